@@ -1,0 +1,28 @@
+import { Module } from '@nestjs/common';
+import { ClusterModule } from 'nestjs-cluster';
+import { AppController } from './app.controller.js';
+import { AppService } from './app.service.js';
+import { CpuModule } from './cpu/cpu.module.js';
+import { EchoModule } from './echo/echo.module.js';
+import { environment } from './environment.js';
+import { EventsModule } from './events/events.module.js';
+import { FaultsModule } from './faults/faults.module.js';
+import { OffloadModule } from './offload/offload.module.js';
+import { WaitModule } from './wait/wait.module.js';
+import { WhoamiModule } from './whoami/whoami.module.js';
+
+@Module({
+  imports: [
+    ClusterModule.forRoot(),
+    CpuModule,
+    OffloadModule,
+    WhoamiModule,
+    EchoModule,
+    WaitModule,
+    EventsModule,
+    ...(environment.faults ? [FaultsModule] : []),
+  ],
+  controllers: [AppController],
+  providers: [AppService],
+})
+export class AppModule {}

@@ -1,0 +1,5 @@
+import { Module } from '@nestjs/common';
+import { CpuController } from './cpu.controller.js';
+
+@Module({ controllers: [CpuController] })
+export class CpuModule {}

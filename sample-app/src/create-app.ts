@@ -1,0 +1,14 @@
+import type { INestApplication } from '@nestjs/common';
+import { environment } from './environment.js';
+
+export async function createApp(): Promise<INestApplication> {
+  if (environment.failBoot) {
+    throw new Error('The app does not start because SAMPLE_FAIL_BOOT is set');
+  }
+  if (environment.adapter === 'fastify') {
+    const { createFastifyApp } = await import('./adapters/fastify-app.js');
+    return createFastifyApp();
+  }
+  const { createExpressApp } = await import('./adapters/express-app.js');
+  return createExpressApp();
+}

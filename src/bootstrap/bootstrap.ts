@@ -1,0 +1,51 @@
+import { ClusterError } from '../errors/index.js';
+import { createEventLog } from '../events/index.js';
+import { type ClusterOptions, DEFAULTS, resolveOptions } from '../options/index.js';
+import type { ClusterRuntime, CreateApp } from './cluster-runtime.interface.js';
+import { detectRole } from './role.js';
+
+/**
+ * Runs a Nest app on every core: wrap what creates the app in it and leave out
+ * `listen()`.
+ *
+ * The first process becomes the primary: it binds the address, forks workers
+ * that run the same script, and keeps them up. In a worker the app is created
+ * and serves. With `workers: 0` it runs in this process. In a thread, or in a
+ * process that a worker started, nothing happens.
+ *
+ * What cannot work ends the process with one line on standard error: exit code
+ * 78 for an option or variable that is wrong, 69 for an address that cannot be
+ * listened on, 70 when workers do not stay up.
+ *
+ * @returns once the app is being served, by the first worker that is ready.
+ */
+export async function bootstrap(
+  createApp: CreateApp,
+  options: ClusterOptions = {},
+): Promise<ClusterRuntime> {
+  try {
+    const role = detectRole();
+    if (role.name === 'bystander') return { role: 'bystander' };
+    const resolved = resolveOptions(options);
+    // Each role loads only what it needs: it keeps the primary small.
+    if (role.name === 'worker') {
+      const { runWorker } = await import('./run-worker.js');
+      return await runWorker(createApp, resolved, role.identity);
+    }
+    if (resolved.workers === 0) {
+      const { runStandalone } = await import('./run-standalone.js');
+      return await runStandalone(createApp, resolved);
+    }
+    const { runPrimary } = await import('./run-primary.js');
+    return await runPrimary(resolved);
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    const format = process.env['CLUSTER_LOG_FORMAT'] === 'json' ? 'json' : DEFAULTS.logFormat;
+    createEventLog(format)('failed', {
+      message: error.message,
+      exitCode: error.exitCode,
+      error: null,
+    });
+    process.exit(error.exitCode);
+  }
+}

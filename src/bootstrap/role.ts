@@ -1,0 +1,34 @@
+import cluster from 'node:cluster';
+import { isMainThread } from 'node:worker_threads';
+import { ClusterConfigurationError } from '../errors/index.js';
+import { WORKER_VARIABLE, type WorkerAssignment } from '../primary/fork-worker.js';
+import type { WorkerIdentity } from '../snapshot/index.js';
+
+/** What `bootstrap()` has to be in this process. */
+export type Role =
+  | { readonly name: 'parent' }
+  | { readonly name: 'worker'; readonly identity: WorkerIdentity }
+  | { readonly name: 'bystander' };
+
+/**
+ * Which role this process has. `cluster.isPrimary` alone would fork-bomb: it is
+ * true in every thread, and in every process that a worker starts.
+ *
+ * @throws ClusterConfigurationError in a worker of somebody else's cluster.
+ */
+export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
+  if (!isMainThread) return { name: 'bystander' };
+  const assigned = env[WORKER_VARIABLE];
+  if (assigned !== undefined) {
+    const { slot, generation, primaryPid } = JSON.parse(assigned) as WorkerAssignment;
+    return cluster.isWorker && process.ppid === primaryPid
+      ? { name: 'worker', identity: { slot, generation, pid: process.pid } }
+      : { name: 'bystander' };
+  }
+  if (cluster.isWorker) {
+    throw new ClusterConfigurationError(
+      'this process is a worker of another cluster (pm2 in cluster mode, or a node:cluster loop of your own), which cannot have workers itself; start the app as one plain process: with pm2 in fork mode',
+    );
+  }
+  return { name: 'parent' };
+}

@@ -1,0 +1,78 @@
+import cluster from 'node:cluster';
+import { EventEmitter } from 'node:events';
+import { constants } from 'node:os';
+import { ClusterConfigurationError } from '../errors/index.js';
+import { type ClusterEventName, createEventLog, type EmitEvent } from '../events/index.js';
+import { reportError } from '../ipc/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import { ListeningSocket } from '../primary/listening-socket.js';
+import { Supervisor } from '../primary/supervisor.js';
+import type { PrimaryRuntime } from './cluster-runtime.interface.js';
+
+/** Asks the cluster to end. SIGHUP comes when the terminal is closed. */
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+/**
+ * Runs the primary: binds, forks, supervises, ends the process.
+ *
+ * @throws AddressUnavailableError, ClusterConfigurationError before anything is forked.
+ */
+export async function runPrimary(options: ResolvedClusterOptions): Promise<PrimaryRuntime> {
+  if (process.argv[1] === undefined) {
+    throw new ClusterConfigurationError(
+      'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
+    );
+  }
+  const startedAt = performance.now();
+  const listeners = new EventEmitter();
+  const emit = announce(createEventLog(options.logFormat), listeners);
+  const socket = await ListeningSocket.open(options.address);
+  // Where a socket cannot be held, node:cluster shares its own among the workers.
+  if (socket.handle === undefined) cluster.schedulingPolicy = cluster.SCHED_NONE;
+  // What tells processes apart comes first: `ps` shows no more than the length of the command line.
+  process.title = 'primary nestjs-cluster';
+
+  const supervisor = new Supervisor(options, socket, emit);
+  for (const signal of STOP_SIGNALS) {
+    process.on(signal, () => supervisor.stop(signal, constants.signals[signal]));
+  }
+  const ended = supervisor.ended.then((exitCode) => {
+    emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
+    process.exit(exitCode);
+  });
+  await supervisor.serving;
+  const runtime: PrimaryRuntime = {
+    role: 'primary',
+    snapshot: () => supervisor.snapshot(),
+    shutdown: () => {
+      supervisor.stop('shutdown()');
+      return ended;
+    },
+    on(name, listener) {
+      listeners.on(name, listener);
+      return runtime;
+    },
+    off(name, listener) {
+      listeners.off(name, listener);
+      return runtime;
+    },
+  };
+  return runtime;
+}
+
+/** Logs each event, then tells the user's listeners; what one of them throws ends nothing. */
+function announce(log: EmitEvent, listeners: EventEmitter): EmitEvent {
+  return (name, event) => {
+    log(name, event);
+    for (const listener of listeners.listeners(name)) {
+      try {
+        listener(event);
+      } catch (error) {
+        log('warning', {
+          message: `a listener of '${name satisfies ClusterEventName}' threw`,
+          error: reportError(error),
+        });
+      }
+    }
+  };
+}

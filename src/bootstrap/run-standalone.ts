@@ -1,0 +1,73 @@
+import { constants } from 'node:os';
+import { createEventLog } from '../events/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import { ListeningSocket } from '../primary/listening-socket.js';
+import { drain } from '../worker/drain.js';
+import { listen } from '../worker/listen.js';
+import { SoloLink } from '../worker/solo-link.js';
+import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
+import { setCurrentLink } from './current-link.js';
+
+/**
+ * Runs the app in this process: same address, endpoints and drain as a cluster.
+ *
+ * @throws AddressUnavailableError, and whatever creating the app throws.
+ */
+export async function runStandalone(
+  createApp: CreateApp,
+  options: ResolvedClusterOptions,
+): Promise<StandaloneRuntime> {
+  const startedAt = performance.now();
+  const emit = createEventLog(options.logFormat);
+  const link = new SoloLink();
+  setCurrentLink(link);
+  const socket = await ListeningSocket.open(options.address);
+  const app = await createApp();
+  link.local.follow(app.getHttpServer());
+  await app.init();
+  const url = await listen(app, socket.target, socket.handle);
+  link.local.state = 'ready';
+  emit('listening', { url, workers: 0, balancing: 'none', endpoints: link.local.endpoints });
+
+  let force!: () => void;
+  const forced = new Promise<void>((resolve) => (force = resolve));
+  let drained: Promise<number> | undefined;
+  const shutdown = (): Promise<number> => {
+    link.local.state = 'draining';
+    drained ??= drain(app, link.local.tracker, options.shutdown, forced).then((report) => {
+      setCurrentLink(undefined);
+      if (report.hookError === null) return 0;
+      emit('warning', { message: report.hookError });
+      return 1;
+    });
+    return drained;
+  };
+  let signals = 0;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    signals += 1;
+    const forcedCode = 128 + constants.signals[signal];
+    if (signals === 1) {
+      emit('stopping', { reason: signal, workers: 0, force: 'drain' });
+      void shutdown().then((exitCode) => {
+        const code = signals > 1 ? forcedCode : exitCode;
+        emit('stopped', { exitCode: code, uptimeMs: performance.now() - startedAt });
+        process.exit(code);
+      });
+    } else if (signals === 2) {
+      emit('stopping', { reason: signal, workers: 0, force: 'destroy' });
+      force();
+    } else {
+      process.exit(forcedCode);
+    }
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
+  return {
+    role: 'standalone',
+    app,
+    url,
+    shutdown: async () => {
+      for (const signal of ['SIGTERM', 'SIGINT'] as const) process.off(signal, onSignal);
+      await shutdown();
+    },
+  };
+}

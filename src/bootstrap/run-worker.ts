@@ -1,0 +1,19 @@
+import type { ResolvedClusterOptions } from '../options/index.js';
+import type { WorkerIdentity } from '../snapshot/index.js';
+import { WorkerAgent } from '../worker/agent.js';
+import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
+import { setCurrentLink } from './current-link.js';
+
+/** Runs the app in a worker; ends the process when its agent has nothing left to do. */
+export async function runWorker(
+  createApp: CreateApp,
+  options: ResolvedClusterOptions,
+  identity: WorkerIdentity,
+): Promise<WorkerRuntime> {
+  process.title = `worker=${identity.slot} gen=${identity.generation} nestjs-cluster`;
+  const agent = new WorkerAgent(identity, options);
+  setCurrentLink(agent);
+  void agent.ended.then((exitCode) => process.exit(exitCode));
+  await agent.run(createApp);
+  return { role: 'worker', identity };
+}

@@ -1,0 +1,39 @@
+import { ClusterError } from './cluster.error.js';
+
+/**
+ * The address cannot be listened on: taken (`EADDRINUSE`), not permitted
+ * (`EACCES`) or not of this machine (`EADDRNOTAVAIL`). Exit code 69
+ * (`EX_UNAVAILABLE`).
+ */
+export class AddressUnavailableError extends ClusterError {
+  readonly code = 'CLUSTER_ADDRESS_UNAVAILABLE';
+  readonly exitCode = 69;
+
+  constructor(address: string, cause: NodeJS.ErrnoException) {
+    super(`cannot listen on ${address}: ${explain(cause)}`, { cause });
+  }
+}
+
+/** Errors of bind(2) and listen(2) that no restart of a worker can mend. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    'the address is already in use (EADDRINUSE). Stop the process that holds it, or choose another port',
+  EACCES:
+    'permission denied (EACCES). Use a port above 1023 or a directory this user may write to, or grant CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL:
+    'no interface of this machine has that address (EADDRNOTAVAIL). Check the option "host"',
+  ENOTFOUND: 'the host name does not resolve (ENOTFOUND). Check the option "host"',
+  EAI_AGAIN:
+    'the host name does not resolve right now (EAI_AGAIN). Check the option "host" and DNS',
+  ENOENT:
+    'the directory of the socket does not exist (ENOENT). Create it, or change the option "path"',
+};
+
+/** Whether `code` says that the address itself is the problem. */
+export function isAddressErrorCode(code: string | undefined): boolean {
+  return code !== undefined && code in REMEDIES;
+}
+
+function explain(cause: NodeJS.ErrnoException): string {
+  return REMEDIES[cause.code ?? ''] ?? cause.message;
+}

@@ -1,0 +1,10 @@
+import { ClusterError } from './cluster.error.js';
+
+/**
+ * An option or an environment variable cannot be used as it is. Thrown before
+ * any process is forked; the process exits with 78 (`EX_CONFIG`).
+ */
+export class ClusterConfigurationError extends ClusterError {
+  readonly code = 'CLUSTER_CONFIGURATION';
+  readonly exitCode = 78;
+}

@@ -1,0 +1,4 @@
+export { ClusterError } from './cluster.error.js';
+export { ClusterConfigurationError } from './configuration.errors.js';
+export { AddressUnavailableError, isAddressErrorCode } from './address.errors.js';
+export { WorkersFailedError } from './worker.errors.js';

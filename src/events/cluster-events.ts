@@ -1,0 +1,48 @@
+import type { ErrorReport } from '../ipc/index.js';
+import type { FailureCause, RetireCause, WorkerIdentity } from '../snapshot/index.js';
+
+/**
+ * What happens in a cluster, by name. Each is one line of the log and one
+ * event of the primary's runtime.
+ */
+export interface ClusterEvents {
+  /** The first worker is ready: the address answers. */
+  listening: {
+    url: string;
+    workers: number;
+    balancing: string;
+    endpoints: readonly string[];
+  };
+  'worker-ready': { worker: WorkerIdentity; bootMs: number };
+  'worker-died': {
+    worker: WorkerIdentity;
+    cause: FailureCause;
+    /** In words: exit code or signal, and what is known beyond it. */
+    detail: string;
+    uptimeMs: number;
+    error: ErrorReport | null;
+  };
+  'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
+  'worker-draining': { worker: WorkerIdentity; cause: RetireCause };
+  'worker-stopped': {
+    worker: WorkerIdentity;
+    cause: RetireCause;
+    drainMs: number;
+    destroyedConnections: number;
+    abortedRequests: number;
+    /** What did not end well, in words. */
+    problem: string | null;
+  };
+  /** The cluster was asked to stop. `force` counts the further signals. */
+  stopping: { reason: string; workers: number; force: 'drain' | 'destroy' | 'kill' };
+  stopped: { exitCode: number; uptimeMs: number };
+  /** The cluster gives up: `exitCode` says why (69, 70). */
+  failed: { message: string; exitCode: number; error: ErrorReport | null };
+  /** Something unexpected that the cluster survives. */
+  warning: { message: string; worker?: WorkerIdentity; error?: ErrorReport };
+}
+
+export type ClusterEventName = keyof ClusterEvents;
+
+/** How the parts of the package tell what happened. */
+export type EmitEvent = <N extends ClusterEventName>(name: N, event: ClusterEvents[N]) => void;

@@ -1,0 +1,81 @@
+import type { ErrorReport } from '../ipc/index.js';
+import { formatIdentity } from '../snapshot/index.js';
+import type { ClusterEventName, ClusterEvents } from './cluster-events.js';
+
+export type LogLevel = 'info' | 'warn' | 'error';
+
+interface Description {
+  readonly level: LogLevel;
+  readonly text: string;
+}
+
+type Describe<N extends ClusterEventName> = (event: ClusterEvents[N]) => Description;
+
+const info = (text: string): Description => ({ level: 'info', text });
+const warn = (text: string): Description => ({ level: 'warn', text });
+const error = (text: string): Description => ({ level: 'error', text });
+
+const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
+  listening: ({ url, workers, balancing, endpoints }) =>
+    info(
+      `listening on ${url} (workers=${workers}, balancing=${balancing}` +
+        `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''})`,
+    ),
+  'worker-ready': ({ worker, bootMs }) =>
+    info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),
+  'worker-died': ({ worker, cause, detail, uptimeMs, error: reported }) =>
+    error(
+      `${formatIdentity(worker)} died: ${detail} (cause=${cause}, uptime=${formatMs(uptimeMs)})` +
+        `${reported ? `: ${formatError(reported)}` : ''}`,
+    ),
+  'worker-restarting': ({ slot, delayMs, failures, degraded }) =>
+    (degraded ? error : warn)(
+      `worker=${slot} restarting in ${Math.round(delayMs)} ms` +
+        `${failures > 1 ? ` (failure ${failures} in a row)` : ''}` +
+        `${degraded ? ' (crash loop: degraded)' : ''}`,
+    ),
+  'worker-draining': ({ worker, cause }) =>
+    info(`${formatIdentity(worker)} draining (cause=${cause})`),
+  'worker-stopped': ({ worker, drainMs, destroyedConnections, abortedRequests, problem }) => {
+    const cut =
+      destroyedConnections > 0
+        ? `; at the deadline destroyed ${destroyedConnections} connections with ${abortedRequests} requests`
+        : '';
+    const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)}${cut}`;
+    return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
+  },
+  stopping: ({ reason, workers, force }) =>
+    force === 'drain'
+      ? info(`${reason}: draining ${workers} workers`)
+      : warn(
+          `${reason}: ${force === 'destroy' ? 'destroying open connections of' : 'killing'} ${workers} workers`,
+        ),
+  stopped: ({ exitCode, uptimeMs }) =>
+    info(`stopped (exit code ${exitCode}, uptime ${formatMs(uptimeMs)})`),
+  failed: ({ message, exitCode, error: reported }) =>
+    error(
+      `giving up (exit code ${exitCode}): ${message}${reported ? `: ${formatError(reported)}` : ''}`,
+    ),
+  warning: ({ message, worker, error: reported }) =>
+    warn(
+      `${worker ? `${formatIdentity(worker)} ` : ''}${message}${reported ? `: ${formatError(reported)}` : ''}`,
+    ),
+};
+
+/** An event in words, and how loud it is. */
+export function describeEvent<N extends ClusterEventName>(
+  name: N,
+  event: ClusterEvents[N],
+): Description {
+  return DESCRIPTIONS[name](event);
+}
+
+/** The error and the first frame of its stack: where to look. */
+function formatError(report: ErrorReport): string {
+  const frame = report.stack?.split('\n').find((line) => /^\s+at /.test(line));
+  return `${report.name}: ${report.message}${frame ? ` ${frame.trim()}` : ''}`;
+}
+
+function formatMs(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}

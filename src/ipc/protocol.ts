@@ -1,0 +1,194 @@
+import * as v from 'valibot';
+import type {
+  ClusterSnapshot,
+  RetireCause,
+  WorkerMetrics,
+  WorkerStats,
+} from '../snapshot/index.js';
+
+/**
+ * The whole protocol between the primary and a worker. Node's channel is
+ * shared with the app and its libraries, so every message carries our name and
+ * version; what does not match is somebody else's, or wrong, and is dropped.
+ */
+const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
+
+/** An error as it crosses a process boundary. */
+export interface ErrorReport {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+/** What a drain had to do by force. */
+export interface DrainReport {
+  readonly durationMs: number;
+  /** Connections destroyed at the deadline. */
+  readonly destroyedConnections: number;
+  /** Requests that were in flight on them. */
+  readonly abortedRequests: number;
+  /** Why `app.close()` did not end well. */
+  readonly hookError: string | null;
+}
+
+/** Where a worker listens: the primary's handle travels beside this message. */
+export type ListenTarget =
+  | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
+  | { readonly kind: 'unix'; readonly path: string };
+
+/** What a worker was at when it failed to come up. */
+const BOOT_PHASES = ['create', 'init', 'listen'] as const;
+export type BootPhase = (typeof BOOT_PHASES)[number];
+
+export type WorkerMessage =
+  /** The app is initialised; may I have the socket? */
+  | { readonly type: 'listen-request' }
+  /** Accepting. `endpoints`: paths the module serves. */
+  | { readonly type: 'ready'; readonly url: string; readonly endpoints: readonly string[] }
+  /** The app could not be brought up; the process ends next. */
+  | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
+  /** An error nobody caught; the process ends next. */
+  | { readonly type: 'fatal'; readonly error: ErrorReport }
+  | {
+      readonly type: 'pong';
+      readonly seq: number;
+      readonly stats: WorkerStats;
+      readonly debugged: boolean;
+    }
+  /** The worker was told by a signal of its own to leave. */
+  | { readonly type: 'leaving' }
+  | { readonly type: 'drained'; readonly report: DrainReport }
+  | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: WorkerStats }
+  | {
+      readonly type: 'collect-request';
+      readonly id: number;
+      readonly stats: WorkerStats;
+      readonly body: string;
+    }
+  /** Metrics of this worker: asked for by `collect`, or of its own accord. */
+  | { readonly type: 'metrics'; readonly asked: boolean; readonly body: string }
+  /** The `count` bodies of a `fold`, as one. */
+  | {
+      readonly type: 'folded';
+      readonly epoch: number;
+      readonly count: number;
+      readonly body: string;
+    };
+
+export type PrimaryMessage =
+  /** With a handle: listen on it. Without: listen through node:cluster. */
+  | { readonly type: 'listen'; readonly target: ListenTarget; readonly held: boolean }
+  | { readonly type: 'ping'; readonly seq: number }
+  | { readonly type: 'drain'; readonly cause: RetireCause }
+  /** End open connections now. */
+  | { readonly type: 'force' }
+  | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: ClusterSnapshot }
+  | { readonly type: 'collect' }
+  /** Fold the metrics of workers that are gone into one body. */
+  | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
+  | {
+      readonly type: 'collected';
+      readonly id: number;
+      readonly snapshot: ClusterSnapshot;
+      readonly workers: readonly WorkerMetrics[];
+      readonly retired: readonly string[];
+    };
+
+/** Metrics larger than this are an app out of control; the primary keeps none of it. */
+export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
+const MAX_TEXT_LENGTH = 64 * 1024;
+
+const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
+const text = v.pipe(v.string(), v.maxLength(MAX_TEXT_LENGTH));
+const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
+const stats = v.object({
+  residentMemoryBytes: amount,
+  heapUsedBytes: amount,
+  eventLoopUtilization: amount,
+  eventLoopDelayP99Ms: amount,
+  openConnections: amount,
+  requestsInFlight: amount,
+  requestsTotal: amount,
+});
+const error = v.object({
+  name: text,
+  message: text,
+  stack: v.optional(text),
+  code: v.optional(text),
+});
+
+/** Workers run the app's code: what they send is checked field by field. */
+const workerMessageSchema = v.variant('type', [
+  v.object({ type: v.literal('listen-request') }),
+  v.object({
+    type: v.literal('ready'),
+    url: text,
+    endpoints: v.pipe(v.array(text), v.maxLength(16)),
+  }),
+  v.object({ type: v.literal('boot-failed'), phase: v.picklist(BOOT_PHASES), error }),
+  v.object({ type: v.literal('fatal'), error }),
+  v.object({ type: v.literal('pong'), seq: amount, stats, debugged: v.boolean() }),
+  v.object({ type: v.literal('leaving') }),
+  v.object({
+    type: v.literal('drained'),
+    report: v.object({
+      durationMs: amount,
+      destroyedConnections: amount,
+      abortedRequests: amount,
+      hookError: v.nullable(text),
+    }),
+  }),
+  v.object({ type: v.literal('snapshot-request'), id: amount, stats }),
+  v.object({ type: v.literal('collect-request'), id: amount, stats, body }),
+  v.object({ type: v.literal('metrics'), asked: v.boolean(), body }),
+  v.object({ type: v.literal('folded'), epoch: amount, count: amount, body }),
+]) satisfies v.GenericSchema<WorkerMessage>;
+
+const envelopeSchema = v.looseObject({
+  ns: v.literal(ENVELOPE.ns),
+  v: v.literal(ENVELOPE.v),
+  type: v.string(),
+});
+
+/** Puts a message in its envelope. */
+export function seal<T extends WorkerMessage | PrimaryMessage>(message: T): T & typeof ENVELOPE {
+  return { ...ENVELOPE, ...message };
+}
+
+/** Whether a message claims to be ours, in whatever version. */
+export function isOurs(message: unknown): boolean {
+  return (
+    typeof message === 'object' &&
+    message !== null &&
+    (message as { ns?: unknown }).ns === ENVELOPE.ns
+  );
+}
+
+/** What a worker sent, or `undefined` where it does not match the protocol. */
+export function parseWorkerMessage(message: unknown): WorkerMessage | undefined {
+  if (!v.is(envelopeSchema, message)) return undefined;
+  const result = v.safeParse(workerMessageSchema, message);
+  return result.success ? result.output : undefined;
+}
+
+/** What the primary sent, or `undefined`. The primary is trusted: the envelope is enough. */
+export function parsePrimaryMessage(message: unknown): PrimaryMessage | undefined {
+  return v.is(envelopeSchema, message) ? (message as unknown as PrimaryMessage) : undefined;
+}
+
+/** An error, or whatever else was thrown, as a report that fits a message. */
+export function reportError(thrown: unknown): ErrorReport {
+  if (!(thrown instanceof Error)) return { name: 'Error', message: clip(String(thrown)) };
+  const { code } = thrown as NodeJS.ErrnoException;
+  return {
+    name: clip(thrown.name),
+    message: clip(thrown.message),
+    stack: thrown.stack === undefined ? undefined : clip(thrown.stack),
+    code: typeof code === 'string' ? clip(code) : undefined,
+  };
+}
+
+function clip(value: string): string {
+  return value.slice(0, MAX_TEXT_LENGTH);
+}

@@ -1,0 +1,27 @@
+import { availableParallelism } from 'node:os';
+import { type CgroupLimits, readCgroupLimits } from './cgroup.js';
+
+const MIB = 1024 * 1024;
+
+/** A Nest app needs about 100 MB of RSS before it holds anything of its own. */
+const MEMORY_PER_WORKER_BYTES = 128 * MIB;
+const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
+
+/**
+ * What `workers: 'auto'` means here: the cores this process may use by CPU
+ * affinity and cgroup quota (rounded down: a part of a core cannot keep a
+ * worker busy), no more than the cgroup's memory limit has room for, and at
+ * least 1.
+ */
+export function availableWorkers(
+  limits: CgroupLimits = readCgroupLimits(),
+  // sched_getaffinity(2) on every supported Node
+  cores: number = availableParallelism(),
+): number {
+  const byQuota = limits.cpus === undefined ? cores : Math.floor(limits.cpus);
+  const byMemory =
+    limits.memoryBytes === undefined
+      ? cores
+      : Math.floor((limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES) / MEMORY_PER_WORKER_BYTES);
+  return Math.max(1, Math.min(cores, byQuota, byMemory));
+}

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+
+/** Reads a file of /proc or /sys as text; `undefined` where there is none. */
+export type FileReader = (path: string) => string | undefined;
+
+/** What the control groups of this process allow it. `undefined` = no limit. */
+export interface CgroupLimits {
+  /** CPU time a second, in cores; may be fractional. */
+  cpus: number | undefined;
+  memoryBytes: number | undefined;
+}
+
+const ROOT = '/sys/fs/cgroup';
+
+/** cgroup v1 writes "no limit" as the largest multiple of the page size below 2^63. */
+const V1_UNLIMITED_BYTES = 2 ** 62;
+
+/**
+ * Reads the limits of cgroup v2 and v1. Node reports them too, but only from
+ * 22.12 (libuv 1.49), and it takes the host's cores for a quota below one
+ * (https://github.com/nodejs/node/issues/59200).
+ */
+export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits {
+  const membership = parseMembership(read('/proc/self/cgroup') ?? '');
+  const cpus = [
+    ...lineage(membership.get('')).map((path) => parseCpuMax(read(`${ROOT}${path}/cpu.max`))),
+    ...lineage(membership.get('cpu')).flatMap((path) =>
+      [`${ROOT}/cpu${path}`, `${ROOT}/cpu,cpuacct${path}`].map((folder) =>
+        parseCpuQuota(read(`${folder}/cpu.cfs_quota_us`), read(`${folder}/cpu.cfs_period_us`)),
+      ),
+    ),
+  ];
+  const memory = [
+    ...lineage(membership.get('')).map((path) => parseBytes(read(`${ROOT}${path}/memory.max`))),
+    ...lineage(membership.get('memory')).map((path) =>
+      parseBytes(read(`${ROOT}/memory${path}/memory.limit_in_bytes`)),
+    ),
+  ];
+  return { cpus: smallest(cpus), memoryBytes: smallest(memory) };
+}
+
+/** Controller name (v2: the empty string) → path of this process's group. */
+function parseMembership(text: string): Map<string, string> {
+  const paths = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
+    if (controllers === undefined || path === undefined) continue;
+    for (const controller of controllers.split(',')) paths.set(controller, path);
+  }
+  return paths;
+}
+
+/**
+ * A group and all groups above it: the strictest limit of them holds. In a
+ * container the path may be the host's, of which only the root is mounted.
+ */
+function lineage(path: string | undefined): string[] {
+  if (path === undefined) return [];
+  const paths = [];
+  for (let at = posix.normalize(path); at !== '/'; at = posix.dirname(at)) paths.push(at);
+  return [...paths, ''];
+}
+
+/** `max 100000` or `150000 100000`: quota and period in µs. */
+function parseCpuMax(text: string | undefined): number | undefined {
+  const [quota, period] = text?.trim().split(/\s+/) ?? [];
+  return parseCpuQuota(quota, period);
+}
+
+function parseCpuQuota(quota: string | undefined, period: string | undefined): number | undefined {
+  const cpus = Number(quota) / Number(period);
+  return cpus > 0 && Number.isFinite(cpus) ? cpus : undefined;
+}
+
+function parseBytes(text: string | undefined): number | undefined {
+  const bytes = Number(text?.trim() || NaN);
+  return bytes > 0 && bytes < V1_UNLIMITED_BYTES ? bytes : undefined;
+}
+
+function smallest(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+function readTextFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined; // not Linux, not this cgroup version, or not mounted: no limit known
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * How connections reach the workers.
+ *
+ * - `shared`: the primary binds one socket and holds it; every worker listens
+ *   on it and the kernel wakes a free one. Nothing passes through the primary.
+ */
+export type BalancingStrategy = 'shared';
+
+/** When and how fast a failed worker is started again. */
+export interface RestartOptions {
+  /** Wait before the first restart after a failure, in ms. Default 100. */
+  backoffMs?: number;
+  /** Each further failure in a row multiplies the wait by this. Default 2. */
+  backoffFactor?: number;
+  /** Longest wait, in ms. Default 15 000. */
+  maxBackoffMs?: number;
+  /** Random share added to or taken from each wait, 0..1. Default 0.2. */
+  jitterRatio?: number;
+  /** A worker that lived this long is restarted at once, in ms. Default 30 000. */
+  stableAfterMs?: number;
+  /** Failures of one slot within `windowMs` that make it a crash loop. Default 5. */
+  maxFailures?: number;
+  /** Length of the window in which failures are counted, in ms. Default 60 000. */
+  windowMs?: number;
+}
+
+/** How the primary asks workers for a sign of life. */
+export interface HeartbeatOptions {
+  /** Time between two pings, in ms. Also how fresh `/health` is. Default 1 000. */
+  intervalMs?: number;
+  /** A worker that owes an answer for this long is hung and is killed, in ms. Default 10 000. */
+  timeoutMs?: number;
+}
+
+/** How a worker, or the whole cluster, ends. */
+export interface ShutdownOptions {
+  /**
+   * Time in which readiness is already off and requests are still accepted, in
+   * ms. Default 0; behind a load balancer set it above its probe interval.
+   */
+  lameDuckMs?: number;
+  /** Time that requests in flight have to finish, in ms. Default 10 000. */
+  drainTimeoutMs?: number;
+  /** Time after that for Nest's shutdown hooks, before the worker is killed, in ms. Default 2 000. */
+  killTimeoutMs?: number;
+}
+
+/** Options of {@link bootstrap}. Every one has a default. */
+export interface ClusterOptions {
+  /** TCP port, 0..65535; 0 lets the system choose one. Default 3000. */
+  port?: number;
+  /** Address or host name to listen on. Default: all interfaces. */
+  host?: string;
+  /** Unix socket path to listen on instead of a port. At most 107 bytes on Linux. */
+  path?: string;
+  /**
+   * Number of workers, 0..256. `'auto'` (default) is the cores this process
+   * may use (CPU affinity and cgroup quota), no more than its memory limit
+   * allows. 0 runs the app in this process, without a cluster.
+   * Environment: `CLUSTER_WORKERS`, else `WEB_CONCURRENCY`.
+   */
+  workers?: number | 'auto';
+  /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */
+  balancing?: BalancingStrategy;
+  /** A worker that is not ready by then has failed, in ms. Default 30 000. */
+  readyTimeoutMs?: number;
+  /** See {@link RestartOptions}. */
+  restart?: RestartOptions;
+  /** See {@link HeartbeatOptions}; `false` never kills a worker that does not answer. */
+  heartbeat?: HeartbeatOptions | false;
+  /** See {@link ShutdownOptions}. */
+  shutdown?: ShutdownOptions;
+}
+
+/** Every option with its value in force. Frozen. */
+export interface ResolvedClusterOptions {
+  readonly address: ListenAddress;
+  /** 0 = standalone. */
+  readonly workers: number;
+  readonly balancing: BalancingStrategy;
+  readonly readyTimeoutMs: number;
+  readonly restart: Readonly<Required<RestartOptions>>;
+  /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
+  readonly heartbeat: Readonly<Required<HeartbeatOptions>>;
+  readonly shutdown: Readonly<Required<ShutdownOptions>>;
+  readonly logFormat: LogFormat;
+}
+
+/** What is listened on: a port of a host (`undefined` = all interfaces), or a unix socket. */
+export type ListenAddress =
+  | { readonly kind: 'tcp'; readonly port: number; readonly host: string | undefined }
+  | { readonly kind: 'unix'; readonly path: string };
+
+/** `text` = one readable line an event, `json` = one JSON object a line. Environment: `CLUSTER_LOG_FORMAT`. */
+export type LogFormat = 'text' | 'json';

@@ -1,0 +1,54 @@
+import * as v from 'valibot';
+import type { ClusterOptions, LogFormat } from './cluster-options.interface.js';
+import {
+  balancingSchema,
+  EXPECTED_WORKERS,
+  logFormatSchema,
+  workersSchema,
+} from './options.schema.js';
+import { validate } from './validate.js';
+
+/** What an operator may set without touching the code. Wins over the options of `bootstrap()`. */
+export interface EnvironmentOverrides extends Pick<ClusterOptions, 'workers' | 'balancing'> {
+  logFormat?: LogFormat;
+}
+
+/** Text of a variable as what `workers` takes. `Number('')` and `Number(' ')` are 0: hence the digits. */
+const workersFromText = v.pipe(
+  v.string(),
+  v.regex(/^(auto|\d{1,3})$/, EXPECTED_WORKERS),
+  v.transform((text) => (text === 'auto' ? ('auto' as const) : Number(text))),
+  workersSchema,
+);
+
+const environmentSchema = v.object({
+  CLUSTER_WORKERS: v.optional(workersFromText),
+  WEB_CONCURRENCY: v.optional(workersFromText),
+  CLUSTER_BALANCING: v.optional(balancingSchema),
+  CLUSTER_LOG_FORMAT: v.optional(logFormatSchema),
+});
+
+/**
+ * Reads the overrides from the environment. A variable that is set but empty
+ * counts as not set, as in a shell's `${VAR:-default}`, and a fallback that is
+ * not used cannot be wrong.
+ *
+ * @throws ClusterConfigurationError when a value does not parse.
+ */
+export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentOverrides {
+  const values = validate(
+    environmentSchema,
+    {
+      CLUSTER_WORKERS: env['CLUSTER_WORKERS'] || undefined,
+      WEB_CONCURRENCY: (!env['CLUSTER_WORKERS'] && env['WEB_CONCURRENCY']) || undefined,
+      CLUSTER_BALANCING: env['CLUSTER_BALANCING'] || undefined,
+      CLUSTER_LOG_FORMAT: env['CLUSTER_LOG_FORMAT'] || undefined,
+    },
+    'environment',
+  );
+  return {
+    workers: values.CLUSTER_WORKERS ?? values.WEB_CONCURRENCY,
+    balancing: values.CLUSTER_BALANCING,
+    logFormat: values.CLUSTER_LOG_FORMAT,
+  };
+}

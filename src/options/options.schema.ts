@@ -1,0 +1,51 @@
+import * as v from 'valibot';
+import { durationMs, integer, numberBetween, oneOf, optionGroup } from './validate.js';
+
+/** More workers than this are a mistake in a unit or a variable, not a machine. */
+export const MAX_WORKERS = 256;
+
+/** sun_path of sockaddr_un holds 108 bytes on Linux, one of them the closing NUL. */
+const MAX_SOCKET_PATH_BYTES = 107;
+
+export const EXPECTED_WORKERS = `'auto' or a whole number from 0 to ${MAX_WORKERS}`;
+const EXPECTED_PATH = `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`;
+
+export const workersSchema = v.union(
+  [v.literal('auto'), v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_WORKERS))],
+  EXPECTED_WORKERS,
+);
+
+export const balancingSchema = oneOf(['shared']);
+export const logFormatSchema = oneOf(['text', 'json']);
+
+/** What a user may pass to `bootstrap()`. */
+export const clusterOptionsSchema = optionGroup({
+  port: integer(0, 65_535),
+  host: v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
+  path: v.pipe(
+    v.string(EXPECTED_PATH),
+    v.nonEmpty(EXPECTED_PATH),
+    v.maxBytes(MAX_SOCKET_PATH_BYTES, EXPECTED_PATH),
+  ),
+  workers: workersSchema,
+  balancing: balancingSchema,
+  readyTimeoutMs: durationMs(1),
+  restart: optionGroup({
+    backoffMs: durationMs(),
+    backoffFactor: numberBetween(1, 100),
+    maxBackoffMs: durationMs(),
+    jitterRatio: numberBetween(0, 1),
+    stableAfterMs: durationMs(),
+    maxFailures: integer(1, 1_000),
+    windowMs: durationMs(1),
+  }),
+  heartbeat: v.union(
+    [v.literal(false), optionGroup({ intervalMs: durationMs(10), timeoutMs: durationMs(100) })],
+    'false, or an object with intervalMs (ms, at least 10) and timeoutMs (ms, at least 100)',
+  ),
+  shutdown: optionGroup({
+    lameDuckMs: durationMs(),
+    drainTimeoutMs: durationMs(),
+    killTimeoutMs: durationMs(),
+  }),
+});

@@ -1,0 +1,55 @@
+import type { ClusterSnapshot, WorkerSnapshot } from '../snapshot/index.js';
+import type { Slot } from './slot.js';
+import type { WorkerHandle } from './worker-handle.js';
+
+/** A ping that stays without an answer for this long is worth telling, long before it is a hang. */
+const UNRESPONSIVE_AFTER_MS = 2_000;
+
+/** The cluster as it is at `now` (monotonic ms). */
+export function takeSnapshot(
+  cluster: { balancing: string; desired: number; generation: number; slots: readonly Slot[] },
+  now: number,
+): ClusterSnapshot {
+  const { balancing, desired, generation, slots } = cluster;
+  return {
+    balancing,
+    desired,
+    ready: slots.filter((slot) => slot.ready).length,
+    generation,
+    degraded: slots.filter((slot) => slot.degraded).length,
+    workers: slots.flatMap((slot) =>
+      slot.workers.length === 0
+        ? [snapshotOf(slot, undefined, generation, now)]
+        : slot.workers.map((worker) => snapshotOf(slot, worker, generation, now)),
+    ),
+  };
+}
+
+function snapshotOf(
+  slot: Slot,
+  worker: WorkerHandle | undefined,
+  generation: number,
+  now: number,
+): WorkerSnapshot {
+  const stats = worker?.stats;
+  return {
+    slot: slot.index,
+    pid: worker?.identity.pid ?? null,
+    generation: worker?.identity.generation ?? generation,
+    state: worker?.state ?? 'exited',
+    uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
+    restarts: [...slot.restarts.values()].reduce((sum, count) => sum + count, 0),
+    restartsByCause: Object.fromEntries(slot.restarts),
+    lastExit: slot.lastExit,
+    heartbeatAgeMs: worker?.seenAt === undefined ? null : Math.round(now - worker.seenAt),
+    responsive: worker !== undefined && now - (worker.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS,
+    residentMemoryBytes: stats?.residentMemoryBytes ?? null,
+    heapUsedBytes: stats?.heapUsedBytes ?? null,
+    eventLoopUtilization: stats?.eventLoopUtilization ?? null,
+    eventLoopDelayP99Ms: stats?.eventLoopDelayP99Ms ?? null,
+    openConnections: stats?.openConnections ?? null,
+    requestsInFlight: stats?.requestsInFlight ?? null,
+    // Of the slot, not of the process: it never falls when a worker dies.
+    requestsTotal: slot.requestsTotal,
+  };
+}

@@ -1,0 +1,93 @@
+import type { Worker } from 'node:cluster';
+import { type DrainReport, type ErrorReport, type PrimaryMessage, seal } from '../ipc/index.js';
+import type { RetireCause, WorkerIdentity, WorkerState, WorkerStats } from '../snapshot/index.js';
+import type { ServerHandle } from './listening-socket.js';
+
+/** The states a worker may go to from each. */
+const TRANSITIONS: Readonly<Record<WorkerState, readonly WorkerState[]>> = {
+  starting: ['ready', 'draining', 'exited'],
+  ready: ['draining', 'exited'],
+  draining: ['exited'],
+  exited: [],
+};
+
+/** Metrics as a worker last serialised them. */
+export interface MetricsBody {
+  readonly body: string;
+  /** Monotonic ms. */
+  readonly receivedAt: number;
+}
+
+/** One process, from fork to exit, as the primary knows it. */
+export class WorkerHandle {
+  readonly startedAt = performance.now();
+  readyAt: number | undefined;
+  /** Last sign of life, monotonic ms. */
+  seenAt: number | undefined;
+  stats: WorkerStats | undefined;
+  metrics: MetricsBody | undefined;
+  /** The ping that is not answered yet: one at most. */
+  ping: { readonly seq: number; sentAt: number } | undefined;
+  /** A `collect` is not answered yet: another would only queue behind it. */
+  collecting = false;
+  /** The worker's inspector is open: time means nothing. */
+  debugged = false;
+  /** Killed because it did not answer. */
+  hung = false;
+  /** Killed because it did not leave in time. */
+  overdue = false;
+  /** The last thing it said was wrong. */
+  error: ErrorReport | null = null;
+  /** What it said of its drain. */
+  drain: DrainReport | undefined;
+  retirement: { readonly cause: RetireCause; readonly since: number } | undefined;
+  #state: WorkerState = 'starting';
+  readonly #timers = new Set<NodeJS.Timeout>();
+  /** Messages that the kernel has not taken yet. */
+  #unsent = 0;
+
+  constructor(
+    readonly identity: WorkerIdentity,
+    private readonly process: Worker,
+  ) {}
+
+  get state(): WorkerState {
+    return this.#state;
+  }
+
+  /** Moves to `next`; says whether that was a legal step. */
+  enter(next: WorkerState): boolean {
+    if (!TRANSITIONS[this.#state].includes(next)) return false;
+    this.#state = next;
+    if (next === 'exited') for (const timer of this.#timers) clearTimeout(timer);
+    return true;
+  }
+
+  /** Runs `action` after `ms`, unless the process has ended by then. */
+  after(ms: number, action: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      action();
+    }, ms);
+    this.#timers.add(timer);
+  }
+
+  /** Whether a message would be read soon: the channel is open and nothing queues on it. */
+  get reachable(): boolean {
+    return this.process.isConnected() && this.#unsent === 0;
+  }
+
+  /** Sends where a channel is open. A closed one is a normal outcome: `exit` tells. */
+  send(message: PrimaryMessage, handle?: ServerHandle): void {
+    if (!this.process.isConnected()) return;
+    this.#unsent += 1;
+    // Node's types leave out the raw handles that it does take.
+    this.process.send(seal(message), handle as never, () => {
+      this.#unsent -= 1;
+    });
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.process.process.kill(signal);
+  }
+}

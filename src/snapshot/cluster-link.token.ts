@@ -1,0 +1,2 @@
+/** Injection token of this process's `ClusterLink`. */
+export const CLUSTER_LINK = Symbol('nestjs-cluster.link');

@@ -1,0 +1,64 @@
+import type { ClusterSnapshot, WorkerStats } from './cluster-snapshot.js';
+import type { WorkerIdentity } from './worker-identity.js';
+
+/** A snapshot and how long ago the primary took it. */
+export interface AgedSnapshot {
+  readonly snapshot: ClusterSnapshot;
+  /** 0 unless the primary did not answer in time and this is the last known one. */
+  readonly ageMs: number;
+}
+
+/** Metrics of one worker as the worker itself serialised them. */
+export interface WorkerMetrics {
+  readonly slot: number;
+  /** Time since the worker serialised them. */
+  readonly ageMs: number;
+  readonly body: string;
+}
+
+/** What the whole cluster has measured, to be merged by whoever asked. */
+export interface CollectedMetrics extends AgedSnapshot {
+  readonly workers: readonly WorkerMetrics[];
+  /** What workers that are gone had counted. */
+  readonly retired: readonly string[];
+}
+
+/** Serialises and folds metrics. Given by the metrics module, called by the process's link. */
+export interface MetricsSource {
+  /** All metrics of this process. */
+  serialize(): Promise<string>;
+  /** Several bodies of workers that are gone as one that counts the same. */
+  fold(bodies: readonly string[]): string;
+}
+
+/** Told of each response that ends. On the request path: it must be cheap and must not throw. */
+export type ResponseObserver = (
+  request: import('node:http').IncomingMessage,
+  response: import('node:http').ServerResponse,
+  durationMs: number,
+) => void;
+
+/**
+ * What a Nest app knows of the cluster it runs in: the one thing that
+ * `health/`, `metrics/` and `ClusterService` talk to. A worker asks its primary;
+ * a process without one answers for itself.
+ */
+export interface ClusterLink {
+  readonly identity: WorkerIdentity;
+  /** Whether this process still wants traffic: false from the start of a drain. */
+  readonly accepting: boolean;
+  /** What this process measures of itself, now. */
+  stats(): WorkerStats;
+  /** Answers within 500 ms, with the last known snapshot if need be. */
+  snapshot(): Promise<AgedSnapshot>;
+  /** Answers within 1 s; a worker that does not is represented by what it last sent. */
+  collectMetrics(): Promise<CollectedMetrics>;
+  provideMetrics(source: MetricsSource): void;
+  observeResponses(observer: ResponseObserver): void;
+  /** The app serves on this HTTP server. A second call changes nothing. */
+  attach(server: unknown): void;
+  /** The app is being closed. */
+  detach(): void;
+  /** Paths to print once the cluster is up. */
+  announceEndpoints(paths: readonly string[]): void;
+}

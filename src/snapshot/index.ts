@@ -1,0 +1,4 @@
+export * from './worker-identity.js';
+export * from './cluster-snapshot.js';
+export * from './cluster-link.js';
+export * from './cluster-link.token.js';

@@ -1,0 +1,43 @@
+import { stripVTControlCharacters } from 'node:util';
+import { reportError, type ErrorReport } from '../ipc/index.js';
+
+const MAX_TAIL_LENGTH = 2_000;
+
+/**
+ * Finds out why an app did not come up when nothing of it reaches us: by
+ * default Nest logs an error of its container and calls `process.exit(1)`
+ * itself (`abortOnError`). What it wrote to standard error last is the error.
+ */
+export class BootWatch {
+  #tail = '';
+  readonly #write = process.stderr.write;
+  readonly #onExit = (): void => this.failed(this.#lastWords());
+  readonly #onUncaught = (error: unknown): void => this.failed(reportError(error));
+
+  /** @param failed is called while the process exits: it can only send. */
+  constructor(private readonly failed: (error: ErrorReport) => void) {
+    const write = this.#write;
+    process.stderr.write = ((chunk: string | Uint8Array, ...rest: []) => {
+      this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
+      return write.call(process.stderr, chunk, ...rest);
+    }) as typeof process.stderr.write;
+    process.once('exit', this.#onExit);
+    process.once('uncaughtExceptionMonitor', this.#onUncaught);
+  }
+
+  /** The app is up, or its error is known. */
+  end(): void {
+    process.stderr.write = this.#write;
+    process.off('exit', this.#onExit);
+    process.off('uncaughtExceptionMonitor', this.#onUncaught);
+  }
+
+  #lastWords(): ErrorReport {
+    const lines = stripVTControlCharacters(this.#tail).trim().split('\n').slice(-12);
+    const text = lines.join('\n').trim();
+    return {
+      name: 'Error',
+      message: text === '' ? 'the app ended the process while it was created' : text,
+    };
+  }
+}

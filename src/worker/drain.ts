@@ -1,0 +1,78 @@
+import type { Server } from 'node:http';
+import net from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DrainReport } from '../ipc/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import type { RequestTracker } from './request-tracker.js';
+
+/** What of an app its drain needs. */
+export interface DrainableApp {
+  getHttpServer(): unknown;
+  close(): Promise<void>;
+}
+
+/** How often connections are looked at for having become idle. */
+const SWEEP_MS = 50;
+
+/**
+ * Takes a process out of service. The order is the point: readiness is off
+ * before this begins; Nest's shutdown hooks run last, because they may close
+ * what requests in flight need.
+ *
+ * @param force resolves when waiting must end now.
+ */
+export async function drain(
+  app: DrainableApp,
+  tracker: RequestTracker,
+  shutdown: ResolvedClusterOptions['shutdown'],
+  force: Promise<void>,
+): Promise<DrainReport> {
+  const startedAt = performance.now();
+  const forced = force.then(() => 'forced' as const);
+  await Promise.race([delay(shutdown.lameDuckMs, undefined, { ref: true }), forced]);
+
+  stopAccepting(app.getHttpServer() as Server);
+  tracker.closeAfterResponse();
+  const deadline = performance.now() + shutdown.drainTimeoutMs;
+  for (
+    let state;
+    tracker.openConnections > 0 && state !== 'forced' && performance.now() < deadline;
+  ) {
+    tracker.closeIdle();
+    state = await Promise.race([delay(SWEEP_MS), forced]);
+  }
+  const cut = tracker.destroyAll();
+  const hooksDeadline =
+    startedAt + shutdown.lameDuckMs + shutdown.drainTimeoutMs + shutdown.killTimeoutMs;
+  const hookError = await closeApp(
+    app,
+    Math.max(hooksDeadline - performance.now(), shutdown.killTimeoutMs),
+  );
+  return { durationMs: performance.now() - startedAt, ...cut, hookError };
+}
+
+/**
+ * Closes the listening socket alone. `http.Server.close()` would also destroy
+ * idle connections at once and stop the checks for slow senders
+ * (https://github.com/nodejs/node/issues/60617).
+ */
+function stopAccepting(server: Server): void {
+  if (server.listening) net.Server.prototype.close.call(server);
+}
+
+/** Runs Nest's shutdown hooks, and says what went wrong with them. */
+async function closeApp(app: DrainableApp, timeoutMs: number): Promise<string | null> {
+  const abort = new AbortController();
+  try {
+    return await Promise.race([
+      app.close().then(() => null),
+      delay(timeoutMs, `app.close() did not end within ${Math.round(timeoutMs)} ms`, {
+        signal: abort.signal,
+      }),
+    ]);
+  } catch (error) {
+    return `a shutdown hook failed: ${error instanceof Error ? error.message : String(error)}`;
+  } finally {
+    abort.abort();
+  }
+}

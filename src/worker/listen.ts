@@ -1,0 +1,76 @@
+import type { Server } from 'node:http';
+import net from 'node:net';
+import type { ListenTarget } from '../ipc/index.js';
+
+/** What of an app its listening needs. */
+export interface ListenableApp {
+  getHttpServer(): unknown;
+  listen(port: number | string, host?: string): Promise<unknown>;
+}
+
+/**
+ * Length of the accept queue. The kernel caps it at net.core.somaxconn (4096
+ * by default); it is where connections wait while no worker is alive.
+ */
+const BACKLOG = 4_096;
+
+/** Internals of net.Server that a handle of a unix socket needs; the same on Node 20 to 26. */
+interface ServerInternals {
+  _handle: unknown;
+  _pipeName: string;
+  _listen2(address: null, port: -1, addressType: -1, backlog: number): void;
+}
+
+/**
+ * Makes the app listen. With a handle the app's own call of `server.listen()`
+ * is led to the primary's socket, whatever the adapter passes to it: so the
+ * adapter's and Nest's own state are right, on Express and on Fastify.
+ *
+ * @returns where the app can be reached.
+ */
+export async function listen(
+  app: ListenableApp,
+  target: ListenTarget,
+  handle?: unknown,
+): Promise<string> {
+  const server = app.getHttpServer() as Server;
+  if (handle !== undefined) {
+    server.listen = (...args: unknown[]) => {
+      Reflect.deleteProperty(server, 'listen');
+      const callback = args.at(-1);
+      if (typeof callback === 'function') server.once('listening', callback as () => void);
+      return takeHandle(server, target, handle);
+    };
+  }
+  await (target.kind === 'unix' ? app.listen(target.path) : app.listen(target.port, target.host));
+  return reachableAt(server, target);
+}
+
+function takeHandle(server: Server, target: ListenTarget, handle: unknown): Server {
+  if (target.kind === 'tcp') {
+    // `Function.call` sees one overload of many.
+    const listenOnHandle = net.Server.prototype.listen as (
+      handle: unknown,
+      backlog: number,
+    ) => unknown;
+    listenOnHandle.call(server, handle, BACKLOG);
+    return server;
+  }
+  // server.listen(handle) takes TCP handles only: a pipe would be sent to the
+  // primary by the number of its descriptor, which means another file there.
+  const internals = server as unknown as ServerInternals;
+  internals._handle = handle;
+  internals._pipeName = target.path;
+  internals._listen2(null, -1, -1, BACKLOG);
+  return server;
+}
+
+/** The address in force: port 0 has become a real one. */
+function reachableAt(server: net.Server, target: ListenTarget): string {
+  const bound = server.address();
+  if (target.kind === 'unix' || bound === null || typeof bound === 'string') {
+    return `unix:${target.kind === 'unix' ? target.path : String(bound)}`;
+  }
+  const host = bound.address === '::' || bound.address === '0.0.0.0' ? 'localhost' : bound.address;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+}

@@ -1,0 +1,81 @@
+import type { Server } from 'node:http';
+import type {
+  ClusterSnapshot,
+  MetricsSource,
+  WorkerIdentity,
+  WorkerState,
+} from '../snapshot/index.js';
+import { ProcessMeter } from './process-meter.js';
+import { RequestTracker } from './request-tracker.js';
+
+/** Longest time a registry may take to be serialised; a `collect()` of the app may hang. */
+const SERIALIZE_TIMEOUT_MS = 400;
+
+/** What any process that serves an app has, with a primary or without. */
+export class LocalProcess {
+  readonly tracker = new RequestTracker();
+  readonly meter = new ProcessMeter(this.tracker);
+  state: WorkerState = 'starting';
+  endpoints: readonly string[] = [];
+  metrics: MetricsSource | undefined;
+  /** Monotonic ms. */
+  serializedAt = -Infinity;
+  #lastBody = '';
+
+  constructor(
+    readonly identity: WorkerIdentity,
+    private readonly balancing: string,
+  ) {}
+
+  get accepting(): boolean {
+    return this.state === 'ready' || this.state === 'starting';
+  }
+
+  follow(server: unknown): void {
+    this.tracker.follow(server as Server);
+  }
+
+  /** The metrics of this process; what they were before, where serialising takes too long. */
+  async serializeMetrics(): Promise<string> {
+    if (this.metrics === undefined) return '';
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), SERIALIZE_TIMEOUT_MS);
+    });
+    const body = await Promise.race([this.metrics.serialize(), timeout]);
+    clearTimeout(timer);
+    if (body !== undefined) {
+      this.#lastBody = body;
+      this.serializedAt = performance.now();
+    }
+    return this.#lastBody;
+  }
+
+  /** This process alone, as a cluster of one. */
+  snapshot(): ClusterSnapshot {
+    const { slot, pid, generation } = this.identity;
+    const stats = this.meter.peek();
+    return {
+      balancing: this.balancing,
+      desired: 1,
+      ready: this.state === 'ready' ? 1 : 0,
+      generation,
+      degraded: 0,
+      workers: [
+        {
+          slot,
+          pid,
+          generation,
+          state: this.state,
+          uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
+          restarts: 0,
+          restartsByCause: {},
+          lastExit: null,
+          heartbeatAgeMs: 0,
+          responsive: true,
+          ...stats,
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,42 @@
+import {
+  parsePrimaryMessage,
+  type PrimaryMessage,
+  seal,
+  type WorkerMessage,
+} from '../ipc/index.js';
+
+/** The worker's end of Node's channel to its primary. */
+export class PrimaryChannel {
+  #unsent = 0;
+
+  /** `handle` is what travelled beside the message: the listening socket. */
+  onMessage(listener: (message: PrimaryMessage, handle: unknown) => void): void {
+    process.on('message', (raw, handle) => {
+      const message = parsePrimaryMessage(raw);
+      if (message !== undefined) listener(message, handle);
+    });
+  }
+
+  /** Calls `listener` once when the primary is gone or has closed the channel. */
+  onClosed(listener: () => void): void {
+    // Before node:cluster's own listener, which would end the process at once.
+    process.prependOnceListener('disconnect', listener);
+  }
+
+  /** Nothing that was sent is still waiting to be read. */
+  get drained(): boolean {
+    return this.#unsent === 0;
+  }
+
+  /** Sends; resolves when the kernel has taken it or the channel is closed, never rejects. */
+  send(message: WorkerMessage): Promise<void> {
+    return new Promise((resolve) => {
+      if (!process.connected || process.send === undefined) return resolve();
+      this.#unsent += 1;
+      process.send(seal(message), undefined, undefined, () => {
+        this.#unsent -= 1;
+        resolve(); // an error means that the primary is gone: onClosed tells
+      });
+    });
+  }
+}

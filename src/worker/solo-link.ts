@@ -1,0 +1,72 @@
+import type {
+  AgedSnapshot,
+  ClusterLink,
+  CollectedMetrics,
+  MetricsSource,
+  ResponseObserver,
+  WorkerIdentity,
+  WorkerStats,
+} from '../snapshot/index.js';
+import { LocalProcess } from './local-process.js';
+
+/** How often the event loop is measured where no heartbeat asks for it. */
+const MEASURE_MS = 1_000;
+
+const NO_BALANCING = 'none';
+
+/** The link of a process that has no primary: it answers for itself. */
+export class SoloLink implements ClusterLink {
+  readonly local: LocalProcess;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor() {
+    this.local = new LocalProcess({ slot: 0, pid: process.pid, generation: 0 }, NO_BALANCING);
+    this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
+  }
+
+  get identity(): WorkerIdentity {
+    return this.local.identity;
+  }
+
+  get accepting(): boolean {
+    return this.local.accepting;
+  }
+
+  stats(): WorkerStats {
+    return this.local.meter.peek();
+  }
+
+  async snapshot(): Promise<AgedSnapshot> {
+    return { snapshot: this.local.snapshot(), ageMs: 0 };
+  }
+
+  async collectMetrics(): Promise<CollectedMetrics> {
+    const body = await this.local.serializeMetrics();
+    const { slot } = this.identity;
+    return { ...(await this.snapshot()), workers: [{ slot, ageMs: 0, body }], retired: [] };
+  }
+
+  provideMetrics(source: MetricsSource): void {
+    this.local.metrics = source;
+  }
+
+  observeResponses(observer: ResponseObserver): void {
+    this.local.tracker.observe(observer);
+  }
+
+  announceEndpoints(paths: readonly string[]): void {
+    this.local.endpoints = [...this.local.endpoints, ...paths];
+  }
+
+  attach(server: unknown): void {
+    this.local.follow(server);
+    if (this.local.state === 'starting') this.local.state = 'ready';
+  }
+
+  detach(): void {
+    this.local.state = 'draining';
+    clearInterval(this.#timer);
+    this.local.meter.stop();
+    this.local.tracker.unfollow();
+  }
+}

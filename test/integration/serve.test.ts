@@ -1,0 +1,25 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { getJson, request } from '../support/http-client.js';
+
+afterEach(stopAll);
+
+describe.each([
+  { program: 'app', adapter: 'express' },
+  { program: 'app', adapter: 'fastify' },
+  { program: 'nest11', adapter: 'express' },
+  { program: 'nest11', adapter: 'fastify' },
+] as const)('$program on $adapter', ({ program, adapter }) => {
+  it('serves the app and its endpoints from every worker', async () => {
+    const cluster = await ClusterProcess.start({ program, env: { TEST_ADAPTER: adapter } });
+
+    const pids = new Set<number>();
+    while (pids.size < 2) pids.add((await getJson(cluster.url, '/whoami')).body.pid);
+
+    expect([...pids].sort()).toEqual([...cluster.workerPids].sort());
+    expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
+    for (const path of ['/health', '/health/live', '/health/ready', '/metrics']) {
+      expect([path, (await request(cluster.url, path)).status]).toEqual([path, 200]);
+    }
+  });
+});

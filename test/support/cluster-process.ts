@@ -1,0 +1,250 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ClusterEventName, ClusterOptions } from 'nestjs-cluster';
+
+const root = join(import.meta.dirname, '../..');
+
+/** Programs to start, as paths. */
+export const PROGRAMS = {
+  /** A small app whose behaviour the environment chooses; see the file. */
+  app: join(root, 'test/fixtures/app.mjs'),
+  /** The same on Nest 11. */
+  nest11: join(root, 'test/fixtures/nest-11/app.mjs'),
+  sample: join(root, 'sample-app/dist/main.js'),
+} as const;
+
+/** The Node under test: `TEST_NODE` names another than the one that runs vitest. */
+export const NODE = process.env['TEST_NODE'] ?? process.execPath;
+
+/** One line of the log in its JSON format. */
+export interface LogLine {
+  readonly event: ClusterEventName;
+  readonly level: string;
+  readonly message: string;
+  readonly worker?: number;
+  readonly gen?: number;
+  readonly pid?: number;
+  readonly [key: string]: unknown;
+}
+
+export interface StartOptions {
+  /** A name of {@link PROGRAMS}, or a path. Default `app`. */
+  readonly program?: keyof typeof PROGRAMS | (string & {});
+  /** Options of `bootstrap()`, by which the fixtures are started. `port` is 0, `host` 127.0.0.1, `workers` 2. */
+  readonly options?: ClusterOptions;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly execArgv?: readonly string[];
+  readonly cwd?: string;
+}
+
+/** What a started program ended with. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+const running = new Set<ClusterProcess>();
+
+/** Ends everything that was started. Call it in `afterEach`. */
+export async function stopAll(): Promise<void> {
+  await Promise.all([...running].map((cluster) => cluster.destroy()));
+}
+
+/** A program in processes of its own, seen from outside: its log, its exit, its pids. */
+export class ClusterProcess {
+  readonly marker = randomUUID();
+  readonly child: ChildProcess;
+  readonly exit: Promise<Exit>;
+  readonly lines: LogLine[] = [];
+  /** Everything it wrote, to show when a test fails. */
+  output = '';
+  #rest = '';
+  readonly #watchers = new Set<() => void>();
+
+  /** Starts a program and does not wait for anything. */
+  constructor({
+    program = 'app',
+    options = {},
+    env = {},
+    execArgv = [],
+    cwd = root,
+  }: StartOptions = {}) {
+    const path = program in PROGRAMS ? PROGRAMS[program as keyof typeof PROGRAMS] : program;
+    const bootstrapOptions = { host: '127.0.0.1', port: 0, workers: 2, ...options };
+    this.child = spawn(NODE, [...execArgv, path], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        CLUSTER_LOG_FORMAT: 'json',
+        TEST_MARKER: this.marker,
+        TEST_OPTIONS: JSON.stringify(options.path ? options : bootstrapOptions),
+        SAMPLE_OPTIONS: JSON.stringify(options.path ? options : bootstrapOptions),
+        ...env,
+      },
+    });
+    this.exit = new Promise((resolve) => {
+      // 'close', not 'exit': by then everything it wrote has been read.
+      this.child.once('close', (code, signal) => resolve({ code, signal }));
+    });
+    for (const stream of [this.child.stdout!, this.child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => this.#read(chunk));
+    }
+    running.add(this);
+  }
+
+  /** Starts a program and waits until all its workers are ready. */
+  static async start(start: StartOptions = {}): Promise<ClusterProcess> {
+    const cluster = new ClusterProcess(start);
+    const workers = start.options?.workers ?? 2;
+    await cluster.event('listening');
+    if (typeof workers === 'number' && workers > 0) {
+      await cluster.until(
+        `${workers} ready workers`,
+        () => cluster.all('worker-ready').length >= workers,
+      );
+    }
+    return cluster;
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  /** Where it listens, once it said so. */
+  get url(): string {
+    return String(this.all('listening')[0]?.['url']);
+  }
+
+  all(event: ClusterEventName): LogLine[] {
+    return this.lines.filter((line) => line.event === event);
+  }
+
+  /** Pids of workers that became ready and have not ended, by slot. */
+  get workerPids(): number[] {
+    const ended = new Set(
+      [...this.all('worker-died'), ...this.all('worker-stopped')].map((line) => line.pid),
+    );
+    return this.all('worker-ready')
+      .filter((line) => !ended.has(line.pid))
+      .sort((a, b) => a.worker! - b.worker!)
+      .map((line) => line.pid!);
+  }
+
+  /** Resolves with the first line of an event that matches, past or to come. */
+  async event(
+    event: ClusterEventName,
+    matches: (line: LogLine) => boolean = () => true,
+    timeoutMs = 20_000,
+  ): Promise<LogLine> {
+    const find = () => this.all(event).find(matches);
+    await this.until(`event '${event}'`, () => find() !== undefined, timeoutMs);
+    return find()!;
+  }
+
+  /** Resolves once `condition` holds; it is looked at after each output. */
+  async until(what: string, condition: () => boolean, timeoutMs = 20_000): Promise<void> {
+    if (condition()) return;
+    await new Promise<void>((resolve, reject) => {
+      const check = (): void => {
+        if (condition()) settle(resolve);
+        else if (this.child.exitCode !== null || this.child.signalCode !== null) {
+          settle(() => reject(new Error(`the program ended before ${what}\n${this.output}`)));
+        }
+      };
+      const timer = setTimeout(
+        () => settle(() => reject(new Error(`no ${what} within ${timeoutMs} ms\n${this.output}`))),
+        timeoutMs,
+      );
+      const settle = (done: () => void): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(check);
+        done();
+      };
+      this.#watchers.add(check);
+      void this.exit.then(check);
+    });
+  }
+
+  /** Resolves with its exit; fails with its output if it is still there after `timeoutMs`. */
+  async exited(timeoutMs = 20_000): Promise<Exit> {
+    const timer = new AbortController();
+    const exit = await Promise.race([
+      this.exit,
+      delay(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined),
+    ]);
+    timer.abort();
+    if (exit === undefined) throw new Error(`still running after ${timeoutMs} ms\n${this.output}`);
+    return exit;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Pids of all its processes that are alive, found by the marker in their environment. */
+  survivors(): number[] {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .filter((pid) => isAlive(pid) && environmentOf(pid).includes(this.marker))
+      .map(Number);
+  }
+
+  /** Resolves once none of its processes is alive. */
+  async gone(timeoutMs: number): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const left = this.survivors();
+      if (left.length === 0) return;
+      if (performance.now() > deadline) {
+        throw new Error(`still alive after ${timeoutMs} ms: ${left.join(', ')}\n${this.output}`);
+      }
+      await delay(20);
+    }
+  }
+
+  /** Kills every process of it. */
+  async destroy(): Promise<void> {
+    for (const pid of [this.pid, ...this.survivors()]) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // it has ended by itself
+      }
+    }
+    await this.exit;
+    running.delete(this);
+  }
+
+  #read(chunk: string): void {
+    this.output += chunk;
+    const parts = (this.#rest + chunk).split('\n');
+    this.#rest = parts.pop()!;
+    for (const part of parts) {
+      if (!part.startsWith('{"time"')) continue;
+      this.lines.push(JSON.parse(part) as LogLine);
+    }
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+}
+
+function environmentOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8');
+  } catch {
+    return ''; // ended meanwhile, or not ours
+  }
+}
+
+/** A zombie has ended: only its parent has not looked yet. */
+function isAlive(pid: string): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,20 @@
+import { cpSync, existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '../..');
+
+/**
+ * Tests run against the built package. The Nest 11 fixture gets a real copy of
+ * it: through a link it would find the Nest of this repository.
+ */
+export default function setup(): void {
+  if (!existsSync(join(root, 'dist/index.js'))) {
+    throw new Error('dist/ is missing: run "npm run build" first (npm test does)');
+  }
+  const fixture = join(root, 'test/fixtures/nest-11');
+  const copy = join(fixture, 'node_modules/nestjs-cluster');
+  rmSync(copy, { recursive: true, force: true });
+  cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
+  cpSync(join(root, 'package.json'), join(copy, 'package.json'));
+  cpSync(join(root, 'test/fixtures/app.mjs'), join(fixture, 'app.mjs'));
+}

@@ -1,0 +1,109 @@
+import http from 'node:http';
+
+/** How a request ended, as its client sees it. */
+export type Outcome = 'ok' | 'bad-status' | 'reset' | 'refused' | 'timeout';
+
+export interface Answer {
+  readonly outcome: Outcome;
+  readonly status: number | undefined;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface RequestOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Default: a new connection for this request. */
+  readonly agent?: http.Agent;
+  readonly timeoutMs?: number;
+}
+
+/** Sends one request to a URL, or to `unix:/path` + `path`. Never rejects: the outcome tells. */
+export function request(base: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+  const { method = 'GET', headers = {}, body, agent = false, timeoutMs = 10_000 } = options;
+  const where = base.startsWith('unix:')
+    ? { socketPath: base.slice('unix:'.length) }
+    : { hostname: new URL(base).hostname.replace(/^\[|\]$/g, ''), port: new URL(base).port };
+  return new Promise((resolve) => {
+    const settle = (outcome: Outcome, response?: http.IncomingMessage, text = ''): void => {
+      clearTimeout(timer);
+      resolve({
+        outcome,
+        status: response?.statusCode,
+        headers: response?.headers ?? {},
+        body: text,
+      });
+    };
+    const req = http.request({ ...where, path, method, headers, agent }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (text += chunk));
+      response.on('end', () =>
+        settle(response.statusCode === 200 ? 'ok' : 'bad-status', response, text),
+      );
+      response.on('error', () => settle('reset', response, text));
+    });
+    const timer = setTimeout(() => {
+      settle('timeout');
+      req.destroy();
+    }, timeoutMs);
+    req.on('error', (error: NodeJS.ErrnoException) =>
+      settle(error.code === 'ECONNREFUSED' || error.code === 'ENOENT' ? 'refused' : 'reset'),
+    );
+    req.end(body);
+  });
+}
+
+/** The same, with the body of the answer as JSON. */
+export async function getJson<T = any>(
+  base: string,
+  path: string,
+): Promise<{ status: number | undefined; body: T }> {
+  const { status, body } = await request(base, path);
+  return { status, body: JSON.parse(body) as T };
+}
+
+/** Clients that ask without pause until stopped, and what became of each request. */
+export class Load {
+  readonly outcomes: Record<Outcome, number> = {
+    ok: 0,
+    'bad-status': 0,
+    reset: 0,
+    refused: 0,
+    timeout: 0,
+  };
+  readonly #clients: Promise<void>[];
+  #stopped = false;
+
+  /** @param keepAlive one connection a client; else one a request. */
+  constructor(
+    base: string,
+    path: string,
+    {
+      clients = 4,
+      keepAlive = false,
+      ...options
+    }: RequestOptions & { clients?: number; keepAlive?: boolean } = {},
+  ) {
+    this.#clients = Array.from({ length: clients }, async () => {
+      const agent = keepAlive ? new http.Agent({ keepAlive: true, maxSockets: 1 }) : undefined;
+      while (!this.#stopped) {
+        const { outcome } = await request(base, path, { ...options, ...(agent && { agent }) });
+        this.outcomes[outcome] += 1;
+      }
+      agent?.destroy();
+    });
+  }
+
+  get failures(): number {
+    const { ok: _ok, ...failed } = this.outcomes;
+    return Object.values(failed).reduce((sum, count) => sum + count, 0);
+  }
+
+  async stop(): Promise<Record<Outcome, number>> {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+    return this.outcomes;
+  }
+}
