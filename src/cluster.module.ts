@@ -22,11 +22,11 @@ import { OffloadHealthIndicator } from './health/offload.health.js';
 import { MetricsEndpoint } from './metrics/metrics.endpoint.js';
 import {
   type ClusterModuleOptions,
-  type ClusterOptions,
   MODULE_OPTIONS,
   resolveModuleOptions,
   type ResolvedModuleOptions,
-} from './options/index.js';
+} from './options/module.js';
+import type { ClusterOptions } from './options/index.js';
 import { CLUSTER_LINK, type ClusterLink } from './snapshot/index.js';
 
 /** How `forRootAsync()` gets its options. */

@@ -8,5 +8,5 @@ export type {
   HealthOptions,
   MetricsOptions,
   MinReady,
-} from './options/index.js';
+} from './options/module.js';
 export * from './bootstrap/index.js';

@@ -9,9 +9,16 @@ export class AddressUnavailableError extends ClusterError {
   readonly code = 'CLUSTER_ADDRESS_UNAVAILABLE';
   readonly exitCode = 69;
 
-  constructor(address: string, cause: NodeJS.ErrnoException) {
+  /** @param cause what the system said; its `code` decides the advice. */
+  constructor(address: string, cause: AddressFailure) {
     super(`cannot listen on ${address}: ${explain(cause)}`, { cause });
   }
+}
+
+/** An error of bind(2) or listen(2), or the report of one. */
+export interface AddressFailure {
+  readonly code?: string | undefined;
+  readonly message: string;
 }
 
 /** Errors of bind(2) and listen(2) that no restart of a worker can mend. */
@@ -34,6 +41,6 @@ export function isAddressErrorCode(code: string | undefined): boolean {
   return code !== undefined && code in REMEDIES;
 }
 
-function explain(cause: NodeJS.ErrnoException): string {
+function explain(cause: AddressFailure): string {
   return REMEDIES[cause.code ?? ''] ?? cause.message;
 }

@@ -5,6 +5,8 @@ import { ClusterError } from './cluster.error.js';
  * any process is forked; the process exits with 78 (`EX_CONFIG`).
  */
 export class ClusterConfigurationError extends ClusterError {
-  readonly code = 'CLUSTER_CONFIGURATION';
+  /** For an error that crossed a process boundary: its class is gone, its code is not. */
+  static readonly code = 'CLUSTER_CONFIGURATION';
+  readonly code = ClusterConfigurationError.code;
   readonly exitCode = 78;
 }

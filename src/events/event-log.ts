@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import type { LogFormat } from '../options/index.js';
-import { formatIdentity } from '../snapshot/index.js';
+import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEvents, EmitEvent } from './cluster-events.js';
 import { describeEvent, type LogLevel } from './describe-event.js';
 
@@ -50,7 +50,7 @@ function jsonLine<N extends ClusterEventName>(
   level: LogLevel,
   text: string,
 ): string {
-  const { worker, ...rest } = payload as { worker?: Parameters<typeof formatIdentity>[0] };
+  const { worker, ...rest } = payload as { worker?: WorkerIdentity };
   return JSON.stringify({
     time: new Date().toISOString(),
     level,
@@ -63,11 +63,8 @@ function jsonLine<N extends ClusterEventName>(
 
 /** Text may come from an app's error: no line break and no control character of it gets through. */
 function oneLine(text: string): string {
-  return (
-    stripVTControlCharacters(text)
-      .replace(/\s*[\r\n]+\s*/g, ' | ')
-      // eslint-disable-next-line no-control-regex
-      .replace(/[\u0000-\u001f\u007f-\u009f]/g, '')
-      .slice(0, MAX_LINE_LENGTH)
-  );
+  return stripVTControlCharacters(text)
+    .replace(/\s*[\r\n]+\s*/g, ' | ')
+    .replace(/\p{Cc}/gu, '')
+    .slice(0, MAX_LINE_LENGTH);
 }

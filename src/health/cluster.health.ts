@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
-import type { MinReady } from '../options/index.js';
+import type { MinReady } from '../options/module.js';
 import {
   type AgedSnapshot,
   CLUSTER_LINK,

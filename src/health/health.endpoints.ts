@@ -6,7 +6,7 @@ import {
   type HealthIndicatorFunction,
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
-import type { ResolvedModuleOptions } from '../options/index.js';
+import type { ResolvedModuleOptions } from '../options/module.js';
 import { ClusterHealthIndicator } from './cluster.health.js';
 import { EventLoopHealthIndicator } from './event-loop.health.js';
 import { ProcessMemoryHealthIndicator } from './memory.health.js';

@@ -50,6 +50,8 @@ export type WorkerMessage =
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
   /** An error nobody caught; the process ends next. */
   | { readonly type: 'fatal'; readonly error: ErrorReport }
+  /** Something the operator should know; one line. */
+  | { readonly type: 'warning'; readonly message: string }
   | {
       readonly type: 'pong';
       readonly seq: number;
@@ -77,8 +79,8 @@ export type WorkerMessage =
     };
 
 export type PrimaryMessage =
-  /** With a handle: listen on it. Without: listen through node:cluster. */
-  | { readonly type: 'listen'; readonly target: ListenTarget; readonly held: boolean }
+  /** With a handle beside it: listen on that. Without: listen through node:cluster. */
+  | { readonly type: 'listen'; readonly target: ListenTarget }
   | { readonly type: 'ping'; readonly seq: number }
   | { readonly type: 'drain'; readonly cause: RetireCause }
   /** End open connections now. */
@@ -128,6 +130,7 @@ const workerMessageSchema = v.variant('type', [
   }),
   v.object({ type: v.literal('boot-failed'), phase: v.picklist(BOOT_PHASES), error }),
   v.object({ type: v.literal('fatal'), error }),
+  v.object({ type: v.literal('warning'), message: text }),
   v.object({ type: v.literal('pong'), seq: amount, stats, debugged: v.boolean() }),
   v.object({ type: v.literal('leaving') }),
   v.object({

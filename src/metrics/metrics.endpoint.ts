@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { collectDefaultMetrics, type Metric, register, Registry } from 'prom-client';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
-import type { ResolvedModuleOptions } from '../options/index.js';
+import type { ResolvedModuleOptions } from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink, type MetricsSource } from '../snapshot/index.js';
 import { clusterMetrics } from './cluster-metrics.js';
 import { HttpRequestDuration } from './http-request-duration.js';

@@ -1,5 +1,3 @@
-import { lookup } from 'node:dns/promises';
-import { lstat, unlink } from 'node:fs/promises';
 import net from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { AddressUnavailableError } from '../errors/index.js';
@@ -56,7 +54,7 @@ export class ListeningSocket {
             { address: '::', family: 6 },
             { address: '0.0.0.0', family: 4 },
           ]
-        : [await lookup(host)];
+        : [await resolveHost(host)];
     if (createServerHandle === undefined) {
       return new ListeningSocket({ kind: 'tcp', port, host: addresses.at(-1)!.address }, undefined);
     }
@@ -103,11 +101,20 @@ export function formatAddress(address: ListenAddress): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }
 
+/** The IP address of a host. The resolver is loaded for names alone: the primary stays small. */
+async function resolveHost(host: string): Promise<{ address: string; family: number }> {
+  const family = net.isIP(host);
+  if (family !== 0) return { address: host, family };
+  const { lookup } = await import('node:dns/promises');
+  return lookup(host);
+}
+
 /**
  * Removes the socket file that a killed process left. One that answers, is not
  * a socket or is somebody else's is left alone.
  */
 async function removeStaleSocket(path: string): Promise<void> {
+  const { lstat, unlink } = await import('node:fs/promises');
   const stat = await lstat(path).catch(() => undefined);
   if (stat === undefined) return;
   if (!stat.isSocket() || stat.uid !== process.geteuid?.()) throw addressInUse(path);

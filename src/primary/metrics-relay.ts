@@ -1,5 +1,6 @@
-import type { ClusterSnapshot, WorkerMetrics } from '../snapshot/index.js';
+import type { WorkerMetrics } from '../snapshot/index.js';
 import type { WorkerHandle } from './worker-handle.js';
+import type { WorkerTable } from './worker-table.js';
 
 /** How long a scrape waits for workers; one that is blocked is represented by what it last sent. */
 const COLLECT_TIMEOUT_MS = 500;
@@ -19,39 +20,30 @@ export class MetricsRelay {
   #folding: WorkerHandle | undefined;
   #collection: Collection | undefined;
 
-  constructor(
-    private readonly workers: () => readonly WorkerHandle[],
-    private readonly snapshot: () => ClusterSnapshot,
-  ) {}
+  constructor(private readonly table: WorkerTable) {}
 
-  /** A worker wants everybody's metrics. Requests that overlap share one collection. */
-  collect(asker: WorkerHandle, id: number): void {
+  /** A worker sent its metrics and wants everybody's. Requests that overlap share one collection. */
+  collect(asker: WorkerHandle, id: number, body: string, now: number): void {
+    asker.metrics = { body, receivedAt: now };
     if (this.#collection === undefined) {
-      const waitingFor = new Set(
-        this.workers().filter((worker) => worker !== asker && canAnswer(worker)),
-      );
+      const others = this.table.workers.filter((worker) => worker !== asker && canAnswer(worker));
       const deadline = setTimeout(() => this.#finish(), COLLECT_TIMEOUT_MS);
-      this.#collection = { waitingFor, askers: [], deadline };
-      for (const worker of waitingFor) {
+      this.#collection = { waitingFor: new Set(others), askers: [], deadline };
+      for (const worker of others) {
         worker.collecting = true;
         worker.send({ type: 'collect' });
       }
     }
     this.#collection.askers.push({ worker: asker, id });
-    this.#collection.waitingFor.delete(asker);
-    this.#finishIfComplete();
+    this.#noLongerWaitFor(asker);
   }
 
-  /** A worker sent its metrics, asked or not. */
-  store(worker: WorkerHandle, body: string, now: number): void {
+  /** A worker sent its metrics, in answer to `collect` or of its own accord. */
+  store(worker: WorkerHandle, body: string, asked: boolean, now: number): void {
     worker.metrics = { body, receivedAt: now };
-  }
-
-  /** A worker answered `collect`. */
-  answered(worker: WorkerHandle): void {
+    if (!asked) return;
     worker.collecting = false;
-    this.#collection?.waitingFor.delete(worker);
-    this.#finishIfComplete();
+    this.#noLongerWaitFor(worker);
   }
 
   /** A worker is gone: what it counted stays. */
@@ -59,14 +51,14 @@ export class MetricsRelay {
     // An app without the module has no metrics: its body is empty.
     if (worker.metrics?.body) this.#retired.push(worker.metrics.body);
     if (this.#folding === worker) this.#folding = undefined;
-    this.answered(worker);
+    this.#noLongerWaitFor(worker);
     this.foldIfNeeded();
   }
 
   /** Keeps the memory that dead workers take bounded, however many there were. */
   foldIfNeeded(): void {
     if (this.#folding !== undefined || this.#retired.length <= MAX_RETIRED_BODIES) return;
-    const worker = this.workers().find(canAnswer);
+    const worker = this.table.workers.find(canAnswer);
     if (worker === undefined) return;
     this.#folding = worker;
     worker.send({ type: 'fold', epoch: this.#epoch, bodies: this.#retired });
@@ -80,7 +72,8 @@ export class MetricsRelay {
     this.#folding = undefined;
   }
 
-  #finishIfComplete(): void {
+  #noLongerWaitFor(worker: WorkerHandle): void {
+    this.#collection?.waitingFor.delete(worker);
     if (this.#collection?.waitingFor.size === 0) this.#finish();
   }
 
@@ -89,9 +82,9 @@ export class MetricsRelay {
     if (collection === undefined) return;
     this.#collection = undefined;
     clearTimeout(collection.deadline);
-    const snapshot = this.snapshot();
+    const snapshot = this.table.snapshot();
     const now = performance.now();
-    const workers = this.workers().flatMap((worker): WorkerMetrics[] =>
+    const workers = this.table.workers.flatMap((worker): WorkerMetrics[] =>
       worker.metrics === undefined
         ? []
         : [

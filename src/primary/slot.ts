@@ -1,5 +1,13 @@
+import type { RestartOptions } from '../options/index.js';
 import type { FailureCause, WorkerExit } from '../snapshot/index.js';
-import { type FailureHistory, NO_FAILURES } from './policies/restart.policy.js';
+import {
+  decideRestart,
+  type Failure,
+  type FailureHistory,
+  NO_FAILURES,
+  recordFailure,
+  type RestartDecision,
+} from './policies/restart.policy.js';
 import type { WorkerHandle } from './worker-handle.js';
 
 /** A numbered place for a worker, and what is remembered of those that held it. */
@@ -9,16 +17,17 @@ export class Slot {
   /** Workers on their way out; the slot may already have another. */
   readonly retiring = new Set<WorkerHandle>();
   failures: FailureHistory = NO_FAILURES;
+  /** In a crash loop. */
   degraded = false;
   lastExit: WorkerExit | null = null;
   readonly restarts = new Map<FailureCause, number>();
-  restartTimer: NodeJS.Timeout | undefined;
   /** Requests served by workers of this slot that are gone. */
   #retiredRequests = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
 
   constructor(readonly index: number) {}
 
-  /** Every process of this slot that is still there. */
+  /** Every process of this slot that is still there; the newest last. */
   get workers(): readonly WorkerHandle[] {
     return [...this.retiring, ...(this.current ? [this.current] : [])];
   }
@@ -42,13 +51,33 @@ export class Slot {
   }
 
   /** The process has ended: keep what it had counted. */
-  remove(worker: WorkerHandle): void {
+  remove(worker: WorkerHandle, exit: WorkerExit): void {
     if (this.current === worker) this.current = undefined;
     this.retiring.delete(worker);
     this.#retiredRequests += worker.stats?.requestsTotal ?? 0;
+    this.lastExit = exit;
   }
 
-  countRestart(cause: FailureCause): void {
+  /** Remembers a failure and decides when the slot is to be started again. */
+  recordFailure(
+    failure: Failure,
+    now: number,
+    options: Required<RestartOptions>,
+    random: number,
+  ): RestartDecision {
+    this.failures = recordFailure(this.failures, failure, now, options);
+    const decision = decideRestart(this.failures, now, options, random);
+    this.degraded = decision.degraded;
+    return decision;
+  }
+
+  /** Calls `start` after `delayMs`; counts the restart. */
+  scheduleRestart(cause: FailureCause, delayMs: number, start: () => void): void {
     this.restarts.set(cause, (this.restarts.get(cause) ?? 0) + 1);
+    this.#restartTimer = setTimeout(start, delayMs);
+  }
+
+  cancelRestart(): void {
+    clearTimeout(this.#restartTimer);
   }
 }

@@ -7,7 +7,12 @@ const UNRESPONSIVE_AFTER_MS = 2_000;
 
 /** The cluster as it is at `now` (monotonic ms). */
 export function takeSnapshot(
-  cluster: { balancing: string; desired: number; generation: number; slots: readonly Slot[] },
+  cluster: {
+    readonly balancing: string;
+    readonly desired: number;
+    readonly generation: number;
+    readonly slots: readonly Slot[];
+  },
   now: number,
 ): ClusterSnapshot {
   const { balancing, desired, generation, slots } = cluster;

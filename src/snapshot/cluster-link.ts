@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterSnapshot, WorkerStats } from './cluster-snapshot.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
@@ -33,8 +34,8 @@ export interface MetricsSource {
 
 /** Told of each response that ends. On the request path: it must be cheap and must not throw. */
 export type ResponseObserver = (
-  request: import('node:http').IncomingMessage,
-  response: import('node:http').ServerResponse,
+  request: IncomingMessage,
+  response: ServerResponse,
   durationMs: number,
 ) => void;
 

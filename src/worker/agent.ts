@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import type { Server } from 'node:http';
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BootPhase, type PrimaryMessage, reportError } from '../ipc/index.js';
@@ -15,7 +16,7 @@ import type {
 } from '../snapshot/index.js';
 import { BootWatch } from './boot-watch.js';
 import { drain, type DrainableApp } from './drain.js';
-import { listen, type ListenableApp } from './listen.js';
+import { addressOf, listen, type ListenableApp } from './listen.js';
 import { LocalProcess } from './local-process.js';
 import { PendingRequests } from './pending-requests.js';
 import { PrimaryChannel } from './primary-channel.js';
@@ -36,6 +37,9 @@ const PUSH_METRICS_MS = 10_000;
 
 /** Without a primary a worker serves nobody's purpose: it finishes what it can in this time. */
 const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
+
+const ALREADY_LISTENING =
+  'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; leave the call out';
 
 /** A worker's side of the cluster: reports to the primary, does what it says, answers the app. */
 export class WorkerAgent implements ClusterLink {
@@ -79,11 +83,18 @@ export class WorkerAgent implements ClusterLink {
     let phase: BootPhase = 'create';
     try {
       const app = await createApp();
-      this.#local.follow(app.getHttpServer());
-      phase = 'init';
-      await app.init();
-      phase = 'listen';
-      const url = await this.#listen(app);
+      const server = app.getHttpServer() as Server;
+      this.#local.follow(server);
+      let url: string;
+      if (server.listening) {
+        await this.#channel.send({ type: 'warning', message: ALREADY_LISTENING });
+        url = addressOf(server);
+      } else {
+        phase = 'init';
+        await app.init();
+        phase = 'listen';
+        url = await this.#listen(app);
+      }
       this.#boot.end();
       process.once('uncaughtExceptionMonitor', (error) => {
         void this.#channel.send({ type: 'fatal', error: reportError(error) });

@@ -10,16 +10,15 @@ const MAX_TAIL_LENGTH = 2_000;
  */
 export class BootWatch {
   #tail = '';
-  readonly #write = process.stderr.write;
+  readonly #write = Reflect.get(process.stderr, 'write');
   readonly #onExit = (): void => this.failed(this.#lastWords());
   readonly #onUncaught = (error: unknown): void => this.failed(reportError(error));
 
   /** @param failed is called while the process exits: it can only send. */
   constructor(private readonly failed: (error: ErrorReport) => void) {
-    const write = this.#write;
     process.stderr.write = ((chunk: string | Uint8Array, ...rest: []) => {
       this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
-      return write.call(process.stderr, chunk, ...rest);
+      return this.#write.call(process.stderr, chunk, ...rest);
     }) as typeof process.stderr.write;
     process.once('exit', this.#onExit);
     process.once('uncaughtExceptionMonitor', this.#onUncaught);

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import net from 'node:net';
+import type net from 'node:net';
 import type { ListenTarget } from '../ipc/index.js';
 
 /** What of an app its listening needs. */
@@ -13,6 +13,11 @@ export interface ListenableApp {
  * by default); it is where connections wait while no worker is alive.
  */
 const BACKLOG = 4_096;
+
+/** An overload of `listen()` that Node documents and its types leave out. */
+interface HandleListener {
+  listen(handle: unknown, backlog: number): void;
+}
 
 /** Internals of net.Server that a handle of a unix socket needs; the same on Node 20 to 26. */
 interface ServerInternals {
@@ -43,17 +48,13 @@ export async function listen(
     };
   }
   await (target.kind === 'unix' ? app.listen(target.path) : app.listen(target.port, target.host));
-  return reachableAt(server, target);
+  return addressOf(server);
 }
 
 function takeHandle(server: Server, target: ListenTarget, handle: unknown): Server {
   if (target.kind === 'tcp') {
-    // `Function.call` sees one overload of many.
-    const listenOnHandle = net.Server.prototype.listen as (
-      handle: unknown,
-      backlog: number,
-    ) => unknown;
-    listenOnHandle.call(server, handle, BACKLOG);
+    // The adapter's override is gone: this is Node's own listen().
+    (server as unknown as HandleListener).listen(handle, BACKLOG);
     return server;
   }
   // server.listen(handle) takes TCP handles only: a pipe would be sent to the
@@ -65,12 +66,10 @@ function takeHandle(server: Server, target: ListenTarget, handle: unknown): Serv
   return server;
 }
 
-/** The address in force: port 0 has become a real one. */
-function reachableAt(server: net.Server, target: ListenTarget): string {
+/** Where a listening server can be reached: port 0 has become a real one. */
+export function addressOf(server: net.Server): string {
   const bound = server.address();
-  if (target.kind === 'unix' || bound === null || typeof bound === 'string') {
-    return `unix:${target.kind === 'unix' ? target.path : String(bound)}`;
-  }
+  if (bound === null || typeof bound === 'string') return `unix:${bound ?? ''}`;
   const host = bound.address === '::' || bound.address === '0.0.0.0' ? 'localhost' : bound.address;
   return `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
 }

@@ -4,20 +4,26 @@ import type { Socket } from 'node:net';
 import type { ResponseObserver } from '../snapshot/index.js';
 
 /** What is known of an open connection. Kept on its socket: no lookup on the request path. */
-interface Connection {
-  readonly socket: Socket;
-  /**
-   * When each request in flight started, oldest first, monotonic ms. More than
-   * one only with pipelining, where responses leave in the order of requests.
-   */
-  readonly startedAt: number[];
-  /** In flight, for the drain to mark. */
+class Connection {
+  /** Requests begun and not answered. More than one only with pipelining. */
+  inFlight = 0;
+  /** When the oldest request in flight began, monotonic ms. */
+  startedAt = 0;
+  /** The same of those behind it: responses leave in the order of their requests. */
+  pipelined: number[] | undefined;
+  /** Of the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
+
+  constructor(
+    readonly tracker: RequestTracker,
+    readonly socket: TrackedSocket,
+  ) {}
 }
 
 const CONNECTION = Symbol('nestjs-cluster.connection');
 type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 
+/** What Node publishes on both channels. */
 interface HttpMessage {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -36,11 +42,11 @@ export class RequestTracker {
   requestsInFlight = 0;
   /** Responses finished. */
   requestsTotal = 0;
-  /** Set by the drain: each response asks its client to go elsewhere. */
-  #closing = false;
   readonly #connections = new Set<Connection>();
   #observer: ResponseObserver | undefined;
   #server: Server | undefined;
+  /** Set by the drain: each response asks its client to go elsewhere. */
+  #closing = false;
 
   get openConnections(): number {
     return this.#connections.size;
@@ -66,11 +72,11 @@ export class RequestTracker {
     this.#observer = observer;
   }
 
-  /** From now on every response, also of requests in flight, carries `Connection: close`. */
+  /** From now on the last response of each connection carries `Connection: close`. */
   closeAfterResponse(): void {
     this.#closing = true;
     for (const { response } of this.#connections) {
-      if (response !== undefined && !response.headersSent) response.shouldKeepAlive = false;
+      if (response !== undefined) askToClose(response);
     }
   }
 
@@ -79,8 +85,8 @@ export class RequestTracker {
     this.#server?.closeIdleConnections();
     // Until Node 26.4 a connection that never sent a byte does not count as idle
     // (https://github.com/nodejs/node/issues/63452).
-    for (const { socket, startedAt } of this.#connections) {
-      if (startedAt.length === 0 && socket.bytesRead === 0) socket.destroy();
+    for (const { socket, inFlight } of this.#connections) {
+      if (inFlight === 0 && socket.bytesRead === 0) socket.destroy();
     }
   }
 
@@ -94,17 +100,20 @@ export class RequestTracker {
     return cut;
   }
 
+  /** Called by the socket's own listener. */
+  forget(connection: Connection): void {
+    this.#connections.delete(connection);
+    // Requests whose client went away before the answer: they will not finish.
+    this.requestsInFlight -= connection.inFlight;
+    connection.inFlight = 0;
+    connection.response = undefined;
+  }
+
   readonly #onConnection = (socket: TrackedSocket): void => {
-    const connection: Connection = { socket, startedAt: [], response: undefined };
+    const connection = new Connection(this, socket);
     socket[CONNECTION] = connection;
     this.#connections.add(connection);
-    socket.once('close', () => {
-      this.#connections.delete(connection);
-      // Requests whose client went away before the answer: they will not finish.
-      this.requestsInFlight -= connection.startedAt.length;
-      connection.startedAt.length = 0;
-      connection.response = undefined;
-    });
+    socket.on('close', onClose);
   };
 
   readonly #onStart = (message: unknown): void => {
@@ -112,21 +121,50 @@ export class RequestTracker {
     if (server !== this.#server) return;
     const connection = socket[CONNECTION];
     if (connection === undefined) return;
-    connection.startedAt.push(performance.now());
-    connection.response = response;
+    const now = performance.now();
+    if (connection.inFlight === 0) connection.startedAt = now;
+    else (connection.pipelined ??= []).push(now);
+    connection.inFlight += 1;
     this.requestsInFlight += 1;
-    if (this.#closing) response.shouldKeepAlive = false;
+    if (this.#closing) {
+      // Only the last response may say so: what is pipelined behind it would be lost.
+      if (connection.response !== undefined) takeBack(connection.response);
+      askToClose(response);
+    }
+    connection.response = response;
   };
 
   readonly #onFinish = (message: unknown): void => {
     const { request, response, socket, server } = message as HttpMessage;
     if (server !== this.#server) return;
     const connection = socket[CONNECTION];
-    const startedAt = connection?.startedAt.shift();
-    if (connection === undefined || startedAt === undefined) return;
-    if (connection.startedAt.length === 0) connection.response = undefined;
+    if (connection === undefined || connection.inFlight === 0) return;
+    const { startedAt } = connection;
+    connection.inFlight -= 1;
+    if (connection.inFlight === 0) connection.response = undefined;
+    else connection.startedAt = connection.pipelined!.shift()!;
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;
     this.#observer?.(request, response, performance.now() - startedAt);
   };
+}
+
+/** One function for all sockets: a closure each would cost every new connection. */
+function onClose(this: TrackedSocket): void {
+  const connection = this[CONNECTION]!;
+  connection.tracker.forget(connection);
+}
+
+const ASKED = Symbol('nestjs-cluster.asked-to-close');
+type MarkedResponse = ServerResponse & { [ASKED]?: true };
+
+/** Lets the response carry `Connection: close`, unless its head has left already. */
+function askToClose(response: MarkedResponse): void {
+  if (response.headersSent || !response.shouldKeepAlive) return;
+  response.shouldKeepAlive = false;
+  response[ASKED] = true;
+}
+
+function takeBack(response: MarkedResponse): void {
+  if (response[ASKED] && !response.headersSent) response.shouldKeepAlive = true;
 }

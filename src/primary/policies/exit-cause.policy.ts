@@ -30,15 +30,13 @@ export function classifyFailure(
 }
 
 /** How a process ended, in words, with the hint that its operator needs. */
-export function describeExit(exit: ProcessExit): string {
-  switch (exit.signal) {
-    case null:
-      return exit.code === null ? 'it could not be started' : `exited with code ${exit.code}`;
-    case 'SIGKILL':
-      return 'killed by SIGKILL (by hand, or by the out-of-memory killer: see dmesg)';
-    case 'SIGABRT':
-      return 'aborted by SIGABRT (process.abort(), or V8 ran out of memory: see its output above)';
-    default:
-      return `killed by ${exit.signal}`;
+export function describeExit({ code, signal }: ProcessExit): string {
+  if (signal === 'SIGKILL') {
+    return 'killed by SIGKILL (by hand, or by the out-of-memory killer: see dmesg)';
   }
+  if (signal === 'SIGABRT') {
+    return 'aborted by SIGABRT (process.abort(), or V8 ran out of memory: see its output above)';
+  }
+  if (signal !== null) return `killed by ${signal}`;
+  return code === null ? 'it could not be started' : `exited with code ${code}`;
 }

@@ -1,4 +1,5 @@
 import type { RestartOptions } from '../../options/index.js';
+import type { FailureCause } from '../../snapshot/index.js';
 
 /** What is remembered of a slot's failures. */
 export interface FailureHistory {
@@ -16,17 +17,28 @@ export interface RestartDecision {
   readonly degraded: boolean;
 }
 
-/** The history after one more failure of a worker that had lived `livedMs`. */
+/** How a worker of the slot failed. */
+export interface Failure {
+  readonly cause: FailureCause;
+  /** Time from ready to its end, 0 where it never was ready. */
+  readonly livedMs: number;
+}
+
+/** The history after one more failure. */
 export function recordFailure(
   history: FailureHistory,
-  livedMs: number,
+  { cause, livedMs }: Failure,
   now: number,
   options: Required<RestartOptions>,
 ): FailureHistory {
+  const recent = failuresInWindow(history, now, options);
+  // A failure that ends a stable life is the first of a new row, not one of it.
+  const stable = livedMs >= options.stableAfterMs;
+  // Who kills a worker from outside says nothing of the app: it is no crash loop, and no row grows.
+  if (cause === 'killed') return { recent, inARow: stable ? 0 : 1 };
   return {
-    recent: [...failuresInWindow(history, now, options), now].slice(-options.maxFailures),
-    // A failure that ends a stable life is the first of a new row, not one of it.
-    inARow: livedMs >= options.stableAfterMs ? 0 : history.inARow + 1,
+    recent: [...recent, now].slice(-options.maxFailures),
+    inARow: stable ? 0 : history.inARow + 1,
   };
 }
 

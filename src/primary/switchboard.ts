@@ -1,0 +1,81 @@
+import type { EmitEvent } from '../events/index.js';
+import { isOurs, parseWorkerMessage, type WorkerMessage } from '../ipc/index.js';
+import type { Heartbeat } from './heartbeat.js';
+import type { ListeningSocket } from './listening-socket.js';
+import type { MetricsRelay } from './metrics-relay.js';
+import type { WorkerHandle } from './worker-handle.js';
+import type { WorkerTable } from './worker-table.js';
+
+/** Messages that change a worker's life: the supervisor's. */
+export type LifecycleMessage = WorkerMessage & {
+  type: 'ready' | 'boot-failed' | 'fatal' | 'leaving';
+};
+
+/** Answers what workers ask and files what they report. */
+export class Switchboard {
+  #warnedOfMalformed = false;
+
+  constructor(
+    private readonly socket: ListeningSocket,
+    private readonly table: WorkerTable,
+    private readonly heartbeat: Heartbeat,
+    private readonly relay: MetricsRelay,
+    private readonly emit: EmitEvent,
+  ) {}
+
+  /** Takes one message of a worker; returns it where it is not for the switchboard to handle. */
+  receive(worker: WorkerHandle, raw: unknown): LifecycleMessage | undefined {
+    const message = parseWorkerMessage(raw);
+    if (message === undefined) {
+      this.#warnIfOurs(worker, raw);
+      return undefined;
+    }
+    const now = performance.now();
+    worker.seenAt = now;
+    switch (message.type) {
+      case 'listen-request': {
+        const { target, handle } = this.socket;
+        worker.send({ type: 'listen', target }, handle);
+        return undefined;
+      }
+      case 'pong':
+        this.heartbeat.pong(worker, message, now);
+        return undefined;
+      case 'snapshot-request':
+        worker.stats = message.stats;
+        worker.send({ type: 'snapshot', id: message.id, snapshot: this.table.snapshot() });
+        return undefined;
+      case 'collect-request':
+        worker.stats = message.stats;
+        this.relay.collect(worker, message.id, message.body, now);
+        return undefined;
+      case 'metrics':
+        this.relay.store(worker, message.body, message.asked, now);
+        return undefined;
+      case 'folded':
+        this.relay.folded(worker, message.epoch, message.count, message.body);
+        return undefined;
+      case 'drained':
+        worker.drain = message.report;
+        return undefined;
+      case 'warning':
+        this.emit('warning', { message: message.message, worker: worker.identity });
+        return undefined;
+      case 'ready':
+      case 'boot-failed':
+      case 'fatal':
+      case 'leaving':
+        return message;
+    }
+  }
+
+  /** The app's own messages pass by; a broken one of ours is worth a line, once. */
+  #warnIfOurs(worker: WorkerHandle, raw: unknown): void {
+    if (this.#warnedOfMalformed || !isOurs(raw)) return;
+    this.#warnedOfMalformed = true;
+    this.emit('warning', {
+      message: 'dropped a message that is not of this version of nestjs-cluster',
+      worker: worker.identity,
+    });
+  }
+}
