@@ -1,0 +1,42 @@
+// One runner for every measurement: npm run bench -- --scope overhead --json result.json
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import os from 'node:os';
+import { parseArgs } from 'node:util';
+import { overhead } from './scopes/overhead.mjs';
+
+const SCOPES = { overhead };
+
+const { values } = parseArgs({
+  options: {
+    scope: { type: 'string', default: 'overhead' },
+    adapter: { type: 'string', multiple: true, default: ['express', 'fastify'] },
+    node: { type: 'string', default: process.execPath }, // path of the Node under test
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '5' },
+    json: { type: 'string' },
+  },
+});
+const scope = SCOPES[values.scope];
+if (scope === undefined) {
+  console.error(`no such scope: ${values.scope}; known are ${Object.keys(SCOPES).join(', ')}`);
+  process.exit(2);
+}
+
+const results = await scope({
+  node: values.node,
+  adapters: values.adapter,
+  seconds: Number(values.seconds),
+  rounds: Number(values.rounds),
+  progress: (line) => console.error(line),
+});
+const machine = {
+  node: execFileSync(values.node, ['--version'], { encoding: 'utf8' }).trim(),
+  cores: os.availableParallelism(),
+  kernel: os.release(),
+};
+console.table(results);
+if (values.json) {
+  const report = { scope: values.scope, machine, date: new Date().toISOString(), results };
+  writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+}
