@@ -9,4 +9,37 @@ export type {
   MetricsOptions,
   MinReady,
 } from './options/module.js';
-export * from './bootstrap/index.js';
+export { bootstrap } from './bootstrap/bootstrap.js';
+export type {
+  BystanderRuntime,
+  ClusterRuntime,
+  CreateApp,
+  PrimaryRuntime,
+  StandaloneRuntime,
+  WorkerRuntime,
+} from './bootstrap/cluster-runtime.interface.js';
+export type {
+  BalancingStrategy,
+  ClusterOptions,
+  HeartbeatOptions,
+  RestartOptions,
+  ShutdownOptions,
+} from './options/index.js';
+export type { ClusterEventName, ClusterEvents } from './events/index.js';
+export type {
+  ClusterSnapshot,
+  FailureCause,
+  RetireCause,
+  WorkerExit,
+  WorkerIdentity,
+  WorkerSnapshot,
+  WorkerState,
+  WorkerStats,
+} from './snapshot/index.js';
+export type { ErrorReport } from './ipc/index.js';
+export {
+  ClusterConfigurationError,
+  ClusterError,
+  AddressUnavailableError,
+  WorkersFailedError,
+} from './errors/index.js';

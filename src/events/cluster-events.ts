@@ -42,6 +42,7 @@ export interface ClusterEvents {
   warning: { message: string; worker?: WorkerIdentity; error?: ErrorReport };
 }
 
+/** Name of an event: the first argument of the primary's `on()` and `off()`. */
 export type ClusterEventName = keyof ClusterEvents;
 
 /** How the parts of the package tell what happened. */

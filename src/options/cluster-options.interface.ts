@@ -9,27 +9,27 @@ export type BalancingStrategy = 'shared';
 /** When and how fast a failed worker is started again. */
 export interface RestartOptions {
   /** Wait before the first restart after a failure, in ms. Default 100. */
-  backoffMs?: number;
+  backoffMs?: number | undefined;
   /** Each further failure in a row multiplies the wait by this. Default 2. */
-  backoffFactor?: number;
+  backoffFactor?: number | undefined;
   /** Longest wait, in ms. Default 15 000. */
-  maxBackoffMs?: number;
+  maxBackoffMs?: number | undefined;
   /** Random share added to or taken from each wait, 0..1. Default 0.2. */
-  jitterRatio?: number;
+  jitterRatio?: number | undefined;
   /** A worker that lived this long is restarted at once, in ms. Default 30 000. */
-  stableAfterMs?: number;
+  stableAfterMs?: number | undefined;
   /** Failures of one slot within `windowMs` that make it a crash loop. Default 5. */
-  maxFailures?: number;
+  maxFailures?: number | undefined;
   /** Length of the window in which failures are counted, in ms. Default 60 000. */
-  windowMs?: number;
+  windowMs?: number | undefined;
 }
 
 /** How the primary asks workers for a sign of life. */
 export interface HeartbeatOptions {
   /** Time between two pings, in ms. Also how fresh `/health` is. Default 1 000. */
-  intervalMs?: number;
+  intervalMs?: number | undefined;
   /** A worker that owes an answer for this long is hung and is killed, in ms. Default 10 000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 /** How a worker, or the whole cluster, ends. */
@@ -38,38 +38,38 @@ export interface ShutdownOptions {
    * Time in which readiness is already off and requests are still accepted, in
    * ms. Default 0; behind a load balancer set it above its probe interval.
    */
-  lameDuckMs?: number;
+  lameDuckMs?: number | undefined;
   /** Time that requests in flight have to finish, in ms. Default 10 000. */
-  drainTimeoutMs?: number;
+  drainTimeoutMs?: number | undefined;
   /** Time after that for Nest's shutdown hooks, before the worker is killed, in ms. Default 2 000. */
-  killTimeoutMs?: number;
+  killTimeoutMs?: number | undefined;
 }
 
 /** Options of {@link bootstrap}. Every one has a default. */
 export interface ClusterOptions {
   /** TCP port, 0..65535; 0 lets the system choose one. Default 3000. */
-  port?: number;
+  port?: number | undefined;
   /** Address or host name to listen on. Default: all interfaces. */
-  host?: string;
+  host?: string | undefined;
   /** Unix socket path to listen on instead of a port. At most 107 bytes on Linux. */
-  path?: string;
+  path?: string | undefined;
   /**
    * Number of workers, 0..256. `'auto'` (default) is the cores this process
    * may use (CPU affinity and cgroup quota), no more than its memory limit
    * allows. 0 runs the app in this process, without a cluster.
    * Environment: `CLUSTER_WORKERS`, else `WEB_CONCURRENCY`.
    */
-  workers?: number | 'auto';
+  workers?: number | 'auto' | undefined;
   /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */
-  balancing?: BalancingStrategy;
+  balancing?: BalancingStrategy | undefined;
   /** A worker that is not ready by then has failed, in ms. Default 30 000. */
-  readyTimeoutMs?: number;
+  readyTimeoutMs?: number | undefined;
   /** See {@link RestartOptions}. */
-  restart?: RestartOptions;
+  restart?: RestartOptions | undefined;
   /** See {@link HeartbeatOptions}; `false` never kills a worker that does not answer. */
-  heartbeat?: HeartbeatOptions | false;
+  heartbeat?: HeartbeatOptions | false | undefined;
   /** See {@link ShutdownOptions}. */
-  shutdown?: ShutdownOptions;
+  shutdown?: ShutdownOptions | undefined;
 }
 
 /** Every option with its value in force. Frozen. */

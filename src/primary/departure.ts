@@ -18,13 +18,16 @@ export function beginDeparture(
   emit: EmitEvent,
 ): void {
   const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
-  const patienceMs =
-    worker.state === 'starting'
-      ? ABANDON_BOOT_MS
-      : lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
+  const booting = worker.state === 'starting';
   worker.enter('draining');
   worker.retirement = { cause, since: performance.now() };
-  worker.send({ type: 'drain', cause });
+  // While it boots its event loop may be busy for long; a signal ends it at once even before it
+  // runs anything of ours.
+  if (booting) worker.kill('SIGTERM');
+  else worker.send({ type: 'drain', cause });
+  const patienceMs = booting
+    ? ABANDON_BOOT_MS
+    : lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
   worker.after(patienceMs, () => {
     worker.overdue = true;
     worker.kill('SIGKILL');
@@ -35,17 +38,20 @@ export function beginDeparture(
 /** Tells how a worker left that had been asked to. */
 export function reportDeparture(worker: WorkerHandle, exit: ProcessExit, emit: EmitEvent): void {
   const { cause, since } = worker.retirement!;
-  const problem = worker.overdue
-    ? 'it did not end in time and was killed'
-    : (worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit)));
   emit('worker-stopped', {
     worker: worker.identity,
     cause,
     drainMs: performance.now() - since,
     destroyedConnections: worker.drain?.destroyedConnections ?? 0,
     abortedRequests: worker.drain?.abortedRequests ?? 0,
-    problem,
+    problem: problemOf(worker, exit),
   });
+}
+
+function problemOf(worker: WorkerHandle, exit: ProcessExit): string | null {
+  if (worker.readyAt === undefined) return null; // it had not begun: however it ended is well
+  if (worker.overdue) return 'it did not end in time and was killed';
+  return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit));
 }
 
 /**

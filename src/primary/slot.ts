@@ -23,7 +23,7 @@ export class Slot {
   readonly restarts = new Map<FailureCause, number>();
   /** Requests served by workers of this slot that are gone. */
   #retiredRequests = 0;
-  #restartTimer: NodeJS.Timeout | undefined;
+  #startTimer: NodeJS.Timeout | undefined;
 
   constructor(readonly index: number) {}
 
@@ -71,13 +71,16 @@ export class Slot {
     return decision;
   }
 
-  /** Calls `start` after `delayMs`; counts the restart. */
-  scheduleRestart(cause: FailureCause, delayMs: number, start: () => void): void {
+  countRestart(cause: FailureCause): void {
     this.restarts.set(cause, (this.restarts.get(cause) ?? 0) + 1);
-    this.#restartTimer = setTimeout(start, delayMs);
   }
 
-  cancelRestart(): void {
-    clearTimeout(this.#restartTimer);
+  /** Calls `start` after `delayMs`, unless cancelled by then. */
+  scheduleStart(delayMs: number, start: () => void): void {
+    this.#startTimer = setTimeout(start, delayMs);
+  }
+
+  cancelStart(): void {
+    clearTimeout(this.#startTimer);
   }
 }

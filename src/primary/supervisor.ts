@@ -24,12 +24,18 @@ import { WorkerTable } from './worker-table.js';
 
 /** Everything that can happen to a running cluster. */
 type SupervisorEvent =
-  | { type: 'restart-due'; slot: Slot }
+  | { type: 'start-due'; slot: Slot }
   | (ProcessEvent & { worker: WorkerHandle })
   | { type: 'ready-overdue'; worker: WorkerHandle }
   | { type: 'stable'; slot: Slot }
   | { type: 'heartbeat-due' }
   | { type: 'stop'; reason: string; signalNumber: number };
+
+/**
+ * A signal to the whole process group (systemd, a shell) may reach workers
+ * before the primary: one that leaves is not replaced until that is ruled out.
+ */
+const GROUP_SIGNAL_MS = 100;
 
 /** What each further request to stop does. */
 const STOP_LEVELS = ['drain', 'destroy', 'kill'] as const;
@@ -89,7 +95,7 @@ export class Supervisor {
 
   #handle(event: SupervisorEvent): void {
     switch (event.type) {
-      case 'restart-due':
+      case 'start-due':
         if (this.#stopLevel === undefined && !event.slot.current) this.#fork(event.slot);
         return;
       case 'message':
@@ -179,13 +185,13 @@ export class Supervisor {
     }
   }
 
-  /** A worker received SIGTERM itself: it drains, and its slot gets another at once. */
+  /** A worker received SIGTERM itself: it drains, and its slot gets another. */
   #onLeaving(worker: WorkerHandle): void {
     if (worker.retirement !== undefined) return;
     const slot = this.#table.slotOf(worker);
     slot.retire(worker);
     beginDeparture(worker, 'signal', this.options.shutdown, this.emit);
-    if (this.#stopLevel === undefined) this.#fork(slot);
+    slot.scheduleStart(GROUP_SIGNAL_MS, () => this.#queue.post({ type: 'start-due', slot }));
   }
 
   #onExit(worker: WorkerHandle, exit: ProcessExit): void {
@@ -224,7 +230,8 @@ export class Supervisor {
     }
     const failures = slot.failures.inARow;
     this.emit('worker-restarting', { slot: slot.index, delayMs, failures, degraded });
-    slot.scheduleRestart(cause, delayMs, () => this.#queue.post({ type: 'restart-due', slot }));
+    slot.countRestart(cause);
+    slot.scheduleStart(delayMs, () => this.#queue.post({ type: 'start-due', slot }));
   }
 
   #onHeartbeat(): void {
@@ -260,7 +267,7 @@ export class Supervisor {
 
   #beginStop(): void {
     this.#stopLevel = 0;
-    for (const slot of this.#table.slots) slot.cancelRestart();
+    for (const slot of this.#table.slots) slot.cancelStart();
     for (const worker of this.#table.workers) {
       if (worker.retirement !== undefined) continue;
       this.#table.slotOf(worker).retire(worker);
