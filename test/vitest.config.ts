@@ -3,13 +3,13 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: import.meta.dirname,
-    globalSetup: ['support/global-setup.ts'],
     projects: [
       { extends: true, test: { name: 'unit', include: ['unit/**/*.test.ts'] } },
       {
         extends: true,
         test: {
           name: 'integration',
+          globalSetup: ['support/global-setup.ts'],
           include: ['integration/**/*.test.ts'],
           // Real processes on few cores: files one after the other, generous limits.
           fileParallelism: false,
@@ -21,6 +21,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'packaging',
+          globalSetup: ['support/global-setup.ts'],
           include: ['packaging/**/*.test.ts'],
           fileParallelism: false,
           testTimeout: 180_000,

@@ -38,7 +38,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 
 /** Whether `code` says that the address itself is the problem. */
 export function isAddressErrorCode(code: string | undefined): boolean {
-  return code !== undefined && code in REMEDIES;
+  return code !== undefined && Object.hasOwn(REMEDIES, code);
 }
 
 function explain(cause: AddressFailure): string {

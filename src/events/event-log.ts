@@ -4,9 +4,12 @@ import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEvents, EmitEvent } from './cluster-events.js';
 import { describeEvent, type LogLevel } from './describe-event.js';
 
-const MAX_LINE_LENGTH = 4_096;
+/** Of any text in a line. What is longer is cut before anything looks at it. */
+const MAX_TEXT_LENGTH = 4_096;
 
-const COLOURS: Readonly<Record<LogLevel, Parameters<typeof styleText>[0]>> = {
+type Colour = Parameters<typeof styleText>[0];
+
+const COLOURS: Readonly<Record<LogLevel, Colour>> = {
   info: 'green',
   warn: 'yellow',
   error: 'red',
@@ -41,7 +44,10 @@ function textLine(level: LogLevel, text: string, stream: LogStreams['out']): str
   if (stream.isTTY !== true || process.env['NO_COLOR']) {
     return `${time} ${level.padEnd(5)} [cluster] ${line}`;
   }
-  return `${styleText('dim', time)} ${styleText(COLOURS[level], `${level.padEnd(5)} [cluster]`)} ${line}`;
+  // The stream has been looked at above; styleText() would look at standard output alone.
+  const paint = (colour: Colour, part: string) =>
+    styleText(colour, part, { validateStream: false });
+  return `${paint('dim', time)} ${paint(COLOURS[level], `${level.padEnd(5)} [cluster]`)} ${line}`;
 }
 
 function jsonLine<N extends ClusterEventName>(
@@ -51,20 +57,33 @@ function jsonLine<N extends ClusterEventName>(
   text: string,
 ): string {
   const { worker, ...rest } = payload as { worker?: WorkerIdentity };
-  return JSON.stringify({
+  const line = {
     time: new Date().toISOString(),
     level,
     event,
-    message: oneLine(text),
+    // A warning has a message of its own, without the identity and the error.
+    ...{ ...rest, message: oneLine(text) },
     ...(worker && { worker: worker.slot, gen: worker.generation, pid: worker.pid }),
-    ...rest,
-  });
+  };
+  return JSON.stringify(line, (_key, value: unknown) =>
+    typeof value === 'string' ? clean(value) : value,
+  );
 }
 
-/** Text may come from an app's error: no line break and no control character of it gets through. */
+/** Text from an app's error as one line. */
 function oneLine(text: string): string {
-  return stripVTControlCharacters(text)
-    .replace(/\s*[\r\n]+\s*/g, ' | ')
-    .replace(/\p{Cc}/gu, '')
-    .slice(0, MAX_LINE_LENGTH);
+  return clean(text)
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' | ')
+    .replaceAll('\t', ' ');
+}
+
+/** No escape sequence and no control character but tabs and line breaks; never endless. */
+function clean(text: string): string {
+  return stripVTControlCharacters(text.slice(0, MAX_TEXT_LENGTH)).replace(
+    /\p{Cc}/gu,
+    (character) => ('\n\r\t'.includes(character) ? character : ''),
+  );
 }

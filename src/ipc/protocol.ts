@@ -180,18 +180,23 @@ export function parsePrimaryMessage(message: unknown): PrimaryMessage | undefine
   return v.is(envelopeSchema, message) ? (message as unknown as PrimaryMessage) : undefined;
 }
 
-/** An error, or whatever else was thrown, as a report that fits a message. */
+/** An error, or whatever else was thrown, as a report that fits a message. Never throws. */
 export function reportError(thrown: unknown): ErrorReport {
-  if (!(thrown instanceof Error)) return { name: 'Error', message: clip(String(thrown)) };
-  const { code } = thrown as NodeJS.ErrnoException;
+  if (!(thrown instanceof Error)) return { name: 'Error', message: asText(thrown) };
+  const { name, message, stack, code } = thrown as NodeJS.ErrnoException;
   return {
-    name: clip(thrown.name),
-    message: clip(thrown.message),
-    stack: thrown.stack === undefined ? undefined : clip(thrown.stack),
-    code: typeof code === 'string' ? clip(code) : undefined,
+    name: asText(name),
+    message: asText(message),
+    stack: typeof stack === 'string' ? asText(stack) : undefined,
+    code: typeof code === 'string' ? asText(code) : undefined,
   };
 }
 
-function clip(value: string): string {
-  return value.slice(0, MAX_TEXT_LENGTH);
+/** Anything can be thrown, also what has no text: an object without a prototype, a throwing toString(). */
+function asText(value: unknown): string {
+  try {
+    return String(value).slice(0, MAX_TEXT_LENGTH);
+  } catch {
+    return 'a value that cannot be shown as text';
+  }
 }

@@ -93,10 +93,9 @@ export function clusterMetrics(collected: CollectedMetrics, prefix: string): Met
     gauge(
       'worker_snapshot_age_seconds',
       'Age of the metrics that stand for the worker: above 0 where it did not answer this scrape',
-      collected.workers.map(({ slot, ageMs }) => ({
-        labels: { worker: slot },
-        value: ageMs / 1_000,
-      })),
+      [...new Map(collected.workers.map(({ slot, ageMs }) => [slot, ageMs]))].map(
+        ([slot, ageMs]) => ({ labels: { worker: slot }, value: ageMs / 1_000 }),
+      ),
     ),
   ];
 }

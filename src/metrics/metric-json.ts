@@ -38,8 +38,8 @@ export async function readRegistry(registry: Registry): Promise<MetricJson[]> {
 /** Metrics as the text that travels between processes. */
 export function encodeMetrics(metrics: readonly MetricJson[]): string {
   // JSON has no NaN and no infinities; as text they come through.
-  return JSON.stringify(metrics, (key, value: unknown) =>
-    key === 'value' && typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
+  return JSON.stringify(metrics, (_key, value: unknown) =>
+    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
   );
 }
 

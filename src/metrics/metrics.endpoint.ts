@@ -41,7 +41,12 @@ export class MetricsEndpoint implements MetricsSource {
   }
 
   async serialize(): Promise<string> {
-    return encodeMetrics(await this.#read());
+    try {
+      return encodeMetrics(await this.#read());
+    } catch (error) {
+      this.#logger.warn(`A metric cannot be read, so the last ones stand: ${String(error)}`);
+      throw error;
+    }
   }
 
   fold(bodies: readonly string[]): string {

@@ -9,4 +9,5 @@ export type {
   ShutdownOptions,
 } from './cluster-options.interface.js';
 export { DEFAULTS } from './defaults.js';
+export { MAX_TIMER_MS } from './timer-limit.js';
 export { resolveOptions } from './resolve-options.js';

@@ -1,5 +1,12 @@
 import * as v from 'valibot';
-import { durationMs, integer, numberBetween, oneOf, optionGroup } from './validate.js';
+import {
+  durationMs,
+  integer,
+  numberBetween,
+  oneOf,
+  optionGroup,
+  optionGroupOrFalse,
+} from './validate.js';
 
 /** More workers than this are a mistake in a unit or a variable, not a machine. */
 export const MAX_WORKERS = 256;
@@ -11,7 +18,15 @@ export const EXPECTED_WORKERS = `'auto' or a whole number from 0 to ${MAX_WORKER
 const EXPECTED_PATH = `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`;
 
 export const workersSchema = v.union(
-  [v.literal('auto'), v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_WORKERS))],
+  [
+    v.literal('auto'),
+    v.pipe(
+      v.number(EXPECTED_WORKERS),
+      v.integer(EXPECTED_WORKERS),
+      v.minValue(0, EXPECTED_WORKERS),
+      v.maxValue(MAX_WORKERS, EXPECTED_WORKERS),
+    ),
+  ],
   EXPECTED_WORKERS,
 );
 
@@ -39,10 +54,7 @@ export const clusterOptionsSchema = optionGroup({
     maxFailures: integer(1, 1_000),
     windowMs: durationMs(1),
   }),
-  heartbeat: v.union(
-    [v.literal(false), optionGroup({ intervalMs: durationMs(10), timeoutMs: durationMs(100) })],
-    'false, or an object with intervalMs (ms, at least 10) and timeoutMs (ms, at least 100)',
-  ),
+  heartbeat: optionGroupOrFalse({ intervalMs: durationMs(10), timeoutMs: durationMs(100) }),
   shutdown: optionGroup({
     lameDuckMs: durationMs(),
     drainTimeoutMs: durationMs(),

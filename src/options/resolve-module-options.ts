@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { DEFAULTS } from './defaults.js';
 import type { ClusterModuleOptions, ResolvedModuleOptions } from './module-options.interface.js';
-import { optionGroup, validate } from './validate.js';
+import { optionGroup, optionGroupOrFalse, validate } from './validate.js';
 
 const EXPECTED_PATH = "a path that begins with '/', without parameters, wildcards or a query";
 const EXPECTED_PREFIX = 'letters, digits, _ and :, not beginning with a digit';
@@ -13,7 +13,7 @@ const EXPECTED_MIN_READY = "'all', a whole number from 1, or a share above 0 and
 const path = v.pipe(v.string(EXPECTED_PATH), v.regex(/^(\/[\w.~-]+)+$/, EXPECTED_PATH));
 const flag = v.boolean('true or false');
 
-const healthSchema = optionGroup({
+const healthSchema = optionGroupOrFalse({
   path,
   details: flag,
   minReady: v.union(
@@ -26,7 +26,7 @@ const healthSchema = optionGroup({
   ),
 });
 
-const metricsSchema = optionGroup({
+const metricsSchema = optionGroupOrFalse({
   path,
   prefix: v.pipe(v.string(EXPECTED_PREFIX), v.regex(/^([a-zA-Z_:][\w:]*)?$/, EXPECTED_PREFIX)),
   buckets: v.pipe(
@@ -53,8 +53,8 @@ const metricsSchema = optionGroup({
 });
 
 const moduleOptionsSchema = optionGroup({
-  health: v.unknown(),
-  metrics: v.unknown(),
+  health: healthSchema,
+  metrics: metricsSchema,
 });
 
 /**
@@ -70,7 +70,7 @@ export function resolveModuleOptions(input: ClusterModuleOptions = {}): Resolved
         ? false
         : {
             ...DEFAULTS.health,
-            ...defined(validate(healthSchema, health ?? {}, 'module options health')),
+            ...defined(health ?? {}),
           },
     metrics:
       metrics === false
@@ -78,7 +78,7 @@ export function resolveModuleOptions(input: ClusterModuleOptions = {}): Resolved
         : {
             ...DEFAULTS.metrics,
             ...({ registry: undefined } as { registry?: Registry | undefined }),
-            ...defined(validate(metricsSchema, metrics ?? {}, 'module options metrics')),
+            ...defined(metrics ?? {}),
           },
   };
   refuseSamePath(resolved);

@@ -27,7 +27,7 @@ export function resolveOptions(
   refuseConflicts(options);
   const workers = overrides.workers ?? options.workers ?? DEFAULTS.workers;
   return Object.freeze({
-    address: resolveAddress(options),
+    address: Object.freeze(resolveAddress(options)),
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing ?? DEFAULTS.balancing,
     readyTimeoutMs: options.readyTimeoutMs ?? DEFAULTS.readyTimeoutMs,

@@ -1,8 +1,6 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/index.js';
-
-/** Timers of Node hold a signed 32-bit number of ms; a larger one fires at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+import { MAX_TIMER_MS } from './timer-limit.js';
 
 /** A whole number between two bounds; the message names both. */
 export const integer = (min: number, max: number) => {
@@ -40,17 +38,42 @@ export const numberBetween = (min: number, max: number) => {
 export const oneOf = <const T extends readonly string[]>(values: T) =>
   v.picklist(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
 
-/** An object in which each key may be left out, is `undefined` for its default, and no other key is known. */
+/**
+ * An object in which each key may be left out or `undefined` for its default,
+ * and no other key is known. All keys that are wrong are named, not the first.
+ */
 export const optionGroup = <T extends v.ObjectEntries>(entries: T) =>
-  v.strictObject(
-    Object.fromEntries(
-      Object.entries(entries).map(([key, schema]) => [key, v.optional(schema)]),
-    ) as { [K in keyof T]: v.OptionalSchema<T[K], undefined> },
-    (issue) =>
-      issue.expected === 'never'
-        ? `no such option here; known are ${Object.keys(entries).join(', ')}`
-        : 'an object',
+  v.lazy((input) =>
+    v.pipe(
+      v.custom<object>(isObject, `an object with ${Object.keys(entries).join(', ')}`),
+      v.looseObject(
+        Object.fromEntries(
+          Object.entries(entries).map(([key, schema]) => [key, v.optional(schema)]),
+        ) as { [K in keyof T]: v.OptionalSchema<T[K], undefined> },
+      ),
+      v.rawCheck(({ addIssue }) => {
+        // Of the input, not of what was parsed: that leaves out names like `constructor`.
+        for (const [key, value] of Object.entries(isObject(input) ? input : {})) {
+          if (Object.hasOwn(entries, key)) continue;
+          addIssue({
+            input: value,
+            message: `no such option here; known are ${Object.keys(entries).join(', ')}`,
+            path: [{ type: 'object', origin: 'key', input: input as never, key, value }],
+          });
+        }
+      }),
+    ),
   );
+
+/** The same, or `false`. */
+export const optionGroupOrFalse = <const T extends v.ObjectEntries>(entries: T) => {
+  const expected = `false, or an object with ${Object.keys(entries).join(', ')}`;
+  return v.lazy((input) => (isObject(input) ? optionGroup(entries) : v.literal(false, expected)));
+};
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /**
  * Checks `input` against `schema` and names every key that is wrong, the value

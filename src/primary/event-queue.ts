@@ -12,17 +12,24 @@ export class EventQueue<E> {
     private readonly failed: (event: E, error: unknown) => void,
   ) {}
 
+  #handleOne(event: E): void {
+    try {
+      this.handle(event);
+    } catch (error) {
+      this.failed(event, error);
+    }
+  }
+
   post(event: E): void {
     this.#waiting.push(event);
     if (this.#handling) return;
     this.#handling = true;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      try {
-        this.handle(next);
-      } catch (error) {
-        this.failed(next, error);
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        this.#handleOne(next);
       }
+    } finally {
+      this.#handling = false;
     }
-    this.#handling = false;
   }
 }

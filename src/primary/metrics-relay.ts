@@ -57,8 +57,10 @@ export class MetricsRelay {
 
   /** Keeps the memory that dead workers take bounded, however many there were. */
   foldIfNeeded(): void {
-    if (this.#folding !== undefined || this.#retired.length <= MAX_RETIRED_BODIES) return;
-    const worker = this.table.workers.find(canAnswer);
+    if (this.#retired.length <= MAX_RETIRED_BODIES) return;
+    // Whoever was asked may be blocked: at twice the number another one is.
+    if (this.#folding !== undefined && this.#retired.length <= 2 * MAX_RETIRED_BODIES) return;
+    const worker = this.table.workers.find((each) => each !== this.#folding && canAnswer(each));
     if (worker === undefined) return;
     this.#folding = worker;
     worker.send({ type: 'fold', epoch: this.#epoch, bodies: this.#retired });

@@ -1,12 +1,10 @@
 import type { RestartOptions } from '../options/index.js';
 import type { FailureCause, WorkerExit } from '../snapshot/index.js';
 import {
-  decideRestart,
   type Failure,
   type FailureHistory,
   NO_FAILURES,
   recordFailure,
-  type RestartDecision,
 } from './policies/restart.policy.js';
 import type { WorkerHandle } from './worker-handle.js';
 
@@ -17,8 +15,6 @@ export class Slot {
   /** Workers on their way out; the slot may already have another. */
   readonly retiring = new Set<WorkerHandle>();
   failures: FailureHistory = NO_FAILURES;
-  /** In a crash loop. */
-  degraded = false;
   lastExit: WorkerExit | null = null;
   readonly restarts = new Map<FailureCause, number>();
   /** Requests served by workers of this slot that are gone. */
@@ -40,6 +36,11 @@ export class Slot {
     );
   }
 
+  /** In a crash loop. */
+  get degraded(): boolean {
+    return this.failures.degraded;
+  }
+
   get ready(): boolean {
     return this.current?.state === 'ready';
   }
@@ -58,17 +59,13 @@ export class Slot {
     this.lastExit = exit;
   }
 
-  /** Remembers a failure and decides when the slot is to be started again. */
-  recordFailure(
-    failure: Failure,
-    now: number,
-    options: Required<RestartOptions>,
-    random: number,
-  ): RestartDecision {
+  recordFailure(failure: Failure, now: number, options: Required<RestartOptions>): void {
     this.failures = recordFailure(this.failures, failure, now, options);
-    const decision = decideRestart(this.failures, now, options, random);
-    this.degraded = decision.degraded;
-    return decision;
+  }
+
+  /** Its worker has lived stably: no crash loop any more. What is in the window still counts. */
+  recover(): void {
+    this.failures = { ...this.failures, degraded: false };
   }
 
   countRestart(cause: FailureCause): void {

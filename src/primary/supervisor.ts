@@ -17,6 +17,7 @@ import type { ListeningSocket } from './listening-socket.js';
 import { MetricsRelay } from './metrics-relay.js';
 import { classifyFailure, type ProcessExit } from './policies/exit-cause.policy.js';
 import { reasonToGiveUp } from './policies/give-up.policy.js';
+import { restartDelayMs } from './policies/restart.policy.js';
 import type { Slot } from './slot.js';
 import { Switchboard } from './switchboard.js';
 import type { WorkerHandle } from './worker-handle.js';
@@ -109,7 +110,7 @@ export class Supervisor {
       case 'ready-overdue':
         return this.#onReadyOverdue(event.worker);
       case 'stable':
-        event.slot.degraded = false;
+        event.slot.recover();
         return;
       case 'heartbeat-due':
         return this.#onHeartbeat();
@@ -213,12 +214,7 @@ export class Supervisor {
     this.#failures += 1;
     const now = performance.now();
     const livedMs = worker.readyAt === undefined ? 0 : now - worker.readyAt;
-    const { delayMs, degraded } = slot.recordFailure(
-      { cause, livedMs },
-      now,
-      this.options.restart,
-      Math.random(),
-    );
+    slot.recordFailure({ cause, livedMs }, now, this.options.restart);
     const reason = reasonToGiveUp({
       everReady: this.#everReady,
       failures: this.#failures,
@@ -228,7 +224,8 @@ export class Supervisor {
       const unknown = { name: 'Error', message: `${detail}; see its output above` };
       return this.#giveUp(new WorkersFailedError(reason, { cause: worker.error ?? unknown }));
     }
-    const failures = slot.failures.inARow;
+    const delayMs = restartDelayMs(slot.failures, this.options.restart, Math.random());
+    const { inARow: failures, degraded } = slot.failures;
     this.emit('worker-restarting', { slot: slot.index, delayMs, failures, degraded });
     slot.countRestart(cause);
     slot.scheduleStart(delayMs, () => this.#queue.post({ type: 'start-due', slot }));

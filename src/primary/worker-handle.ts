@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { type DrainReport, type ErrorReport, type PrimaryMessage, seal } from '../ipc/index.js';
+import { MAX_TIMER_MS } from '../options/index.js';
 import type { RetireCause, WorkerIdentity, WorkerState, WorkerStats } from '../snapshot/index.js';
 import type { ServerHandle } from './listening-socket.js';
 
@@ -65,10 +66,13 @@ export class WorkerHandle {
 
   /** Runs `action` after `ms`, unless the process has ended by then. */
   after(ms: number, action: () => void): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      action();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer);
+        action();
+      },
+      Math.min(ms, MAX_TIMER_MS),
+    );
     this.#timers.add(timer);
   }
 

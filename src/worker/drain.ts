@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../ipc/index.js';
-import type { ResolvedClusterOptions } from '../options/index.js';
+import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../options/index.js';
 import type { RequestTracker } from './request-tracker.js';
 
 /** What of an app its drain needs. */
@@ -66,9 +66,13 @@ async function closeApp(app: DrainableApp, timeoutMs: number): Promise<string | 
   try {
     return await Promise.race([
       app.close().then(() => null),
-      delay(timeoutMs, `app.close() did not end within ${Math.round(timeoutMs)} ms`, {
-        signal: abort.signal,
-      }),
+      delay(
+        Math.min(timeoutMs, MAX_TIMER_MS),
+        `app.close() did not end within ${Math.round(timeoutMs)} ms`,
+        {
+          signal: abort.signal,
+        },
+      ),
     ]);
   } catch (error) {
     return `a shutdown hook failed: ${error instanceof Error ? error.message : String(error)}`;

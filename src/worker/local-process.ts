@@ -42,7 +42,8 @@ export class LocalProcess {
     const timeout = new Promise<undefined>((resolve) => {
       timer = setTimeout(() => resolve(undefined), SERIALIZE_TIMEOUT_MS);
     });
-    const body = await Promise.race([this.metrics.serialize(), timeout]);
+    // A metric of the app may throw in its collect(); the source has logged that.
+    const body = await Promise.race([this.metrics.serialize().catch(() => undefined), timeout]);
     clearTimeout(timer);
     if (body !== undefined) {
       this.#lastBody = body;

@@ -27,18 +27,24 @@ export class PendingRequests<T> {
     for (const settle of this.#waiting.values()) settle(undefined);
   }
 
-  async #askNow(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
+  #askNow(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
     const id = ++this.#lastId;
-    const answer = new Promise<T | undefined>((resolve) => {
-      const timer = setTimeout(() => settle(undefined), this.timeoutMs);
-      const settle = (value: T | undefined): void => {
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(id);
+      };
+      const settle = (value: T | undefined): void => {
+        end();
         resolve(value);
       };
+      const timer = setTimeout(() => settle(undefined), this.timeoutMs);
       this.#waiting.set(id, settle);
+      // Not awaited: a full channel to a stopped primary takes nothing, and the deadline holds for that too.
+      (async () => send(id))().catch((error: unknown) => {
+        end();
+        reject(error);
+      });
     });
-    await send(id);
-    return answer;
   }
 }

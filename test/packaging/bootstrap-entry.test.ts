@@ -1,0 +1,73 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { getJson, request } from '../support/http-client.js';
+import { foreignImportsOf, packageNameOf } from './support/imports.js';
+import { packInto } from './support/tarball.js';
+import { ROOT, TemporaryProject } from './support/temporary-project.js';
+
+const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  peerDependencies: object;
+};
+const PEERS = Object.keys(peerDependencies);
+
+/** The package with none of its peers: what it can load there is what it needs. */
+let project: TemporaryProject;
+
+beforeAll(async () => {
+  project = await TemporaryProject.create();
+  const tarball = await packInto(project.directory);
+  await project.install([tarball.path], { withoutPeers: true });
+  await project.write({
+    // The app, and Nest with it, is outside of this project.
+    'main.mjs': `
+      import { bootstrap } from 'nestjs-cluster/bootstrap';
+      await bootstrap(
+        async () => (await import(process.env.APP)).createApp(),
+        JSON.parse(process.env.TEST_OPTIONS),
+      );
+    `,
+  });
+});
+
+afterEach(stopAll);
+afterAll(() => project.remove());
+
+describe('nestjs-cluster/bootstrap', () => {
+  it('is tested where no peer is installed', async () => {
+    expect(PEERS.filter((peer) => existsSync(project.path('node_modules', peer)))).toEqual([]);
+    await project.write({ 'whole.mjs': `import 'nestjs-cluster';` });
+
+    expect((await project.node('whole.mjs')).stderr).toContain('ERR_MODULE_NOT_FOUND');
+  });
+
+  it('can load no peer, neither at once nor later', () => {
+    const entry = project.path('node_modules/nestjs-cluster/dist/bootstrap/index.js');
+    const foreign = [...foreignImportsOf(entry)];
+
+    expect(foreign).toContain('node:cluster');
+    expect(foreign.map(packageNameOf).filter((name) => PEERS.includes(name))).toEqual([]);
+  });
+
+  it.each([
+    { role: 'primary', workers: 2 },
+    { role: 'standalone process', workers: 0 },
+  ])('runs a $role that has no Nest', async ({ workers }) => {
+    const app = join(import.meta.dirname, 'fixtures/app.mjs');
+    const cluster = await ClusterProcess.start({
+      program: project.path('main.mjs'),
+      cwd: project.directory,
+      options: { workers },
+      env: { APP: pathToFileURL(app).href },
+    });
+
+    expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
+    const { status, body } = await getJson(cluster.url, '/health');
+    expect([status, body.details.cluster.desired]).toEqual([200, Math.max(workers, 1)]);
+
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  });
+});

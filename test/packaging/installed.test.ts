@@ -1,0 +1,235 @@
+import { cp, mkdir, readdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { getJson, request } from '../support/http-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { BOOTSTRAP_NAMES, PACKAGE_NAMES } from './support/public-names.js';
+import { packInto } from './support/tarball.js';
+import { locked, TemporaryProject } from './support/temporary-project.js';
+
+const NEST = [
+  '@nestjs/common',
+  '@nestjs/core',
+  '@nestjs/platform-express',
+  '@nestjs/terminus',
+  'prom-client',
+  'reflect-metadata',
+  'rxjs',
+];
+
+/** What a user writes, but for the port, the host and the number of workers. */
+const APP_MODULE = `
+  import { Controller, Get, Module } from '@nestjs/common';
+  import { ClusterModule, ClusterService } from 'nestjs-cluster';
+
+  @Controller()
+  class AppController {
+    constructor(private readonly cluster: ClusterService) {}
+
+    @Get('whoami')
+    whoami() {
+      return this.cluster.identity;
+    }
+  }
+
+  @Module({ imports: [ClusterModule.forRoot()], controllers: [AppController] })
+  export class AppModule {}
+`;
+const OPTIONS = `{ port: 0, host: '127.0.0.1', workers: 2 }`;
+const CREATE_APP = `async () => {
+  const { AppModule } = await import('./app.module.js');
+  return NestFactory.create(AppModule);
+}`;
+const COMPILER_OPTIONS = {
+  target: 'es2023',
+  strict: true,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+  skipLibCheck: true,
+  types: [],
+};
+
+const PROGRAMS = [
+  {
+    name: 'an ES module',
+    type: 'module',
+    module: 'nodenext',
+    main: `
+      import { NestFactory } from '@nestjs/core';
+      import { ClusterModule } from 'nestjs-cluster';
+      await ClusterModule.bootstrap(${CREATE_APP}, ${OPTIONS});
+    `,
+  },
+  {
+    name: 'an ES module whose primary loads no Nest',
+    type: 'module',
+    module: 'nodenext',
+    main: `
+      import { bootstrap } from 'nestjs-cluster/bootstrap';
+      await bootstrap(async () => {
+        const { NestFactory } = await import('@nestjs/core');
+        const { AppModule } = await import('./app.module.js');
+        return NestFactory.create(AppModule);
+      }, ${OPTIONS});
+    `,
+  },
+  {
+    name: 'CommonJS as Nest 11 sets it up',
+    type: 'commonjs',
+    module: 'nodenext',
+    main: `
+      import { NestFactory } from '@nestjs/core';
+      import { ClusterModule } from 'nestjs-cluster';
+      void ClusterModule.bootstrap(${CREATE_APP}, ${OPTIONS});
+    `,
+  },
+  {
+    name: 'CommonJS that turns every import into require()',
+    type: 'commonjs',
+    module: 'commonjs',
+    main: `
+      import { bootstrap } from 'nestjs-cluster/bootstrap';
+      import { NestFactory } from '@nestjs/core';
+      void bootstrap(${CREATE_APP}, ${OPTIONS});
+    `,
+  },
+] as const;
+
+let project: TemporaryProject;
+
+beforeAll(async () => {
+  project = await TemporaryProject.create();
+  const tarball = await packInto(project.directory);
+  await project.install([tarball.path, ...locked(NEST)]);
+});
+
+afterEach(stopAll);
+afterAll(() => project.remove());
+
+describe.each(PROGRAMS)('$name', ({ name, type, module, main }) => {
+  const folder = name.replaceAll(/\W+/g, '-');
+
+  beforeAll(async () => {
+    await project.write({
+      [`${folder}/package.json`]: JSON.stringify({ type }),
+      [`${folder}/tsconfig.json`]: JSON.stringify({
+        compilerOptions: { ...COMPILER_OPTIONS, module },
+      }),
+      [`${folder}/app.module.ts`]: APP_MODULE,
+      [`${folder}/main.ts`]: main,
+    });
+    const { code, stdout } = await project.tsc('-p', folder);
+    if (code !== 0) throw new Error(`tsc ended with ${code}\n${stdout}`);
+  });
+
+  it('serves as a cluster and ends when it is asked to', async () => {
+    const cluster = await ClusterProcess.start({
+      program: project.path(folder, 'main.js'),
+      cwd: project.directory,
+    });
+
+    expect(cluster.workerPids).toContain((await getJson(cluster.url, '/whoami')).body.pid);
+    const health = await getJson(cluster.url, '/health');
+    expect([health.status, health.body.details.cluster.ready]).toEqual([200, 2]);
+    const metrics = await request(cluster.url, '/metrics');
+    expect(metrics.status).toBe(200);
+    expect(new MetricsPage(metrics.body).values('nestjs_cluster_workers_desired')).toEqual([2]);
+
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('both ways to load it', () => {
+  it('give the same classes and functions, and start nothing', async () => {
+    await project.write({
+      'load.cjs': `
+        const load = async (specifier) => {
+          const required = require(specifier);
+          const imported = await import(specifier);
+          const names = Object.keys(imported).sort();
+          return { names, different: names.filter((name) => required[name] !== imported[name]) };
+        };
+        Promise.all(['nestjs-cluster', 'nestjs-cluster/bootstrap'].map(load)).then(
+          ([main, bootstrap]) => {
+            const shared = bootstrap.names.filter(
+              (name) => require('nestjs-cluster')[name] === require('nestjs-cluster/bootstrap')[name],
+            );
+            console.log(JSON.stringify({ main, bootstrap, shared }));
+          },
+        );
+      `,
+    });
+
+    const { code, stdout, stderr } = await project.node(
+      // Node 22.12 still warns of require() of an ES module.
+      '--disable-warning=ExperimentalWarning',
+      'load.cjs',
+    );
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({
+      main: { names: PACKAGE_NAMES.values, different: [] },
+      bootstrap: { names: BOOTSTRAP_NAMES.values, different: [] },
+      shared: BOOTSTRAP_NAMES.values,
+    });
+  });
+
+  it('reach nothing that is not exported', async () => {
+    await project.write({
+      'deep.mjs': `
+        const codeOf = (specifier) => import(specifier).then(() => 'loaded', ({ code }) => code);
+        console.log(await codeOf('nestjs-cluster/dist/index.js'));
+        console.log(await codeOf('nestjs-cluster/options'));
+      `,
+      'manifest.cjs': `console.log(require('nestjs-cluster/package.json').name)`,
+    });
+
+    const { stdout } = await project.node('deep.mjs');
+    expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n'.repeat(2));
+    expect((await project.node('manifest.cjs')).stdout).toBe('nestjs-cluster\n');
+  });
+});
+
+describe('a peer that is missing', () => {
+  /** Beside the complete project, not in it: a module is looked for in every folder above. */
+  let incomplete: TemporaryProject;
+
+  beforeAll(async () => {
+    incomplete = await TemporaryProject.create();
+  });
+
+  afterAll(() => incomplete.remove());
+
+  it.each(['@nestjs/terminus', 'prom-client'])('is named: %s', async (peer) => {
+    const folder = `without-${peer.replace('/', '-')}`;
+    await linkModulesExcept(peer, incomplete.path(folder));
+    await incomplete.write({ [`${folder}/main.mjs`]: `import 'nestjs-cluster';` });
+
+    const { code, stderr } = await incomplete.node(`${folder}/main.mjs`);
+
+    expect(code).toBe(1);
+    expect(stderr).toContain('ERR_MODULE_NOT_FOUND');
+    expect(stderr).toContain(`Cannot find package '${peer}'`);
+  });
+});
+
+/**
+ * Gives `folder` what is installed, but for one package. Ours is copied:
+ * through a link it would see the modules that are complete.
+ */
+async function linkModulesExcept(missing: string, folder: string): Promise<void> {
+  const from = project.path('node_modules');
+  const to = join(folder, 'node_modules');
+  const scoped = (await readdir(join(from, '@nestjs'))).map((name) => `@nestjs/${name}`);
+  const names = (await readdir(from)).filter((name) => name !== '@nestjs').concat(scoped);
+  await mkdir(join(to, '@nestjs'), { recursive: true });
+  await cp(join(from, 'nestjs-cluster'), join(to, 'nestjs-cluster'), { recursive: true });
+  await Promise.all(
+    names
+      .filter((name) => name !== missing && name !== 'nestjs-cluster')
+      .map((name) => symlink(join(from, name), join(to, name))),
+  );
+}

@@ -1,0 +1,134 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { plainEnvironment, runCommand } from './support/run-command.js';
+import { packInto, type Tarball } from './support/tarball.js';
+import { ROOT, TemporaryProject } from './support/temporary-project.js';
+
+let project: TemporaryProject;
+let tarball: Tarball;
+
+beforeAll(async () => {
+  project = await TemporaryProject.create();
+  tarball = await packInto(project.directory);
+});
+
+afterAll(() => project.remove());
+
+describe('the tarball', () => {
+  it('holds dist/ and its documents, and nothing else', () => {
+    const built = readdirSync(join(ROOT, 'dist'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
+    const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
+
+    expect(tarball.files.filter((path) => !documents.includes(path))).toEqual(built.sort());
+  });
+
+  it.each(['LICENSE', 'README.md', 'package.json'])('brings %s along', (path) => {
+    expect(tarball.files).toContain(path);
+  });
+
+  it('holds JavaScript and its declarations: no source, no test, no build cache', () => {
+    const built = tarball.files.filter((path) => path.startsWith('dist/'));
+
+    expect(built.filter((path) => !/\.(?:d\.ts|js)$/.test(path))).toEqual([]);
+    expect(built.filter((path) => /\b(?:test|spec|fixtures?|bench)\b/.test(path))).toEqual([]);
+    expect(
+      built.filter((path) => path.endsWith('.js')).map((path) => path.replace(/\.js$/, '.d.ts')),
+    ).toEqual(built.filter((path) => path.endsWith('.d.ts')));
+  });
+
+  it('is small', () => {
+    expect(tarball.sizeBytes).toBeLessThan(150_000);
+    expect(tarball.unpackedBytes).toBeLessThan(600_000);
+  });
+
+  it('has no problem that publint knows', async () => {
+    const packed = await readFile(tarball.path);
+    const { messages, pkg } = await publint({
+      pack: { tarball: new Uint8Array(packed).buffer },
+      level: 'warning',
+    });
+
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+  });
+
+  it('gives ESM types to everyone who imports it', async () => {
+    // Its profile ignores node10, which knows no "exports", and the error that
+    // require() of an ES module was before Node 20.19.
+    const args = ['--profile', 'esm-only', '--no-definitely-typed', '--format', 'ascii'];
+    const { code, stdout } = await runCommand(
+      join(ROOT, 'node_modules/.bin/attw'),
+      [tarball.path, ...args],
+      { cwd: ROOT, env: plainEnvironment() },
+    );
+
+    expect(code, stdout).toBe(0);
+    expect(stdout).toContain('"nestjs-cluster"');
+    expect(stdout).toContain('"nestjs-cluster/bootstrap"');
+  });
+});
+
+describe('package.json', () => {
+  interface Manifest {
+    readonly type: string;
+    readonly engines: object;
+    readonly peerDependencies: object;
+    readonly peerDependenciesMeta?: object;
+    readonly dependencies: object;
+    readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+    readonly scripts: Readonly<Record<string, string>>;
+  }
+  let manifest: Manifest;
+
+  beforeAll(async () => {
+    manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+  });
+
+  it('supports every Node that can require() an ES module', () => {
+    expect(manifest.engines).toEqual({ node: '^20.19.0 || ^22.12.0 || >=24.0.0' });
+    expect(manifest.type).toBe('module');
+  });
+
+  it('leaves what must be there once to the app', () => {
+    expect(manifest.peerDependencies).toEqual({
+      '@nestjs/common': '^11.0.0 || ^12.0.0',
+      '@nestjs/core': '^11.0.0 || ^12.0.0',
+      '@nestjs/terminus': '^11.0.0 || ^12.0.0',
+      'prom-client': '^15.1.0',
+      'reflect-metadata': '^0.1.13 || ^0.2.0',
+      rxjs: '^7.1.0',
+    });
+    expect(manifest.peerDependenciesMeta).toBeUndefined();
+    const allowed = ['piscina', 'valibot'];
+    expect(Object.keys(manifest.dependencies).filter((name) => !allowed.includes(name))).toEqual(
+      [],
+    );
+  });
+
+  it('runs no script where it is installed', () => {
+    const hooks = ['preinstall', 'install', 'postinstall', 'prepublish', 'prepare'];
+
+    expect(Object.keys(manifest.scripts).filter((name) => hooks.includes(name))).toEqual([]);
+    // npm runs node-gyp by itself where it finds this file.
+    expect(existsSync(join(ROOT, 'binding.gyp'))).toBe(false);
+  });
+
+  it('exports two entry points and itself', () => {
+    expect(manifest.exports).toEqual({
+      '.': { types: './dist/index.d.ts', default: './dist/index.js' },
+      './bootstrap': {
+        types: './dist/bootstrap/index.d.ts',
+        default: './dist/bootstrap/index.js',
+      },
+      './package.json': './package.json',
+    });
+    // "types" first: TypeScript takes the first condition that matches.
+    expect(Object.keys(manifest.exports['.'] ?? {})).toEqual(['types', 'default']);
+    expect(Object.keys(manifest.exports['./bootstrap'] ?? {})).toEqual(['types', 'default']);
+  });
+});

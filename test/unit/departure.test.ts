@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { EmitEvent } from '../../src/events/index.js';
+import { beginDeparture, reportDeparture, reportFailure } from '../../src/primary/departure.js';
+import { FakeWorker } from './fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const SHUTDOWN = { lameDuckMs: 1_000, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 };
+const CLEAN = { code: 0, signal: null };
+const KILLED = { code: null, signal: 'SIGKILL' } as const;
+
+function depart(worker: FakeWorker, shutdown = SHUTDOWN) {
+  const emit = vi.fn();
+  beginDeparture(worker.handle, 'shutdown', shutdown, emit as EmitEvent);
+  return emit;
+}
+
+function reported(worker: FakeWorker, exit: typeof CLEAN | typeof KILLED): unknown {
+  const emit = vi.fn();
+  reportDeparture(worker.handle, exit, emit as EmitEvent);
+  expect(emit).toHaveBeenCalledOnce();
+  expect(emit.mock.calls[0]![0]).toBe('worker-stopped');
+  return emit.mock.calls[0]![1];
+}
+
+describe('a worker that is asked to leave', () => {
+  it('is told to drain, once, and said to be draining', () => {
+    const worker = new FakeWorker();
+    const emit = depart(worker);
+    expect(worker.sent('drain')).toMatchObject([{ cause: 'shutdown' }]);
+    expect(worker.handle.state).toBe('draining');
+    expect(emit.mock.calls).toEqual([
+      ['worker-draining', { worker: worker.handle.identity, cause: 'shutdown' }],
+    ]);
+  });
+
+  it('has all the time it was promised before it is killed', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    vi.advanceTimersByTime(13_499);
+    expect(worker.signals).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(worker.signals).toEqual(['SIGKILL']);
+    expect(worker.handle.overdue).toBe(true);
+  });
+
+  it('is ended at once where it was only starting, and killed after a second', () => {
+    const worker = new FakeWorker({ state: 'starting' });
+    depart(worker);
+    vi.advanceTimersByTime(999);
+    expect(worker.signals).toEqual(['SIGTERM']);
+    vi.advanceTimersByTime(1);
+    expect(worker.signals).toEqual(['SIGTERM', 'SIGKILL']);
+  });
+
+  it('is not killed once it has left', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    worker.handle.enter('exited');
+    vi.advanceTimersByTime(60_000);
+    expect(worker.signals).toEqual([]);
+  });
+
+  it.each(['lameDuckMs', 'drainTimeoutMs', 'killTimeoutMs'])(
+    'is not killed at once where its %s is the longest there is: the sum overflows a timer',
+    (key) => {
+      const worker = new FakeWorker();
+      depart(worker, { ...SHUTDOWN, [key]: 2 ** 31 - 1 });
+      vi.advanceTimersByTime(3_600_000);
+      expect(worker.signals).toEqual([]);
+    },
+  );
+});
+
+describe('the report of a worker that left', () => {
+  it('has no problem where it left cleanly, and how long it took', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    vi.advanceTimersByTime(250);
+    expect(reported(worker, CLEAN)).toEqual({
+      worker: worker.handle.identity,
+      cause: 'shutdown',
+      drainMs: 250,
+      destroyedConnections: 0,
+      abortedRequests: 0,
+      problem: null,
+    });
+  });
+
+  it('has what the drain had to cut off', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    worker.handle.drain = {
+      durationMs: 5,
+      destroyedConnections: 3,
+      abortedRequests: 2,
+      hookError: null,
+    };
+    expect(reported(worker, CLEAN)).toMatchObject({
+      destroyedConnections: 3,
+      abortedRequests: 2,
+      problem: null,
+    });
+  });
+
+  it('says which shutdown hook failed', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    worker.handle.drain = {
+      durationMs: 5,
+      destroyedConnections: 0,
+      abortedRequests: 0,
+      hookError: 'Error: pool is closed',
+    };
+    expect(reported(worker, CLEAN)).toMatchObject({ problem: 'Error: pool is closed' });
+  });
+
+  it('says that it was killed because it did not end in time', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    vi.advanceTimersByTime(20_000);
+    expect(reported(worker, KILLED)).toMatchObject({
+      problem: 'it did not end in time and was killed',
+    });
+  });
+
+  it('has no problem where it was only starting, however it ended', () => {
+    const worker = new FakeWorker({ state: 'starting' });
+    depart(worker);
+    expect(reported(worker, KILLED)).toMatchObject({ problem: null });
+  });
+
+  it('says how it ended where it died on its way out', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    expect(reported(worker, KILLED)).toMatchObject({
+      problem: expect.stringContaining('SIGKILL') as string,
+    });
+  });
+});
+
+describe('the report of a worker that failed', () => {
+  it('says how it ended, when, and the last thing it said was wrong', () => {
+    const worker = new FakeWorker();
+    const emit = vi.fn();
+    worker.handle.error = { name: 'TypeError', message: 'x' };
+    vi.advanceTimersByTime(400);
+    const detail = reportFailure(
+      worker.handle,
+      'crash',
+      { code: 1, signal: null },
+      emit as EmitEvent,
+    );
+    expect(detail).toBe('exited with code 1');
+    expect(emit.mock.calls).toEqual([
+      [
+        'worker-died',
+        {
+          worker: worker.handle.identity,
+          cause: 'crash',
+          detail,
+          uptimeMs: 400,
+          error: worker.handle.error,
+        },
+      ],
+    ]);
+  });
+
+  it('says that it was hung, not that somebody killed it', () => {
+    const worker = new FakeWorker();
+    worker.handle.hung = true;
+    const detail = reportFailure(worker.handle, 'hang', KILLED, vi.fn() as EmitEvent);
+    expect(detail).toMatch(/stopped answering/);
+    expect(detail).not.toMatch(/dmesg/);
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { type ClusterOptions, resolveOptions } from '../../src/options/index.js';
+
+function resolve(env: NodeJS.ProcessEnv, options: ClusterOptions = {}) {
+  return resolveOptions(options, env, () => 4);
+}
+
+function refusal(env: NodeJS.ProcessEnv): string {
+  try {
+    resolve(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ClusterConfigurationError);
+    expect(error).toMatchObject({ code: 'CLUSTER_CONFIGURATION', exitCode: 78 });
+    return (error as Error).message;
+  }
+  throw new Error('the environment was accepted');
+}
+
+const NOT_WORKERS = [
+  'abc',
+  ' ',
+  ' 2',
+  '2 ',
+  '1e1',
+  '-1',
+  '+1',
+  '2.5',
+  '2,5',
+  '0x2',
+  'Auto',
+  'NaN',
+  'Infinity',
+  '257',
+  '300',
+  '1000',
+  '٢',
+];
+
+describe.each(['CLUSTER_WORKERS', 'WEB_CONCURRENCY'])('%s', (name) => {
+  it.each([
+    ['0', 0],
+    ['1', 1],
+    ['12', 12],
+    ['256', 256],
+    ['auto', 4],
+  ])('may be %j', (text, workers) => {
+    expect(resolve({ [name]: text }).workers).toBe(workers);
+  });
+
+  it('wins over the option', () => {
+    expect(resolve({ [name]: '3' }, { workers: 8 }).workers).toBe(3);
+    expect(resolve({ [name]: '0' }, { workers: 8 }).workers).toBe(0);
+    expect(resolve({ [name]: 'auto' }, { workers: 8 }).workers).toBe(4);
+  });
+
+  it('counts as not set where it is empty', () => {
+    expect(resolve({ [name]: '' }, { workers: 8 }).workers).toBe(8);
+    expect(resolve({ [name]: '' }).workers).toBe(4);
+  });
+
+  it.each(NOT_WORKERS)('is refused as %j with its name and what is allowed', (text) => {
+    const message = refusal({ [name]: text });
+    expect(message.replaceAll('"', '')).toContain(`${name}: ${text} is not allowed`);
+    expect(message).toContain("'auto' or a whole number from 0 to 256");
+  });
+});
+
+describe('WEB_CONCURRENCY', () => {
+  it('gives way to CLUSTER_WORKERS', () => {
+    expect(resolve({ CLUSTER_WORKERS: '2', WEB_CONCURRENCY: '9' }).workers).toBe(2);
+    expect(resolve({ CLUSTER_WORKERS: '0', WEB_CONCURRENCY: '9' }).workers).toBe(0);
+  });
+
+  it('stands in where CLUSTER_WORKERS is empty', () => {
+    expect(resolve({ CLUSTER_WORKERS: '', WEB_CONCURRENCY: '9' }).workers).toBe(9);
+  });
+
+  it('cannot be wrong where it is not used', () => {
+    expect(resolve({ CLUSTER_WORKERS: '2', WEB_CONCURRENCY: 'abc' }).workers).toBe(2);
+  });
+});
+
+describe('CLUSTER_BALANCING', () => {
+  it('may be shared', () => {
+    expect(resolve({ CLUSTER_BALANCING: 'shared' }).balancing).toBe('shared');
+  });
+
+  it('counts as not set where it is empty', () => {
+    expect(resolve({ CLUSTER_BALANCING: '' }).balancing).toBe('shared');
+  });
+
+  it.each(['fair', 'SHARED', ' shared'])('is refused as %j', (text) => {
+    const message = refusal({ CLUSTER_BALANCING: text });
+    expect(message).toContain(`CLUSTER_BALANCING: "${text}" `);
+    expect(message).toContain("'shared'");
+  });
+});
+
+describe('CLUSTER_LOG_FORMAT', () => {
+  it.each(['text', 'json'] as const)('may be %s', (format) => {
+    expect(resolve({ CLUSTER_LOG_FORMAT: format }).logFormat).toBe(format);
+  });
+
+  it('is text where it is empty or not set', () => {
+    expect(resolve({ CLUSTER_LOG_FORMAT: '' }).logFormat).toBe('text');
+    expect(resolve({}).logFormat).toBe('text');
+  });
+
+  it.each(['xml', 'JSON'])('is refused as %j', (text) => {
+    const message = refusal({ CLUSTER_LOG_FORMAT: text });
+    expect(message).toContain(`CLUSTER_LOG_FORMAT: "${text}" `);
+    expect(message).toContain("'text', 'json'");
+  });
+});
+
+describe('the environment', () => {
+  it('has all its problems named in one message', () => {
+    const message = refusal({
+      CLUSTER_WORKERS: 'two',
+      CLUSTER_BALANCING: 'fair',
+      CLUSTER_LOG_FORMAT: 'xml',
+    });
+    for (const problem of [
+      'CLUSTER_WORKERS: "two"',
+      'CLUSTER_BALANCING: "fair"',
+      'CLUSTER_LOG_FORMAT: "xml"',
+    ]) {
+      expect(message).toContain(problem);
+    }
+    expect(message).toContain('environment');
+  });
+
+  it('may hold whatever else it likes', () => {
+    expect(resolve({ PATH: '/bin', CLUSTER_OTHER: 'x' }).workers).toBe(4);
+  });
+});

@@ -1,0 +1,417 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  type ClusterEventName,
+  type ClusterEvents,
+  createEventLog,
+} from '../../src/events/index.js';
+import type { LogFormat } from '../../src/options/index.js';
+
+const NOW = '2026-03-04T05:06:07.890Z';
+const WORKER = { slot: 2, pid: 4242, generation: 1 };
+const IDENTITY = 'worker=2 gen=1 pid=4242';
+const ERROR = {
+  name: 'TypeError',
+  message: 'x is undefined',
+  stack: 'TypeError: x is undefined\n    at boom (/app/main.js:3:7)\n    at run (/app/main.js:9:1)',
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: new Date(NOW) });
+  vi.stubEnv('NO_COLOR', '');
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+});
+
+function log(format: LogFormat, { isTTY = false } = {}) {
+  const written = { out: '', err: '' };
+  const streamTo = (name: 'out' | 'err') => ({
+    isTTY,
+    write: (text: string) => {
+      written[name] += text;
+      return true;
+    },
+  });
+  const streams = { out: streamTo('out'), err: streamTo('err') };
+  return { emit: createEventLog(format, streams as never), written };
+}
+
+type AnyEvent = {
+  [N in ClusterEventName]: {
+    readonly name: N;
+    readonly event: ClusterEvents[N];
+    readonly level: 'info' | 'warn' | 'error';
+    readonly text: string;
+  };
+}[ClusterEventName];
+
+const EVENTS: readonly AnyEvent[] = [
+  {
+    name: 'listening',
+    event: {
+      url: 'http://127.0.0.1:3000',
+      workers: 2,
+      balancing: 'shared',
+      endpoints: ['/health', '/metrics'],
+    },
+    level: 'info',
+    text: 'listening on http://127.0.0.1:3000 (workers=2, balancing=shared, endpoints: /health /metrics)',
+  },
+  {
+    name: 'listening',
+    event: { url: 'unix:/a.sock', workers: 1, balancing: 'shared', endpoints: [] },
+    level: 'info',
+    text: 'listening on unix:/a.sock (workers=1, balancing=shared)',
+  },
+  {
+    name: 'worker-ready',
+    event: { worker: WORKER, bootMs: 812.4 },
+    level: 'info',
+    text: `${IDENTITY} ready in 812 ms`,
+  },
+  {
+    name: 'worker-died',
+    event: {
+      worker: WORKER,
+      cause: 'crash',
+      detail: 'exited with code 1',
+      uptimeMs: 12_340,
+      error: ERROR,
+    },
+    level: 'error',
+    text: `${IDENTITY} died: exited with code 1 (cause=crash, uptime=12.3 s): TypeError: x is undefined at boom (/app/main.js:3:7)`,
+  },
+  {
+    name: 'worker-died',
+    event: { worker: WORKER, cause: 'killed', detail: 'killed', uptimeMs: 5, error: null },
+    level: 'error',
+    text: `${IDENTITY} died: killed (cause=killed, uptime=5 ms)`,
+  },
+  {
+    name: 'worker-restarting',
+    event: { slot: 2, delayMs: 100.4, failures: 1, degraded: false },
+    level: 'warn',
+    text: 'worker=2 restarting in 100 ms',
+  },
+  {
+    name: 'worker-restarting',
+    event: { slot: 2, delayMs: 15_000, failures: 6, degraded: true },
+    level: 'error',
+    text: 'worker=2 restarting in 15000 ms (failure 6 in a row) (crash loop: degraded)',
+  },
+  {
+    name: 'worker-draining',
+    event: { worker: WORKER, cause: 'shutdown' },
+    level: 'info',
+    text: `${IDENTITY} draining (cause=shutdown)`,
+  },
+  {
+    name: 'worker-stopped',
+    event: {
+      worker: WORKER,
+      cause: 'shutdown',
+      drainMs: 15,
+      destroyedConnections: 0,
+      abortedRequests: 0,
+      problem: null,
+    },
+    level: 'info',
+    text: `${IDENTITY} stopped after 15 ms`,
+  },
+  {
+    name: 'worker-stopped',
+    event: {
+      worker: WORKER,
+      cause: 'signal',
+      drainMs: 10_000,
+      destroyedConnections: 3,
+      abortedRequests: 2,
+      problem: null,
+    },
+    level: 'warn',
+    text: `${IDENTITY} stopped after 10.0 s; at the deadline destroyed 3 connections with 2 requests`,
+  },
+  {
+    name: 'worker-stopped',
+    event: {
+      worker: WORKER,
+      cause: 'shutdown',
+      drainMs: 5,
+      destroyedConnections: 0,
+      abortedRequests: 0,
+      problem: 'onModuleDestroy threw',
+    },
+    level: 'error',
+    text: `${IDENTITY} stopped after 5 ms: onModuleDestroy threw`,
+  },
+  {
+    name: 'stopping',
+    event: { reason: 'SIGTERM', workers: 2, force: 'drain' },
+    level: 'info',
+    text: 'SIGTERM: draining 2 workers',
+  },
+  {
+    name: 'stopping',
+    event: { reason: 'SIGINT', workers: 2, force: 'destroy' },
+    level: 'warn',
+    text: 'SIGINT: destroying open connections of 2 workers',
+  },
+  {
+    name: 'stopping',
+    event: { reason: 'SIGINT', workers: 2, force: 'kill' },
+    level: 'warn',
+    text: 'SIGINT: killing 2 workers',
+  },
+  {
+    name: 'stopped',
+    event: { exitCode: 0, uptimeMs: 90_500 },
+    level: 'info',
+    text: 'stopped (exit code 0, uptime 90.5 s)',
+  },
+  {
+    name: 'failed',
+    event: { message: 'no worker became ready', exitCode: 70, error: ERROR },
+    level: 'error',
+    text: 'giving up (exit code 70): no worker became ready: TypeError: x is undefined at boom (/app/main.js:3:7)',
+  },
+  {
+    name: 'warning',
+    event: { message: 'dropped a malformed message', worker: WORKER },
+    level: 'warn',
+    text: `${IDENTITY} dropped a malformed message`,
+  },
+  {
+    name: 'warning',
+    event: { message: 'something odd', error: ERROR },
+    level: 'warn',
+    text: 'something odd: TypeError: x is undefined at boom (/app/main.js:3:7)',
+  },
+];
+
+type Emit = ReturnType<typeof createEventLog>;
+const tell = (emit: Emit, { name, event }: AnyEvent) => emit(name, event as never);
+
+/** Writes an event with `text` from an app's error in each place that takes some. */
+const HOSTILE: readonly [string, (text: string) => [ClusterEventName, unknown]][] = [
+  [
+    'the message of an error',
+    (text) => [
+      'worker-died',
+      {
+        worker: WORKER,
+        cause: 'crash',
+        detail: 'x',
+        uptimeMs: 1,
+        error: { name: 'Error', message: text },
+      },
+    ],
+  ],
+  [
+    'the name of an error',
+    (text) => [
+      'worker-died',
+      {
+        worker: WORKER,
+        cause: 'crash',
+        detail: 'x',
+        uptimeMs: 1,
+        error: { name: text, message: 'x' },
+      },
+    ],
+  ],
+  [
+    'the stack of an error',
+    (text) => [
+      'warning',
+      { message: 'x', error: { name: 'Error', message: 'x', stack: `Error\n    at ${text}` } },
+    ],
+  ],
+  ['a warning', (text) => ['warning', { message: text, worker: WORKER }]],
+  [
+    'the problem of a drain',
+    (text) => [
+      'worker-stopped',
+      {
+        worker: WORKER,
+        cause: 'signal',
+        drainMs: 1,
+        destroyedConnections: 0,
+        abortedRequests: 0,
+        problem: text,
+      },
+    ],
+  ],
+  [
+    'an endpoint of an app',
+    (text) => ['listening', { url: 'u', workers: 1, balancing: 'shared', endpoints: [text] }],
+  ],
+];
+
+const DANGEROUS: readonly [string, string][] = [
+  ['line breaks', 'one\ntwo\r\nthree\rfour'],
+  ['a forged line', `x\n${NOW} info  [cluster] all is well`],
+  ['colours', 'a\u001b[31mred\u001b[0m'],
+  ['a window title', 'a\u001b]0;owned\u0007b'],
+  ['a cleared screen', '\u001b[2J\u001b[H'],
+  ['cursor moves of one byte', 'a\u009b2Jb'],
+  ['bells, backspaces and NULs', 'a\u0000\u0007\b\v\f\u007fb'],
+  ['the other line break', 'a\u0085b'],
+];
+
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+describe('the text log', () => {
+  it.each(EVENTS)('writes "$text"', (one) => {
+    const { emit, written } = log('text');
+    tell(emit, one);
+    const line = `${NOW} ${one.level.padEnd(5)} [cluster] ${one.text}\n`;
+    expect(written).toEqual(one.level === 'info' ? { out: line, err: '' } : { out: '', err: line });
+  });
+
+  it.each(HOSTILE.flatMap(([place, make]) => DANGEROUS.map((d) => [...d, place, make] as const)))(
+    'is one clean line with %s (%o) in %s',
+    (_, text, _place, make) => {
+      const { emit, written } = log('text');
+      const [name, event] = make(text);
+      emit(name, event as never);
+      const lines = (written.out + written.err).split('\n');
+      expect(lines).toHaveLength(2);
+      expect(lines[1]).toBe('');
+      expect(lines[0]).not.toMatch(CONTROL);
+      expect(lines[0]!.startsWith(NOW)).toBe(true);
+    },
+  );
+
+  it('keeps what stood on the further lines of an error', () => {
+    const { emit, written } = log('text');
+    emit('warning', { message: 'first\n  second\r\nthird' });
+    expect(written.err).toContain('first | second | third');
+  });
+
+  it('leaves nothing behind of colours and titles', () => {
+    const { emit, written } = log('text');
+    emit('warning', { message: 'a\u001b[31mred\u001b[0m \u001b]0;title\u0007b' });
+    expect(written.err).toContain('[cluster] ared b\n');
+  });
+
+  it('cuts a long text', () => {
+    const { emit, written } = log('text');
+    emit('warning', { message: 'x'.repeat(60_000) });
+    expect(written.err.length).toBeGreaterThan(4_000);
+    expect(written.err.length).toBeLessThan(4_200);
+    expect(written.err.endsWith('\n')).toBe(true);
+  });
+
+  it('is written in no time, however much white space an app puts into its error', () => {
+    vi.useRealTimers();
+    const { emit } = log('text');
+    const error = { name: 'Error', message: `x${' '.repeat(64 * 1024 - 2)}x` };
+    const startedAt = performance.now();
+    emit('warning', { message: 'x', worker: WORKER, error });
+    // About 1 ms for what grows with the length, seconds for what grows with its square.
+    expect(performance.now() - startedAt).toBeLessThan(250);
+  });
+});
+
+describe('colours', () => {
+  const line = (options: { isTTY: boolean }, name: 'info' | 'warn' | 'error') => {
+    const { emit, written } = log('text', options);
+    tell(
+      emit,
+      EVENTS.find(({ level }) => level === name)!,
+    );
+    return written.out + written.err;
+  };
+
+  it.each([
+    ['info', 32],
+    ['warn', 33],
+    ['error', 31],
+  ] as const)('are on a terminal: %s is ESC[%dm', (level, colour) => {
+    expect(line({ isTTY: true }, level)).toContain(`\u001b[${colour}m${level}`);
+  });
+
+  it('are not where the line goes to no terminal', () => {
+    for (const level of ['info', 'warn', 'error'] as const) {
+      expect(line({ isTTY: false }, level)).not.toContain('\u001b');
+    }
+  });
+
+  it('are not where NO_COLOR is set', () => {
+    vi.stubEnv('NO_COLOR', '1');
+    expect(line({ isTTY: true }, 'error')).not.toContain('\u001b');
+  });
+
+  it('are never in JSON', () => {
+    const { emit, written } = log('json', { isTTY: true });
+    for (const one of EVENTS) tell(emit, one);
+    expect(written.out + written.err).not.toContain('\u001b');
+  });
+});
+
+describe('the JSON log', () => {
+  const parse = (written: { out: string; err: string }) => {
+    const text = written.out + written.err;
+    expect(text.indexOf('\n')).toBe(text.length - 1);
+    return JSON.parse(text) as Record<string, unknown>;
+  };
+
+  it.each(EVENTS)('writes "$text" as one object', (one) => {
+    const { emit, written } = log('json');
+    tell(emit, one);
+    expect(written[one.level === 'info' ? 'err' : 'out']).toBe('');
+    expect(parse(written)).toMatchObject({
+      time: NOW,
+      level: one.level,
+      event: one.name,
+      message: one.text,
+    });
+  });
+
+  it('names the worker by slot, generation and pid in every event that has one', () => {
+    for (const one of EVENTS.filter(({ event }) => 'worker' in event)) {
+      const { emit, written } = log('json');
+      tell(emit, one);
+      expect(parse(written)).toMatchObject({ worker: 2, gen: 1, pid: 4242 });
+    }
+  });
+
+  it('has the figures of the event as numbers', () => {
+    const { emit, written } = log('json');
+    emit('worker-restarting', { slot: 2, delayMs: 100, failures: 3, degraded: true });
+    expect(parse(written)).toMatchObject({ slot: 2, delayMs: 100, failures: 3, degraded: true });
+  });
+
+  it('has the whole error', () => {
+    const { emit, written } = log('json');
+    emit('warning', { message: 'x', error: ERROR });
+    expect(parse(written)['error']).toEqual(ERROR);
+  });
+
+  it.each(HOSTILE.flatMap(([place, make]) => DANGEROUS.map((d) => [...d, place, make] as const)))(
+    'is one clean line with %s (%o) in %s',
+    (_, text, _place, make) => {
+      const { emit, written } = log('json');
+      const [name, event] = make(text);
+      emit(name, event as never);
+      parse(written);
+      expect((written.out + written.err).slice(0, -1)).not.toMatch(CONTROL);
+    },
+  );
+
+  it('cuts a long message', () => {
+    const { emit, written } = log('json');
+    emit('warning', { message: 'x'.repeat(60_000) });
+    expect((parse(written)['message'] as string).length).toBeLessThan(4_200);
+  });
+});
+
+describe('the identity of a worker', () => {
+  it.each(EVENTS.filter(({ event }) => 'worker' in event))('begins the line "$text"', (one) => {
+    const { emit, written } = log('text');
+    tell(emit, one);
+    expect(written.out + written.err).toContain(`[cluster] ${IDENTITY} `);
+  });
+});

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Heartbeat } from '../../src/primary/heartbeat.js';
+import { isHung, isTickLate } from '../../src/primary/policies/heartbeat.policy.js';
+import { FakeWorker, STATS } from './fake-worker.js';
+
+describe('a worker is hung', () => {
+  it('once it owes an answer for the whole timeout, not before', () => {
+    expect(isHung({ sentAt: 1_000 }, false, 10_999, 10_000)).toBe(false);
+    expect(isHung({ sentAt: 1_000 }, false, 11_000, 10_000)).toBe(true);
+  });
+
+  it('never while it owes nothing', () => {
+    expect(isHung(undefined, false, Number.MAX_SAFE_INTEGER, 10_000)).toBe(false);
+  });
+
+  it('never under a debugger', () => {
+    expect(isHung({ sentAt: 0 }, true, 3_600_000, 10_000)).toBe(false);
+  });
+
+  it('never where the heartbeat is off', () => {
+    expect(isHung({ sentAt: 0 }, false, Number.MAX_SAFE_INTEGER, Infinity)).toBe(false);
+  });
+});
+
+describe('a tick is late', () => {
+  it('above twice the interval', () => {
+    expect(isTickLate(1_000, 2_000, 1_000)).toBe(false);
+    expect(isTickLate(1_000, 3_000, 1_000)).toBe(false);
+    expect(isTickLate(1_000, 3_001, 1_000)).toBe(true);
+  });
+});
+
+describe('Heartbeat', () => {
+  // The fake clock of performance.now() starts at 0.
+  beforeEach(() => vi.useFakeTimers());
+  afterEach(() => vi.useRealTimers());
+
+  const options = { intervalMs: 1_000, timeoutMs: 10_000 };
+  const pings = (worker: FakeWorker) => worker.sent('ping').map(({ seq }) => seq);
+  const pong = (seq: number, debugged = false) =>
+    ({ type: 'pong', seq, stats: STATS, debugged }) as const;
+
+  function start(timeoutMs = options.timeoutMs) {
+    const heartbeat = new Heartbeat({ ...options, timeoutMs });
+    const startedAt = performance.now();
+    return {
+      heartbeat,
+      /** A round at `ms` after the start. */
+      tick: (ms: number, ...workers: FakeWorker[]) =>
+        heartbeat
+          .tick(
+            workers.map(({ handle }) => handle),
+            startedAt + ms,
+          )
+          .map((hung) => workers.find(({ handle }) => handle === hung)),
+    };
+  }
+
+  /** Rounds at every full second from `from` to `to` ms; the workers found hung in each. */
+  function tickFrom(
+    from: number,
+    to: number,
+    tick: ReturnType<typeof start>['tick'],
+    ...workers: FakeWorker[]
+  ): [number, FakeWorker | undefined][] {
+    const hung: [number, FakeWorker | undefined][] = [];
+    for (let ms = from; ms <= to; ms += 1_000) {
+      for (const worker of tick(ms, ...workers)) hung.push([ms, worker]);
+    }
+    return hung;
+  }
+
+  it('pings those that run, and nobody else', () => {
+    const { tick } = start();
+    const workers = (['starting', 'ready', 'draining', 'exited'] as const).map(
+      (state, slot) => new FakeWorker({ slot, state }),
+    );
+    tick(1_000, ...workers);
+    expect(workers.map((worker) => pings(worker).length)).toEqual([0, 1, 1, 0]);
+  });
+
+  it('has one ping outstanding at most: a worker that is behind is given nothing more', () => {
+    const { tick } = start();
+    const worker = new FakeWorker();
+    tickFrom(1_000, 9_000, tick, worker);
+    expect(pings(worker)).toHaveLength(1);
+  });
+
+  it('pings again in the round after an answer', () => {
+    const { heartbeat, tick } = start();
+    const worker = new FakeWorker();
+    tick(1_000, worker);
+    heartbeat.pong(worker.handle, pong(pings(worker)[0]!), 1_005);
+    tick(2_000, worker);
+    expect(new Set(pings(worker)).size).toBe(2);
+  });
+
+  it('finds a worker that does not answer for the timeout, and not its neighbour that does', () => {
+    const { heartbeat, tick } = start();
+    const silent = new FakeWorker({ slot: 0 });
+    const alive = new FakeWorker({ slot: 1 });
+    const found: number[] = [];
+    for (let ms = 1_000; found.length === 0 && ms <= 20_000; ms += 1_000) {
+      for (const hung of tick(ms, silent, alive)) {
+        expect(hung).toBe(silent);
+        found.push(ms);
+      }
+      heartbeat.pong(alive.handle, pong(alive.handle.ping!.seq), ms + 1);
+    }
+    // The ping of the first round is 10 s old in the eleventh.
+    expect(found).toEqual([11_000]);
+  });
+
+  it('finds nobody who is starting or draining: they have deadlines of their own', () => {
+    const { tick } = start();
+    const starting = new FakeWorker({ slot: 0, state: 'starting' });
+    const draining = new FakeWorker({ slot: 1, state: 'draining' });
+    expect(tickFrom(1_000, 60_000, tick, starting, draining)).toEqual([]);
+  });
+
+  it('finds nobody under a debugger', () => {
+    const { heartbeat, tick } = start();
+    const worker = new FakeWorker();
+    tick(1_000, worker);
+    heartbeat.pong(worker.handle, pong(pings(worker)[0]!, true), 1_001);
+    expect(tickFrom(2_000, 600_000, tick, worker)).toEqual([]);
+  });
+
+  it('finds nobody where it is off, and still pings', () => {
+    const { tick } = start(Infinity);
+    const worker = new FakeWorker();
+    expect(tickFrom(1_000, 600_000, tick, worker)).toEqual([]);
+    expect(pings(worker)).toHaveLength(1);
+  });
+
+  it('postpones judgement after a late tick: the answers may lie unread', () => {
+    const { tick } = start();
+    const worker = new FakeWorker();
+    tick(1_000, worker);
+    // Suspended for an hour.
+    expect(tick(3_601_000, worker)).toEqual([]);
+    expect(tickFrom(3_602_000, 3_610_000, tick, worker)).toEqual([]);
+    expect(tick(3_611_000, worker)).toEqual([worker]);
+  });
+
+  it('postpones judgement also where its first tick comes late', () => {
+    const { tick } = start();
+    const worker = new FakeWorker();
+    worker.handle.ping = { seq: 1, sentAt: performance.now() };
+    expect(tick(60_000, worker)).toEqual([]);
+  });
+
+  it('judges by the clock it is given where ticks are punctual enough', () => {
+    const { tick } = start();
+    const worker = new FakeWorker();
+    for (const ms of [1_000, 3_000, 5_000, 7_000, 9_000]) expect(tick(ms, worker)).toEqual([]);
+    expect(tick(11_000, worker)).toEqual([worker]);
+  });
+
+  it('keeps what an answer says', () => {
+    const { heartbeat, tick } = start();
+    const { handle } = new FakeWorker();
+    const worker = new FakeWorker();
+    tick(1_000, worker);
+    heartbeat.pong(worker.handle, pong(pings(worker)[0]!), 1_234);
+    expect(worker.handle).toMatchObject({ ping: undefined, seenAt: 1_234, stats: STATS });
+    expect(handle.stats).toBeUndefined();
+  });
+
+  it('drops a late answer: the outstanding ping stays outstanding', () => {
+    const { heartbeat, tick } = start();
+    const worker = new FakeWorker();
+    tick(1_000, worker);
+    const first = pings(worker)[0]!;
+    heartbeat.pong(worker.handle, pong(first), 1_001);
+    tick(2_000, worker);
+    heartbeat.pong(worker.handle, { ...pong(first), stats: { ...STATS, requestsTotal: 0 } }, 2_001);
+    expect(worker.handle.ping).toBeDefined();
+    expect(worker.handle.stats).toEqual(STATS);
+    expect(worker.handle.seenAt).toBe(1_001);
+  });
+
+  it('drops an answer that nobody asked for', () => {
+    const { heartbeat } = start();
+    const worker = new FakeWorker();
+    heartbeat.pong(worker.handle, pong(1), 5);
+    expect(worker.handle.stats).toBeUndefined();
+  });
+});

@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { MetricsSource } from '../../src/snapshot/index.js';
+import { LocalProcess } from '../../src/worker/local-process.js';
+
+let local: LocalProcess;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  local = new LocalProcess({ slot: 1, pid: 42, generation: 3 }, 'shared');
+});
+afterEach(() => {
+  local.meter.stop();
+  vi.useRealTimers();
+});
+
+const source = (serialize: () => Promise<string>): MetricsSource => ({
+  serialize,
+  fold: () => '',
+});
+const never = () => new Promise<string>(() => {});
+
+describe('the metrics of a process', () => {
+  it('are an empty text without the module', async () => {
+    expect(await local.serializeMetrics()).toBe('');
+  });
+
+  it('are what the module serialises, now', async () => {
+    vi.advanceTimersByTime(5_000);
+    local.metrics = source(async () => 'body');
+    expect(await local.serializeMetrics()).toBe('body');
+    expect(local.serializedAt).toBe(performance.now());
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('are what they were before, where a collect() of the app hangs', async () => {
+    local.metrics = source(async () => 'before');
+    await local.serializeMetrics();
+    local.metrics = source(never);
+    const body = local.serializeMetrics();
+    await vi.advanceTimersByTimeAsync(400);
+    expect(await body).toBe('before');
+  });
+
+  it('are an empty text where the first collect() of the app hangs', async () => {
+    local.metrics = source(never);
+    const body = local.serializeMetrics();
+    await vi.advanceTimersByTimeAsync(400);
+    expect(await body).toBe('');
+    expect(local.serializedAt).toBe(-Infinity);
+  });
+
+  it('are what they were before, where a collect() of the app fails: nobody awaits the push', async () => {
+    local.metrics = source(async () => 'before');
+    await local.serializeMetrics();
+    local.metrics = source(() => Promise.reject(new Error('database is gone')));
+    await expect(local.serializeMetrics()).resolves.toBe('before');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a process without a primary', () => {
+  it('is a cluster of one', () => {
+    local.state = 'ready';
+    expect(local.snapshot()).toMatchObject({
+      balancing: 'shared',
+      desired: 1,
+      ready: 1,
+      degraded: 0,
+      generation: 3,
+      workers: [
+        {
+          slot: 1,
+          pid: 42,
+          generation: 3,
+          state: 'ready',
+          restarts: 0,
+          lastExit: null,
+          responsive: true,
+          requestsTotal: 0,
+        },
+      ],
+    });
+  });
+
+  it.each([
+    ['starting', true, 0],
+    ['ready', true, 1],
+    ['draining', false, 0],
+  ] as const)('that is %s accepts: %s', (state, accepting, ready) => {
+    local.state = state;
+    expect(local.accepting).toBe(accepting);
+    expect(local.snapshot().ready).toBe(ready);
+  });
+});

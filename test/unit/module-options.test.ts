@@ -1,0 +1,233 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { ClusterConfigurationError } from '../../src/errors/index.js';
+import {
+  type ClusterModuleOptions,
+  type HealthOptions,
+  type MetricsOptions,
+  resolveModuleOptions,
+} from '../../src/options/module.js';
+
+const DEFAULT_HEALTH = { path: '/health', details: true, minReady: 1 };
+const DEFAULT_METRICS = {
+  path: '/metrics',
+  prefix: '',
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  registry: undefined,
+  defaultMetrics: true,
+};
+
+function refusal(options: unknown): string {
+  try {
+    resolveModuleOptions(options as ClusterModuleOptions);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ClusterConfigurationError);
+    expect(error).toMatchObject({ code: 'CLUSTER_CONFIGURATION', exitCode: 78 });
+    return (error as Error).message;
+  }
+  throw new Error('the options were accepted');
+}
+
+const health = (options: HealthOptions) => resolveModuleOptions({ health: options }).health;
+const metrics = (options: MetricsOptions) => resolveModuleOptions({ metrics: options }).metrics;
+
+describe('defaults of forRoot()', () => {
+  it.each([undefined, {}, { health: undefined, metrics: undefined }, { health: {}, metrics: {} }])(
+    'hold for %j',
+    (options) => {
+      expect(resolveModuleOptions(options)).toEqual({
+        health: DEFAULT_HEALTH,
+        metrics: DEFAULT_METRICS,
+      });
+    },
+  );
+
+  it('hold key by key inside a group, also where a key is undefined', () => {
+    expect(health({ details: false, path: undefined as never })).toEqual({
+      ...DEFAULT_HEALTH,
+      details: false,
+    });
+    expect(metrics({ prefix: 'a_', buckets: undefined as never })).toEqual({
+      ...DEFAULT_METRICS,
+      prefix: 'a_',
+    });
+  });
+});
+
+describe('health', () => {
+  it('may be false', () => {
+    expect(resolveModuleOptions({ health: false })).toEqual({
+      health: false,
+      metrics: DEFAULT_METRICS,
+    });
+  });
+
+  it.each(['/health', '/-/healthz', '/a.b/c~d/_e'])('may have the path %s', (path) => {
+    expect(health({ path })).toMatchObject({ path });
+  });
+
+  it.each([1, 2, 300, 0.5, 0.01, 'all'] as const)('may want %s ready workers', (minReady) => {
+    expect(health({ minReady })).toMatchObject({ minReady });
+  });
+
+  it.each([
+    ['0', 0],
+    ['-1', -1],
+    ['1.5', 1.5],
+    ['-0.5', -0.5],
+    ['NaN', NaN],
+    ['Infinity', Infinity],
+    ['"1"', '1'],
+    ['"most"', 'most'],
+    ['null', null],
+  ])('refuses to want %s ready workers', (shown, minReady) => {
+    const message = refusal({ health: { minReady } });
+    expect(message).toContain(`health.minReady: ${shown} `);
+    expect(message).toContain("'all', a whole number from 1, or a share above 0 and below 1");
+  });
+
+  it.each([
+    ['"yes"', 'yes'],
+    ['1', 1],
+    ['null', null],
+  ])('refuses details as %s', (shown, details) => {
+    const message = refusal({ health: { details } });
+    expect(message).toContain(`details: ${shown} `);
+    expect(message).toContain('true or false');
+  });
+
+  it('refuses an unknown key with those that are known', () => {
+    expect(refusal({ health: { detail: false } })).toMatch(
+      /health.*detail:.*path, details, minReady/,
+    );
+  });
+});
+
+describe('metrics', () => {
+  it('may be false', () => {
+    expect(resolveModuleOptions({ metrics: false })).toEqual({
+      health: DEFAULT_HEALTH,
+      metrics: false,
+    });
+  });
+
+  it.each(['', 'app_', 'a:b', '_x9'])('may have the prefix %j', (prefix) => {
+    expect(metrics({ prefix })).toMatchObject({ prefix });
+  });
+
+  it.each(['9a', 'a-b', 'a b', 'é', 'a\n', 5, null])('refuses the prefix %j', (prefix) => {
+    const message = refusal({ metrics: { prefix } });
+    expect(message).toContain(`metrics.prefix: ${JSON.stringify(prefix)} `);
+    expect(message).toContain('letters, digits, _ and :');
+  });
+
+  it.each([[[1]], [[0.001, 0.5, 60]]])('may have the buckets %j', (buckets) => {
+    expect(metrics({ buckets })).toMatchObject({ buckets });
+  });
+
+  it.each([
+    ['empty', []],
+    ['not rising', [1, 1]],
+    ['falling', [2, 1]],
+    ['with zero', [0, 1]],
+    ['negative', [-1, 1]],
+    ['with NaN', [NaN]],
+    ['infinite', [1, Infinity]],
+    ['of texts', ['1', '2']],
+    ['a text', '1,2'],
+    ['null', null],
+  ])('refuses buckets that are %s', (_, buckets) => {
+    const message = refusal({ metrics: { buckets } });
+    expect(message).toContain('buckets');
+    expect(message).toContain('a rising list of at least one positive number of seconds');
+  });
+
+  it('may have a registry of the app, also one of another copy of prom-client', () => {
+    const registry = new Registry();
+    expect(metrics({ registry })).toMatchObject({ registry });
+    const alike = { getMetricsAsJSON: async () => [] } as unknown as Registry;
+    expect(metrics({ registry: alike })).toMatchObject({ registry: alike });
+  });
+
+  it.each([
+    ['an object', {}],
+    ['null', null],
+    ['"register"', 'register'],
+  ])('refuses %s as registry', (shown, registry) => {
+    const message = refusal({ metrics: { registry } });
+    expect(message).toContain(`registry: ${shown} `);
+    expect(message).toContain('a Registry of prom-client');
+  });
+
+  it('refuses defaultMetrics that is not a flag', () => {
+    expect(refusal({ metrics: { defaultMetrics: 'no' } })).toMatch(
+      /defaultMetrics: "no" .*true or false/,
+    );
+  });
+
+  it('refuses an unknown key with those that are known', () => {
+    expect(refusal({ metrics: { bucket: [1] } })).toMatch(
+      /metrics.*bucket:.*path, prefix, buckets, registry, defaultMetrics/,
+    );
+  });
+});
+
+describe.each(['health', 'metrics'])('%s', (group) => {
+  it.each(['health', '', '/', '/a/', '//a', '/a?b', '/a/:id', '/a/*', '/é', '/a\n', 5, null])(
+    'refuses the path %j',
+    (path) => {
+      const message = refusal({ [group]: { path } });
+      expect(message).toContain(`${group}.path: ${JSON.stringify(path)} `);
+      expect(message).toContain("a path that begins with '/'");
+    },
+  );
+
+  it.each([
+    ['true', true],
+    ['"/x"', '/x'],
+    ['5', 5],
+    ['null', null],
+    ['an array', []],
+  ])('is refused as %s', (shown, value) => {
+    const message = refusal({ [group]: value });
+    expect(message).toContain(group);
+    expect(message).toContain(`: ${shown} is not allowed`);
+    expect(message).toContain('an object');
+  });
+});
+
+describe('module options', () => {
+  it('are refused with an unknown key', () => {
+    expect(refusal({ helth: {} })).toMatch(/helth:.*known are health, metrics/);
+  });
+
+  it.each(['/health', '/health/live', '/health/ready'])(
+    'are refused where metrics are at %s, which is health',
+    (path) => {
+      const message = refusal({ metrics: { path } });
+      expect(message).toContain(`metrics.path ("${path}")`);
+      expect(message).toContain('health.path ("/health")');
+      expect(message).toContain('change one');
+    },
+  );
+
+  it('are refused where health is moved onto the metrics', () => {
+    expect(refusal({ health: { path: '/metrics' } })).toContain('same endpoint');
+  });
+
+  it('may use the path of an endpoint that is off', () => {
+    expect(metrics({ path: '/metrics/live' })).toMatchObject({ path: '/metrics/live' });
+    expect(
+      resolveModuleOptions({ health: false, metrics: { path: '/health' } }).metrics,
+    ).toMatchObject({ path: '/health' });
+    expect(
+      resolveModuleOptions({ health: { path: '/metrics' }, metrics: false }).health,
+    ).toMatchObject({ path: '/metrics' });
+  });
+
+  it('have the problems of both groups named in one message', () => {
+    const message = refusal({ health: { path: 'a' }, metrics: { prefix: '9' } });
+    expect(message).toContain('path: "a"');
+    expect(message).toContain('prefix: "9"');
+  });
+});

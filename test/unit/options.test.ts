@@ -1,0 +1,516 @@
+import { describe, expect, it } from 'vitest';
+import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { type ClusterOptions, DEFAULTS, resolveOptions } from '../../src/options/index.js';
+
+const MAX_TIMER_MS = 2_147_483_647;
+const MS = (min: number) => `a number of milliseconds from ${min} to 2147483647`;
+
+function resolve(options: unknown, autoWorkers = () => 4) {
+  return resolveOptions(options as ClusterOptions, {}, autoWorkers);
+}
+
+/** The message that `options` are refused with. */
+function refusal(options: unknown): string {
+  try {
+    resolve(options);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ClusterConfigurationError);
+    return (error as Error).message;
+  }
+  throw new Error('the options were accepted');
+}
+
+/** `nested('a.b', 1)` is `{ a: { b: 1 } }`. */
+function nested(key: string, value: unknown): Record<string, unknown> {
+  const [first, ...rest] = key.split('.');
+  return { [first!]: rest.length === 0 ? value : nested(rest.join('.'), value) };
+}
+
+function at(object: unknown, key: string): unknown {
+  return key.split('.').reduce((value, name) => (value as Record<string, unknown>)[name], object);
+}
+
+interface NumberOption {
+  readonly key: string;
+  /** Where its value is in the resolved options, if not at its key. */
+  readonly resolvedAt?: string;
+  readonly byDefault: number;
+  readonly min: number;
+  readonly max: number;
+  readonly whole?: boolean;
+  readonly allowed: string;
+  /** What must be set too for the bounds not to be in conflict with other defaults. */
+  readonly beside?: ClusterOptions;
+}
+
+const NUMBERS: readonly NumberOption[] = [
+  {
+    key: 'port',
+    resolvedAt: 'address.port',
+    byDefault: 3000,
+    min: 0,
+    max: 65_535,
+    whole: true,
+    allowed: 'a whole number from 0 to 65535',
+  },
+  {
+    key: 'workers',
+    byDefault: 4,
+    min: 0,
+    max: 256,
+    whole: true,
+    allowed: "'auto' or a whole number from 0 to 256",
+  },
+  { key: 'readyTimeoutMs', byDefault: 30_000, min: 1, max: MAX_TIMER_MS, allowed: MS(1) },
+  {
+    key: 'restart.backoffMs',
+    byDefault: 100,
+    min: 0,
+    max: MAX_TIMER_MS,
+    allowed: MS(0),
+    beside: { restart: { maxBackoffMs: MAX_TIMER_MS } },
+  },
+  {
+    key: 'restart.backoffFactor',
+    byDefault: 2,
+    min: 1,
+    max: 100,
+    allowed: 'a number from 1 to 100',
+  },
+  {
+    key: 'restart.maxBackoffMs',
+    byDefault: 15_000,
+    min: 0,
+    max: MAX_TIMER_MS,
+    allowed: MS(0),
+    beside: { restart: { backoffMs: 0 } },
+  },
+  {
+    key: 'restart.jitterRatio',
+    byDefault: 0.2,
+    min: 0,
+    max: 1,
+    allowed: 'a number from 0 to 1',
+  },
+  { key: 'restart.stableAfterMs', byDefault: 30_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
+  {
+    key: 'restart.maxFailures',
+    byDefault: 5,
+    min: 1,
+    max: 1_000,
+    whole: true,
+    allowed: 'a whole number from 1 to 1000',
+  },
+  { key: 'restart.windowMs', byDefault: 60_000, min: 1, max: MAX_TIMER_MS, allowed: MS(1) },
+  {
+    key: 'heartbeat.intervalMs',
+    byDefault: 1_000,
+    min: 10,
+    max: MAX_TIMER_MS - 1,
+    allowed: MS(10),
+    beside: { heartbeat: { timeoutMs: MAX_TIMER_MS } },
+  },
+  {
+    key: 'heartbeat.timeoutMs',
+    byDefault: 10_000,
+    min: 100,
+    max: MAX_TIMER_MS,
+    allowed: MS(100),
+    beside: { heartbeat: { intervalMs: 10 } },
+  },
+  { key: 'shutdown.lameDuckMs', byDefault: 0, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
+  { key: 'shutdown.drainTimeoutMs', byDefault: 10_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
+  { key: 'shutdown.killTimeoutMs', byDefault: 2_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
+];
+
+/** `value` at `key`, beside what it needs. */
+function optionsWith({ key, beside = {} }: NumberOption, value: unknown): unknown {
+  const [group, name] = key.split('.') as [keyof ClusterOptions, string?];
+  return name === undefined
+    ? { ...beside, [group]: value }
+    : { ...beside, [group]: { ...(beside[group] as object), [name]: value } };
+}
+
+describe.each(NUMBERS)('$key', (option) => {
+  const { key, resolvedAt = key, byDefault, min, max, whole = false, allowed } = option;
+
+  it(`is ${byDefault} by default`, () => {
+    expect(at(resolve({}), resolvedAt)).toBe(byDefault);
+  });
+
+  it('takes its default where it is undefined', () => {
+    expect(at(resolve(nested(key, undefined)), resolvedAt)).toBe(byDefault);
+  });
+
+  it.each([min, max, ...(whole ? [] : [min + (max - min) / 4])])('may be %d', (value) => {
+    expect(at(resolve(optionsWith(option, value)), resolvedAt)).toBe(value);
+  });
+
+  it.each([
+    ['"2"', '2'],
+    ['""', ''],
+    ['NaN', NaN],
+    ['Infinity', Infinity],
+    ['-Infinity', -Infinity],
+    ['null', null],
+    ['true', true],
+    ['an array', [1]],
+    [String(min - 1), min - 1],
+    [String(Math.floor(max) + 2), Math.floor(max) + 2],
+    ...(whole ? [[String(min + 1.5), min + 1.5] as const] : []),
+  ] as const)('is refused as %s with what is allowed', (shown, value) => {
+    const message = refusal(optionsWith(option, value));
+
+    expect(message).toContain(`${key}: ${shown} `);
+    expect(message).toContain(allowed);
+  });
+});
+
+describe('timers', () => {
+  it.each(NUMBERS.filter(({ key }) => key.endsWith('Ms')))(
+    'refuses a $key of 2 ** 31, which would fire at once',
+    (option) => {
+      expect(refusal(optionsWith(option, 2 ** 31))).toContain(`${option.key}: 2147483648 `);
+    },
+  );
+});
+
+describe('workers', () => {
+  it.each([{}, { workers: 'auto' }, { workers: undefined }])(
+    'are what the machine allows for %j',
+    (options) => {
+      expect(resolve(options, () => 7).workers).toBe(7);
+    },
+  );
+
+  it('are 256 at most, however large the machine is', () => {
+    expect(resolve({}, () => 1_000).workers).toBe(256);
+  });
+
+  it('are not counted on the machine where a number is given', () => {
+    const autoWorkers = () => {
+      throw new Error('asked');
+    };
+    expect(resolve({ workers: 3 }, autoWorkers).workers).toBe(3);
+  });
+
+  it('are refused as a word other than auto', () => {
+    expect(refusal({ workers: 'max' })).toContain(
+      `workers: "max" is not allowed; expected 'auto' or a whole number from 0 to 256`,
+    );
+  });
+});
+
+describe('address', () => {
+  it('is port 3000 of all interfaces by default', () => {
+    expect(resolve({}).address).toEqual({ kind: 'tcp', port: 3000, host: undefined });
+  });
+
+  it.each(['127.0.0.1', '::1', 'localhost'])('may be of the host %s', (host) => {
+    expect(resolve({ host, port: 80 }).address).toEqual({ kind: 'tcp', port: 80, host });
+  });
+
+  it.each([['""', ''] as const, ['1', 1] as const, ['null', null] as const])(
+    'refuses the host %s',
+    (shown, host) => {
+      const message = refusal({ host });
+      expect(message).toContain(`host: ${shown} `);
+      expect(message).toContain('a host name or address');
+    },
+  );
+
+  it.each(['/run/app.sock', `/${'x'.repeat(106)}`, `/${'é'.repeat(53)}`])(
+    'may be the unix socket %s',
+    (path) => {
+      expect(resolve({ path }).address).toEqual({ kind: 'unix', path });
+    },
+  );
+
+  it.each(['', `/${'x'.repeat(107)}`, `/${'é'.repeat(54)}`, 5, null])(
+    'refuses the unix socket path %s: the kernel holds 107 bytes',
+    (path) => {
+      const message = refusal({ path });
+      expect(message).toMatch(/path: \S/);
+      expect(message).toContain('a path of 1 to 107 bytes');
+    },
+  );
+
+  it('is refused as both a path and a port', () => {
+    expect(refusal({ path: '/a.sock', port: 80 })).toMatch(
+      /path and port exclude each other.*"\/a\.sock".*80.*one of them/,
+    );
+  });
+
+  it('is refused as both a path and port 0', () => {
+    expect(refusal({ path: '/a.sock', port: 0 })).toContain('path and port');
+  });
+
+  it('is refused as both a path and a host', () => {
+    expect(refusal({ path: '/a.sock', host: '::1' })).toMatch(
+      /path and host exclude each other.*"\/a\.sock".*::1.*one of them/,
+    );
+  });
+
+  it('is a unix socket where port and host are undefined', () => {
+    expect(resolve({ path: '/a.sock', port: undefined, host: undefined }).address.kind).toBe(
+      'unix',
+    );
+  });
+});
+
+describe('balancing', () => {
+  it.each([{}, { balancing: undefined }, { balancing: 'shared' }])(
+    'is shared for %j',
+    (options) => {
+      expect(resolve(options).balancing).toBe('shared');
+    },
+  );
+
+  it.each([
+    ['"fair"', 'fair'],
+    ['"SHARED"', 'SHARED'],
+    ['1', 1],
+    ['null', null],
+  ] as const)('is refused as %s', (shown, balancing) => {
+    const message = refusal({ balancing });
+    expect(message).toContain(`balancing: ${shown} `);
+    expect(message).toContain("'shared'");
+  });
+});
+
+describe('heartbeat', () => {
+  it('never judges a worker hung where it is false, and still pings for fresh figures', () => {
+    expect(resolve({ heartbeat: false }).heartbeat).toEqual({
+      intervalMs: 1_000,
+      timeoutMs: Infinity,
+    });
+  });
+
+  it.each([
+    ['true', true],
+    ['null', null],
+    ['1000', 1_000],
+    ['"off"', 'off'],
+  ] as const)('is refused as %s', (shown, heartbeat) => {
+    const message = refusal({ heartbeat });
+    expect(message).toContain(`heartbeat: ${shown} `);
+    expect(message).toMatch(/false.*intervalMs.*timeoutMs/);
+  });
+
+  it.each([
+    [5_000, 5_000],
+    [5_000, 4_999],
+  ])('refuses an interval of %d with a timeout of %d', (intervalMs, timeoutMs) => {
+    const message = refusal({ heartbeat: { intervalMs, timeoutMs } });
+    expect(message).toContain(`heartbeat.timeoutMs (${timeoutMs})`);
+    expect(message).toContain(`above heartbeat.intervalMs (${intervalMs})`);
+  });
+
+  it('refuses an interval above the default timeout', () => {
+    expect(refusal({ heartbeat: { intervalMs: 10_000 } })).toContain('heartbeat.timeoutMs (10000)');
+  });
+
+  it('refuses a timeout below the default interval', () => {
+    expect(refusal({ heartbeat: { timeoutMs: 1_000 } })).toContain('heartbeat.intervalMs (1000)');
+  });
+
+  it('accepts a timeout just above the interval', () => {
+    const heartbeat = { intervalMs: 1_000, timeoutMs: 1_001 };
+    expect(resolve({ heartbeat }).heartbeat).toEqual(heartbeat);
+  });
+});
+
+describe('restart', () => {
+  it.each([
+    [{ backoffMs: 101, maxBackoffMs: 100 }, 101, 100],
+    [{ backoffMs: 15_001 }, 15_001, 15_000],
+    [{ maxBackoffMs: 99 }, 100, 99],
+  ])('refuses %j: the first wait would be above the longest', (restart, backoff, max) => {
+    const message = refusal({ restart });
+    expect(message).toContain(`restart.backoffMs (${backoff})`);
+    expect(message).toContain(`restart.maxBackoffMs (${max})`);
+    expect(message).toMatch(/lower|raise/);
+  });
+
+  it('accepts a first wait that is the longest', () => {
+    const restart = { backoffMs: 500, maxBackoffMs: 500 };
+    expect(resolve({ restart }).restart).toMatchObject(restart);
+  });
+});
+
+describe('groups', () => {
+  it('keep the defaults of the keys that are not given', () => {
+    expect(resolve({ restart: { maxFailures: 9 } }).restart).toEqual({
+      ...DEFAULTS.restart,
+      maxFailures: 9,
+    });
+    expect(resolve({ shutdown: { lameDuckMs: 5 } }).shutdown).toEqual({
+      ...DEFAULTS.shutdown,
+      lameDuckMs: 5,
+    });
+    expect(resolve({ heartbeat: { intervalMs: 500 } }).heartbeat).toEqual({
+      intervalMs: 500,
+      timeoutMs: 10_000,
+    });
+  });
+
+  it.each(['restart', 'heartbeat', 'shutdown'] as const)(
+    'keep every default where %s is undefined or empty',
+    (group) => {
+      expect(resolve({ [group]: undefined })[group]).toEqual(DEFAULTS[group]);
+      expect(resolve({ [group]: {} })[group]).toEqual(DEFAULTS[group]);
+    },
+  );
+
+  it.each(['restart', 'shutdown'])('refuses %s where it is not an object', (group) => {
+    for (const [shown, value] of [
+      ['null', null],
+      ['5', 5],
+      ['"fast"', 'fast'],
+      ['false', false],
+    ] as const) {
+      const message = refusal({ [group]: value });
+      expect(message).toContain(`${group}: ${shown} `);
+      expect(message).toContain('an object');
+    }
+  });
+
+  it.each(['restart', 'heartbeat', 'shutdown'])('refuses an array as %s', (group) => {
+    expect(refusal({ [group]: [] })).toContain(`${group}: an array `);
+  });
+});
+
+describe('unknown keys', () => {
+  it('are refused with the keys that are known', () => {
+    const message = refusal({ portt: 3000 });
+    expect(message).toContain('portt:');
+    expect(message).toMatch(/known are port, host, path, workers/);
+  });
+
+  it.each([
+    ['restart', 'backof', 'backoffMs'],
+    ['heartbeat', 'interval', 'intervalMs'],
+    ['shutdown', 'drainTimeout', 'drainTimeoutMs'],
+  ])('are refused inside %s', (group, wrong, right) => {
+    const message = refusal({ [group]: { [wrong]: 3001 } });
+    expect(message).toContain(`${group}.${wrong}:`);
+    expect(message).toContain(right);
+  });
+
+  it('are refused with the value seen', () => {
+    expect(refusal({ portt: 3001 })).toContain('3001');
+    expect(refusal({ restart: { backof: 3002 } })).toContain('3002');
+  });
+
+  it.each(['toString', 'constructor', '__proto__'])('may not be called %s either', (key) => {
+    expect(refusal(JSON.parse(`{"${key}": 1}`))).toContain(`${key}:`);
+  });
+
+  it('are refused where they are undefined', () => {
+    expect(refusal({ portt: undefined })).toContain('portt:');
+  });
+
+  it('are all named in one message', () => {
+    const message = refusal({ portt: 1, hosts: 2 });
+    expect(message).toContain('portt:');
+    expect(message).toContain('hosts:');
+  });
+});
+
+describe('resolveOptions', () => {
+  it('names several problems in one message, each once', () => {
+    const message = refusal({
+      port: '3000',
+      readyTimeoutMs: 0,
+      restart: { maxFailures: 0 },
+      shutdown: { lameDuckMs: -1 },
+      extra: 1,
+    });
+
+    for (const key of [
+      'port: "3000"',
+      'readyTimeoutMs: 0',
+      'restart.maxFailures: 0',
+      'shutdown.lameDuckMs: -1',
+      'extra:',
+    ]) {
+      expect(message.split(key)).toHaveLength(2);
+    }
+    expect(message).not.toContain('\n');
+  });
+
+  it('refuses with a code and the exit code of a configuration error', () => {
+    let thrown: unknown;
+    try {
+      resolve({ port: -1 });
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toMatchObject({
+      name: 'ClusterConfigurationError',
+      code: 'CLUSTER_CONFIGURATION',
+      exitCode: 78,
+    });
+  });
+
+  it.each([['null', null] as const, ['"x"', 'x'] as const, ['an array', []] as const])(
+    'refuses %s as options',
+    (shown, options) => {
+      expect(refusal(options)).toContain(`options: ${shown} `);
+    },
+  );
+
+  it('takes no options at all', () => {
+    expect(resolveOptions(undefined, {}, () => 2)).toEqual({
+      address: { kind: 'tcp', port: 3000, host: undefined },
+      workers: 2,
+      balancing: 'shared',
+      readyTimeoutMs: 30_000,
+      restart: {
+        backoffMs: 100,
+        backoffFactor: 2,
+        maxBackoffMs: 15_000,
+        jitterRatio: 0.2,
+        stableAfterMs: 30_000,
+        maxFailures: 5,
+        windowMs: 60_000,
+      },
+      heartbeat: { intervalMs: 1_000, timeoutMs: 10_000 },
+      shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
+      logFormat: 'text',
+    });
+  });
+
+  it.each([
+    {},
+    { heartbeat: false },
+    { path: '/a.sock' },
+    { restart: { maxFailures: 2 }, heartbeat: { intervalMs: 20 }, shutdown: { lameDuckMs: 1 } },
+  ])('freezes all it gives for %j', (options) => {
+    const resolved = resolve(options);
+    const notFrozen = Object.entries({ resolved, ...resolved })
+      .filter(([, value]) => !Object.isFrozen(value))
+      .map(([key]) => key);
+    expect(notFrozen).toEqual([]);
+  });
+
+  it('changes nothing of what it is given', () => {
+    const options = { restart: { maxFailures: 2 }, heartbeat: { intervalMs: 20 } };
+    resolve(options);
+    expect(options).toEqual({ restart: { maxFailures: 2 }, heartbeat: { intervalMs: 20 } });
+    expect(Object.isFrozen(options.restart)).toBe(false);
+  });
+});
+
+describe('DEFAULTS', () => {
+  it('are frozen to the last value', () => {
+    const open: string[] = [];
+    const visit = (name: string, value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return;
+      if (!Object.isFrozen(value)) open.push(name);
+      for (const [key, inner] of Object.entries(value)) visit(`${name}.${key}`, inner);
+    };
+    visit('DEFAULTS', DEFAULTS);
+    expect(open).toEqual([]);
+  });
+});

@@ -1,0 +1,372 @@
+import { describe, expect, it } from 'vitest';
+import {
+  isOurs,
+  MAX_METRICS_BODY_LENGTH,
+  parsePrimaryMessage,
+  parseWorkerMessage,
+  type PrimaryMessage,
+  reportError,
+  seal,
+  type WorkerMessage,
+} from '../../src/ipc/index.js';
+import type { ClusterSnapshot } from '../../src/snapshot/index.js';
+import { STATS } from './fake-worker.js';
+
+type OfType<M extends { type: string }> = { readonly [T in M['type']]: M & { type: T } };
+
+const ERROR = { name: 'TypeError', message: 'x is not a function', stack: 'at x', code: 'EX' };
+
+const WORKER_MESSAGES: OfType<WorkerMessage> = {
+  'listen-request': { type: 'listen-request' },
+  ready: { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: ['/health', '/metrics'] },
+  'boot-failed': { type: 'boot-failed', phase: 'init', error: ERROR },
+  fatal: { type: 'fatal', error: ERROR },
+  warning: { type: 'warning', message: 'odd' },
+  pong: { type: 'pong', seq: 7, stats: STATS, debugged: false },
+  leaving: { type: 'leaving' },
+  drained: {
+    type: 'drained',
+    report: { durationMs: 12.5, destroyedConnections: 1, abortedRequests: 2, hookError: 'no' },
+  },
+  'snapshot-request': { type: 'snapshot-request', id: 1, stats: STATS },
+  'collect-request': { type: 'collect-request', id: 2, stats: STATS, body: '[]' },
+  metrics: { type: 'metrics', asked: true, body: '[]' },
+  folded: { type: 'folded', epoch: 0, count: 9, body: '[]' },
+};
+
+const SNAPSHOT: ClusterSnapshot = {
+  balancing: 'shared',
+  desired: 1,
+  ready: 1,
+  generation: 0,
+  degraded: 0,
+  workers: [],
+};
+
+const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
+  listen: { type: 'listen', target: { kind: 'tcp', port: 3000, host: '::' } },
+  ping: { type: 'ping', seq: 1 },
+  drain: { type: 'drain', cause: 'shutdown' },
+  force: { type: 'force' },
+  snapshot: { type: 'snapshot', id: 1, snapshot: SNAPSHOT },
+  collect: { type: 'collect' },
+  fold: { type: 'fold', epoch: 0, bodies: ['[]'] },
+  collected: { type: 'collected', id: 1, snapshot: SNAPSHOT, workers: [], retired: [] },
+};
+
+/** As it arrives: what JSON makes of it. */
+const onTheWire = (message: unknown): unknown => JSON.parse(JSON.stringify(message));
+
+type Path = readonly (string | number)[];
+
+/** Where every field of `value` is, its objects included. */
+function pathsOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key];
+    return [at, ...pathsOf(inner, at)];
+  });
+}
+
+/** A copy of `message` in which `change` was made to what holds the field at `path`. */
+function changed(
+  message: unknown,
+  path: Path,
+  change: (parent: Record<string | number, unknown>, key: string | number) => void,
+): unknown {
+  const copy = structuredClone(message);
+  const parent = path
+    .slice(0, -1)
+    .reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], copy);
+  change(parent as Record<string | number, unknown>, path.at(-1)!);
+  return copy;
+}
+
+const OPTIONAL = new Set(['error.stack', 'error.code']);
+const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
+  const sealed = onTheWire(seal(message));
+  return pathsOf(sealed).map((path) => ({
+    type: message.type,
+    field: path.join('.'),
+    path,
+    sealed,
+  }));
+});
+const isElement = ({ path }: { path: Path }) => typeof path.at(-1) === 'number';
+
+describe('a message of a worker', () => {
+  it.each(Object.values(WORKER_MESSAGES))('passes as it was sent: $type', (message) => {
+    expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
+  });
+
+  it('passes with an error that has neither stack nor code', () => {
+    const message = { type: 'fatal', error: { name: 'Error', message: 'x' } } as const;
+    expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
+  });
+
+  it('passes with a drain that ended well', () => {
+    const report = { ...WORKER_MESSAGES.drained.report, hookError: null };
+    expect(parseWorkerMessage(onTheWire(seal({ type: 'drained', report })))).toEqual({
+      type: 'drained',
+      report,
+    });
+  });
+
+  it.each(FIELDS.filter((field) => !isElement(field) && !OPTIONAL.has(field.field)))(
+    'is dropped without $field: $type',
+    ({ sealed, path }) => {
+      expect(
+        parseWorkerMessage(
+          changed(sealed, path, (parent, key) => {
+            delete parent[key];
+          }),
+        ),
+      ).toBeUndefined();
+    },
+  );
+
+  it.each(FIELDS)('is dropped where $field has a wrong type: $type', ({ sealed, path, field }) => {
+    for (const wrong of [null, {}, [[]], Symbol.iterator, () => 0, NaN, undefined]) {
+      if (field === 'report.hookError' && wrong === null) continue;
+      if (OPTIONAL.has(field) && wrong === undefined) continue;
+      expect(
+        parseWorkerMessage(
+          changed(sealed, path, (holder, key) => {
+            holder[key] = wrong;
+          }),
+        ),
+      ).toBeUndefined();
+    }
+  });
+
+  const NUMBERS = FIELDS.filter(
+    ({ sealed, path, field }) =>
+      field !== 'v' &&
+      typeof path.reduce<unknown>(
+        (value, key) => (value as Record<string, unknown>)[key],
+        sealed,
+      ) === 'number',
+  );
+
+  it.each(NUMBERS)('is dropped where $field is not an amount: $type', ({ sealed, path }) => {
+    for (const wrong of [-1, '1', Infinity, -Infinity, true]) {
+      expect(
+        parseWorkerMessage(
+          changed(sealed, path, (parent, key) => {
+            parent[key] = wrong;
+          }),
+        ),
+      ).toBeUndefined();
+    }
+  });
+
+  it.each([{ ns: 'other' }, { ns: undefined }, { v: 2 }, { v: '1' }, { v: undefined }])(
+    'is dropped in another envelope: %j',
+    (envelope) => {
+      for (const message of Object.values(WORKER_MESSAGES)) {
+        expect(parseWorkerMessage({ ...seal(message), ...envelope })).toBeUndefined();
+      }
+    },
+  );
+
+  it.each(['ping', 'unknown', '', 'constructor', '__proto__', 5, null])(
+    'is dropped with the type %j',
+    (type) => {
+      expect(parseWorkerMessage({ ns: 'nestjs-cluster', v: 1, type })).toBeUndefined();
+    },
+  );
+
+  it.each([
+    null,
+    undefined,
+    0,
+    true,
+    '',
+    'pong',
+    JSON.stringify(seal(WORKER_MESSAGES.leaving)),
+    [],
+    [seal(WORKER_MESSAGES.leaving)],
+    {},
+    { type: 'leaving' },
+    { cmd: 'NODE_CLUSTER', act: 'listening' },
+    { cmd: 'NODE_x', ...WORKER_MESSAGES.leaving },
+    { type: 'prom-client:getMetricsRes' },
+  ])('is dropped where it is not ours: %j', (message) => {
+    expect(parseWorkerMessage(message)).toBeUndefined();
+  });
+
+  it('brings no field along that the protocol does not have', () => {
+    for (const message of Object.values(WORKER_MESSAGES)) {
+      const extra = { ...seal(message), extra: 1, cmd: 'NODE_x', handle: {} };
+      expect(Object.keys(parseWorkerMessage(extra)!).toSorted()).toEqual(
+        Object.keys(message).toSorted(),
+      );
+    }
+  });
+
+  it('brings no field along inside another', () => {
+    const stats = { ...STATS, extra: 1 };
+    const error = { ...ERROR, extra: 1 };
+    const report = { ...WORKER_MESSAGES.drained.report, extra: 1 };
+    expect(parseWorkerMessage(seal({ ...WORKER_MESSAGES.pong, stats }))).toEqual(
+      WORKER_MESSAGES.pong,
+    );
+    expect(parseWorkerMessage(seal({ ...WORKER_MESSAGES.fatal, error }))).toEqual(
+      WORKER_MESSAGES.fatal,
+    );
+    expect(parseWorkerMessage(seal({ ...WORKER_MESSAGES.drained, report }))).toEqual(
+      WORKER_MESSAGES.drained,
+    );
+  });
+
+  it('does not bring a prototype along', () => {
+    const hostile: unknown = JSON.parse(
+      '{"ns":"nestjs-cluster","v":1,"type":"leaving","__proto__":{"polluted":1}}',
+    );
+    const parsed = parseWorkerMessage(hostile) as object;
+    expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
+    expect('polluted' in parsed).toBe(false);
+  });
+
+  it('is dropped where a text is longer than 64 Ki', () => {
+    const fits = 'x'.repeat(64 * 1024);
+    const fatal = (error: typeof ERROR) => parseWorkerMessage(seal({ type: 'fatal', error }));
+    for (const key of ['name', 'message', 'stack', 'code'] as const) {
+      expect(fatal({ ...ERROR, [key]: fits })).toBeDefined();
+      expect(fatal({ ...ERROR, [key]: `${fits}x` })).toBeUndefined();
+    }
+    expect(parseWorkerMessage(seal({ ...WORKER_MESSAGES.ready, url: `${fits}x` }))).toBeUndefined();
+  });
+
+  it('is dropped where it announces more endpoints than there can be', () => {
+    const ready = (count: number) => ({
+      ...WORKER_MESSAGES.ready,
+      endpoints: Array.from({ length: count }, (_, i) => `/${i}`),
+    });
+    expect(parseWorkerMessage(seal(ready(16)))).toBeDefined();
+    expect(parseWorkerMessage(seal(ready(17)))).toBeUndefined();
+  });
+
+  it('is dropped where its metrics are larger than 16 Mi', () => {
+    const body = 'x'.repeat(MAX_METRICS_BODY_LENGTH);
+    for (const message of [
+      WORKER_MESSAGES.metrics,
+      WORKER_MESSAGES.folded,
+      WORKER_MESSAGES['collect-request'],
+    ]) {
+      expect(parseWorkerMessage(seal({ ...message, body }))).toBeDefined();
+      expect(parseWorkerMessage(seal({ ...message, body: `${body}x` }))).toBeUndefined();
+    }
+  });
+});
+
+describe('a message of the primary', () => {
+  it.each(Object.values(PRIMARY_MESSAGES))('passes as it was sent: $type', (message) => {
+    expect(parsePrimaryMessage(onTheWire(seal(message)))).toMatchObject(message);
+  });
+
+  it.each([
+    null,
+    undefined,
+    'ping',
+    [],
+    {},
+    { type: 'ping', seq: 1 },
+    { cmd: 'NODE_x' },
+    { ns: 'nestjs-cluster', v: 2, type: 'ping', seq: 1 },
+    { ns: 'nestjs-cluster', v: 1 },
+    { ns: 'nestjs-cluster', v: 1, type: 5 },
+    { ns: 'other', v: 1, type: 'ping' },
+  ])('is dropped where it is not ours: %j', (message) => {
+    expect(parsePrimaryMessage(message)).toBeUndefined();
+  });
+});
+
+describe('seal', () => {
+  it('adds name and version, and changes nothing of the message', () => {
+    const message = Object.freeze({ type: 'ping', seq: 4 } as const);
+    expect(seal(message)).toEqual({ ns: 'nestjs-cluster', v: 1, type: 'ping', seq: 4 });
+  });
+});
+
+describe('isOurs', () => {
+  it.each([
+    [seal({ type: 'leaving' }), true],
+    [{ ns: 'nestjs-cluster' }, true],
+    [{ ns: 'nestjs-cluster', v: 99, type: 'from the future' }, true],
+    [{ ns: 'nestjs-cluster-2' }, false],
+    [{ cmd: 'NODE_x' }, false],
+    [{}, false],
+    [[], false],
+    [null, false],
+    [undefined, false],
+    ['nestjs-cluster', false],
+    [0, false],
+  ])('of %j is %s', (message, ours) => {
+    expect(isOurs(message)).toBe(ours);
+  });
+});
+
+describe('reportError', () => {
+  /** Whether a report would arrive. */
+  const arrives = (report: ReturnType<typeof reportError>) =>
+    parseWorkerMessage(onTheWire(seal({ type: 'fatal', error: report }))) !== undefined;
+
+  it('keeps name, message, stack and code of an error', () => {
+    const error = Object.assign(new TypeError('bad'), { code: 'EBAD' });
+    expect(reportError(error)).toEqual({
+      name: 'TypeError',
+      message: 'bad',
+      stack: error.stack,
+      code: 'EBAD',
+    });
+  });
+
+  it('keeps no code that is not a text', () => {
+    expect(reportError(Object.assign(new Error('x'), { code: 5 })).code).toBeUndefined();
+    expect(reportError(new Error('x')).code).toBeUndefined();
+  });
+
+  it.each([
+    ['a text', 'a text'],
+    [5, '5'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [Symbol('s'), 'Symbol(s)'],
+    [10n, '10'],
+    [{ toString: () => 'an object' }, 'an object'],
+    [['a', 'b'], 'a,b'],
+  ])('tells what else was thrown: %o', (thrown, message) => {
+    expect(reportError(thrown)).toEqual({ name: 'Error', message });
+  });
+
+  it.each([
+    ['a huge message', new Error('x'.repeat(1_000_000))],
+    ['a huge text', 'x'.repeat(1_000_000)],
+    ['a huge stack', Object.assign(new Error('x'), { stack: 'at x\n'.repeat(1_000_000) })],
+    ['a huge code', Object.assign(new Error('x'), { code: 'X'.repeat(1_000_000) })],
+    ['a huge name', Object.assign(new Error('x'), { name: 'X'.repeat(1_000_000) })],
+    ['no stack', Object.assign(new Error('x'), { stack: undefined })],
+  ])('fits a message: %s', (_, thrown) => {
+    expect(arrives(reportError(thrown))).toBe(true);
+  });
+
+  it.each([
+    ['an object without a prototype', Object.create(null)],
+    [
+      'an object that throws when it is turned into a text',
+      {
+        toString: () => {
+          throw new Error('no');
+        },
+      },
+    ],
+    ['an error whose message is a number', Object.assign(new Error('x'), { message: 5 })],
+    ['an error whose message is an object', Object.assign(new Error('x'), { message: {} })],
+    ['an error without a name', Object.assign(new Error('x'), { name: undefined })],
+    // What Error.prepareStackTrace returns may be anything: some libraries make it an array.
+    ['an error whose stack is an array', Object.assign(new Error('x'), { stack: [{}] })],
+  ])('fits a message whatever was thrown: %s', (_, thrown) => {
+    expect(arrives(reportError(thrown))).toBe(true);
+  });
+});

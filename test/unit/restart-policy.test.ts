@@ -1,0 +1,247 @@
+import { describe, expect, it } from 'vitest';
+import type { RestartOptions } from '../../src/options/index.js';
+import {
+  type FailureHistory,
+  NO_FAILURES,
+  recordFailure,
+  restartDelayMs,
+} from '../../src/primary/policies/restart.policy.js';
+import { FAILURE_CAUSES, type FailureCause } from '../../src/snapshot/index.js';
+
+const OPTIONS: Required<RestartOptions> = {
+  backoffMs: 100,
+  backoffFactor: 2,
+  maxBackoffMs: 15_000,
+  jitterRatio: 0.2,
+  stableAfterMs: 30_000,
+  maxFailures: 5,
+  windowMs: 60_000,
+};
+
+/** Backoff alone: no crash loop and no jitter in the way. */
+const BACKOFF: Required<RestartOptions> = { ...OPTIONS, jitterRatio: 0, maxFailures: 1_000 };
+
+/** What a slot does after a failure. */
+interface RestartDecision {
+  readonly delayMs: number;
+  readonly degraded: boolean;
+}
+
+const decisionOf = (
+  history: FailureHistory,
+  options: Required<RestartOptions>,
+  random: number,
+): RestartDecision => ({
+  delayMs: restartDelayMs(history, options, random),
+  degraded: history.degraded,
+});
+
+/** A slot whose workers each live `livedMs`, `times` times in a row, on a clock that starts at 0. */
+function failures(
+  times: number,
+  livedMs: number,
+  options = OPTIONS,
+  random = 0.5,
+  cause: FailureCause = 'crash',
+): { decisions: RestartDecision[]; histories: FailureHistory[]; now: number } {
+  const decisions: RestartDecision[] = [];
+  const histories: FailureHistory[] = [];
+  let history = NO_FAILURES;
+  let now = 0;
+  for (let i = 0; i < times; i += 1) {
+    now += livedMs;
+    history = recordFailure(history, { cause, livedMs }, now, options);
+    const decision = decisionOf(history, options, random);
+    histories.push(history);
+    decisions.push(decision);
+    now += decision.delayMs;
+  }
+  return { decisions, histories, now };
+}
+
+const delays = (decisions: readonly RestartDecision[]) => decisions.map(({ delayMs }) => delayMs);
+
+describe('the wait before a restart', () => {
+  it('is none after a stable life', () => {
+    expect(delays(failures(1, 30_000).decisions)).toEqual([0]);
+    expect(delays(failures(1, 86_400_000).decisions)).toEqual([0]);
+  });
+
+  it('is the first backoff after a life that was just not stable', () => {
+    expect(delays(failures(1, 29_999).decisions)).toEqual([100]);
+    expect(delays(failures(1, 0).decisions)).toEqual([100]);
+  });
+
+  it('doubles with each failure in a row, up to the longest', () => {
+    expect(delays(failures(11, 0, BACKOFF).decisions)).toEqual([
+      100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000, 15_000,
+    ]);
+  });
+
+  it('grows by the factor that is set, and not at all by a factor of 1', () => {
+    expect(delays(failures(3, 0, { ...BACKOFF, backoffFactor: 3 }).decisions)).toEqual([
+      100, 300, 900,
+    ]);
+    expect(delays(failures(3, 0, { ...BACKOFF, backoffFactor: 1 }).decisions)).toEqual([
+      100, 100, 100,
+    ]);
+  });
+
+  it('starts again at the first backoff after a stable life', () => {
+    let history = NO_FAILURES;
+    const waits = [0, 0, 40_000, 0, 0].map((livedMs, i) => {
+      history = recordFailure(history, { cause: 'crash', livedMs }, i * 100_000, BACKOFF);
+      return restartDelayMs(history, BACKOFF, 0.5);
+    });
+    expect(waits).toEqual([100, 200, 0, 100, 200]);
+  });
+
+  it.each([
+    [0, 80],
+    [0.25, 90],
+    [0.5, 100],
+    [1, 120],
+  ])('is spread by the jitter: at random %d it is %d ms', (random, delayMs) => {
+    expect(failures(1, 0, OPTIONS, random).decisions[0]!.delayMs).toBeCloseTo(delayMs, 9);
+  });
+
+  it('is not spread without jitter', () => {
+    const options = { ...OPTIONS, jitterRatio: 0 };
+    expect(failures(1, 0, options, 0).decisions).toEqual(failures(1, 0, options, 1).decisions);
+  });
+
+  it('is spread also at the longest backoff, so that slots in a loop do not restart together', () => {
+    const low = failures(5, 0, OPTIONS, 0).decisions.at(-1)!;
+    const high = failures(5, 0, OPTIONS, 0.9999).decisions.at(-1)!;
+    expect([low.degraded, high.degraded]).toEqual([true, true]);
+    expect(low.delayMs).toBeLessThan(high.delayMs);
+    expect(low.delayMs).toBeGreaterThanOrEqual(12_000);
+    expect(high.delayMs).toBeLessThanOrEqual(18_000);
+  });
+
+  it('is never negative', () => {
+    const options = { ...OPTIONS, jitterRatio: 1 };
+    for (const { delayMs } of failures(20, 0, options, 0).decisions) {
+      expect(delayMs).toBeGreaterThanOrEqual(0);
+    }
+  });
+
+  it('always fits a timer: with its jitter too it stays below 2 ** 31', () => {
+    const longest = 2 ** 31 - 1;
+    const options = { ...OPTIONS, backoffMs: longest, maxBackoffMs: longest, jitterRatio: 1 };
+    expect(failures(1, 0, options, 0.999).decisions[0]!.delayMs).toBeLessThan(2 ** 31);
+    expect(failures(5, 0, options, 0.999).decisions[4]!.delayMs).toBeLessThan(2 ** 31);
+  });
+
+  it('is a number however long the row of failures is', () => {
+    const long = { recent: [], inARow: 5_000, degraded: false };
+    for (const backoffMs of [0, 1, 15_000]) {
+      const delayMs = restartDelayMs(long, { ...BACKOFF, backoffMs }, 0.5);
+      expect(delayMs).toBe(backoffMs === 0 ? 0 : 15_000);
+    }
+  });
+});
+
+describe('a crash loop', () => {
+  it('begins with the fifth failure within the window, not before', () => {
+    const { decisions } = failures(5, 100);
+    expect(decisions.map(({ degraded }) => degraded)).toEqual([false, false, false, false, true]);
+    expect(decisions[4]!.delayMs).toBe(15_000);
+  });
+
+  it('begins with the first failure where one is allowed', () => {
+    expect(failures(1, 0, { ...OPTIONS, maxFailures: 1 }).decisions[0]).toEqual({
+      delayMs: 15_000,
+      degraded: true,
+    });
+  });
+
+  it('does not count failures that left the window', () => {
+    const history = { recent: [0, 1, 2, 3], inARow: 0, degraded: false };
+    const options = { ...OPTIONS, jitterRatio: 0 };
+    const decide = (now: number) =>
+      decisionOf(
+        recordFailure(history, { cause: 'crash', livedMs: 40_000 }, now, options),
+        options,
+        0.5,
+      );
+
+    expect(decide(59_999)).toEqual({ delayMs: 15_000, degraded: true });
+    expect(decide(60_000)).toEqual({ delayMs: 0, degraded: false });
+  });
+
+  it('is seen whatever the cadence: also where each life just counts as stable', () => {
+    const options = { ...OPTIONS, stableAfterMs: 10_000 };
+    const { decisions } = failures(5, 10_500, options);
+    expect(decisions.slice(0, 4)).toEqual(Array(4).fill({ delayMs: 0, degraded: false }));
+    expect(decisions[4]).toEqual({ delayMs: 15_000, degraded: true });
+  });
+
+  it('is not seen in one failure every 31 s, yet each is counted with the one before', () => {
+    const { decisions, histories } = failures(20, 31_000);
+    expect(new Set(delays(decisions))).toEqual(new Set([0]));
+    expect(histories.at(-1)!.recent).toHaveLength(2);
+  });
+
+  it('lasts as long as every worker dies at once: the slot stays degraded, at the longest wait', () => {
+    const { decisions, now } = failures(100, 200, { ...OPTIONS, jitterRatio: 0 });
+    const inLoop = decisions.slice(4);
+    expect(now).toBeGreaterThan(10 * 60_000);
+    expect(inLoop.map(({ degraded }) => degraded)).toEqual(inLoop.map(() => true));
+    expect(new Set(delays(inLoop))).toEqual(new Set([15_000]));
+  });
+
+  it('lasts also where the longest wait is longer than the window', () => {
+    const options = { ...OPTIONS, jitterRatio: 0, maxBackoffMs: 120_000 };
+    const { decisions } = failures(30, 0, options);
+    expect(new Set(delays(decisions.slice(4)))).toEqual(new Set([120_000]));
+  });
+});
+
+describe('the history of failures', () => {
+  it('holds no more than what the decision needs, however many there were', () => {
+    const { histories } = failures(500, 0, { ...OPTIONS, backoffMs: 0, maxBackoffMs: 0 });
+    for (const { recent } of histories) expect(recent.length).toBeLessThanOrEqual(5);
+    expect(histories.at(-1)!.inARow).toBe(500);
+  });
+
+  it('is not changed by the next one: a policy is pure', () => {
+    const before: FailureHistory = Object.freeze({
+      recent: Object.freeze([1, 2]),
+      inARow: 2,
+      degraded: false,
+    });
+    const after = recordFailure(before, { cause: 'crash', livedMs: 0 }, 10, OPTIONS);
+    restartDelayMs(after, OPTIONS, 0.5);
+    expect(before).toEqual({ recent: [1, 2], inARow: 2, degraded: false });
+    expect(after).toEqual({ recent: [1, 2, 10], inARow: 3, degraded: false });
+  });
+});
+
+describe('a worker that is killed from outside', () => {
+  const killed = (times: number, livedMs = 0) =>
+    failures(times, livedMs, { ...OPTIONS, jitterRatio: 0 }, 0.5, 'killed');
+
+  it('is restarted after the first backoff each time, and never makes a crash loop', () => {
+    expect(killed(20).decisions).toEqual(Array(20).fill({ delayMs: 100, degraded: false }));
+    expect(killed(20).histories.at(-1)!.recent).toEqual([]);
+  });
+
+  it('is restarted at once after a stable life', () => {
+    expect(killed(1, 30_000).decisions).toEqual([{ delayMs: 0, degraded: false }]);
+  });
+
+  it('does not end a crash loop that there is', () => {
+    const { histories, now } = failures(5, 0);
+    const failure = { cause: 'killed', livedMs: 0 } as const;
+    const history = recordFailure(histories[4]!, failure, now, OPTIONS);
+    expect(decisionOf(history, OPTIONS, 0.5)).toEqual({ delayMs: 15_000, degraded: true });
+  });
+
+  it.each(FAILURE_CAUSES.filter((cause) => cause !== 'killed'))(
+    'is not one that failed by %s, which does make a crash loop',
+    (cause) => {
+      expect(failures(5, 0, OPTIONS, 0.5, cause).decisions[4]!.degraded).toBe(true);
+    },
+  );
+});
