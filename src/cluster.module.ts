@@ -79,8 +79,15 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
     return moduleWith(imports, {
       provide: MODULE_OPTIONS,
       inject: [...inject] as never[],
-      useFactory: async (...dependencies: never[]) =>
-        resolveModuleOptions(await useFactory(...dependencies)),
+      useFactory: async (...dependencies: never[]) => {
+        const given = await useFactory(...dependencies);
+        try {
+          return resolveModuleOptions(given);
+        } catch (error) {
+          await linkOfThisProcess().reportBootFailure(error);
+          throw error;
+        }
+      },
     });
   }
 
@@ -96,8 +103,10 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
   configure(): void {
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
-    if (health !== false) this.link.announceEndpoints(this.health.mount(httpAdapter, health));
-    if (metrics !== false) this.link.announceEndpoints([this.metrics.mount(httpAdapter, metrics)]);
+    // Metrics first: on Fastify they see only routes that are registered after them.
+    const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
+    const reports = health === false ? [] : this.health.mount(httpAdapter, health);
+    this.link.announceEndpoints([...reports, ...page]);
   }
 
   onApplicationBootstrap(): void {

@@ -1,9 +1,10 @@
+import type { Server } from 'node:http';
 import { constants } from 'node:os';
 import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { ListeningSocket } from '../primary/listening-socket.js';
 import { drain } from '../worker/drain.js';
-import { listen } from '../worker/listen.js';
+import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
 import { SoloLink } from '../worker/solo-link.js';
 import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
@@ -23,9 +24,17 @@ export async function runStandalone(
   setCurrentLink(link);
   const socket = await ListeningSocket.open(options.address);
   const app = await createApp();
-  link.local.follow(app.getHttpServer());
-  await app.init();
-  const url = await listen(app, socket.target, socket.handle);
+  const server = app.getHttpServer() as Server;
+  link.local.follow(server);
+  let url: string;
+  if (server.listening) {
+    emit('warning', { message: ALREADY_LISTENING });
+    socket.close();
+    url = addressOf(server);
+  } else {
+    await app.init();
+    url = await listen(app, socket.target, socket.handle);
+  }
   link.local.state = 'ready';
   emit('listening', { url, workers: 0, balancing: 'none', endpoints: link.local.endpoints });
 

@@ -61,8 +61,9 @@ function jsonLine<N extends ClusterEventName>(
     time: new Date().toISOString(),
     level,
     event,
-    // A warning has a message of its own, without the identity and the error.
-    ...{ ...rest, message: oneLine(text) },
+    // After the event's own fields: a warning has a message too, without identity and error.
+    ...rest,
+    message: oneLine(text),
     ...(worker && { worker: worker.slot, gen: worker.generation, pid: worker.pid }),
   };
   return JSON.stringify(line, (_key, value: unknown) =>

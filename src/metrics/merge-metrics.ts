@@ -9,6 +9,17 @@ const AGGREGATORS: Readonly<Record<string, (values: readonly number[]) => number
   average: (values) => values.reduce((sum, value) => sum + value, 0) / values.length,
 };
 
+/**
+ * Grid on which values that accumulate are added, in units of a value: 2^-24.
+ * Sums of such values are exact in whatever order and grouping they are made.
+ * Without it the sum of the same floats differs in its last bit when a body is
+ * folded, and Prometheus takes the smallest fall of a counter for a restart.
+ */
+const GRID = 2 ** 24;
+
+/** Above it a double has no room for the grid. Whole numbers need none. */
+const MAX_ON_GRID = 2 ** 53 / GRID;
+
 /** Metrics with this aggregator mean nothing for several processes. */
 const OMIT = 'omit';
 
@@ -49,14 +60,15 @@ function add(merged: Map<string, MergedMetric>, metric: MetricJson, retired: boo
     if (retired && !accumulates) continue;
     if (entry === undefined) merged.set(metric.name, (entry = { metric, series: new Map() }));
     const key = seriesKey(sample);
+    const value = accumulates ? onGrid(sample.value) : sample.value;
     const series = entry.series.get(key);
     if (series !== undefined) {
-      series.values.push(sample.value);
+      series.values.push(value);
       continue;
     }
     const rule = accumulates ? 'sum' : isQuantile(metric, sample) ? 'average' : metric.aggregator;
     const aggregate = AGGREGATORS[rule ?? 'sum'] ?? AGGREGATORS['sum']!;
-    entry.series.set(key, { sample, values: [sample.value], aggregate });
+    entry.series.set(key, { sample, values: [value], aggregate });
   }
   // A metric without a sample still has its HELP and TYPE.
   if (entry === undefined && !retired) merged.set(metric.name, { metric, series: new Map() });
@@ -66,6 +78,10 @@ function add(merged: Map<string, MergedMetric>, metric: MetricJson, retired: boo
 function doesAccumulate(metric: MetricJson, sample: Sample): boolean {
   if ((metric.aggregator ?? 'sum') !== 'sum') return false;
   return metric.type === 'summary' ? !isQuantile(metric, sample) : metric.type !== 'gauge';
+}
+
+function onGrid(value: number): number {
+  return Math.abs(value) < MAX_ON_GRID ? Math.floor(value * GRID) / GRID : value;
 }
 
 /** Quantiles of several workers cannot be added; their mean is the least wrong. */

@@ -17,12 +17,62 @@ export interface MetricJson {
   readonly values: readonly Sample[];
 }
 
-/** Every metric of a registry. Exemplars and timestamps are left out. */
-export async function readRegistry(registry: Registry): Promise<MetricJson[]> {
-  const metrics = (await registry.getMetricsAsJSON()) as unknown as (Omit<MetricJson, 'type'> & {
-    type: unknown;
-  })[];
-  return metrics.map(({ name, help, type, aggregator, values }) => ({
+/** A metric as prom-client has it in memory. */
+type RegistryMetric = Omit<MetricJson, 'type'> & { readonly type: unknown };
+
+/** A `collect()` that takes longer is left out of this reading. Twice this has to fit into a scrape. */
+const COLLECT_TIMEOUT_MS = 150;
+
+/**
+ * Every metric of a registry, without exemplars and timestamps. One whose
+ * `collect()` throws or hangs is left out, and takes no other with it.
+ *
+ * @param failed is told of those.
+ */
+export async function readRegistry(
+  registry: Registry,
+  failed: (name: string, reason: string) => void = () => {},
+): Promise<MetricJson[]> {
+  const all = await withDeadline(registry.getMetricsAsJSON());
+  if (all.outcome === 'done') return all.value.map((metric) => pick(metric as never));
+  // The whole says nothing of its parts: ask each. Default labels of the registry are lost here.
+  const metrics = registry.getMetricsAsArray() as unknown as {
+    name: string;
+    get(): Promise<RegistryMetric>;
+  }[];
+  const readings = await Promise.all(
+    metrics.map(async ({ name }, i) => ({ name, reading: await withDeadline(metrics[i]!.get()) })),
+  );
+  return readings.flatMap(({ name, reading }) => {
+    if (reading.outcome === 'done') return [pick(reading.value)];
+    failed(name, reading.reason);
+    return [];
+  });
+}
+
+type Reading<T> =
+  | { readonly outcome: 'done'; readonly value: T }
+  | { readonly outcome: 'failed'; readonly reason: string };
+
+async function withDeadline<T>(promise: Promise<T>): Promise<Reading<T>> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<Reading<T>>((resolve) => {
+    const reason = `no answer within ${COLLECT_TIMEOUT_MS} ms`;
+    timer = setTimeout(() => resolve({ outcome: 'failed', reason }), COLLECT_TIMEOUT_MS);
+  });
+  const reading = promise.then(
+    (value): Reading<T> => ({ outcome: 'done', value }),
+    (error: unknown): Reading<T> => ({ outcome: 'failed', reason: String(error) }),
+  );
+  try {
+    return await Promise.race([reading, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function pick({ name, help, type, aggregator, values }: RegistryMetric): MetricJson {
+  return {
     name,
     help,
     type: type as MetricJson['type'],
@@ -32,7 +82,7 @@ export async function readRegistry(registry: Registry): Promise<MetricJson[]> {
       value: sample.value,
       ...(sample.metricName !== undefined && { metricName: sample.metricName }),
     })),
-  }));
+  };
 }
 
 /** Metrics as the text that travels between processes. */

@@ -20,7 +20,9 @@ export class MetricsEndpoint implements MetricsSource {
   readonly #own = new Registry();
   #app: Registry = register;
   #prefix = '';
+  /** Names already told of. */
   readonly #conflicts = new Set<string>();
+  readonly #unreadable = new Set<string>();
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterLink) {}
 
@@ -41,12 +43,7 @@ export class MetricsEndpoint implements MetricsSource {
   }
 
   async serialize(): Promise<string> {
-    try {
-      return encodeMetrics(await this.#read());
-    } catch (error) {
-      this.#logger.warn(`A metric cannot be read, so the last ones stand: ${String(error)}`);
-      throw error;
-    }
+    return encodeMetrics(await this.#read());
   }
 
   fold(bodies: readonly string[]): string {
@@ -55,9 +52,9 @@ export class MetricsEndpoint implements MetricsSource {
 
   /** The app's metrics and ours. Of a name that both have, the app's. */
   async #read(): Promise<MetricJson[]> {
-    const app = await readRegistry(this.#app);
+    const app = await readRegistry(this.#app, this.#onUnreadable);
     const names = new Set(app.map(({ name }) => name));
-    const own = await readRegistry(this.#own);
+    const own = await readRegistry(this.#own, this.#onUnreadable);
     this.#warnOfConflicts(own.filter(({ name }) => names.has(name)));
     return [...app, ...own.filter(({ name }) => !names.has(name))];
   }
@@ -69,11 +66,20 @@ export class MetricsEndpoint implements MetricsSource {
       collected.retired.map(decodeMetrics),
     );
     const page = new Registry();
-    for (const metric of [...clusterMetrics(collected, this.#prefix), ...merged]) {
+    const names = new Set(merged.map(({ name }) => name));
+    const cluster = clusterMetrics(collected, this.#prefix);
+    this.#warnOfConflicts(cluster.filter(({ name }) => names.has(name)));
+    for (const metric of [...cluster.filter(({ name }) => !names.has(name)), ...merged]) {
       page.registerMetric({ ...metric, get: async () => metric } as unknown as Metric);
     }
     return { status: 200, contentType: page.contentType, body: await page.metrics() };
   }
+
+  readonly #onUnreadable = (name: string, reason: string): void => {
+    if (this.#unreadable.has(name)) return;
+    this.#unreadable.add(name);
+    this.#logger.warn(`The metric ${name} is left out while it cannot be read: ${reason}`);
+  };
 
   /** Also at start: the first serialisation is that of the first push. */
   #warnOfConflicts(conflicts: readonly MetricJson[]): void {

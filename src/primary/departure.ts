@@ -35,17 +35,23 @@ export function beginDeparture(
   emit('worker-draining', { worker: worker.identity, cause });
 }
 
-/** Tells how a worker left that had been asked to. */
-export function reportDeparture(worker: WorkerHandle, exit: ProcessExit, emit: EmitEvent): void {
+/**
+ * Tells how a worker left that had been asked to.
+ *
+ * @returns whether it ended as it should.
+ */
+export function reportDeparture(worker: WorkerHandle, exit: ProcessExit, emit: EmitEvent): boolean {
   const { cause, since } = worker.retirement!;
+  const problem = problemOf(worker, exit);
   emit('worker-stopped', {
     worker: worker.identity,
     cause,
     drainMs: performance.now() - since,
     destroyedConnections: worker.drain?.destroyedConnections ?? 0,
     abortedRequests: worker.drain?.abortedRequests ?? 0,
-    problem: problemOf(worker, exit),
+    problem,
   });
+  return problem === null;
 }
 
 function problemOf(worker: WorkerHandle, exit: ProcessExit): string | null {
@@ -65,7 +71,7 @@ export function reportFailure(
   exit: ProcessExit,
   emit: EmitEvent,
 ): string {
-  const detail = worker.hung ? 'it stopped answering and was killed' : describeExit(exit);
+  const detail = worker.killReason ?? describeExit(exit);
   const uptimeMs = performance.now() - worker.startedAt;
   emit('worker-died', { worker: worker.identity, cause, detail, uptimeMs, error: worker.error });
   return detail;

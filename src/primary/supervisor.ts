@@ -167,10 +167,7 @@ export class Supervisor {
   #onReadyOverdue(worker: WorkerHandle): void {
     if (worker.state !== 'starting') return;
     const { readyTimeoutMs } = this.options;
-    worker.error = {
-      name: 'Error',
-      message: `boot timed out: not ready within ${readyTimeoutMs} ms (readyTimeoutMs)`,
-    };
+    worker.killReason = `boot timed out: it was not ready within ${readyTimeoutMs} ms (readyTimeoutMs) and was killed`;
     worker.kill('SIGKILL');
   }
 
@@ -199,12 +196,16 @@ export class Supervisor {
     const stateBefore = worker.state;
     if (!worker.enter('exited')) return;
     const slot = this.#table.slotOf(worker);
-    this.#relay.retire(worker);
     const { retirement } = worker;
     const cause = retirement?.cause ?? classifyFailure(stateBefore, exit, worker.hung);
     slot.remove(worker, { cause, ...exit, at: new Date().toISOString() });
-    if (retirement !== undefined) reportDeparture(worker, exit, this.emit);
-    else this.#onFailure(slot, worker, cause as FailureCause, exit);
+    // After it has left the table: a scrape that this completes must not count it twice.
+    this.#relay.retire(worker);
+    if (retirement === undefined) this.#onFailure(slot, worker, cause as FailureCause, exit);
+    else if (!reportDeparture(worker, exit, this.emit) && this.#stopLevel !== undefined) {
+      // Asked to stop, but not well: whoever asked should know.
+      this.#exitCode ||= 1;
+    }
     if (this.#stopLevel !== undefined) this.#endIfEmpty();
   }
 
@@ -234,6 +235,7 @@ export class Supervisor {
   #onHeartbeat(): void {
     for (const worker of this.#heartbeat.tick(this.#table.workers, performance.now())) {
       worker.hung = true;
+      worker.killReason = 'it stopped answering and was killed';
       // Nothing gentler works: its event loop reads no message and runs no handler.
       worker.kill('SIGKILL');
     }
@@ -248,7 +250,7 @@ export class Supervisor {
     if (level === 0) return this.#beginStop();
     this.#stopLevel = level;
     for (const worker of workers) {
-      if (level === 1) worker.send({ type: 'force' });
+      if (level === 1 && worker.connected) worker.send({ type: 'force' });
       else worker.kill('SIGKILL');
     }
   }
@@ -264,6 +266,9 @@ export class Supervisor {
 
   #beginStop(): void {
     this.#stopLevel = 0;
+    // Workers listen on as long as their lame duck lasts; then whoever comes must be refused, not
+    // left waiting on a socket that only the primary still holds.
+    setTimeout(() => this.socket.close(), this.options.shutdown.lameDuckMs).unref();
     for (const slot of this.#table.slots) slot.cancelStart();
     for (const worker of this.#table.workers) {
       if (worker.retirement !== undefined) continue;

@@ -11,9 +11,12 @@ export type LifecycleMessage = WorkerMessage & {
   type: 'ready' | 'boot-failed' | 'fatal' | 'leaving';
 };
 
+/** Different warnings of workers that are told; an app that varies them would fill the log. */
+const MAX_WARNINGS = 100;
+
 /** Answers what workers ask and files what they report. */
 export class Switchboard {
-  #warnedOfMalformed = false;
+  readonly #warned = new Set<string>();
 
   constructor(
     private readonly socket: ListeningSocket,
@@ -59,7 +62,7 @@ export class Switchboard {
         worker.drain = message.report;
         return undefined;
       case 'warning':
-        this.emit('warning', { message: message.message, worker: worker.identity });
+        this.#warnOnce(message.message, worker);
         return undefined;
       case 'ready':
       case 'boot-failed':
@@ -69,13 +72,17 @@ export class Switchboard {
     }
   }
 
-  /** The app's own messages pass by; a broken one of ours is worth a line, once. */
+  /** The app's own messages pass by; a broken one of ours is worth a line. */
   #warnIfOurs(worker: WorkerHandle, raw: unknown): void {
-    if (this.#warnedOfMalformed || !isOurs(raw)) return;
-    this.#warnedOfMalformed = true;
-    this.emit('warning', {
-      message: 'dropped a message that is not of this version of nestjs-cluster',
-      worker: worker.identity,
-    });
+    if (isOurs(raw)) {
+      this.#warnOnce('dropped a message that is not of this version of nestjs-cluster', worker);
+    }
+  }
+
+  /** Every worker of the same app has the same to say: it is said by the first. */
+  #warnOnce(message: string, worker: WorkerHandle): void {
+    if (this.#warned.has(message) || this.#warned.size >= MAX_WARNINGS) return;
+    this.#warned.add(message);
+    this.emit('warning', { message, worker: worker.identity });
   }
 }

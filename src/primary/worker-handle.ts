@@ -35,6 +35,8 @@ export class WorkerHandle {
   debugged = false;
   /** Killed because it did not answer. */
   hung = false;
+  /** Why the primary killed it, in words. */
+  killReason: string | undefined;
   /** Killed because it did not leave in time. */
   overdue = false;
   /** The last thing it said was wrong. */
@@ -74,6 +76,10 @@ export class WorkerHandle {
       Math.min(ms, MAX_TIMER_MS),
     );
     this.#timers.add(timer);
+  }
+
+  get connected(): boolean {
+    return this.process.isConnected();
   }
 
   /** Whether a message would be read soon: the channel is open and nothing queues on it. */

@@ -56,6 +56,8 @@ export interface ClusterLink {
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
   observeResponses(observer: ResponseObserver): void;
+  /** The app cannot come up, and Nest will end the process before the error gets anywhere. */
+  reportBootFailure(error: unknown): void | Promise<void>;
   /** The app serves on this HTTP server. A second call changes nothing. */
   attach(server: unknown): void;
   /** The app is being closed. */

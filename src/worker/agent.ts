@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterError } from '../errors/index.js';
 import { type BootPhase, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type {
@@ -16,7 +17,7 @@ import type {
 } from '../snapshot/index.js';
 import { BootWatch } from './boot-watch.js';
 import { drain, type DrainableApp } from './drain.js';
-import { addressOf, listen, type ListenableApp } from './listen.js';
+import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
 import { LocalProcess } from './local-process.js';
 import { PendingRequests } from './pending-requests.js';
 import { PrimaryChannel } from './primary-channel.js';
@@ -30,16 +31,16 @@ export interface WorkerApp extends DrainableApp, ListenableApp {
 const SNAPSHOT_TIMEOUT_MS = 500;
 
 /** The primary gives workers 500 ms; this leaves it time to answer, within a scrape of 1 s. */
-const COLLECT_TIMEOUT_MS = 800;
+const COLLECT_TIMEOUT_MS = 900;
 
 /** Metrics that nobody asks for are sent this often, so that a crash loses little. */
 const PUSH_METRICS_MS = 10_000;
 
+/** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
+const UNCAUGHT_MS = 100;
+
 /** Without a primary a worker serves nobody's purpose: it finishes what it can in this time. */
 const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
-
-const ALREADY_LISTENING =
-  'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; leave the call out';
 
 /** A worker's side of the cluster: reports to the primary, does what it says, answers the app. */
 export class WorkerAgent implements ClusterLink {
@@ -105,9 +106,15 @@ export class WorkerAgent implements ClusterLink {
       void this.snapshot();
     } catch (error) {
       this.#boot.end();
-      await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
-      this.#end(1);
+      await this.reportBootFailure(error, phase);
+      // Node then prints what no report carries: the whole stack, the place of a syntax error.
+      if (phase !== 'listen' && !(error instanceof ClusterError)) throwUncaught(error);
+      setTimeout(() => this.#end(1), UNCAUGHT_MS);
     }
+  }
+
+  reportBootFailure(error: unknown, phase: BootPhase = 'create'): Promise<void> {
+    return this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
   }
 
   async #listen(app: WorkerApp): Promise<string> {
@@ -223,9 +230,9 @@ export class WorkerAgent implements ClusterLink {
 
   #onPing(seq: number): void {
     const stats = this.#local.meter.measure();
-    void this.#channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
     const due = performance.now() - this.#local.serializedAt >= PUSH_METRICS_MS;
     if (due && this.#channel.drained) void this.#sendMetrics(false);
+    void this.#channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
 
   async #sendMetrics(asked: boolean): Promise<void> {
@@ -250,5 +257,16 @@ export class WorkerAgent implements ClusterLink {
     this.#snapshots.abandon();
     this.#collections.abandon();
     void this.#leave(ORPHAN_SHUTDOWN);
+    // A drain that was under way had been given other times, by a primary that is gone.
+    const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
+    setTimeout(() => this.#force(), drainTimeoutMs);
+    setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
   }
+}
+
+/** Throws where nothing catches it, as if the app had. */
+function throwUncaught(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
 }

@@ -1,7 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { reportError, type ErrorReport } from '../ipc/index.js';
 
-const MAX_TAIL_LENGTH = 2_000;
+const MAX_TAIL_LENGTH = 16_384;
+const MAX_MESSAGE_LENGTH = 2_000;
+
+/** The context under which Nest logs an error of its container, just before it ends the process. */
+const NEST_ERROR = '[ExceptionHandler]';
 
 /**
  * Finds out why an app did not come up when nothing of it reaches us: by
@@ -32,11 +36,17 @@ export class BootWatch {
   }
 
   #lastWords(): ErrorReport {
-    const lines = stripVTControlCharacters(this.#tail).trim().split('\n').slice(-12);
-    const text = lines.join('\n').trim();
-    return {
-      name: 'Error',
-      message: text === '' ? 'the app ended the process while it was created' : text,
-    };
+    const tail = stripVTControlCharacters(this.#tail);
+    const start = tail.lastIndexOf(NEST_ERROR);
+    const text = (
+      start < 0 ? tail.slice(-MAX_MESSAGE_LENGTH) : tail.slice(start + NEST_ERROR.length)
+    )
+      .trim()
+      .slice(0, MAX_MESSAGE_LENGTH);
+    if (text === '') {
+      return { name: 'Error', message: 'the app ended the process while it was created' };
+    }
+    const [, name = 'Error', message = text] = /^(\w*Error): (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
+    return { name, message, stack: text };
   }
 }

@@ -14,6 +14,10 @@ export interface ListenableApp {
  */
 const BACKLOG = 4_096;
 
+/** What is lost when `createApp()` does what is ours to do. */
+export const ALREADY_LISTENING =
+  'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; leave the call out';
+
 /** An overload of `listen()` that Node documents and its types leave out. */
 interface HandleListener {
   listen(handle: unknown, backlog: number): void;

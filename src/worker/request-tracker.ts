@@ -20,6 +20,9 @@ class Connection {
   ) {}
 }
 
+/** A request that the client had sent before it could know of the drain arrives within this. */
+const IDLE_GRACE_MS = 250;
+
 const CONNECTION = Symbol('nestjs-cluster.connection');
 type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 
@@ -45,8 +48,8 @@ export class RequestTracker {
   readonly #connections = new Set<Connection>();
   #observer: ResponseObserver | undefined;
   #server: Server | undefined;
-  /** Set by the drain: each response asks its client to go elsewhere. */
-  #closing = false;
+  /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
+  #closingSince: number | undefined;
 
   get openConnections(): number {
     return this.#connections.size;
@@ -74,14 +77,18 @@ export class RequestTracker {
 
   /** From now on the last response of each connection carries `Connection: close`. */
   closeAfterResponse(): void {
-    this.#closing = true;
+    this.#closingSince = performance.now();
     for (const { response } of this.#connections) {
       if (response !== undefined) askToClose(response);
     }
   }
 
-  /** Closes connections on which nothing is going on, and those that never sent a byte. */
+  /**
+   * Closes connections on which nothing is going on, and those that never sent
+   * a byte; but not before a request that was on its way has had time to arrive.
+   */
   closeIdle(): void {
+    if (performance.now() - (this.#closingSince ?? 0) < IDLE_GRACE_MS) return;
     this.#server?.closeIdleConnections();
     // Until Node 26.4 a connection that never sent a byte does not count as idle
     // (https://github.com/nodejs/node/issues/63452).
@@ -126,7 +133,7 @@ export class RequestTracker {
     else (connection.pipelined ??= []).push(now);
     connection.inFlight += 1;
     this.requestsInFlight += 1;
-    if (this.#closing) {
+    if (this.#closingSince !== undefined) {
       // Only the last response may say so: what is pipelined behind it would be lost.
       if (connection.response !== undefined) takeBack(connection.response);
       askToClose(response);

@@ -58,6 +58,10 @@ export class SoloLink implements ClusterLink {
     this.local.endpoints = [...this.local.endpoints, ...paths];
   }
 
+  reportBootFailure(): void {
+    // Nest has logged it, and there is nobody else to tell.
+  }
+
   attach(server: unknown): void {
     this.local.follow(server);
     if (this.local.state === 'starting') this.local.state = 'ready';

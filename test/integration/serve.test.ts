@@ -16,7 +16,7 @@ describe.each([
     const pids = new Set<number>();
     while (pids.size < 2) pids.add((await getJson(cluster.url, '/whoami')).body.pid);
 
-    expect([...pids].sort()).toEqual([...cluster.workerPids].sort());
+    expect(pids).toEqual(new Set(cluster.workerPids));
     expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
     for (const path of ['/health', '/health/live', '/health/ready', '/metrics']) {
       expect([path, (await request(cluster.url, path)).status]).toEqual([path, 200]);

@@ -38,6 +38,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly execArgv?: readonly string[];
   readonly cwd?: string;
+  /** A command that runs the program: `['setpriv', '--reuid=65534']`. */
+  readonly within?: readonly string[];
 }
 
 /** What a started program ended with. */
@@ -61,8 +63,9 @@ export class ClusterProcess {
   readonly lines: LogLine[] = [];
   /** Everything it wrote, to show when a test fails. */
   output = '';
-  #rest = '';
   readonly #watchers = new Set<() => void>();
+  /** It has ended, and everything it wrote has been read. */
+  #closed = false;
 
   /** Starts a program and does not wait for anything. */
   constructor({
@@ -71,10 +74,12 @@ export class ClusterProcess {
     env = {},
     execArgv = [],
     cwd = root,
+    within = [],
   }: StartOptions = {}) {
     const path = program in PROGRAMS ? PROGRAMS[program as keyof typeof PROGRAMS] : program;
     const bootstrapOptions = { host: '127.0.0.1', port: 0, workers: 2, ...options };
-    this.child = spawn(NODE, [...execArgv, path], {
+    const [command, ...args] = [...within, NODE, ...execArgv, path];
+    this.child = spawn(command!, args, {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
@@ -89,10 +94,16 @@ export class ClusterProcess {
     });
     this.exit = new Promise((resolve) => {
       // 'close', not 'exit': by then everything it wrote has been read.
-      this.child.once('close', (code, signal) => resolve({ code, signal }));
+      this.child.once('close', (code, signal) => {
+        this.#closed = true;
+        resolve({ code, signal });
+      });
     });
     for (const stream of [this.child.stdout!, this.child.stderr!]) {
-      stream.setEncoding('utf8').on('data', (chunk: string) => this.#read(chunk));
+      let rest = '';
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        rest = this.#read(chunk, rest);
+      });
     }
     running.add(this);
   }
@@ -152,7 +163,7 @@ export class ClusterProcess {
     await new Promise<void>((resolve, reject) => {
       const check = (): void => {
         if (condition()) settle(resolve);
-        else if (this.child.exitCode !== null || this.child.signalCode !== null) {
+        else if (this.#closed) {
           settle(() => reject(new Error(`the program ended before ${what}\n${this.output}`)));
         }
       };
@@ -220,15 +231,17 @@ export class ClusterProcess {
     running.delete(this);
   }
 
-  #read(chunk: string): void {
+  /** Takes in what a stream gave; returns the line that is not complete yet. */
+  #read(chunk: string, before: string): string {
     this.output += chunk;
-    const parts = (this.#rest + chunk).split('\n');
-    this.#rest = parts.pop()!;
+    const parts = (before + chunk).split('\n');
+    const rest = parts.pop()!;
     for (const part of parts) {
       if (!part.startsWith('{"time"')) continue;
       this.lines.push(JSON.parse(part) as LogLine);
     }
-    for (const watcher of [...this.#watchers]) watcher();
+    for (const watcher of this.#watchers) watcher();
+    return rest;
   }
 }
 

@@ -56,6 +56,8 @@ export function request(base: string, path: string, options: RequestOptions = {}
 }
 
 /** The same, with the body of the answer as JSON. */
+// A test asserts on what it gets: `unknown` would only make it cast.
+// oxlint-disable-next-line typescript/no-explicit-any
 export async function getJson<T = any>(
   base: string,
   path: string,
@@ -74,6 +76,7 @@ export class Load {
     timeout: 0,
   };
   readonly #clients: Promise<void>[];
+  readonly #watchers = new Set<() => void>();
   #stopped = false;
 
   /** @param keepAlive one connection a client; else one a request. */
@@ -91,6 +94,7 @@ export class Load {
       while (!this.#stopped) {
         const { outcome } = await request(base, path, { ...options, ...(agent && { agent }) });
         this.outcomes[outcome] += 1;
+        for (const watcher of this.#watchers) watcher();
       }
       agent?.destroy();
     });
@@ -99,6 +103,26 @@ export class Load {
   get failures(): number {
     const { ok: _ok, ...failed } = this.outcomes;
     return Object.values(failed).reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Resolves once `count` more requests were answered well. */
+  async served(count: number, timeoutMs = 20_000): Promise<void> {
+    const goal = this.outcomes.ok + count;
+    await new Promise<void>((resolve, reject) => {
+      const settle = (done: () => void): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(check);
+        done();
+      };
+      const check = (): void => {
+        if (this.outcomes.ok >= goal) settle(resolve);
+      };
+      const timer = setTimeout(
+        () => settle(() => reject(new Error(`not served: ${JSON.stringify(this.outcomes)}`))),
+        timeoutMs,
+      );
+      this.#watchers.add(check);
+    });
   }
 
   async stop(): Promise<Record<Outcome, number>> {

@@ -167,9 +167,9 @@ describe('the report of a worker that failed', () => {
     ]);
   });
 
-  it('says that it was hung, not that somebody killed it', () => {
+  it('says why the primary killed it, not that somebody did', () => {
     const worker = new FakeWorker();
-    worker.handle.hung = true;
+    worker.handle.killReason = 'it stopped answering and was killed';
     const detail = reportFailure(worker.handle, 'hang', KILLED, vi.fn() as EmitEvent);
     expect(detail).toMatch(/stopped answering/);
     expect(detail).not.toMatch(/dmesg/);

@@ -290,7 +290,7 @@ describe('merging as prom-client does', () => {
       await Promise.all(registries.map((registry) => registry.getMetricsAsJSON())),
     );
     const ours = new Registry();
-    const bodies = await Promise.all(registries.map(readRegistry));
+    const bodies = await Promise.all(registries.map((registry) => readRegistry(registry)));
     for (const one of mergeMetrics(
       bodies.map((body) => decodeMetrics(encodeMetrics(body))),
       [],
@@ -461,4 +461,33 @@ describe('totals', () => {
       expect(retired.length).toBeGreaterThan(0);
     },
   );
+});
+
+describe('sums of fractions', () => {
+  // A fall by the last bit of a double is a restart of the counter to Prometheus.
+  it('are the same in every order and grouping of the workers', () => {
+    const bodies = [0.1, 0.2, 0.3, 1e-7, 12_345.678_9, 1 / 3].map((value) => [counter(value)]);
+    const total = (live: typeof bodies, retired: typeof bodies) =>
+      mergeMetrics(live, retired)[0]!.values[0]!.value;
+
+    const sums = bodies.flatMap((_, i) => {
+      const rotated = [...bodies.slice(i), ...bodies.slice(0, i)];
+      const folded = mergeMetrics([], rotated.slice(2));
+      return [
+        total(rotated, []),
+        total(rotated.toReversed(), []),
+        total(rotated.slice(0, 2), rotated.slice(2)),
+        total(rotated.slice(0, 2), [folded]),
+        total(rotated.slice(0, 1), [folded, rotated[1]!]),
+      ];
+    });
+
+    expect(new Set(sums).size).toBe(1);
+    expect(sums[0]).toBeCloseTo(12_346.612_233_4, 5);
+  });
+
+  it('keep whole numbers of any size as they are', () => {
+    const large = 2 ** 52 + 1;
+    expect(mergeMetrics([[counter(large)]], [])[0]!.values[0]!.value).toBe(large);
+  });
 });

@@ -1,0 +1,486 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { once } from 'node:events';
+import net from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { CpuGroup } from '../support/cpu-group.js';
+import { getJson, request } from '../support/http-client.js';
+import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+const fixtures = join(import.meta.dirname, '../fixtures');
+/** The primary, two tries of each of two slots, and one that is under way when the last fails. */
+const MOST_PROCESSES = 1 + 2 * 2 + 1;
+const isRoot = process.getuid!() === 0;
+
+afterEach(stopAll);
+
+describe('an app that cannot be created', () => {
+  it.each([
+    {
+      fault: 'the app throws at import',
+      app: 'throws-at-import',
+      error: 'Error: DATABASE_URL is not set',
+      frame: /at .*throws-at-import\.mjs:\d+/,
+    },
+    {
+      fault: 'onModuleInit rejects',
+      app: 'init-rejects',
+      error: 'Error: the database does not answer',
+      frame: /at .*init-rejects\.mjs:\d+/,
+    },
+    {
+      // Nest logs the error itself and calls process.exit(): what it wrote is all there is.
+      fault: "Nest's container cannot resolve a dependency",
+      app: 'unresolved-dependency',
+      error: "Nest can't resolve dependencies of the CATS (?)",
+      frame: /at .*injector\.js:\d+/,
+    },
+  ])('exits with 70 and the first frame when $fault (B1)', async ({ app, error, frame }) => {
+    const cluster = new ClusterProcess({
+      env: { ...behaviour(app), CLUSTER_LOG_FORMAT: 'text' },
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
+
+    const failed = cluster.output.split('\n').filter((line) => line.includes('giving up'));
+    expect(failed).toHaveLength(1);
+    expect(failed[0]).toMatch(/^\S+Z error \[cluster\] giving up \(exit code 70\)/);
+    expect(failed[0]).toContain(error);
+    expect(failed[0]).toMatch(frame);
+    expect(cluster.survivors()).toEqual([]);
+    expect(startedProcesses(cluster).length).toBeLessThanOrEqual(MOST_PROCESSES);
+  });
+
+  it('exits with 70 and names the file when a module has a syntax error (B1)', async () => {
+    const path = join(temporaryDirectory(), 'broken.mjs');
+    writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
+    const cluster = new ClusterProcess({ env: { TEST_APP: path } });
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
+
+    expect(cluster.all('failed')[0]).toMatchObject({
+      error: { name: 'SyntaxError', message: "Unexpected token ';'" },
+    });
+    expect(cluster.output).toContain(`${path}:2`);
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it('counts an exit with 0 before ready as a failure, and exits with 70 (B1)', async () => {
+    const cluster = new ClusterProcess({ env: behaviour('exits-before-ready') });
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
+
+    const died = cluster.all('worker-died')[0]!;
+    expect(died).toMatchObject({ level: 'error', cause: 'boot' });
+    expect(died.message).toContain('exited with code 0');
+    expect(cluster.all('failed')).toMatchObject([
+      { error: { message: 'the app ended the process while it was created' } },
+    ]);
+    expect(cluster.all('listening')).toEqual([]);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('a worker that does not become ready', () => {
+  it('is killed at readyTimeoutMs while the others serve (B2)', async () => {
+    const cluster = new ClusterProcess({
+      options: { workers: 2, readyTimeoutMs: 6_000 },
+      env: { ...behaviour('never-ready'), TEST_SLOTS: '1' },
+    });
+
+    await cluster.event('listening');
+    expect((await getJson(cluster.url, '/whoami')).body.slot).toBe(0);
+    expect(cluster.all('worker-died')).toEqual([]);
+
+    const died = await cluster.event('worker-died');
+    expect(died).toMatchObject({ level: 'error', worker: 1, cause: 'boot' });
+    expect(died.message).toContain(`worker=1 gen=0 pid=${died.pid} `);
+    expect(died.message).toContain('boot timed out');
+    expect(died.message).toContain('6000 ms');
+    // We killed it, and know why.
+    expect(died.message).not.toContain('out-of-memory');
+    expect((await getJson(cluster.url, '/whoami')).body.slot).toBe(0);
+    await cluster.event('worker-restarting', (line) => line['slot'] === 1);
+  });
+
+  it('ends the cluster with 70 when it is each one of them (B3)', async () => {
+    const cluster = new ClusterProcess({
+      options: { workers: 2, readyTimeoutMs: 1_500 },
+      env: { ...behaviour('never-ready'), TEST_SLOTS: '0,1' },
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
+
+    expect(cluster.all('failed')).toMatchObject([
+      { error: { message: expect.stringContaining('boot timed out') } },
+    ]);
+    expect(startedProcesses(cluster).length).toBeLessThanOrEqual(MOST_PROCESSES);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+/** Starts a program that cannot have its address; returns its one line about it. */
+async function refusedAddress(start: StartOptions): Promise<string> {
+  const cluster = new ClusterProcess({ ...start, execArgv: ANNOUNCE_PROCESSES });
+  expect(await cluster.exited(10_000)).toEqual({ code: 69, signal: null });
+  expect(cluster.lines).toHaveLength(1);
+  expect(cluster.lines[0]).toMatchObject({ level: 'error', event: 'failed', exitCode: 69 });
+  expect(startedProcesses(cluster)).toEqual([cluster.pid]);
+  return cluster.lines[0]!.message;
+}
+
+describe('an address that is taken', () => {
+  it.each([{ workers: 2 }, { workers: 0 }])(
+    'exits with 69 and names the port that another process holds, workers $workers (B5)',
+    async ({ workers }) => {
+      const holder = net.createServer().listen(0, '127.0.0.1');
+      onTestFinished(() => void holder.close());
+      await once(holder, 'listening');
+      const { port } = holder.address() as net.AddressInfo;
+
+      const message = await refusedAddress({ options: { workers, port } });
+
+      expect(message).toContain('EADDRINUSE');
+      expect(message).toContain(`127.0.0.1:${port}`);
+    },
+  );
+
+  it('refuses a second instance and leaves the first alone (B5, B8)', async () => {
+    const first = await ClusterProcess.start();
+    const pids = first.workerPids;
+    const port = Number(new URL(first.url).port);
+
+    const message = await refusedAddress({ options: { port } });
+
+    expect(message).toContain('EADDRINUSE');
+    expect(message).toContain(`127.0.0.1:${port}`);
+    expect(first.workerPids).toEqual(pids);
+    expect((await request(first.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it('refuses a unix socket that somebody listens on, and leaves it alone (B5, B8)', async () => {
+    const path = join(temporaryDirectory(), 'app.sock');
+    const first = await ClusterProcess.start({ options: { path, workers: 1 } });
+    const inode = statSync(path).ino;
+
+    const message = await refusedAddress({ options: { path, workers: 1 } });
+
+    expect(message).toContain('EADDRINUSE');
+    expect(message).toContain(path);
+    expect(statSync(path).ino).toBe(inode);
+    expect((await request(first.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it('takes over the unix socket that a killed instance left (B5)', async () => {
+    const path = join(temporaryDirectory(), 'app.sock');
+    const killed = await ClusterProcess.start({ options: { path, workers: 1 } });
+    await killed.destroy();
+    expect(statSync(path).isSocket()).toBe(true);
+
+    const cluster = await ClusterProcess.start({ options: { path, workers: 1 } });
+
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it('refuses a path that is a file of somebody, and leaves it alone (B5)', async () => {
+    const path = join(temporaryDirectory(), 'data.db');
+    writeFileSync(path, 'precious');
+
+    const message = await refusedAddress({ options: { path, workers: 1 } });
+
+    expect(message).toContain('EADDRINUSE');
+    expect(message).toContain(path);
+    expect(readFileSync(path, 'utf8')).toBe('precious');
+  });
+});
+
+describe('an address that this user may not have', () => {
+  const within = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+  const firstFreePort = Number(
+    readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8'),
+  );
+
+  // Some container hosts let everybody have every port.
+  if (firstFreePort > 80) {
+    it('exits with 69 and names EACCES for a privileged port (B6)', async () => {
+      const message = await refusedAddress({ options: { port: 80 }, within });
+
+      expect(message).toContain('EACCES');
+      expect(message).toContain('127.0.0.1:80');
+    });
+  }
+
+  it('exits with 69 and names EACCES for a path in a foreign directory (B6)', async () => {
+    const directory = temporaryDirectory();
+    await chmod(directory, 0o555);
+    const path = join(directory, 'app.sock');
+
+    const message = await refusedAddress({ options: { path, workers: 1 }, within });
+
+    expect(message).toContain('EACCES');
+    expect(message).toContain(path);
+  });
+});
+
+describe('a signal during boot', () => {
+  // The first is before our code runs, the last about when workers are ready.
+  const moments = [50, 150, 250, 350, 500, 650, 800, Math.round(Math.random() * 1_000)];
+
+  it.each(
+    moments.flatMap((ms) => [
+      { ms, target: 'primary' },
+      { ms, target: 'process group' },
+    ]),
+  )(
+    'ends everything within 2 s when the $target gets SIGTERM $ms ms after the start (B9)',
+    async ({ ms, target }) => {
+      const cluster = new ClusterProcess({ within: ['setsid'] });
+      await delay(ms);
+
+      process.kill(target === 'primary' ? cluster.pid : -cluster.pid, 'SIGTERM');
+
+      const { code, signal } = await cluster.exited(2_000);
+      // Before its handlers are there, the signal itself ends the primary.
+      if (signal === null) expect(code).toBe(0);
+      else expect(signal).toBe('SIGTERM');
+      await cluster.gone(1_000);
+    },
+  );
+
+  it('exits with 0 when it comes while the workers are booting (B9)', async () => {
+    const cluster = new ClusterProcess({ execArgv: ANNOUNCE_PROCESSES });
+    await cluster.until('a worker process', () => startedProcesses(cluster).length > 1);
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited(2_000)).toEqual({ code: 0, signal: null });
+    expect(cluster.all('failed')).toEqual([]);
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it.each(['never-ready', 'blocks-boot'])(
+    'exits with 0 within 2 s when it comes while a worker is stuck in its boot: %s (B9)',
+    async (app) => {
+      const cluster = new ClusterProcess({ env: { ...behaviour(app), TEST_SLOTS: '1' } });
+      await cluster.event('listening');
+      if (app === 'blocks-boot') {
+        await cluster.until('a blocked worker', () => cluster.output.includes('blocking the boot'));
+      }
+
+      cluster.kill('SIGTERM');
+
+      expect(await cluster.exited(2_000)).toEqual({ code: 0, signal: null });
+      expect(cluster.survivors()).toEqual([]);
+    },
+  );
+});
+
+describe('where cluster.isPrimary lies', () => {
+  it('starts nothing in a thread, nor in a process that a worker forks (B10)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: runtimeBehaviour('run-again'),
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+    const notes = () => cluster.output.match(/^note: .*$/gm) ?? [];
+    await cluster.until('the end of both threads and the child', () => notes().length >= 8);
+
+    expect(notes().sort()).toEqual(
+      [
+        'process is primary',
+        'thread is bystander',
+        'thread of primary exited 0',
+        'process is worker',
+        'thread is bystander',
+        'thread of worker exited 0',
+        'process is bystander',
+        'child of worker exited 0',
+      ]
+        .map((text) => `note: ${text}`)
+        .sort(),
+    );
+    // The primary, its worker, the worker's child.
+    expect(startedProcesses(cluster)).toHaveLength(3);
+    expect(cluster.all('worker-ready')).toHaveLength(1);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it("refuses to run in a worker of somebody else's cluster, and says what to do (B10)", async () => {
+    const cluster = new ClusterProcess({
+      program: join(fixtures, 'foreign-cluster.mjs'),
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 78, signal: null });
+
+    expect(cluster.lines).toHaveLength(1);
+    expect(cluster.lines[0]!.message).toContain('pm2');
+    expect(startedProcesses(cluster)).toHaveLength(2);
+  });
+});
+
+/** Starts a program whose configuration is wrong; returns what its one line says. */
+async function refusedConfiguration({ env, ...start }: StartOptions): Promise<string> {
+  const cluster = new ClusterProcess({
+    ...start,
+    env: { CLUSTER_LOG_FORMAT: 'text', ...env },
+    execArgv: ANNOUNCE_PROCESSES,
+  });
+  expect(await cluster.exited(10_000)).toEqual({ code: 78, signal: null });
+  const lines = cluster.output
+    .trim()
+    .split('\n')
+    .filter((line) => !/^process \d+ started$/.test(line));
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(/^\S+Z error \[cluster\] .*invalid/);
+  expect(startedProcesses(cluster)).toEqual([cluster.pid]);
+  return lines[0]!.slice(lines[0]!.indexOf('invalid'));
+}
+
+describe('a wrong configuration', () => {
+  const port = 'a whole number from 0 to 65535';
+  const workers = "'auto' or a whole number from 0 to 256";
+  const ms = (min: number) => `a number of milliseconds from ${min} to 2147483647`;
+
+  // Of each: the key and the value that was seen, then what is allowed.
+  it.each([
+    { options: { prot: 3001 }, named: ['prot', '3001', 'known are port, host, path'] },
+    {
+      options: { restart: { backoff: 54 } },
+      named: ['restart.backoff', '54', 'known are backoffMs'],
+    },
+    { options: { port: '3000' }, named: ['port: "3000" ', port] },
+    { options: { port: -1 }, named: ['port: -1 ', port] },
+    { options: { port: 65_536 }, named: ['port: 65536 ', port] },
+    { options: { host: 5 }, named: ['host: 5 ', 'a host name or address'] },
+    { options: { workers: -1 }, named: ['workers: -1 ', workers] },
+    { options: { workers: 1.5 }, named: ['workers: 1.5 ', workers] },
+    { options: { workers: '2' }, named: ['workers: "2" ', workers] },
+    { options: { workers: 257 }, named: ['workers: 257 ', workers] },
+    { options: { balancing: 'magic' }, named: ['balancing: "magic" ', "'shared'"] },
+    { options: { readyTimeoutMs: 0 }, named: ['readyTimeoutMs: 0 ', ms(1)] },
+    { options: { readyTimeoutMs: 2 ** 31 }, named: ['readyTimeoutMs: 2147483648 ', ms(1)] },
+    { options: { heartbeat: true }, named: ['heartbeat: true ', 'false, or an object'] },
+    {
+      options: { heartbeat: { intervalMs: 2_000, timeoutMs: 1_000 } },
+      named: ['heartbeat.timeoutMs (1000)', 'above heartbeat.intervalMs (2000)'],
+    },
+    {
+      options: { restart: { backoffMs: 9_000, maxBackoffMs: 8_000 } },
+      named: ['restart.backoffMs (9000)', 'above restart.maxBackoffMs (8000)'],
+    },
+    {
+      options: { shutdown: { drainTimeoutMs: null } },
+      named: ['shutdown.drainTimeoutMs: null ', ms(0)],
+    },
+    {
+      options: { path: '/tmp/a.sock', port: 3000 },
+      named: ['path and port', '(path: "/tmp/a.sock", port: 3000)', 'one of them'],
+    },
+    {
+      options: { path: '/tmp/a.sock', host: '::1' },
+      named: ['path and host', '(path: "/tmp/a.sock", host: ::1)', 'one of them'],
+    },
+    { options: { path: 'x'.repeat(108) }, named: ['path: "xxx', '1 to 107 bytes'] },
+    { options: null, named: ['options: null ', 'an object'] },
+    {
+      options: { port: '1', workers: 'all' },
+      named: ['port: "1" ', port, 'workers: "all" ', workers],
+    },
+  ])('is refused with 78 and one line: options $options (B12)', async ({ options, named }) => {
+    const line = await refusedConfiguration({ env: { TEST_OPTIONS: JSON.stringify(options) } });
+
+    for (const part of named) expect(line).toContain(part);
+  });
+
+  it('is refused with 78 and one line: a number that is NaN (B12)', async () => {
+    const line = await refusedConfiguration({ program: join(fixtures, 'nan.mjs') });
+
+    for (const part of ['readyTimeoutMs: NaN ', ms(1)]) expect(line).toContain(part);
+  });
+
+  it.each([
+    { name: 'CLUSTER_WORKERS', value: 'abc', allowed: workers },
+    { name: 'CLUSTER_WORKERS', value: '1.5', allowed: workers },
+    { name: 'CLUSTER_WORKERS', value: ' ', allowed: workers },
+    { name: 'WEB_CONCURRENCY', value: '-1', allowed: workers },
+    { name: 'CLUSTER_BALANCING', value: 'magic', allowed: "'shared'" },
+    { name: 'CLUSTER_LOG_FORMAT', value: 'xml', allowed: "'text', 'json'" },
+  ])('is refused with 78 and one line: $name=$value (B12)', async ({ name, value, allowed }) => {
+    const line = await refusedConfiguration({ env: { [name]: value } });
+
+    for (const part of [`${name}: "${value}" `, allowed]) expect(line).toContain(part);
+  });
+
+  it.each([
+    { options: { helth: false }, named: ['helth', 'false', 'known are health, metrics'] },
+    {
+      options: { health: { minReady: 1.5 } },
+      named: ['minReady: 1.5 ', 'a whole number from 1'],
+    },
+    { options: { metrics: { path: 'metrics' } }, named: ['path: "metrics" ', "begins with '/'"] },
+    {
+      options: { health: { path: '/x' }, metrics: { path: '/x' } },
+      named: ['health.path ("/x")', 'metrics.path ("/x")', 'change one of them'],
+    },
+  ])('of the module ends the cluster with 78 at once: $options (B12)', async (row) => {
+    const cluster = new ClusterProcess({
+      env: { TEST_MODULE_OPTIONS: JSON.stringify(row.options) },
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 78, signal: null });
+
+    expect(cluster.all('failed')).toHaveLength(1);
+    for (const part of row.named) expect(cluster.all('failed')[0]!.message).toContain(part);
+    // No restart can mend it; the second worker may have been called off before it began.
+    expect(startedProcesses(cluster).length).toBeLessThanOrEqual(1 + 2);
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it('of the module ends the cluster with 78 at once when a factory made it (B12)', async () => {
+    const cluster = new ClusterProcess({
+      env: { ...behaviour('module-async'), TEST_ASYNC: '{"helth":false}' },
+    });
+
+    const { code } = await cluster.exited(10_000);
+
+    expect(JSON.stringify(cluster.all('failed'))).toContain('known are health, metrics');
+    expect(code).toBe(78);
+  });
+});
+
+// Needs a control group of one's own; options/cgroup.ts has its unit tests beside this.
+const mayMakeGroups = await (async () => {
+  const group = CpuGroup.create(1);
+  await group?.remove();
+  return group !== undefined;
+})();
+
+if (mayMakeGroups) {
+  describe('under a CPU quota', () => {
+    it.each([
+      { cpus: 0.25, workers: 1 },
+      { cpus: 1.25, workers: 1 },
+    ])('starts $workers worker on $cpus cores (B13)', async ({ cpus, workers }) => {
+      const group = CpuGroup.create(cpus)!;
+      onTestFinished(() => group.remove());
+      const cluster = await ClusterProcess.start({
+        options: { workers: 'auto' },
+        within: group.within,
+      });
+
+      expect(cluster.all('listening')[0]).toMatchObject({ workers });
+      expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+      // Nothing that is limited is left to remove the group under.
+      await cluster.destroy();
+    });
+  });
+}

@@ -1,0 +1,265 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import type http from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
+import { getJson, Load, type Outcome, request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+import { childrenOf, isReaped } from '../support/processes.js';
+import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
+
+afterEach(stopAll);
+
+const timeOf = (line: LogLine): number => Date.parse(String(line['time']));
+
+/** When the worker that this line reports as ready was forked. */
+const forkedAt = (ready: LogLine): number => timeOf(ready) - Number(ready['bootMs']);
+
+/** Resolves with the worker that takes the place of one that ended. */
+function replacementOf(cluster: ClusterProcess, slot: number, pid: number): Promise<LogLine> {
+  const after = cluster.all('worker-ready').length;
+  return cluster.event(
+    'worker-ready',
+    (line) =>
+      line.worker === slot &&
+      line.pid !== pid &&
+      cluster.all('worker-ready').indexOf(line) >= after,
+  );
+}
+
+/** Clients on one connection each, that know which worker theirs leads to. */
+class PinnedClients {
+  readonly failures: { readonly outcome: Outcome; readonly pid: number }[] = [];
+  #stopped = false;
+  readonly #clients: Promise<void>[];
+
+  constructor(base: string, agents: readonly (readonly [pid: number, agent: http.Agent])[]) {
+    this.#clients = agents.map(async ([connectedTo, agent]) => {
+      let pid = connectedTo;
+      while (!this.#stopped) {
+        const { outcome, body } = await request(base, '/whoami', { agent });
+        if (outcome === 'ok') pid = (JSON.parse(body) as { pid: number }).pid;
+        else this.failures.push({ outcome, pid });
+      }
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+  }
+}
+
+describe('a worker that is killed', () => {
+  it('takes only its requests in flight with it, and is replaced (C1)', async () => {
+    const cluster = await ClusterProcess.start();
+    const [victim, survivor] = cluster.workerPids as [number, number];
+    const pinned = new PinnedClients(cluster.url, [
+      [victim, await agentOf(cluster.url, victim)],
+      [victim, await agentOf(cluster.url, victim)],
+      [survivor, await agentOf(cluster.url, survivor)],
+      [survivor, await agentOf(cluster.url, survivor)],
+    ]);
+    const clients = 4;
+    const load = new Load(cluster.url, '/hello', { clients });
+    await load.served(50);
+
+    process.kill(victim, 'SIGKILL');
+
+    const died = await cluster.event('worker-died');
+    const ready = await replacementOf(cluster, died.worker!, victim);
+    await load.served(50);
+    await pinned.stop();
+    const outcomes = await load.stop();
+    // Each client of the victim lost the one request it had there, and no other did.
+    expect(outcomes).toMatchObject({ refused: 0, timeout: 0, 'bad-status': 0 });
+    expect(outcomes.reset).toBeLessThanOrEqual(clients);
+    expect(pinned.failures).toEqual([
+      { outcome: 'reset', pid: victim },
+      { outcome: 'reset', pid: victim },
+    ]);
+
+    expect(died).toMatchObject({ level: 'error', worker: 0, pid: victim, cause: 'killed' });
+    expect(died.message).toContain(`worker=0 gen=0 pid=${victim} `);
+    expect(died.message).toContain('SIGKILL');
+    expect(died.message).toContain('out-of-memory killer');
+    expect(ready).toMatchObject({ worker: 0 });
+    expect(forkedAt(ready) - timeOf(died)).toBeLessThan(2_000);
+    expect(cluster.workerPids).toEqual([ready.pid, survivor]);
+    expect(isReaped(victim)).toBe(true);
+  });
+
+  it('leaves the connections made while none is alive waiting, not refused (C1)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { restart: { backoffMs: 1_000, jitterRatio: 0 } },
+    });
+
+    for (const pid of cluster.workerPids) process.kill(pid, 'SIGKILL');
+    await cluster.until('the end of both', () => cluster.all('worker-died').length === 2);
+
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const { outcome } = await request(cluster.url, '/hello', { timeoutMs: 20_000 });
+        return { outcome, workers: cluster.all('worker-ready').length };
+      }),
+    );
+    // None was answered before the first replacement was ready.
+    for (const { outcome, workers } of answers) {
+      expect(outcome).toBe('ok');
+      expect(workers).toBeGreaterThan(2);
+    }
+  });
+
+  it('is replaced ten times in a row, and somebody always serves', async () => {
+    const cluster = await ClusterProcess.start({ options: { restart: { maxBackoffMs: 500 } } });
+    const clients = 4;
+    const load = new Load(cluster.url, '/hello', { clients });
+
+    for (let kill = 0; kill < 10; kill++) {
+      const slot = kill % 2;
+      const victim = cluster.workerPids[slot]!;
+      const replaced = replacementOf(cluster, slot, victim);
+      process.kill(victim, 'SIGKILL');
+      await load.served(20);
+      await replaced;
+    }
+
+    const outcomes = await load.stop();
+    expect(outcomes).toMatchObject({ refused: 0, timeout: 0, 'bad-status': 0 });
+    expect(outcomes.reset).toBeLessThanOrEqual(10 * clients);
+    expect(cluster.all('worker-died')).toHaveLength(10);
+    expect(cluster.all('failed')).toEqual([]);
+    expect(cluster.all('stopping')).toEqual([]);
+    expect(new Set(childrenOf(cluster.pid))).toEqual(new Set(cluster.workerPids));
+  });
+});
+
+describe('a worker that ends by its own fault', () => {
+  it.each([
+    {
+      fault: 'of an exception that nobody caught (C2)',
+      path: '/faults/throw',
+      cause: 'crash',
+      detail: 'exited with code 1',
+      error: 'Error: thrown outside of a request at ',
+      frame: 'faults.mjs',
+    },
+    {
+      fault: 'of a rejection that nobody handled (C2)',
+      path: '/faults/reject',
+      cause: 'crash',
+      detail: 'exited with code 1',
+      error: 'Error: rejected outside of a request at ',
+      frame: 'faults.mjs',
+    },
+    { fault: 'by process.abort() (C4)', path: '/faults/abort', cause: 'crash', detail: 'SIGABRT' },
+    {
+      fault: 'by process.exit(0)',
+      path: '/faults/exit',
+      cause: 'exit',
+      detail: 'exited with code 0',
+    },
+  ])('$fault is replaced, and no other is', async ({ path, cause, detail, error, frame }) => {
+    const cluster = await ClusterProcess.start({ env: behaviour('faults') });
+    const pids = cluster.workerPids;
+
+    const { pid } = (await getJson<{ pid: number }>(cluster.url, path)).body;
+
+    const died = await cluster.event('worker-died');
+    const slot = pids.indexOf(pid);
+    expect(died).toMatchObject({ level: 'error', worker: slot, pid, cause });
+    expect(died.message).toContain(detail);
+    if (error !== undefined) {
+      expect(died.message).toContain(error);
+      expect(died.message).toContain(frame);
+    }
+    const ready = await replacementOf(cluster, slot, pid);
+    expect(cluster.workerPids).toEqual(pids.map((before) => (before === pid ? ready.pid : before)));
+    expect(cluster.all('worker-died')).toHaveLength(1);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+});
+
+describe('a crash loop', () => {
+  it('of one slot is slowed down and called degraded, while the others serve (C6)', async () => {
+    const cluster = new ClusterProcess({
+      options: { restart: { jitterRatio: 0 } },
+      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '1' },
+    });
+    await Promise.all([
+      cluster.event('listening'),
+      cluster.event('worker-ready', (line) => line.worker === 0),
+    ]);
+    const load = new Load(cluster.url, '/hello', { clients: 2 });
+
+    await cluster.event('worker-restarting', (line) => line['degraded'] === true, 30_000);
+
+    const restarts = cluster.all('worker-restarting');
+    expect(restarts.map((line) => [line['slot'], line['delayMs']])).toEqual([
+      [1, 100],
+      [1, 200],
+      [1, 400],
+      [1, 800],
+      [1, 15_000],
+    ]);
+    expect(restarts.at(-1)).toMatchObject({ level: 'error' });
+    // It waited as long as it said: each next worker was forked that much later.
+    const deaths = cluster.all('worker-died');
+    const births = cluster.all('worker-ready').filter((line) => line.worker === 1);
+    expect(births).toHaveLength(5);
+    for (const [index, delayMs] of [100, 200, 400, 800].entries()) {
+      // The clock that stamps lines is not the one that measures: some ms of slack.
+      expect(forkedAt(births[index + 1]!) - timeOf(deaths[index]!)).toBeGreaterThan(delayMs - 20);
+    }
+    const { body } = await getJson(cluster.url, '/health');
+    expect(body.details.cluster).toMatchObject({ desired: 2, ready: 1, degraded: 1 });
+    expect(cluster.all('worker-ready').filter((line) => line.worker === 0)).toHaveLength(1);
+    await load.served(10);
+    expect(await load.stop()).toMatchObject({ refused: 0, timeout: 0, 'bad-status': 0 });
+  });
+
+  it('of every slot ends the cluster with 70, and without a storm of forks (C7)', async () => {
+    const cluster = new ClusterProcess({
+      options: { restart: { maxFailures: 3 } },
+      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '0,1' },
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+
+    expect(await cluster.exited(30_000)).toEqual({ code: 70, signal: null });
+
+    expect(cluster.all('failed')).toMatchObject([
+      { error: { message: 'crashes whenever it is ready' } },
+    ]);
+    expect(startedProcesses(cluster).length).toBeLessThanOrEqual(1 + 2 * 3);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('a primary that is gone', () => {
+  it('leaves no worker and no held port behind when it is killed under load (C11)', async () => {
+    const cluster = await ClusterProcess.start();
+    expect(cluster.survivors()).toHaveLength(3);
+    const load = new Load(cluster.url, '/wait/5', { clients: 4 });
+    const keptAlive = new Load(cluster.url, '/wait/5', { clients: 4, keepAlive: true });
+    await Promise.all([load.served(20), keptAlive.served(20)]);
+
+    cluster.kill('SIGKILL');
+
+    await cluster.exit;
+    await Promise.all([cluster.gone(3_000), load.stop(), keptAlive.stop()]);
+    const successor = net.createServer().listen(Number(new URL(cluster.url).port), '127.0.0.1');
+    await once(successor, 'listening');
+    successor.close();
+  });
+
+  it('leaves no worker behind when it dies of an error of its own (C13)', async () => {
+    const cluster = new ClusterProcess({ env: runtimeBehaviour('primary-throws') });
+
+    const { code } = await cluster.exited();
+
+    expect(code).toBe(1);
+    expect(cluster.output).toContain('Error: thrown in the primary');
+    await cluster.gone(3_000);
+  });
+});

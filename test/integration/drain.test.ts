@@ -1,0 +1,404 @@
+import http from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { RawClient } from '../support/raw-client.js';
+
+afterEach(stopAll);
+
+/** Far longer than any test waits: where a drain ends, it is not for this. */
+const NEVER_MS = 600_000;
+
+const ADAPTERS = ['express', 'fastify'] as const;
+
+/** Resolves once a worker has begun to handle `path`. Needs the behaviour `announce-requests`. */
+function began(cluster: ClusterProcess, path: string, times = 1): Promise<void> {
+  return cluster.until(
+    `${times} × ${path}`,
+    () => cluster.output.split(`began GET ${path}\n`).length > times,
+  );
+}
+
+/** Connections and requests of all workers together, as `/health` tells. Its own are among them. */
+async function openNow(url: string): Promise<{ connections: number; requests: number }> {
+  const { workers } = await clusterReport(url);
+  const sum = (values: readonly (number | null)[]) =>
+    values.reduce<number>((total, value) => total + (value ?? 0), 0);
+  return {
+    connections: sum(workers.map(({ openConnections }) => openConnections)),
+    requests: sum(workers.map(({ requestsInFlight }) => requestsInFlight)),
+  };
+}
+
+/** The connection and the request of whoever asks for `/health`. */
+const ONLY_THE_ASKER = { connections: 1, requests: 1 };
+
+/** What was cut, summed over the workers that stopped. */
+function cutBy(lines: readonly LogLine[]): { connections: number; requests: number } {
+  const sum = (key: string) => lines.reduce((total, line) => total + Number(line[key]), 0);
+  return { connections: sum('destroyedConnections'), requests: sum('abortedRequests') };
+}
+
+const NOTHING = { connections: 0, requests: 0 };
+
+describe.each(ADAPTERS)('the drain on %s', (adapter) => {
+  const env = { ...behaviour('announce-requests'), TEST_ADAPTER: adapter };
+
+  it('closes parked keep-alive connections by FIN (D1)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { shutdown: { drainTimeoutMs: NEVER_MS } },
+      env,
+    });
+    const parked = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(cluster.url)));
+    for (const client of parked) client.get('/hello');
+    await Promise.all(parked.map((client) => client.until(/Hello World!/)));
+
+    cluster.kill('SIGTERM');
+
+    expect(await Promise.all(parked.map((client) => client.end()))).toEqual(
+      parked.map(() => 'fin'),
+    );
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+  });
+
+  it('answers a request in flight with "Connection: close" and ends its connection (D2)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+      env,
+    });
+    const client = await RawClient.open(cluster.url);
+    client.get('/wait/1500');
+    await began(cluster, '/wait/1500');
+
+    cluster.kill('SIGTERM');
+
+    await cluster.event('worker-draining');
+    expect(await client.end()).toBe('fin');
+    expect(client.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(client.text).toMatch(/^connection: close\r$/im);
+    expect(client.text).toContain('"waitedMs":1500');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+  });
+
+  it('answers every request that was pipelined before it began (D2)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+      env,
+    });
+    const client = await RawClient.open(cluster.url);
+    client.get('/wait/1500', '/hello', '/wait/10', '/wait/2500');
+    await began(cluster, '/wait/2500');
+
+    cluster.kill('SIGTERM');
+
+    expect(await client.end()).toBe('fin');
+    const answers = client.text.split(/(?=HTTP\/1\.1 )/);
+    expect(answers.map((answer) => answer.split('\r\n')[0])).toEqual(
+      Array.from({ length: 4 }, () => 'HTTP/1.1 200 OK'),
+    );
+    expect(answers.map((answer) => answer.slice(answer.indexOf('\r\n\r\n') + 4))).toEqual([
+      expect.stringContaining('"waitedMs":1500'),
+      'Hello World!',
+      expect.stringContaining('"waitedMs":10'),
+      expect.stringContaining('"waitedMs":2500'),
+    ]);
+    // Only the last may say so: a client ignores what follows such an answer.
+    expect(answers.map((answer) => /^connection: close\r$/im.test(answer))).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+  });
+
+  it('closes the app after its last response: what the app closes is still there (D12)', async () => {
+    const cluster = await ClusterProcess.start({
+      env: { ...behaviour('pool'), TEST_ADAPTER: adapter },
+    });
+    const answer = request(cluster.url, '/wait/2000');
+    await eventually(
+      'the request in flight',
+      () => openNow(cluster.url),
+      ({ requests }) => requests > 1,
+    );
+
+    cluster.kill('SIGTERM');
+
+    const { outcome, body } = await answer;
+    expect([outcome, JSON.parse(body)]).toEqual(['ok', { waitedMs: 2_000, closed: false }]);
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.output.match(/^pool closed$/gm)).toHaveLength(2);
+    expect(cluster.all('worker-stopped').map(({ problem }) => problem)).toEqual([null, null]);
+  });
+
+  it('turns readiness off while requests are still served, then stops to accept (D13)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { shutdown: { lameDuckMs: 3_000, drainTimeoutMs: NEVER_MS } },
+      env,
+    });
+    const parked = await RawClient.open(cluster.url);
+    parked.get('/hello');
+    await parked.until(/Hello World!/);
+    // Holds the drain open, so that what comes after the lame duck can be looked at.
+    const held = await RawClient.open(cluster.url);
+    held.get('/wait/60000');
+    await began(cluster, '/wait/60000');
+
+    cluster.kill('SIGTERM');
+    await cluster.until('two draining workers', () => cluster.all('worker-draining').length === 2);
+
+    const ready = await eventually(
+      'readiness off',
+      () => request(cluster.url, '/health/ready'),
+      ({ status }) => status === 503,
+      3_000,
+    );
+    expect(JSON.parse(ready.body)).toMatchObject({ error: { cluster: { status: 'down' } } });
+    expect((await request(cluster.url, '/health')).status).toBe(503);
+    expect((await request(cluster.url, '/health/live')).status).toBe(200);
+    expect(await request(cluster.url, '/hello')).toMatchObject({ outcome: 'ok' });
+    parked.get('/whoami');
+    await parked.until(/"slot":/);
+    expect(parked.text).not.toMatch(/^connection: close\r$/im);
+
+    expect(await parked.end()).toBe('fin');
+    // One that waits to be accepted as the listener closes may be reset; none may hang.
+    await eventually(
+      'new connections refused',
+      () => request(cluster.url, '/hello', { timeoutMs: 1_000 }),
+      ({ outcome }) => outcome === 'refused',
+      5_000,
+    );
+    expect(cluster.all('worker-stopped').length).toBeLessThan(2);
+
+    held.destroy();
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+  });
+
+  it('counts no connection that is gone, whoever closed it (D14)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { shutdown: { drainTimeoutMs: NEVER_MS } },
+      env,
+    });
+    const open = () => RawClient.open(cluster.url);
+
+    const closedByServer = await open();
+    closedByServer.write('GET /hello HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n');
+    expect(await closedByServer.end()).toBe('fin');
+    const refused = await open();
+    refused.write('this is not HTTP\r\n\r\n');
+    await refused.end();
+    const abortedRequest = await open();
+    abortedRequest.get('/wait/60000', '/wait/60000', '/wait/60000');
+    await began(cluster, '/wait/60000', 3);
+    const abortedHead = await open();
+    abortedHead.write('GET /hello HTTP/1.1\r\nHost:');
+    const abortedBody = await open();
+    abortedBody.write('POST /hello HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\nhalf');
+    const silent = await open();
+    const idle = await open();
+    idle.get('/hello');
+    await idle.until(/Hello World!/);
+    const mine = [abortedRequest, abortedHead, abortedBody, silent, idle];
+    // A POST that no route takes may be answered and closed by the server before its body came.
+    const counted = await eventually(
+      'the connections counted',
+      () => openNow(cluster.url),
+      ({ connections, requests }) => connections >= mine.length && requests >= 4,
+    );
+    expect(counted.requests).toBeLessThanOrEqual(5);
+
+    for (const client of mine) client.destroy();
+
+    await eventually(
+      'none but the connection that asks',
+      () => openNow(cluster.url),
+      ({ connections, requests }) =>
+        connections === ONLY_THE_ASKER.connections && requests === ONLY_THE_ASKER.requests,
+    );
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.all('worker-stopped')).toHaveLength(2);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cluster.output).not.toContain('at the deadline');
+  });
+
+  it('cuts what is left at drainTimeoutMs, and counts it', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, shutdown: { drainTimeoutMs: 500 } },
+      env,
+    });
+    const endless = [request(cluster.url, '/wait/60000'), request(cluster.url, '/wait/60000')];
+    await began(cluster, '/wait/60000', 2);
+    const halfAHead = await RawClient.open(cluster.url);
+    halfAHead.write('GET /hello HTTP/1.1\r\nHost:');
+    await eventually(
+      'three connections',
+      () => openNow(cluster.url),
+      ({ connections }) => connections === 4,
+    );
+
+    cluster.kill('SIGTERM');
+
+    expect((await Promise.all(endless)).map(({ outcome }) => outcome)).toEqual(['reset', 'reset']);
+    expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
+    const [stopped] = cluster.all('worker-stopped');
+    expect(stopped).toMatchObject({ destroyedConnections: 3, abortedRequests: 2 });
+    expect(stopped!.message).toContain('destroyed 3 connections with 2 requests');
+  });
+
+  it('does not wait for a connection that never sent a byte', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+      env,
+    });
+    const silent = await Promise.all(Array.from({ length: 4 }, () => RawClient.open(cluster.url)));
+    await eventually(
+      'them accepted',
+      () => openNow(cluster.url),
+      ({ connections }) => connections === 5,
+    );
+
+    cluster.kill('SIGTERM');
+
+    expect(await Promise.all(silent.map((client) => client.end()))).toEqual(
+      silent.map(() => 'fin'),
+    );
+    expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+  });
+
+  it('lets a response that had begun before it end, and then closes its connection', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, shutdown: { lameDuckMs: 2_000, drainTimeoutMs: NEVER_MS } },
+      env: { ...behaviour('streams'), TEST_ADAPTER: adapter },
+    });
+    const reader = await RawClient.open(cluster.url);
+    reader.get('/stream');
+    await reader.until(/begun/);
+    cluster.kill('SIGTERM');
+    await cluster.event('worker-draining');
+    // Another connection, while there still is one to be had.
+    const other = await RawClient.open(cluster.url);
+    other.get('/wait/1');
+    await other.until(/waitedMs/);
+
+    other.get('/stream/end');
+
+    expect(await reader.end()).toBe('fin');
+    expect(reader.text).toMatch(/begun[^]*ended/);
+    expect(await other.end()).toBe('fin');
+    expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+  });
+});
+
+describe('a shutdown hook', () => {
+  it.each(['app', 'nest11'] as const)(
+    'that rejects is logged, and the drain ends all the same (D9) (%s)',
+    async (program) => {
+      const cluster = await ClusterProcess.start({ program, env: behaviour('hook-rejects') });
+
+      cluster.kill('SIGTERM');
+
+      expect((await cluster.exited(8_000)).signal).toBeNull();
+      expect(cluster.output).toContain('the pool cannot be closed');
+      expect(cluster.all('worker-stopped')).toHaveLength(2);
+      expect(cluster.survivors()).toEqual([]);
+    },
+  );
+
+  // Nest 12 logs such an error and keeps it to itself; Nest 11 gives it to app.close().
+  it('that rejects is told in the line of its worker, on Nest 11 (D9)', async () => {
+    const cluster = await ClusterProcess.start({
+      program: 'nest11',
+      options: { workers: 1 },
+      env: behaviour('hook-rejects'),
+    });
+
+    cluster.kill('SIGTERM');
+
+    expect((await cluster.event('worker-stopped')).level).toBe('error');
+    expect((await cluster.event('worker-stopped')).problem).toContain('the pool cannot be closed');
+  });
+
+  it('that hangs is waited for until killTimeoutMs, and told (D10)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 } },
+      env: behaviour('hook-hangs'),
+    });
+
+    cluster.kill('SIGTERM');
+
+    expect((await cluster.exited(8_000)).signal).toBeNull();
+    const [stopped] = cluster.all('worker-stopped');
+    expect(stopped).toMatchObject({ level: 'error' });
+    expect(stopped!.problem).toMatch(/did not end within \d+ ms/);
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it.each([
+    { hook: 'hook-rejects', row: 'D9' },
+    { hook: 'hook-hangs', row: 'D10' },
+  ])('that does not end well makes the exit code another than 0 ($row)', async ({ hook }) => {
+    const cluster = await ClusterProcess.start({
+      program: 'nest11',
+      options: { workers: 1, shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 } },
+      env: behaviour(hook),
+    });
+
+    cluster.kill('SIGTERM');
+
+    const { code, signal } = await cluster.exited(8_000);
+    expect(signal).toBeNull();
+    expect(code).not.toBe(0);
+  });
+});
+
+describe('a drain whose primary is gone', () => {
+  it('ends within 3 s, however long it had been given', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { shutdown: { lameDuckMs: NEVER_MS, drainTimeoutMs: NEVER_MS } },
+    });
+    cluster.kill('SIGTERM');
+    await cluster.until('two draining workers', () => cluster.all('worker-draining').length === 2);
+    await eventually(
+      'the workers to know',
+      () => request(cluster.url, '/health/ready'),
+      ({ status }) => status === 503,
+    );
+
+    cluster.kill('SIGKILL');
+
+    // A second more than the 3 s: to find processes takes time too.
+    await cluster.gone(4_000);
+  });
+});
+
+describe('the drain of one worker', () => {
+  it('goes unnoticed by clients that keep their connections', async () => {
+    const cluster = await ClusterProcess.start({ env: behaviour('announce-requests') });
+    const [drained] = cluster.workerPids;
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const held = request(cluster.url, '/wait/1500', { agent });
+    await began(cluster, '/wait/1500');
+
+    process.kill(drained!, 'SIGTERM');
+
+    await cluster.event('worker-stopped', ({ pid }) => pid === drained);
+    expect((await held).outcome).toBe('ok');
+    // The same client goes on: on a connection to whoever is there now.
+    expect((await request(cluster.url, '/hello', { agent })).outcome).toBe('ok');
+    const { body } = await getJson<{ pid: number }>(cluster.url, '/whoami');
+    expect(body.pid).not.toBe(drained);
+    agent.destroy();
+  });
+});

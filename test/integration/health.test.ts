@@ -1,0 +1,194 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport, type HealthBody } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+
+afterEach(stopAll);
+
+/** Pings often, so that a test need not wait; kills nobody. */
+const PATIENT = { intervalMs: 200, timeoutMs: 120_000 } as const;
+
+/** A slot that fails stays empty for as long as a test looks. */
+const NO_RESTART = { backoffMs: 600_000, maxBackoffMs: 600_000 } as const;
+
+/** How long an answer took, at best: a machine that is busy elsewhere delays one, not each. */
+async function quickest(tries: number, action: () => Promise<void>): Promise<number> {
+  const took = [];
+  for (let i = 0; i < tries; i++) {
+    const startedAt = performance.now();
+    await action();
+    took.push(performance.now() - startedAt);
+  }
+  return Math.min(...took);
+}
+
+const worker0 = { worker: '0' };
+const worker1 = { worker: '1' };
+
+/** What holds while worker 0 does not answer: the other answers at once, and tells. */
+async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
+  const took = await quickest(4, async () => {
+    const health = await getJson<HealthBody>(cluster.url, '/health');
+    expect(health.status).toBe(200);
+    expect(health.body.details.cluster.workers).toHaveLength(2);
+    expect((await request(cluster.url, '/health/live')).status).toBe(200);
+    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
+  });
+  expect(took).toBeLessThan(1_000);
+  const tookMetrics = await quickest(4, async () => {
+    expect((await request(cluster.url, '/metrics')).status).toBe(200);
+  });
+  expect(tookMetrics).toBeLessThan(1_000);
+
+  // Its age grows, the other's does not.
+  const { workers: before } = await clusterReport(cluster.url);
+  const { workers: later } = await eventually(
+    'the age of its heartbeat to grow',
+    () => clusterReport(cluster.url),
+    ({ workers }) => workers[0]!.heartbeatAgeMs! > before[0]!.heartbeatAgeMs! + 1_000,
+  );
+  expect(later[1]!.heartbeatAgeMs).toBeLessThan(later[0]!.heartbeatAgeMs!);
+
+  const page = await eventually(
+    'metrics that say so',
+    async () => new MetricsPage((await request(cluster.url, '/metrics')).body),
+    (metrics) =>
+      metrics.sum('nestjs_cluster_worker_up', worker0) === 0 &&
+      metrics.sum('nestjs_cluster_worker_snapshot_age_seconds', worker0) > 1,
+  );
+  expect(page.values('nestjs_cluster_worker_up', worker0)).toEqual([0]);
+  expect(page.values('nestjs_cluster_worker_up', worker1)).toEqual([1]);
+  expect(page.sum('nestjs_cluster_worker_heartbeat_age_seconds', worker0)).toBeGreaterThan(1);
+  expect(page.sum('nestjs_cluster_worker_snapshot_age_seconds', worker1)).toBeLessThan(1);
+  // What it had measured is still on the page.
+  expect(page.values('nestjs_cluster_worker_resident_memory_bytes', worker0)).toHaveLength(1);
+}
+
+describe('a worker that does not answer', () => {
+  it('is told by the other when it is stopped (X1)', async () => {
+    const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
+    await request(cluster.url, '/metrics');
+    const [stopped] = cluster.workerPids;
+
+    process.kill(stopped!, 'SIGSTOP');
+
+    await expectWorker0Reported(cluster);
+    process.kill(stopped!, 'SIGCONT');
+    const page = await eventually(
+      'it to be up again',
+      async () => new MetricsPage((await request(cluster.url, '/metrics')).body),
+      (metrics) =>
+        metrics.sum('nestjs_cluster_worker_up') === 2 &&
+        metrics.sum('nestjs_cluster_worker_snapshot_age_seconds') < 1,
+    );
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+    expect(cluster.workerPids).toContain(stopped);
+  });
+
+  it('is told by the other when its event loop is blocked (X1)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: PATIENT },
+      env: behaviour('blocks'),
+    });
+    await request(cluster.url, '/metrics');
+    const blocked = blockWorker0(cluster);
+    await cluster.until('worker 0 blocked', () => cluster.output.includes('blocking worker 0'));
+
+    await expectWorker0Reported(cluster);
+    await stopAll();
+    await blocked;
+  });
+});
+
+describe.each([
+  { minReady: 1, status: 200 },
+  { minReady: 0.5, status: 200 },
+  { minReady: 0.6, status: 503 },
+  { minReady: 2, status: 503 },
+  { minReady: 'all', status: 503 },
+])('with one of two workers down and minReady $minReady', ({ minReady, status }) => {
+  it(`is live, and answers ${status} for ready (X8)`, async () => {
+    const cluster = await ClusterProcess.start({
+      options: { restart: NO_RESTART },
+      env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady } }) },
+    });
+    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
+    const [victim] = cluster.workerPids;
+
+    process.kill(victim!, 'SIGKILL');
+    await cluster.event('worker-restarting');
+
+    expect((await request(cluster.url, '/health/live')).status).toBe(200);
+    expect((await request(cluster.url, '/health/ready')).status).toBe(status);
+    const health = await getJson<HealthBody>(cluster.url, '/health');
+    expect(health.status).toBe(status);
+    const { cluster: report } = health.body.details;
+    expect(report).toMatchObject({
+      status: status === 200 ? 'up' : 'down',
+      desired: 2,
+      ready: 1,
+      degraded: 0,
+    });
+    expect(report.workers[0]).toMatchObject({
+      slot: 0,
+      pid: null,
+      state: 'exited',
+      restarts: 1,
+      lastExit: { cause: 'killed', code: null, signal: 'SIGKILL' },
+    });
+    expect(report.workers[1]).toMatchObject({ slot: 1, state: 'ready', lastExit: null });
+    if (status === 503) {
+      expect(health.body.error).toHaveProperty('cluster');
+      expect(report.reason).toMatch(/1 of 2/);
+    }
+  });
+});
+
+describe('the report', () => {
+  it('is as fresh as one heartbeat, whoever is asked', async () => {
+    const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
+    await Promise.all(Array.from({ length: 20 }, () => request(cluster.url, '/hello')));
+
+    const { workers } = await eventually(
+      'the 20 requests',
+      () => clusterReport(cluster.url),
+      (report) => report.workers.reduce((sum, { requestsTotal }) => sum + requestsTotal!, 0) >= 20,
+      5_000,
+    );
+    for (const worker of workers) expect(worker.heartbeatAgeMs).toBeLessThan(2_000);
+  });
+
+  it('counts restarts by slot, and tells the last exit', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { restart: { backoffMs: 1, maxBackoffMs: 1, maxFailures: 100 } },
+    });
+    for (let i = 1; i <= 2; i++) {
+      const victim = cluster.workerPids[1]!;
+      process.kill(victim, i === 1 ? 'SIGKILL' : 'SIGABRT');
+      await cluster.event('worker-died', ({ pid }) => pid === victim);
+      await cluster.until('two workers again', () => cluster.workerPids.length === 2);
+    }
+
+    const { workers } = await clusterReport(cluster.url);
+
+    expect(workers[0]).toMatchObject({ slot: 0, restarts: 0, lastExit: null });
+    expect(workers[1]).toMatchObject({
+      slot: 1,
+      restarts: 2,
+      lastExit: { cause: 'crash', code: null, signal: 'SIGABRT' },
+    });
+    expect(workers[1]!.pid).toBe(cluster.workerPids[1]);
+    expect(Date.parse(workers[1]!.lastExit!.at)).toBeGreaterThan(Date.now() - 60_000);
+  });
+});
+
+/** Blocks worker 0 for as long as any test looks; another worker that takes the request lets go. */
+async function blockWorker0(cluster: ClusterProcess): Promise<void> {
+  for (;;) {
+    const { outcome } = await request(cluster.url, '/block-worker-0', { timeoutMs: 60_000 });
+    if (outcome !== 'ok') return;
+  }
+}

@@ -1,0 +1,360 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport, type HealthBody } from '../support/health.js';
+import { getJson, Load, request } from '../support/http-client.js';
+
+afterEach(stopAll);
+
+/** Restarts at once, however often: no crash loop in the way of a test. */
+const RESTARTS = { backoffMs: 1, maxBackoffMs: 1, maxFailures: 1_000 } as const;
+
+/** Never mistakes a stopped process of a test for a hung one. */
+const PATIENT = { intervalMs: 1_000, timeoutMs: 120_000 } as const;
+
+async function timed<T>(action: () => Promise<T>): Promise<{ value: T; tookMs: number }> {
+  const startedAt = performance.now();
+  return { value: await action(), tookMs: performance.now() - startedAt };
+}
+
+/** Kills the workers in turn, each as soon as its place is taken again. */
+async function killRepeatedly(cluster: ClusterProcess, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    const pids = cluster.workerPids;
+    const victim = pids[i % pids.length]!;
+    process.kill(victim, 'SIGKILL');
+    await cluster.event('worker-died', ({ pid }) => pid === victim);
+    await cluster.until('two workers again', () => cluster.workerPids.length === 2);
+  }
+}
+
+/** One worker whose app sends messages, and a primary whose user code answers those it knows. */
+async function startWithMessages(): Promise<ClusterProcess> {
+  const cluster = await ClusterProcess.start({
+    options: { workers: 1 },
+    env: { ...behaviour('app-messages'), ...runtimeBehaviour('answer-messages') },
+  });
+  await cluster.until("the user's code in the primary", () =>
+    cluster.output.includes('answering\n'),
+  );
+  return cluster;
+}
+
+/**
+ * Has the app send messages and then a question, and resolves with what it was
+ * sent back. Messages keep their order: that answer says that all were read.
+ */
+async function sendFromApp(
+  cluster: ClusterProcess,
+  messages: readonly unknown[],
+): Promise<unknown[]> {
+  const sent = await request(cluster.url, '/send', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: [...messages, { question: 'the name' }] }),
+  });
+  expect(JSON.parse(sent.body)).toEqual({ sent: messages.length + 1 });
+  const { received } = await eventually(
+    "the answer of the user's code in the primary",
+    async () => (await getJson<{ received: unknown[] }>(cluster.url, '/received')).body,
+    (body) => body.received.length > 0,
+  );
+  return received;
+}
+
+describe('the primary', () => {
+  it('survives to send to workers that die (I1)', async () => {
+    const cluster = await ClusterProcess.start({ options: { restart: RESTARTS } });
+    const loads = ['/health', '/metrics', '/health/ready'].map(
+      (path) => new Load(cluster.url, path, { clients: 4 }),
+    );
+
+    await killRepeatedly(cluster, 8);
+    // Both at once: there is nobody left to send to.
+    const last = cluster.workerPids;
+    for (const pid of last) process.kill(pid, 'SIGKILL');
+    await cluster.until(
+      'two workers again',
+      () =>
+        cluster.workerPids.every((pid) => !last.includes(pid)) && cluster.workerPids.length === 2,
+    );
+
+    for (const load of loads) {
+      const outcomes = await load.stop();
+      expect(outcomes.ok).toBeGreaterThan(0);
+      // Only what was in flight on a worker that was killed may fail, by a reset.
+      expect(outcomes).toMatchObject({ 'bad-status': 0, refused: 0, timeout: 0 });
+    }
+    expect(cluster.child.exitCode).toBeNull();
+    expect(cluster.all('warning')).toEqual([]);
+    expect(cluster.all('worker-died')).toHaveLength(10);
+    expect((await clusterReport(cluster.url)).ready).toBe(2);
+  });
+
+  it('replaces a worker that closes the channel itself and goes on sending (I2)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { restart: RESTARTS },
+      env: behaviour('disconnects'),
+    });
+
+    const { body } = await getJson<{ connected: boolean }>(cluster.url, '/disconnect');
+    expect(body.connected).toBe(false);
+
+    const died = await cluster.event('worker-died', undefined, 10_000);
+    await cluster.event(
+      'worker-ready',
+      ({ worker, pid }) => worker === died.worker && pid !== died.pid,
+    );
+    expect(died.cause).toBe('exit');
+    expect(cluster.survivors()).not.toContain(died.pid);
+    expect((await clusterReport(cluster.url)).ready).toBe(2);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  });
+
+  it('survives that a worker closes the channel while it drains (I2)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { shutdown: { lameDuckMs: 60_000, drainTimeoutMs: 60_000 } },
+      env: behaviour('disconnects'),
+    });
+    cluster.kill('SIGTERM');
+    await cluster.until('two draining workers', () => cluster.all('worker-draining').length === 2);
+
+    expect((await request(cluster.url, '/disconnect')).outcome).toBe('ok');
+    // Forced, so that the test need not wait for its lame duck.
+    cluster.kill('SIGTERM');
+
+    expect((await cluster.exited()).code).toBe(143);
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it('leaves the messages of the app to the app (I8)', async () => {
+    const cluster = await startWithMessages();
+    const pids = cluster.workerPids;
+    const messages = [
+      null,
+      false,
+      0,
+      '',
+      'text',
+      [],
+      [null],
+      {},
+      { type: 'ready' },
+      { type: 'boot-failed', phase: 'listen', error: { name: 'Error', message: 'not ours' } },
+      { type: 'fatal', error: null },
+      { type: null },
+      { v: 1, type: 'drained' },
+      { ns: null, v: 1, type: 'leaving' },
+      { ns: 'somebody-else', v: 1, type: 'leaving' },
+      { ns: { toString: null }, v: 1, type: 'leaving' },
+      { cmd: 'NODE_x' },
+      { cmd: 'NODE_CLUSTER' },
+      { cmd: 'NODE_CLUSTER', act: 'nothing that exists', seq: 1e9, ack: 1e9 },
+      { cmd: 'x', act: 'online' },
+      JSON.parse('{"__proto__":{"ns":"nestjs-cluster","v":1,"type":"leaving"}}'),
+    ];
+
+    const received = await sendFromApp(cluster, messages);
+
+    expect(received).toEqual([{ answer: 'the name of worker 1' }]);
+    expect(cluster.all('warning')).toEqual([]);
+    expect(cluster.workerPids).toEqual(pids);
+    expect((await clusterReport(cluster.url)).ready).toBe(1);
+  });
+
+  it('drops broken messages in its own name, and says so once (I8)', async () => {
+    const cluster = await startWithMessages();
+    const pids = cluster.workerPids;
+    const ours = { ns: 'nestjs-cluster', v: 1 };
+    const stats = {
+      residentMemoryBytes: 1,
+      heapUsedBytes: 1,
+      eventLoopUtilization: 0,
+      eventLoopDelayP99Ms: 0,
+      openConnections: 0,
+      requestsInFlight: 0,
+      requestsTotal: 0,
+    };
+    const messages = [
+      { ns: 'nestjs-cluster' },
+      { ...ours },
+      { ...ours, type: 'nothing that exists' },
+      { ...ours, type: 'constructor' },
+      { ...ours, type: ['leaving'] },
+      { ...ours, v: 2, type: 'leaving' },
+      { ...ours, v: '1', type: 'leaving' },
+      { ...ours, type: 'ready' },
+      { ...ours, type: 'ready', url: 1, endpoints: [] },
+      { ...ours, type: 'ready', url: 'x', endpoints: Array(1_000).fill('/x') },
+      { ...ours, type: 'boot-failed', phase: 'lunch', error: { name: '', message: '' } },
+      { ...ours, type: 'fatal', error: 'text' },
+      { ...ours, type: 'fatal', error: { name: 'x'.repeat(70_000), message: '' } },
+      { ...ours, type: 'pong', seq: -1, stats, debugged: false },
+      { ...ours, type: 'pong', seq: 1, stats: { ...stats, heapUsedBytes: null }, debugged: true },
+      { ...ours, type: 'drained', report: {} },
+      { ...ours, type: 'snapshot-request', id: 'x', stats },
+      { ...ours, type: 'snapshot-request', id: 1 },
+      { ...ours, type: 'collect-request', id: 1, stats, body: null },
+      { ...ours, type: 'metrics', asked: true, body: { length: 1e9 } },
+      { ...ours, type: 'folded', epoch: 0, count: -1, body: '' },
+    ];
+
+    await sendFromApp(cluster, messages);
+
+    expect(cluster.all('warning')).toHaveLength(1);
+    expect(cluster.all('warning')[0]).toMatchObject({ worker: 0, pid: pids[0] });
+    expect(cluster.workerPids).toEqual(pids);
+    const report = await clusterReport(cluster.url);
+    expect(report).toMatchObject({ status: 'up', ready: 1 });
+    expect(report.workers[0]!.residentMemoryBytes).toBeGreaterThan(1_000_000);
+    expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  });
+
+  it('survives messages in its own name that are whole, and false (I8)', async () => {
+    const cluster = await startWithMessages();
+    const pids = cluster.workerPids;
+    const ours = { ns: 'nestjs-cluster', v: 1 };
+    const messages = [
+      { ...ours, type: 'ready', url: 'http://elsewhere', endpoints: [] },
+      { ...ours, type: 'listen-request' },
+      { ...ours, type: 'folded', epoch: 0, count: 99, body: 'not JSON' },
+      { ...ours, type: 'folded', epoch: 7, count: 0, body: 'not JSON' },
+      { ...ours, type: 'metrics', asked: true, body: 'not JSON' },
+    ];
+
+    await sendFromApp(cluster, messages);
+
+    expect(cluster.workerPids).toEqual(pids);
+    expect(cluster.all('worker-ready')).toHaveLength(1);
+    // The worker that answers a scrape sends what is right.
+    expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
+    expect((await clusterReport(cluster.url)).ready).toBe(1);
+  });
+});
+
+describe('while the primary does not answer', () => {
+  it('/health tells the last known state and its age within 1 s (I7)', async () => {
+    const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
+    const pids = cluster.workerPids;
+    expect((await clusterReport(cluster.url)).snapshotAgeMs).toBeUndefined();
+
+    cluster.kill('SIGSTOP');
+
+    const asked = [];
+    for (let i = 0; i < 4; i++) {
+      asked.push(await timed(() => getJson<HealthBody>(cluster.url, '/health')));
+    }
+    for (const { value } of asked) {
+      expect(value.status).toBe(200);
+      expect(value.body.details.cluster).toMatchObject({ status: 'up', desired: 2, ready: 2 });
+      expect(value.body.details.cluster.workers.map(({ pid }) => pid)).toEqual(pids);
+      expect(value.body.details.cluster.snapshotAgeMs).toBeGreaterThan(0);
+    }
+    // The quickest: one that the machine itself delayed says nothing.
+    expect(Math.min(...asked.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
+
+    cluster.kill('SIGCONT');
+    const { snapshotAgeMs } = await eventually(
+      'a fresh snapshot',
+      () => clusterReport(cluster.url),
+      (report) => report.snapshotAgeMs === undefined,
+    );
+    expect(snapshotAgeMs).toBeUndefined();
+    expect(cluster.workerPids).toEqual(pids);
+  });
+
+  it('/metrics answers too (I7)', async () => {
+    const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
+    await request(cluster.url, '/metrics');
+
+    cluster.kill('SIGSTOP');
+
+    const asked = [];
+    for (let i = 0; i < 4; i++) asked.push(await timed(() => request(cluster.url, '/metrics')));
+    expect(asked.map(({ value }) => value.outcome)).toEqual(['ok', 'ok', 'ok', 'ok']);
+    expect(Math.min(...asked.map(({ tookMs }) => tookMs))).toBeLessThan(1_500);
+  });
+
+  it('no request hangs, however much is waiting in the channel (I7)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, heartbeat: PATIENT },
+      env: behaviour('big-metrics'),
+    });
+    expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
+
+    cluster.kill('SIGSTOP');
+
+    const outcomes = [];
+    for (let i = 0; i < 4; i++) {
+      for (const path of ['/metrics', '/health']) {
+        const { outcome } = await request(cluster.url, path, { timeoutMs: 5_000 });
+        outcomes.push(`${path} ${outcome}`);
+      }
+    }
+    expect([...new Set(outcomes)]).toEqual(['/metrics ok', '/health ok']);
+    cluster.kill('SIGCONT');
+    await eventually(
+      'a fresh snapshot',
+      () => clusterReport(cluster.url),
+      (report) => report.snapshotAgeMs === undefined,
+    );
+  });
+
+  it.each(['/health', '/metrics'])(
+    'a request for %s that is pending as it dies is answered or ended (I7)',
+    async (path) => {
+      const cluster = await ClusterProcess.start({
+        options: { heartbeat: PATIENT },
+        env: behaviour('announce-requests'),
+      });
+      await request(cluster.url, path);
+      cluster.kill('SIGSTOP');
+      const before = cluster.output.length;
+      const pending = timed(() => request(cluster.url, path));
+      await cluster.until('the request in a worker', () =>
+        cluster.output.slice(before).includes(`began GET ${path}`),
+      );
+
+      cluster.kill('SIGKILL');
+
+      const { value, tookMs } = await pending;
+      expect(['ok', 'bad-status', 'reset']).toContain(value.outcome);
+      if (value.outcome === 'bad-status') expect(value.status).toBe(503);
+      expect(tookMs).toBeLessThan(3_000);
+      await cluster.gone(5_000);
+    },
+  );
+});
+
+describe('a worker that is stopped', () => {
+  it('is not sent without bound what it does not read', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: { intervalMs: 100, timeoutMs: 120_000 } },
+      env: behaviour('big-metrics'),
+    });
+    const [stopped] = cluster.workerPids;
+    await request(cluster.url, '/metrics');
+    process.kill(stopped!, 'SIGSTOP');
+
+    // Each would be 300 kB more for it, if it were asked or told every time.
+    const load = new Load(cluster.url, '/metrics', { clients: 4 });
+    await eventually(
+      '100 scrapes',
+      () => load.outcomes.ok,
+      (ok) => ok >= 100,
+    );
+
+    expect(await load.stop()).toMatchObject({ 'bad-status': 0, reset: 0, refused: 0, timeout: 0 });
+    process.kill(stopped!, 'SIGCONT');
+    await eventually(
+      'its heartbeats',
+      async () => (await clusterReport(cluster.url)).workers[0]!.heartbeatAgeMs,
+      (ageMs) => ageMs !== null && ageMs < 1_000,
+    );
+    expect(cluster.workerPids).toContain(stopped);
+  });
+});

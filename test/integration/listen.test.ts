@@ -1,0 +1,197 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import net from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { request } from '../support/http-client.js';
+import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+const withoutServerHandle = [
+  '--import',
+  pathToFileURL(join(import.meta.dirname, '../fixtures/preload/no-server-handle.mjs')).href,
+];
+
+afterEach(stopAll);
+
+/** Fails unless each of its workers answers at the one address. */
+async function expectAllToServe(cluster: ClusterProcess): Promise<void> {
+  expect(cluster.workerPids).toHaveLength(2);
+  for (const pid of cluster.workerPids) await agentOf(cluster.url, pid);
+}
+
+async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
+  const died = cluster.all('worker-died').length;
+  cluster.kill('SIGTERM');
+  expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
+  expect(cluster.survivors()).toEqual([]);
+  expect(cluster.all('worker-died')).toHaveLength(died);
+}
+
+describe('port 0', () => {
+  it('is one port of all workers, and stays it when one is replaced', async () => {
+    const cluster = await ClusterProcess.start({ options: { port: 0 } });
+    expect(Number(new URL(cluster.url).port)).toBeGreaterThan(0);
+    await expectAllToServe(cluster);
+
+    process.kill(cluster.workerPids[0]!, 'SIGKILL');
+    await cluster.until('a replacement', () => cluster.all('worker-ready').length === 3);
+
+    await expectAllToServe(cluster);
+    await expectCleanStop(cluster);
+  });
+});
+
+const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ family, internal }) => family === 'IPv6' && internal),
+);
+
+describe.each([{ workers: 2 }, { workers: 0 }])('without a host, workers $workers', (options) => {
+  it('listens on all interfaces', async () => {
+    const cluster = new ClusterProcess({
+      env: { TEST_OPTIONS: JSON.stringify({ port: 0, ...options }) },
+    });
+    await cluster.event('listening');
+    const { port } = new URL(cluster.url);
+
+    expect((await request(`http://127.0.0.1:${port}`, '/hello')).outcome).toBe('ok');
+    if (hasIPv6) expect((await request(`http://[::1]:${port}`, '/hello')).outcome).toBe('ok');
+  });
+});
+
+describe.each([
+  { adapter: 'express', workers: 2 },
+  { adapter: 'fastify', workers: 2 },
+  { adapter: 'express', workers: 0 },
+  { adapter: 'fastify', workers: 0 },
+])('a unix socket on $adapter, workers $workers', ({ adapter, workers }) => {
+  it('serves, and its file is gone after the stop', async () => {
+    const path = join(temporaryDirectory(), 'app.sock');
+    const cluster = await ClusterProcess.start({
+      options: { path, workers },
+      env: { TEST_ADAPTER: adapter },
+    });
+
+    expect(cluster.url).toBe(`unix:${path}`);
+    expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
+    if (workers > 0) await expectAllToServe(cluster);
+
+    await expectCleanStop(cluster);
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe.each(['express', 'fastify'])('standalone on %s', (adapter) => {
+  it('serves in one process, and answers what is in flight before it exits with 0', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 0 },
+      env: { ...behaviour('announce-requests'), TEST_ADAPTER: adapter },
+    });
+    expect(cluster.survivors()).toEqual([cluster.pid]);
+    for (const path of ['/hello', '/health', '/health/live', '/health/ready', '/metrics']) {
+      expect([path, (await request(cluster.url, path)).status]).toEqual([path, 200]);
+    }
+    const slow = request(cluster.url, '/wait/1000', { agent: keepAliveAgent() });
+    await cluster.until('the request', () => cluster.output.includes('began GET /wait/1000'));
+
+    cluster.kill('SIGTERM');
+
+    const { outcome, headers } = await slow;
+    expect(outcome).toBe('ok');
+    expect(headers.connection).toBe('close');
+    expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
+    expect(cluster.all('stopped')).toMatchObject([{ exitCode: 0 }]);
+  });
+});
+
+describe('standalone', () => {
+  it('destroys connections on a second signal, and exits with 143', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 0 },
+      env: behaviour('announce-requests'),
+    });
+    const slow = request(cluster.url, '/wait/30000', { timeoutMs: 30_000 });
+    await cluster.until('the request', () => cluster.output.includes('began GET /wait/30000'));
+
+    cluster.kill('SIGTERM');
+    await cluster.event('stopping', (line) => line['force'] === 'drain');
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited(5_000)).toEqual({ code: 143, signal: null });
+    expect((await slow).outcome).toBe('reset');
+  });
+
+  it('exits with the error when the app cannot be created', async () => {
+    const cluster = new ClusterProcess({
+      options: { workers: 0 },
+      env: behaviour('throws-at-import'),
+    });
+
+    const { code } = await cluster.exited(10_000);
+
+    expect(code).toBeGreaterThan(0);
+    expect(cluster.output).toContain('DATABASE_URL is not set');
+    expect(cluster.output).toMatch(/throws-at-import\.mjs:\d+/);
+  });
+});
+
+describe('on a Node without net._createServerHandle', () => {
+  it.each(['express', 'fastify'])('all workers serve one port, on %s', async (adapter) => {
+    const cluster = await ClusterProcess.start({
+      env: { TEST_ADAPTER: adapter },
+      execArgv: withoutServerHandle,
+    });
+    expect(cluster.output).toContain('hid net._createServerHandle');
+    await expectAllToServe(cluster);
+
+    process.kill(cluster.workerPids[0]!, 'SIGTERM');
+    await cluster.until('a replacement', () => cluster.all('worker-ready').length === 3);
+    await cluster.event('worker-stopped');
+
+    await expectAllToServe(cluster);
+    await expectCleanStop(cluster);
+  });
+
+  it('all workers serve one unix socket, and its file is gone after the stop', async () => {
+    const path = join(temporaryDirectory(), 'app.sock');
+    const cluster = await ClusterProcess.start({
+      options: { path, workers: 2 },
+      execArgv: withoutServerHandle,
+    });
+    expect(cluster.output).toContain('hid net._createServerHandle');
+    await expectAllToServe(cluster);
+
+    await expectCleanStop(cluster);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('standalone serves and stops', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 0 },
+      execArgv: withoutServerHandle,
+    });
+    expect(cluster.output).toContain('hid net._createServerHandle');
+
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    await expectCleanStop(cluster);
+  });
+
+  it('a port that is taken ends the cluster with 69', async () => {
+    const holder = net.createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void holder.close());
+    await once(holder, 'listening');
+    const { port } = holder.address() as net.AddressInfo;
+
+    const cluster = new ClusterProcess({ options: { port }, execArgv: withoutServerHandle });
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 69, signal: null });
+    expect(cluster.all('failed')).toHaveLength(1);
+    expect(cluster.all('failed')[0]!.message).toContain('EADDRINUSE');
+    expect(cluster.all('failed')[0]!.message).toContain(`127.0.0.1:${port}`);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});

@@ -1,0 +1,470 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ClusterSnapshot } from 'nestjs-cluster';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import type { HealthBody } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { join } from 'node:path';
+
+afterEach(stopAll);
+
+const PLAIN = join(import.meta.dirname, '../fixtures/plain.mjs');
+
+const ENDPOINTS = ['/health', '/health/live', '/health/ready', '/metrics'] as const;
+
+const ADAPTERS = ['express', 'fastify'] as const;
+
+const DURATION = 'http_request_duration_seconds';
+
+async function scrape(cluster: ClusterProcess, path = '/metrics'): Promise<MetricsPage> {
+  return new MetricsPage((await request(cluster.url, path)).body);
+}
+
+async function statuses(cluster: ClusterProcess, paths: readonly string[]) {
+  const answers = await Promise.all(paths.map((path) => request(cluster.url, path)));
+  return Object.fromEntries(paths.map((path, i) => [path, answers[i]!.status]));
+}
+
+/** Starts one worker with options of `forRoot()`. */
+function startWith(moduleOptions: object, env: Record<string, string> = {}) {
+  return ClusterProcess.start({
+    options: { workers: 1 },
+    env: { TEST_MODULE_OPTIONS: JSON.stringify(moduleOptions), ...env },
+  });
+}
+
+describe('the options of forRoot()', () => {
+  it.each(ADAPTERS)('health.path moves all three endpoints (%s)', async (adapter) => {
+    const cluster = await startWith(
+      { health: { path: '/internal/state' } },
+      { TEST_ADAPTER: adapter },
+    );
+
+    const paths = ['/internal/state', '/internal/state/live', '/internal/state/ready'];
+    expect(await statuses(cluster, paths)).toEqual(
+      Object.fromEntries(paths.map((path) => [path, 200])),
+    );
+    expect(await statuses(cluster, ENDPOINTS)).toEqual({
+      '/health': 404,
+      '/health/live': 404,
+      '/health/ready': 404,
+      '/metrics': 200,
+    });
+    const announced = cluster.all('listening')[0]!['endpoints'] as string[];
+    expect(announced.toSorted()).toEqual([...paths, '/metrics'].toSorted());
+  });
+
+  it('health.details: false tells up and down alone', async () => {
+    const cluster = await startWith({ health: { details: false } });
+
+    const up = { status: 'up' };
+    const indicators = { cluster: up, eventLoop: up, memory: up, offload: up };
+    expect((await getJson(cluster.url, '/health')).body).toEqual({
+      status: 'ok',
+      info: indicators,
+      error: {},
+      details: indicators,
+    });
+    expect((await getJson(cluster.url, '/health/ready')).body).toEqual({
+      status: 'ok',
+      info: { cluster: up },
+      error: {},
+      details: { cluster: up },
+    });
+  });
+
+  it('health.details: false tells no reason of a 503 either', async () => {
+    const cluster = await startWith({ health: { details: false, minReady: 2 } });
+
+    const { status, body } = await getJson(cluster.url, '/health/ready');
+    expect(status).toBe(503);
+    const down = { status: 'down' };
+    expect(body).toEqual({
+      status: 'error',
+      info: {},
+      error: { cluster: down },
+      details: { cluster: down },
+    });
+  });
+
+  it('health.minReady decides when the cluster is ready', async () => {
+    const cluster = await startWith({ health: { minReady: 2 } });
+
+    expect(await statuses(cluster, ENDPOINTS)).toEqual({
+      '/health': 503,
+      '/health/live': 200,
+      '/health/ready': 503,
+      '/metrics': 200,
+    });
+    const { body } = await getJson<HealthBody>(cluster.url, '/health');
+    expect(Object.keys(body.error)).toEqual(['cluster']);
+    expect(body.error['cluster']!['reason']).toContain('1 of 2');
+  });
+
+  it.each(ADAPTERS)('metrics.path moves the page (%s)', async (adapter) => {
+    const cluster = await startWith(
+      { metrics: { path: '/internal/metrics' } },
+      { TEST_ADAPTER: adapter },
+    );
+
+    expect(await statuses(cluster, ['/metrics', '/internal/metrics'])).toEqual({
+      '/metrics': 404,
+      '/internal/metrics': 200,
+    });
+  });
+
+  it('metrics.prefix stands before every name of this package, and no other', async () => {
+    const cluster = await startWith({ metrics: { prefix: 'shop_' } }, behaviour('app-metrics'));
+    await request(cluster.url, '/count');
+
+    const { text } = await scrape(cluster);
+
+    const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!);
+    expect(names.filter((name) => !/^(shop|cats?)_/.test(name))).toEqual([]);
+    expect(names).toContain('shop_nestjs_cluster_workers');
+    expect(names).toContain(`shop_${DURATION}`);
+    expect(names).toContain('shop_process_cpu_user_seconds_total');
+    expect(names).toContain('cats_total');
+  });
+
+  it('metrics.prefix ends the conflict with metrics of the app', async () => {
+    const cluster = await startWith({ metrics: { prefix: 'own_' } }, behaviour('default-metrics'));
+
+    const page = await scrape(cluster);
+
+    expect(page.values('own_process_cpu_user_seconds_total')).toHaveLength(1);
+    expect(page.values('process_cpu_user_seconds_total')).toHaveLength(1);
+    expect(cluster.output).not.toContain('metrics.prefix');
+  });
+
+  it('metrics.buckets are those of the request histogram', async () => {
+    const cluster = await startWith({ metrics: { buckets: [0.5, 2, 60] } });
+    await request(cluster.url, '/hello');
+
+    const page = await scrape(cluster);
+
+    expect(page.labelValues(`${DURATION}_bucket`, 'le')).toEqual(['0.5', '2', '60', '+Inf']);
+  });
+
+  it('metrics.registry is where the metrics of the app are', async () => {
+    const cluster = await ClusterProcess.start({ env: behaviour('own-registry') });
+
+    const page = await scrape(cluster);
+
+    expect(page.values('mine_total')).toEqual([3 * 2]);
+    expect(page.values('elsewhere_total')).toEqual([]);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+  });
+
+  it("metrics.defaultMetrics: false leaves prom-client's out", async () => {
+    const cluster = await startWith({ metrics: { defaultMetrics: false } });
+    await request(cluster.url, '/hello');
+
+    const page = await scrape(cluster);
+
+    expect(page.text).not.toMatch(/^(process|nodejs)_/m);
+    expect(page.sum(`${DURATION}_count`)).toBe(1);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
+  });
+
+  it('health: false leaves the health endpoints out', async () => {
+    const cluster = await startWith({ health: false });
+
+    expect(await statuses(cluster, ENDPOINTS)).toEqual({
+      '/health': 404,
+      '/health/live': 404,
+      '/health/ready': 404,
+      '/metrics': 200,
+    });
+  });
+
+  it('metrics: false leaves the page out', async () => {
+    const cluster = await startWith({ metrics: false });
+
+    expect(await statuses(cluster, ENDPOINTS)).toEqual({
+      '/health': 200,
+      '/health/live': 200,
+      '/health/ready': 200,
+      '/metrics': 404,
+    });
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it.each([
+    [{ healt: {} }, ['healt', 'known are health, metrics']],
+    [{ health: { paht: '/x' } }, ['paht', 'known are path, details, minReady']],
+    [{ health: { path: 'x' } }, ['path', '"x"', "begins with '/'"]],
+    [{ health: { minReady: 0 } }, ['minReady', '0', "'all'"]],
+    [{ metrics: { buckets: [1, 1] } }, ['buckets', 'rising']],
+    [{ metrics: { prefix: '1_' } }, ['prefix', '"1_"', 'not beginning with a digit']],
+    [{ metrics: { path: '/health' } }, ['health.path', 'metrics.path', '"/health"']],
+  ])('refuses %j with one message and exit code 78', async (moduleOptions, parts) => {
+    const cluster = new ClusterProcess({
+      env: { TEST_MODULE_OPTIONS: JSON.stringify(moduleOptions) },
+    });
+
+    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
+    expect(cluster.all('failed')).toHaveLength(1);
+    for (const part of parts) expect(cluster.all('failed')[0]!.message).toContain(part);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('forRootAsync()', () => {
+  it('takes its options from a factory with injected providers', async () => {
+    const cluster = await ClusterProcess.start({
+      env: {
+        ...behaviour('module-async'),
+        TEST_ASYNC: JSON.stringify({ health: { path: '/state' }, metrics: false }),
+      },
+    });
+
+    expect(await statuses(cluster, ['/state', '/state/ready', '/health', '/metrics'])).toEqual({
+      '/state': 200,
+      '/state/ready': 200,
+      '/health': 404,
+      '/metrics': 404,
+    });
+  });
+
+  it('names what is wrong in the options that its factory makes', async () => {
+    const cluster = new ClusterProcess({
+      env: {
+        ...behaviour('module-async'),
+        TEST_ASYNC: JSON.stringify({ health: { paht: '/state' } }),
+      },
+    });
+
+    const { code } = await cluster.exited();
+    expect([70, 78]).toContain(code);
+    expect(cluster.all('failed')).toHaveLength(1);
+    expect(JSON.stringify(cluster.all('failed')[0])).toContain('paht');
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe.each(ADAPTERS)('on %s, the endpoints stay as they are', (adapter) => {
+  it.each<{
+    features: string;
+    probe: { path: string; headers?: Record<string, string> };
+    answer: { status: number; body: unknown };
+  }>([
+    {
+      features: 'prefix',
+      probe: { path: '/api/probe/1' },
+      answer: { status: 200, body: { id: '1' } },
+    },
+    {
+      features: 'uri',
+      probe: { path: '/v1/probe/1' },
+      answer: { status: 200, body: { id: '1' } },
+    },
+    {
+      features: 'uri-default,prefix',
+      probe: { path: '/api/v1/probe/1' },
+      answer: { status: 200, body: { id: '1' } },
+    },
+    {
+      features: 'header',
+      probe: { path: '/probe/1', headers: { 'X-Version': '1' } },
+      answer: { status: 200, body: { id: '1' } },
+    },
+    {
+      features: 'header-default',
+      probe: { path: '/probe/1', headers: { 'X-Version': '1' } },
+      answer: { status: 200, body: { id: '1' } },
+    },
+    {
+      features: 'media',
+      probe: { path: '/probe/1', headers: { Accept: 'application/json;v=1' } },
+      answer: { status: 200, body: { id: '1' } },
+    },
+    {
+      features: 'guard',
+      probe: { path: '/probe/1' },
+      answer: { status: 403, body: expect.objectContaining({ statusCode: 403 }) },
+    },
+    {
+      features: 'interceptor',
+      probe: { path: '/probe/1' },
+      answer: { status: 200, body: { wrapped: { id: '1' } } },
+    },
+    {
+      features: 'pipe',
+      probe: { path: '/probe/1' },
+      answer: {
+        status: 400,
+        body: expect.objectContaining({ message: 'refused by the global pipe' }),
+      },
+    },
+  ])('whatever $features does to the app', async ({ features, probe, answer }) => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: {
+        ...behaviour('global-features'),
+        TEST_FEATURES: features,
+        TEST_ADAPTER: adapter,
+      },
+    });
+
+    // That the feature is in force.
+    const probed = await request(cluster.url, probe.path, { headers: probe.headers ?? {} });
+    expect({ status: probed.status, body: JSON.parse(probed.body) }).toEqual(answer);
+
+    // Asked as an orchestrator does, and with the headers of a client of the app.
+    for (const headers of [{}, probe.headers ?? {}, { Accept: '*/*' }]) {
+      for (const path of ENDPOINTS) {
+        const { status, headers: received, body } = await request(cluster.url, path, { headers });
+        expect([path, status]).toEqual([path, 200]);
+        expect(received['cache-control']).toBe('no-store');
+        if (path === '/metrics') {
+          expect(received['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
+          expect(new MetricsPage(body).values('nestjs_cluster_worker_up')).toEqual([1]);
+        } else {
+          expect(received['content-type']).toMatch(/^application\/json/);
+          expect(JSON.parse(body)).toMatchObject({ status: 'ok', error: {} });
+        }
+      }
+    }
+  });
+
+  it('to HEAD requests, which some balancers send', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: { TEST_ADAPTER: adapter },
+    });
+
+    for (const path of ENDPOINTS) {
+      const { status, body } = await request(cluster.url, path, { method: 'HEAD' });
+      expect([path, status, body]).toEqual([path, 200, '']);
+    }
+  });
+});
+
+describe('what the module exports', () => {
+  it.each(ADAPTERS)('serves a terminus controller of the app (%s)', async (adapter) => {
+    const cluster = await ClusterProcess.start({
+      env: { ...behaviour('own-health'), TEST_ADAPTER: adapter },
+    });
+
+    const own = await getJson<HealthBody>(cluster.url, '/own-health');
+    expect(own.status).toBe(200);
+    expect(own.body.details).toMatchObject({
+      workers: { status: 'up', desired: 2, ready: 2 },
+      loop: { status: 'up', eventLoopUtilization: expect.any(Number) },
+      threads: { status: 'up' },
+    });
+    const { body } = await getJson<HealthBody>(cluster.url, '/default-keys');
+    expect(Object.keys(body.details)).toEqual(['cluster', 'eventLoop', 'offload']);
+
+    const snapshot = (await getJson<ClusterSnapshot>(cluster.url, '/snapshot')).body;
+    expect(snapshot).toMatchObject({ desired: 2, ready: 2, generation: 0, degraded: 0 });
+    expect(snapshot.workers.map(({ pid }) => pid)).toEqual(cluster.workerPids);
+  });
+
+  it('tells down to that controller as terminus does', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { restart: { backoffMs: 600_000, maxBackoffMs: 600_000 } },
+      env: behaviour('own-health'),
+    });
+    process.kill(cluster.workerPids[0]!, 'SIGKILL');
+    await cluster.event('worker-restarting');
+
+    const { status, body } = await getJson<HealthBody>(cluster.url, '/own-health');
+
+    expect(status).toBe(503);
+    expect(body.error['workers']).toMatchObject({ status: 'down', desired: 2, ready: 1 });
+  });
+});
+
+describe.each(ADAPTERS)('without a cluster, on %s', (adapter) => {
+  /** What one process says of itself. */
+  async function expectOneProcess(cluster: ClusterProcess): Promise<void> {
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    const { status, body } = await getJson<HealthBody>(cluster.url, '/health');
+    expect(status).toBe(200);
+    const { cluster: report } = body.details;
+    expect(report).toMatchObject({ status: 'up', desired: 1, ready: 1, degraded: 0 });
+    expect(report.workers).toHaveLength(1);
+    expect(report.workers[0]).toMatchObject({
+      slot: 0,
+      pid: cluster.pid,
+      state: 'ready',
+      restarts: 0,
+      requestsTotal: 1,
+      requestsInFlight: 1,
+    });
+    expect(await statuses(cluster, ['/health/live', '/health/ready'])).toEqual({
+      '/health/live': 200,
+      '/health/ready': 200,
+    });
+    const page = await scrape(cluster);
+    expect(page.values('nestjs_cluster_workers', { state: 'ready' })).toEqual([1]);
+    expect(page.values('nestjs_cluster_workers_desired')).toEqual([1]);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
+    expect(page.values(`${DURATION}_count`, { route: '/hello', status_code: '200' })).toEqual([1]);
+    expect(page.sum('nestjs_cluster_worker_requests_total')).toBe(4);
+    expect(page.values('process_resident_memory_bytes')).toHaveLength(1);
+  }
+
+  it('a plain Nest app with the module reports its one process', async () => {
+    const cluster = await ClusterProcess.start({
+      program: PLAIN,
+      options: { workers: 0 },
+      env: { TEST_ADAPTER: adapter },
+    });
+
+    await expectOneProcess(cluster);
+    expect((await getJson(cluster.url, '/whoami')).body).toEqual({
+      slot: 0,
+      pid: cluster.pid,
+      generation: 0,
+    });
+  });
+
+  it('bootstrap() with workers: 0 does so too', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 0 },
+      env: { TEST_ADAPTER: adapter },
+    });
+
+    await expectOneProcess(cluster);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  });
+
+  it('a plain Nest app refuses wrong options', async () => {
+    const cluster = new ClusterProcess({
+      program: PLAIN,
+      env: { TEST_ADAPTER: adapter, TEST_MODULE_OPTIONS: '{"health":{"paht":"/x"}}' },
+    });
+
+    expect((await cluster.exited()).code).not.toBe(0);
+    expect(cluster.output).toContain('paht');
+    expect(cluster.output).toContain('known are path, details, minReady');
+  });
+});
+
+describe.each(ADAPTERS)('an app that has called listen() itself, on %s', (adapter) => {
+  it.each([2, 0])('is served all the same, with one warning (workers: %i)', async (workers) => {
+    const cluster = await ClusterProcess.start({
+      options: { workers },
+      env: { ...behaviour('listens'), TEST_ADAPTER: adapter },
+    });
+
+    expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
+    const { body } = await getJson<HealthBody>(cluster.url, '/health');
+    expect(body.details.cluster).toMatchObject({
+      status: 'up',
+      ready: Math.max(workers, 1),
+      desired: Math.max(workers, 1),
+    });
+    expect((await scrape(cluster)).sum(`${DURATION}_count`, { route: '/hello' })).toBe(1);
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
+      expect.stringContaining('listen()'),
+    ]);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  });
+});

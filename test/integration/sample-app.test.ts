@@ -1,0 +1,390 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import type { HealthBody } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { RawClient } from '../support/raw-client.js';
+
+afterEach(stopAll);
+
+const ADAPTERS = ['express', 'fastify'] as const;
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../sample-app/public/index.html'), 'utf8');
+
+/** Names of DESIGN.md, section 10, that every scrape has. */
+const METRICS = [
+  'nestjs_cluster_workers',
+  'nestjs_cluster_workers_desired',
+  'nestjs_cluster_generation',
+  'nestjs_cluster_worker_up',
+  'nestjs_cluster_worker_restarts_total',
+  'nestjs_cluster_worker_uptime_seconds',
+  'nestjs_cluster_worker_resident_memory_bytes',
+  'nestjs_cluster_worker_heap_used_bytes',
+  'nestjs_cluster_worker_event_loop_utilization_ratio',
+  'nestjs_cluster_worker_event_loop_delay_p99_seconds',
+  'nestjs_cluster_worker_heartbeat_age_seconds',
+  'nestjs_cluster_worker_snapshot_age_seconds',
+  'nestjs_cluster_worker_open_connections',
+  'nestjs_cluster_worker_requests_in_flight',
+  'nestjs_cluster_worker_requests_total',
+  'http_request_duration_seconds_bucket',
+  'http_request_duration_seconds_sum',
+  'http_request_duration_seconds_count',
+  'process_cpu_user_seconds_total',
+  'process_resident_memory_bytes',
+  'nodejs_eventloop_lag_seconds',
+  'nodejs_heap_size_used_bytes',
+  'nodejs_version_info',
+] as const;
+
+/** Starts it as its users do: PORT, HOST and ADAPTER come from the environment. */
+function start(adapter: string, env: Record<string, string> = {}): Promise<ClusterProcess> {
+  return ClusterProcess.start({ program: 'sample', env: environment(adapter, env) });
+}
+
+function environment(adapter: string, env: Record<string, string> = {}): Record<string, string> {
+  return {
+    SAMPLE_OPTIONS: JSON.stringify({ workers: 2 }),
+    PORT: '0',
+    HOST: '127.0.0.1',
+    ADAPTER: adapter,
+    ...env,
+  };
+}
+
+function postJson(cluster: ClusterProcess, path: string, body: string) {
+  const headers = { 'content-type': 'application/json' };
+  return request(cluster.url, path, { method: 'POST', headers, body });
+}
+
+/** Resident memory of a process. */
+function residentMegabytes(pid: number): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
+  return Number(kilobytes) / 1024;
+}
+
+describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
+  it('serves every route as the articles describe them', async () => {
+    const cluster = await start(adapter);
+    expect(cluster.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+
+    const page = await request(cluster.url, '/');
+    expect(page).toMatchObject({ outcome: 'ok', body: PAGE });
+    expect(page.headers['content-type']).toMatch(/^text\/html; charset=utf-8/i);
+    expect(page.headers['content-encoding']).toBeUndefined();
+
+    expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
+    for (const prefix of ['', '/offload']) {
+      expect((await getJson(cluster.url, `${prefix}/fib/20`)).body).toEqual({
+        n: 20,
+        fibonacci: 6_765,
+      });
+      expect((await getJson(cluster.url, `${prefix}/fib/0`)).body).toEqual({ n: 0, fibonacci: 0 });
+      expect((await getJson(cluster.url, `${prefix}/test`)).body).toEqual({
+        n: 35,
+        fibonacci: 9_227_465,
+      });
+      const { sum } = (await getJson<{ sum: number }>(cluster.url, `${prefix}/slow`)).body;
+      // 100 000 squares of numbers between 0 and 1: a third each on average.
+      expect(sum).toBeGreaterThan(32_000);
+      expect(sum).toBeLessThan(35_000);
+    }
+    expect((await getJson(cluster.url, '/wait/20')).body).toEqual({ waitedMs: 20 });
+    expect((await getJson(cluster.url, '/wait/0')).body).toEqual({ waitedMs: 0 });
+
+    const body = '{"text":"ä","list":[1,null,{"deep":true}]}';
+    const echo = await postJson(cluster, '/echo', body);
+    expect(echo.status).toBe(200);
+    expect(JSON.parse(echo.body)).toEqual(JSON.parse(body));
+    const large = JSON.stringify({ text: 'x'.repeat(900_000) });
+    expect((await postJson(cluster, '/echo', large)).body).toBe(large);
+  });
+
+  it('answers 400 where a parameter is out of range, and 404 where there is no route', async () => {
+    const cluster = await start(adapter);
+    const wrong = [
+      '/fib/46',
+      '/fib/-1',
+      '/fib/1.5',
+      '/fib/1e1',
+      '/fib/x',
+      '/fib/%20',
+      '/offload/fib/46',
+      '/offload/fib/x',
+      '/wait/60001',
+      '/wait/-1',
+      '/wait/x',
+    ];
+
+    for (const path of wrong) {
+      const { status, body } = await request(cluster.url, path);
+      expect([path, status]).toEqual([path, 400]);
+      expect(JSON.parse(body)).toMatchObject({ statusCode: 400 });
+    }
+    expect((await postJson(cluster, '/echo', '{broken')).status).toBe(400);
+    expect((await request(cluster.url, '/fib')).status).toBe(404);
+    expect((await request(cluster.url, '/nothing')).status).toBe(404);
+    expect((await request(cluster.url, '/echo')).status).toBe(404);
+  });
+
+  it('compresses the page for a client that asks for it', async () => {
+    const cluster = await start(adapter);
+
+    const response = await fetch(`${cluster.url}/`, { headers: { 'accept-encoding': 'gzip' } });
+
+    expect(response.headers.get('content-encoding')).toBe('gzip');
+    expect(response.headers.get('content-type')).toMatch(/^text\/html/);
+    expect(await response.text()).toBe(PAGE);
+  });
+
+  it.each(['identity', 'gzip, deflate, br'])(
+    'sends events as they happen to a client that accepts %s',
+    async (encoding) => {
+      const cluster = await start(adapter);
+      const response = await fetch(`${cluster.url}/events`, {
+        headers: { accept: 'text/event-stream', 'accept-encoding': encoding },
+        signal: AbortSignal.timeout(15_000),
+      });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+
+      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      while (text.split('data: ').length <= 2) text += (await reader.read()).value ?? '';
+      await reader.cancel();
+
+      const events = [...text.matchAll(/^data: (.*)$/gm)].map(
+        ([, data]) => JSON.parse(data!) as { slot: number; counter: number },
+      );
+      expect(events.slice(0, 2)).toEqual([
+        { slot: events[0]!.slot, counter: 0 },
+        { slot: events[0]!.slot, counter: 1 },
+      ]);
+      expect([0, 1]).toContain(events[0]!.slot);
+    },
+  );
+
+  it('tells which worker answers', async () => {
+    const cluster = await start(adapter);
+
+    const seen = new Map<number, unknown>();
+    while (seen.size < 2) {
+      const { body } = await getJson<{ slot: number }>(cluster.url, '/whoami');
+      seen.set(body.slot, body);
+    }
+
+    const [pid0, pid1] = cluster.workerPids;
+    expect(seen.get(0)).toEqual({ slot: 0, pid: pid0, generation: 0 });
+    expect(seen.get(1)).toEqual({ slot: 1, pid: pid1, generation: 0 });
+  });
+
+  it('reports its health, field by field', async () => {
+    const cluster = await start(adapter);
+    const measured = (body: HealthBody) =>
+      body.details.cluster.workers.every(({ heapUsedBytes }) => heapUsedBytes !== null);
+    const { status, body } = await eventually(
+      'measurements of both workers',
+      () => getJson<HealthBody>(cluster.url, '/health'),
+      (health) => measured(health.body),
+    );
+
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual(['status', 'info', 'error', 'details']);
+    expect(body).toMatchObject({ status: 'ok', error: {}, info: body.details });
+    expect(Object.keys(body.details)).toEqual(['cluster', 'eventLoop', 'memory', 'offload']);
+    expect(Object.values(body.details).map((report) => report.status)).toEqual(
+      Array.from({ length: 4 }, () => 'up'),
+    );
+    const { cluster: report } = body.details;
+    expect(report).toMatchObject({ desired: 2, ready: 2, generation: 0, degraded: 0 });
+    const anyNumber: unknown = expect.any(Number);
+    expect(report.workers).toEqual(
+      cluster.workerPids.map((pid, slot) => ({
+        slot,
+        pid,
+        generation: 0,
+        state: 'ready',
+        uptimeSeconds: anyNumber,
+        restarts: 0,
+        lastExit: null,
+        heartbeatAgeMs: anyNumber,
+        residentMemoryBytes: anyNumber,
+        heapUsedBytes: anyNumber,
+        eventLoopUtilization: anyNumber,
+        eventLoopDelayP99Ms: anyNumber,
+        openConnections: anyNumber,
+        requestsInFlight: anyNumber,
+        requestsTotal: anyNumber,
+      })),
+    );
+    for (const worker of report.workers) {
+      expect(worker.eventLoopUtilization).toBeGreaterThanOrEqual(0);
+      expect(worker.eventLoopUtilization).toBeLessThanOrEqual(1);
+      expect(worker.residentMemoryBytes).toBeGreaterThan(worker.heapUsedBytes!);
+    }
+
+    expect((await getJson(cluster.url, '/health/live')).body).toMatchObject({ status: 'ok' });
+    const ready = await getJson<HealthBody>(cluster.url, '/health/ready');
+    expect(ready.status).toBe(200);
+    expect(Object.keys(ready.body.details)).toEqual(['cluster']);
+  });
+
+  it('has every metric, each with help and type, and workers by slot', async () => {
+    const cluster = await start(adapter);
+    await request(cluster.url, '/wait/1');
+    const page = await eventually(
+      'measurements of both workers',
+      async () => {
+        const { headers, body } = await request(cluster.url, '/metrics');
+        expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+        return new MetricsPage(body);
+      },
+      (metrics) => metrics.values('nestjs_cluster_worker_heap_used_bytes').length === 2,
+    );
+
+    for (const name of METRICS) {
+      expect([name, page.values(name).length > 0]).toEqual([name, true]);
+      const family = name.replace(/_(bucket|sum|count)$/, '');
+      expect(page.text).toMatch(new RegExp(`^# HELP ${family} \\S`, 'm'));
+      expect(page.text).toMatch(
+        new RegExp(`^# TYPE ${family} ${family === name ? '(gauge|counter)' : 'histogram'}$`, 'm'),
+      );
+      if (name.startsWith('nestjs_cluster_worker_')) {
+        expect([name, page.labelValues(name, 'worker').sort()]).toEqual([name, ['0', '1']]);
+      }
+    }
+    expect(page.labelValues('nestjs_cluster_workers', 'state').sort()).toEqual([
+      'draining',
+      'exited',
+      'ready',
+      'starting',
+    ]);
+    expect(page.values('nestjs_cluster_workers', { state: 'ready' })).toEqual([2]);
+    expect(page.values('nestjs_cluster_workers_desired')).toEqual([2]);
+    expect(page.values('nestjs_cluster_generation')).toEqual([0]);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+    expect(page.labelValues('nestjs_cluster_worker_restarts_total', 'cause')).toEqual(
+      expect.arrayContaining(['boot', 'crash', 'exit', 'hang', 'killed']),
+    );
+    expect(
+      page.values('http_request_duration_seconds_count', {
+        method: 'GET',
+        route: '/wait/:ms',
+        status_code: '200',
+      }),
+    ).toEqual([1]);
+    // No name and no series twice.
+    const series = page.text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const names = series.map((line) => line.slice(0, line.lastIndexOf(' ')));
+    expect(names.length).toBe(new Set(names).size);
+  });
+
+  it('has no faults unless they are asked for', async () => {
+    const cluster = await start(adapter);
+
+    for (const path of ['/faults/crash', '/faults/exit/1', '/faults/spin', '/faults/block/1']) {
+      expect([path, (await request(cluster.url, path)).status]).toEqual([path, 404]);
+    }
+    expect((await request(cluster.url, '/faults/leak/1')).status).toBe(404);
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+
+  it('fails as it is asked to with SAMPLE_FAULTS=1, and is there again', async () => {
+    const options = {
+      workers: 1,
+      restart: { backoffMs: 1, maxFailures: 100 },
+      heartbeat: { intervalMs: 100, timeoutMs: 1_000 },
+    };
+    const cluster = await ClusterProcess.start({
+      program: 'sample',
+      options: { workers: 1 },
+      env: environment(adapter, { SAMPLE_FAULTS: '1', SAMPLE_OPTIONS: JSON.stringify(options) }),
+    });
+    const restarted = (times: number) =>
+      cluster.until(`${times} restarts`, () => cluster.all('worker-ready').length > times);
+
+    expect((await getJson(cluster.url, '/faults/block/5')).body).toEqual({ blockedMs: 5 });
+    expect((await getJson(cluster.url, '/faults/leak/2')).body).toEqual({ leakedMb: 2 });
+    expect((await request(cluster.url, '/faults/exit/256')).status).toBe(400);
+    expect((await request(cluster.url, '/faults/block/x')).status).toBe(400);
+    expect((await request(cluster.url, '/faults/leak/0')).status).toBe(400);
+
+    void request(cluster.url, '/faults/crash');
+    await restarted(1);
+    void request(cluster.url, '/faults/exit/7');
+    await restarted(2);
+    const hung = request(cluster.url, '/faults/spin', { timeoutMs: 20_000 });
+    await restarted(3);
+
+    expect((await hung).outcome).toBe('reset');
+    const died = cluster.all('worker-died');
+    expect(died.map(({ cause }) => cause)).toEqual(['crash', 'crash', 'hang']);
+    expect(died[0]!.message).toContain('sample crash');
+    expect(died[1]!.message).toContain('code 7');
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it('does not start with SAMPLE_FAIL_BOOT, and says why', async () => {
+    const cluster = new ClusterProcess({
+      program: 'sample',
+      env: environment(adapter, { SAMPLE_FAIL_BOOT: '1' }),
+    });
+
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
+    expect(cluster.all('worker-died')[0]!.message).toContain('SAMPLE_FAIL_BOOT');
+    expect(cluster.all('failed')).toHaveLength(1);
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it('has a primary of at most 60 MB after a scrape', async () => {
+    const cluster = await start(adapter);
+    for (let i = 0; i < 3; i++) {
+      expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
+      expect((await request(cluster.url, '/health')).outcome).toBe('ok');
+    }
+
+    expect(residentMegabytes(cluster.pid)).toBeLessThanOrEqual(60);
+  });
+
+  it('ends at SIGTERM with an event stream open, within its drain timeout', async () => {
+    const options = { workers: 1, shutdown: { drainTimeoutMs: 1_000 } };
+    const cluster = await ClusterProcess.start({
+      program: 'sample',
+      options: { workers: 1 },
+      env: environment(adapter, { SAMPLE_OPTIONS: JSON.stringify(options) }),
+    });
+    const listener = await RawClient.open(cluster.url);
+    listener.get('/events');
+    await listener.until(/"counter":0/);
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
+    await listener.end();
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('the environment of the sample app', () => {
+  it('is refused where it is wrong', async () => {
+    const cluster = new ClusterProcess({ program: 'sample', env: environment('koa') });
+
+    expect((await cluster.exited()).code).not.toBe(0);
+    expect(cluster.output).toContain('ADAPTER must be express or fastify');
+  });
+
+  it('serves by the options of SAMPLE_OPTIONS', async () => {
+    const cluster = await ClusterProcess.start({
+      program: 'sample',
+      options: { workers: 0 },
+      env: environment('express', { SAMPLE_OPTIONS: JSON.stringify({ workers: 0 }) }),
+    });
+
+    const { body } = await getJson<{ pid: number }>(cluster.url, '/whoami');
+    expect(body.pid).toBe(cluster.pid);
+  });
+});
