@@ -1,6 +1,6 @@
-import { ClusterError } from '../errors/index.js';
+import { ClusterConfigurationError, ClusterError } from '../errors/index.js';
 import { createEventLog } from '../events/index.js';
-import { type ClusterOptions, DEFAULTS, resolveOptions } from '../options/index.js';
+import { type ClusterOptions, DEFAULTS, resolveOptions, show } from '../options/index.js';
 import type { ClusterRuntime, CreateApp } from './cluster-runtime.interface.js';
 import { detectRole } from './role.js';
 
@@ -26,6 +26,11 @@ export async function bootstrap(
   try {
     const role = detectRole();
     if (role.name === 'bystander') return { role: 'bystander' };
+    if (typeof createApp !== 'function') {
+      throw new ClusterConfigurationError(
+        `invalid createApp: bootstrap() takes a function that creates the app, and got ${show(createApp)}; write bootstrap(() => NestFactory.create(AppModule), options)`,
+      );
+    }
     const resolved = resolveOptions(options);
     // Each role loads only what it needs: it keeps the primary small.
     if (role.name === 'worker') {

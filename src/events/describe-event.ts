@@ -70,9 +70,10 @@ export function describeEvent<N extends ClusterEventName>(
   return DESCRIPTIONS[name](event);
 }
 
-/** The error and the first frame of its stack: where to look. */
+/** The error and where to look: the first frame of its stack that is not Node's own, if there is one. */
 function formatError(report: ErrorReport): string {
-  const frame = report.stack?.split('\n').find((line) => /^\s+at /.test(line));
+  const frames = report.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
+  const frame = frames.find((line) => !/\bnode:/.test(line)) ?? frames[0];
   return `${report.name}: ${report.message}${frame ? ` ${frame.trim()}` : ''}`;
 }
 

@@ -10,4 +10,5 @@ export type {
 } from './cluster-options.interface.js';
 export { DEFAULTS } from './defaults.js';
 export { MAX_TIMER_MS } from './timer-limit.js';
+export { show } from './validate.js';
 export { resolveOptions } from './resolve-options.js';

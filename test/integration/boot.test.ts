@@ -406,6 +406,12 @@ describe('a wrong configuration', () => {
     for (const part of ['readyTimeoutMs: NaN ', ms(1)]) expect(line).toContain(part);
   });
 
+  it('is refused with 78 and one line: something else than a function that creates the app', async () => {
+    const line = await refusedConfiguration({ program: join(fixtures, 'not-a-factory.mjs') });
+
+    expect(line).toContain('bootstrap() takes a function that creates the app, and got an object');
+  });
+
   it.each([
     { name: 'CLUSTER_WORKERS', value: 'abc', allowed: workers },
     { name: 'CLUSTER_WORKERS', value: '1.5', allowed: workers },

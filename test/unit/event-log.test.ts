@@ -83,6 +83,24 @@ const EVENTS: readonly AnyEvent[] = [
     text: `${IDENTITY} died: exited with code 1 (cause=crash, uptime=12.3 s): TypeError: x is undefined at boom (/app/main.js:3:7)`,
   },
   {
+    // Node's own frames say where it was noticed, not where to look.
+    name: 'worker-died',
+    event: {
+      worker: WORKER,
+      cause: 'crash',
+      detail: 'exited with code 1',
+      uptimeMs: 1,
+      error: {
+        name: 'Error',
+        message: 'no file',
+        stack:
+          'Error: no file\n    at readFileSync (node:fs:441:20)\n    at load (/app/cats.js:9:1)',
+      },
+    },
+    level: 'error',
+    text: `${IDENTITY} died: exited with code 1 (cause=crash, uptime=1 ms): Error: no file at load (/app/cats.js:9:1)`,
+  },
+  {
     name: 'worker-died',
     event: { worker: WORKER, cause: 'killed', detail: 'killed', uptimeMs: 5, error: null },
     level: 'error',
