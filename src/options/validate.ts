@@ -42,33 +42,44 @@ export const oneOf = <const T extends readonly string[]>(values: T) =>
  * An object in which each key may be left out or `undefined` for its default,
  * and no other key is known. All keys that are wrong are named, not the first.
  */
-export const optionGroup = <T extends v.ObjectEntries>(entries: T) =>
-  v.lazy((input) =>
+export function optionGroup<const T extends v.ObjectEntries>(
+  entries: T,
+): v.GenericSchema<OptionGroup<T>> {
+  const optional = Object.fromEntries(
+    Object.entries(entries).map(([key, schema]) => [key, v.optional(schema)]),
+  );
+  const known = Object.keys(entries).join(', ');
+  return v.lazy((input) =>
     v.pipe(
-      v.custom<object>(isObject, `an object with ${Object.keys(entries).join(', ')}`),
-      v.looseObject(
-        Object.fromEntries(
-          Object.entries(entries).map(([key, schema]) => [key, v.optional(schema)]),
-        ) as { [K in keyof T]: v.OptionalSchema<T[K], undefined> },
-      ),
+      v.custom<object>(isObject, `an object with ${known}`),
+      v.looseObject(optional),
       v.rawCheck(({ addIssue }) => {
         // Of the input, not of what was parsed: that leaves out names like `constructor`.
         for (const [key, value] of Object.entries(isObject(input) ? input : {})) {
           if (Object.hasOwn(entries, key)) continue;
           addIssue({
             input: value,
-            message: `no such option here; known are ${Object.keys(entries).join(', ')}`,
+            message: `no such option here; known are ${known}`,
             path: [{ type: 'object', origin: 'key', input: input as never, key, value }],
           });
         }
       }),
     ),
-  );
+  ) as unknown as v.GenericSchema<OptionGroup<T>>;
+}
 
 /** The same, or `false`. */
-export const optionGroupOrFalse = <const T extends v.ObjectEntries>(entries: T) => {
+export function optionGroupOrFalse<const T extends v.ObjectEntries>(
+  entries: T,
+): v.GenericSchema<OptionGroup<T> | false> {
   const expected = `false, or an object with ${Object.keys(entries).join(', ')}`;
-  return v.lazy((input) => (isObject(input) ? optionGroup(entries) : v.literal(false, expected)));
+  const group = optionGroup(entries);
+  return v.lazy((input) => (isObject(input) ? group : v.literal(false, expected)));
+}
+
+/** What passes {@link optionGroup}. */
+export type OptionGroup<T extends v.ObjectEntries> = {
+  readonly [K in keyof T]?: v.InferOutput<T[K]> | undefined;
 };
 
 function isObject(value: unknown): value is object {
