@@ -232,6 +232,10 @@ export class WorkerAgent implements ClusterLink {
     const stats = this.#local.meter.measure();
     const due = performance.now() - this.#local.serializedAt >= PUSH_METRICS_MS;
     if (due && this.#channel.drained) void this.#sendMetrics(false);
+    // What is given when the primary does not answer should not be the picture of a cluster that
+    // was still booting.
+    const known = this.#lastSnapshot?.snapshot;
+    if (known === undefined || known.ready < known.desired) void this.snapshot();
     void this.#channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
 
