@@ -106,6 +106,7 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
     // Metrics first: on Fastify they see only routes that are registered after them.
     const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
     const reports = health === false ? [] : this.health.mount(httpAdapter, health);
+    if (health !== false) this.link.provideHealth(() => this.health.verdict());
     this.link.announceEndpoints([...reports, ...page]);
   }
 

@@ -3,6 +3,7 @@ import {
   CLUSTER_LINK,
   type ClusterLink,
   type ClusterSnapshot,
+  type ReloadResult,
   type WorkerIdentity,
 } from './snapshot/index.js';
 
@@ -25,5 +26,26 @@ export class ClusterService {
    */
   async snapshot(): Promise<ClusterSnapshot> {
     return (await this.link.snapshot()).snapshot;
+  }
+
+  /**
+   * Replaces every worker as {@link PrimaryRuntime.reload} does. The worker that
+   * asks is replaced last, and has its answer before it drains: a request
+   * handler may wait for it.
+   *
+   * @throws NoPrimaryError where there is none: without `bootstrap()`, or with `workers: 0`.
+   */
+  reload(): Promise<ReloadResult> {
+    return this.link.reload();
+  }
+
+  /**
+   * Changes the number of workers as {@link PrimaryRuntime.scale} does.
+   *
+   * @param workers 1..256.
+   * @throws ClusterConfigurationError for another number, NoPrimaryError where there is no primary.
+   */
+  scale(workers: number): Promise<ClusterSnapshot> {
+    return this.link.scale(workers);
   }
 }

@@ -22,6 +22,9 @@ export type {
   BalancingStrategy,
   ClusterOptions,
   HeartbeatOptions,
+  MemoryOptions,
+  RecycleOptions,
+  ReloadOptions,
   RestartOptions,
   ShutdownOptions,
 } from './options/index.js';
@@ -29,6 +32,9 @@ export type { ClusterEventName, ClusterEvents } from './events/index.js';
 export type {
   ClusterSnapshot,
   FailureCause,
+  ReloadOutcome,
+  ReloadResult,
+  ReplaceCause,
   RetireCause,
   WorkerExit,
   WorkerIdentity,
@@ -36,10 +42,11 @@ export type {
   WorkerState,
   WorkerStats,
 } from './snapshot/index.js';
-export type { ErrorReport } from './ipc/index.js';
+export type { BlockedRequest, BlockReport, ErrorReport } from './ipc/index.js';
 export {
   ClusterConfigurationError,
   ClusterError,
   AddressUnavailableError,
+  NoPrimaryError,
   WorkersFailedError,
 } from './errors/index.js';

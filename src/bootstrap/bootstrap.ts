@@ -35,7 +35,7 @@ export async function bootstrap(
     // Each role loads only what it needs: it keeps the primary small.
     if (role.name === 'worker') {
       const { runWorker } = await import('./run-worker.js');
-      return await runWorker(createApp, resolved, role.identity);
+      return await runWorker(createApp, resolved, role.assignment);
     }
     if (resolved.workers === 0) {
       const { runStandalone } = await import('./run-standalone.js');

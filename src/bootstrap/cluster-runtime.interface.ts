@@ -1,6 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import type { ClusterEventName, ClusterEvents } from '../events/index.js';
-import type { ClusterSnapshot, WorkerIdentity } from '../snapshot/index.js';
+import type { ClusterSnapshot, ReloadResult, WorkerIdentity } from '../snapshot/index.js';
 
 /**
  * Builds the app: everything but `listen()`, which is `bootstrap()`'s. Called
@@ -16,6 +16,22 @@ export interface PrimaryRuntime {
   readonly role: 'primary';
   /** The cluster as it is now. */
   snapshot(): ClusterSnapshot;
+  /**
+   * Replaces every worker by one of the program as it is on disk now, one slot
+   * at a time and without a gap: the new one is ready, has lived for
+   * `reload.canaryMs` and is healthy before the old one drains. At the first
+   * that fails the rest stay as they are, and the result says why. A reload
+   * that is under way is everybody's: a second call gets its result.
+   */
+  reload(): Promise<ReloadResult>;
+  /**
+   * Changes the number of workers; no request is lost either way. Resolves once
+   * the new ones are ready, or have failed, and those that are too many are gone.
+   *
+   * @param workers 1..256.
+   * @throws ClusterConfigurationError for another number.
+   */
+  scale(workers: number): Promise<ClusterSnapshot>;
   /** Drains every worker as SIGTERM does, then ends the process with exit code 0. */
   shutdown(): Promise<void>;
   /** Calls `listener` on each event of that name. Whatever it throws is logged. */

@@ -2,12 +2,12 @@ import cluster from 'node:cluster';
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../primary/fork-worker.js';
-import type { WorkerIdentity } from '../snapshot/index.js';
+import type { Assignment } from '../worker/agent.js';
 
 /** What `bootstrap()` has to be in this process. */
 export type Role =
   | { readonly name: 'parent' }
-  | { readonly name: 'worker'; readonly identity: WorkerIdentity }
+  | { readonly name: 'worker'; readonly assignment: Assignment }
   | { readonly name: 'bystander' };
 
 /**
@@ -20,9 +20,12 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };
   const assigned = env[WORKER_VARIABLE];
   if (assigned !== undefined) {
-    const { slot, generation, primaryPid } = JSON.parse(assigned) as WorkerAssignment;
+    const { slot, generation, primaryPid, reportTo } = JSON.parse(assigned) as WorkerAssignment;
     return cluster.isWorker && process.ppid === primaryPid
-      ? { name: 'worker', identity: { slot, generation, pid: process.pid } }
+      ? {
+          name: 'worker',
+          assignment: { identity: { slot, generation, pid: process.pid }, primaryPid, reportTo },
+        }
       : { name: 'bystander' };
   }
   if (cluster.isWorker) {

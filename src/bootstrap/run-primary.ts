@@ -1,16 +1,21 @@
 import cluster from 'node:cluster';
 import { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
+import { isatty } from 'node:tty';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { type ClusterEventName, createEventLog, type EmitEvent } from '../events/index.js';
 import { reportError } from '../ipc/index.js';
-import type { ResolvedClusterOptions } from '../options/index.js';
+import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../options/index.js';
 import { ListeningSocket } from '../primary/listening-socket.js';
+import { Program } from '../primary/release.js';
 import { Supervisor } from '../primary/supervisor.js';
 import type { PrimaryRuntime } from './cluster-runtime.interface.js';
 
-/** Asks the cluster to end. SIGHUP comes when the terminal is closed. */
-const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/** Asks the cluster to end. */
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** One worker more, one less: as in Unicorn, Puma and Gunicorn. */
+const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 
 /**
  * Runs the primary: binds, forks, supervises, ends the process.
@@ -32,10 +37,13 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   // What tells processes apart comes first: `ps` shows no more than the length of the command line.
   process.title = 'primary nestjs-cluster';
 
-  const supervisor = new Supervisor(options, socket, emit);
-  for (const signal of STOP_SIGNALS) {
-    process.on(signal, () => supervisor.stop(signal, constants.signals[signal]));
-  }
+  const program = new Program({
+    script: process.argv[1],
+    cwd: process.cwd(),
+    pwd: process.env['PWD'],
+  });
+  const supervisor = new Supervisor(options, socket, program, emit);
+  obeySignals(supervisor, emit);
   const ended = supervisor.ended.then((exitCode) => {
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
     process.exit(exitCode);
@@ -44,6 +52,8 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const runtime: PrimaryRuntime = {
     role: 'primary',
     snapshot: () => supervisor.snapshot(),
+    reload: () => supervisor.reload('reload()'),
+    scale: async (workers) => supervisor.scale(checkWorkerCount(workers), 'scale()'),
     shutdown: () => {
       supervisor.stop('shutdown()');
       return ended;
@@ -58,6 +68,24 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     },
   };
   return runtime;
+}
+
+function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
+  for (const signal of STOP_SIGNALS) {
+    process.on(signal, () => supervisor.stop(signal, constants.signals[signal]));
+  }
+  process.on('SIGHUP', () => {
+    // It also comes when the terminal is closed: who sat there is gone, and so should the program be.
+    if (isatty(0)) supervisor.stop('SIGHUP', constants.signals.SIGHUP);
+    else void supervisor.reload('SIGHUP');
+  });
+  for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
+    process.on(signal, () => {
+      const workers = supervisor.snapshot().desired + step;
+      if (workers >= 1 && workers <= MAX_WORKERS) void supervisor.scale(workers, signal);
+      else emit('warning', { message: `${signal}: there cannot be ${workers} workers` });
+    });
+  }
 }
 
 /** Logs each event, then tells the user's listeners; what one of them throws ends nothing. */

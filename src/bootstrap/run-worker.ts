@@ -1,6 +1,5 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
-import type { WorkerIdentity } from '../snapshot/index.js';
-import { WorkerAgent } from '../worker/agent.js';
+import { type Assignment, WorkerAgent } from '../worker/agent.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
 
@@ -8,11 +7,12 @@ import { setCurrentLink } from './current-link.js';
 export async function runWorker(
   createApp: CreateApp,
   options: ResolvedClusterOptions,
-  identity: WorkerIdentity,
+  assignment: Assignment,
 ): Promise<WorkerRuntime> {
+  const { identity } = assignment;
   process.title = `worker=${identity.slot} gen=${identity.generation} nestjs-cluster`;
-  const agent = new WorkerAgent(identity, options);
-  setCurrentLink(agent);
+  const agent = new WorkerAgent(assignment, options);
+  setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));
   await agent.run(createApp);
   return { role: 'worker', identity };

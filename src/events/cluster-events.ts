@@ -1,5 +1,11 @@
-import type { ErrorReport } from '../ipc/index.js';
-import type { FailureCause, RetireCause, WorkerIdentity } from '../snapshot/index.js';
+import type { BlockReport, ErrorReport } from '../ipc/index.js';
+import type {
+  FailureCause,
+  ReloadResult,
+  ReplaceCause,
+  RetireCause,
+  WorkerIdentity,
+} from '../snapshot/index.js';
 
 /**
  * What happens in a cluster, by name. Each is one line of the log and one
@@ -21,8 +27,18 @@ export interface ClusterEvents {
     detail: string;
     uptimeMs: number;
     error: ErrorReport | null;
+    /** What blocked its event loop, where it was killed for that and has a watchdog. */
+    blocked: BlockReport | null;
   };
+  /** An error that nobody caught: it serves what it has begun and ends; another takes its place. */
+  'worker-failing': { worker: WorkerIdentity; error: ErrorReport | null };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
+  /** It still serves; a new one is started beside it. */
+  'worker-replacing': {
+    worker: WorkerIdentity;
+    cause: Exclude<ReplaceCause, 'reload'>;
+    detail: string;
+  };
   'worker-draining': { worker: WorkerIdentity; cause: RetireCause };
   'worker-stopped': {
     worker: WorkerIdentity;
@@ -30,9 +46,15 @@ export interface ClusterEvents {
     drainMs: number;
     destroyedConnections: number;
     abortedRequests: number;
+    /** WebSockets among the connections. */
+    destroyedWebSockets: number;
     /** What did not end well, in words. */
     problem: string | null;
   };
+  /** Every worker is to be replaced by one of the program as it is now. */
+  'reload-started': { generation: number; reason: string };
+  'reload-ended': ReloadResult & { durationMs: number };
+  scaling: { from: number; to: number; reason: string };
   /** The cluster was asked to stop. `force` counts the further signals. */
   stopping: { reason: string; workers: number; force: 'drain' | 'destroy' | 'kill' };
   stopped: { exitCode: number; uptimeMs: number };

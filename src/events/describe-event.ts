@@ -1,4 +1,4 @@
-import type { ErrorReport } from '../ipc/index.js';
+import type { BlockReport, ErrorReport } from '../ipc/index.js';
 import { formatIdentity } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEvents } from './cluster-events.js';
 
@@ -23,11 +23,18 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     ),
   'worker-ready': ({ worker, bootMs }) =>
     info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),
-  'worker-died': ({ worker, cause, detail, uptimeMs, error: reported }) =>
+  'worker-died': ({ worker, cause, detail, uptimeMs, error: reported, blocked }) =>
     error(
       `${formatIdentity(worker)} died: ${detail} (cause=${cause}, uptime=${formatMs(uptimeMs)})` +
+        `${blocked ? `; ${formatBlock(blocked)}` : ''}${reported ? `: ${formatError(reported)}` : ''}`,
+    ),
+  'worker-failing': ({ worker, error: reported }) =>
+    error(
+      `${formatIdentity(worker)} failing, draining: an error that nobody caught` +
         `${reported ? `: ${formatError(reported)}` : ''}`,
     ),
+  'worker-replacing': ({ worker, cause, detail }) =>
+    info(`${formatIdentity(worker)} being replaced (cause=${cause}): ${detail}`),
   'worker-restarting': ({ slot, delayMs, failures, degraded }) =>
     (degraded ? error : warn)(
       `worker=${slot} restarting in ${Math.round(delayMs)} ms` +
@@ -36,14 +43,24 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     ),
   'worker-draining': ({ worker, cause }) =>
     info(`${formatIdentity(worker)} draining (cause=${cause})`),
-  'worker-stopped': ({ worker, drainMs, destroyedConnections, abortedRequests, problem }) => {
+  'worker-stopped': ({ worker, cause, drainMs, problem, ...forced }) => {
+    const { destroyedConnections, abortedRequests, destroyedWebSockets } = forced;
+    const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
     const cut =
       destroyedConnections > 0
-        ? `; at the deadline destroyed ${destroyedConnections} connections with ${abortedRequests} requests`
+        ? `; at the deadline destroyed ${destroyedConnections} connections with ${abortedRequests} requests${webSockets}`
         : '';
-    const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)}${cut}`;
+    const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;
     return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
   },
+  'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
+  'reload-ended': ({ outcome, generation, reason, durationMs }) =>
+    outcome === 'completed'
+      ? info(`reload gen=${generation} completed in ${formatMs(durationMs)}`)
+      : error(
+          `reload gen=${generation} aborted after ${formatMs(durationMs)}, the workers before it stay: ${reason}`,
+        ),
+  scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${to} workers`),
   stopping: ({ reason, workers, force }) =>
     force === 'drain'
       ? info(`${reason}: draining ${workers} workers`)
@@ -68,6 +85,20 @@ export function describeEvent<N extends ClusterEventName>(
   event: ClusterEvents[N],
 ): Description {
   return DESCRIPTIONS[name](event);
+}
+
+/** How many frames of a blocked event loop a line shows; the JSON line has them all. */
+const FRAMES_SHOWN = 5;
+
+/** What a blocked event loop was doing. */
+function formatBlock({ requests, frames }: BlockReport): string {
+  const flight = requests.map(
+    ({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`,
+  );
+  return [
+    flight.length > 0 ? `in flight: ${flight.join(', ')}` : 'no request in flight',
+    frames.length > 0 ? `blocked ${frames.slice(0, FRAMES_SHOWN).join(' < ')}` : 'no stack',
+  ].join('; ');
 }
 
 /** The error and where to look: the first frame of its stack that is not Node's own, if there is one. */

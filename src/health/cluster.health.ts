@@ -66,6 +66,7 @@ function describeWorker(worker: WorkerSnapshot) {
     state: worker.state,
     uptimeSeconds: worker.uptimeSeconds,
     restarts: worker.restarts,
+    degraded: worker.degraded,
     lastExit: worker.lastExit,
     heartbeatAgeMs: worker.heartbeatAgeMs,
     residentMemoryBytes: worker.residentMemoryBytes,

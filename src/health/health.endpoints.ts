@@ -7,6 +7,7 @@ import {
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
 import type { ResolvedModuleOptions } from '../options/module.js';
+import type { HealthVerdict } from '../snapshot/index.js';
 import { ClusterHealthIndicator } from './cluster.health.js';
 import { EventLoopHealthIndicator } from './event-loop.health.js';
 import { ProcessMemoryHealthIndicator } from './memory.health.js';
@@ -43,6 +44,15 @@ export class HealthEndpoints {
       mountEndpoint(adapter, endpoint, () => this.#check(indicators, details));
     }
     return Object.keys(checks);
+  }
+
+  /** Whether this process is well, whatever the rest of the cluster is: asked before it is relied on. */
+  async verdict(): Promise<HealthVerdict> {
+    const { status, body } = await this.#check(
+      [() => this.eventLoop.check(), () => this.memory.check(), () => this.offload.check()],
+      true,
+    );
+    return { healthy: status < 400, detail: status < 400 ? null : body };
   }
 
   async #check(

@@ -1,6 +1,9 @@
 import * as v from 'valibot';
+import { MAX_WORKERS } from '../options/index.js';
 import type {
   ClusterSnapshot,
+  HealthVerdict,
+  ReloadResult,
   RetireCause,
   WorkerMetrics,
   WorkerStats,
@@ -28,8 +31,28 @@ export interface DrainReport {
   readonly destroyedConnections: number;
   /** Requests that were in flight on them. */
   readonly abortedRequests: number;
+  /** WebSockets among them: they were told to close and did not. */
+  readonly destroyedWebSockets: number;
   /** Why `app.close()` did not end well. */
   readonly hookError: string | null;
+}
+
+/** A request that was in flight when the event loop was blocked. */
+export interface BlockedRequest {
+  readonly method: string;
+  /** Path without the query: that may hold secrets. */
+  readonly path: string;
+  readonly forMs: number;
+}
+
+/** What blocks a worker's event loop, as its watchdog saw it. */
+export interface BlockReport {
+  /** Time that the event loop had been blocked by then. */
+  readonly forMs: number;
+  /** Oldest first. */
+  readonly requests: readonly BlockedRequest[];
+  /** JavaScript frames, innermost first; none where the inspector is not to be had. */
+  readonly frames: readonly string[];
 }
 
 /** Where a worker listens: the primary's handle travels beside this message. */
@@ -48,8 +71,16 @@ export type WorkerMessage =
   | { readonly type: 'ready'; readonly url: string; readonly endpoints: readonly string[] }
   /** The app could not be brought up; the process ends next. */
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
-  /** An error nobody caught; the process ends next. */
-  | { readonly type: 'fatal'; readonly error: ErrorReport }
+  /** An error nobody caught. The worker drains and ends, or, with `abort`, ends at once. */
+  | { readonly type: 'fatal'; readonly error: ErrorReport; readonly abort: boolean }
+  /** From the watchdog, over a pipe of its own: the event loop is blocked. */
+  | ({ readonly type: 'blocked' } & BlockReport)
+  /** The event loop that was blocked goes on. */
+  | { readonly type: 'resumed' }
+  /** Answers `check`. */
+  | ({ readonly type: 'checked'; readonly id: number } & HealthVerdict)
+  | { readonly type: 'reload-request'; readonly id: number }
+  | { readonly type: 'scale-request'; readonly id: number; readonly workers: number }
   /** Something the operator should know; one line. */
   | { readonly type: 'warning'; readonly message: string }
   | {
@@ -85,6 +116,10 @@ export type PrimaryMessage =
   | { readonly type: 'drain'; readonly cause: RetireCause }
   /** End open connections now. */
   | { readonly type: 'force' }
+  /** Is the app well? */
+  | { readonly type: 'check'; readonly id: number }
+  | { readonly type: 'reloaded'; readonly id: number; readonly result: ReloadResult }
+  | { readonly type: 'scaled'; readonly id: number; readonly snapshot: ClusterSnapshot }
   | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: ClusterSnapshot }
   | { readonly type: 'collect' }
   /** Fold the metrics of workers that are gone into one body. */
@@ -99,10 +134,15 @@ export type PrimaryMessage =
 
 /** Metrics larger than this are an app out of control; the primary keeps none of it. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
+/** Of a {@link BlockReport}; the rest says little more. */
+export const MAX_BLOCKED_REQUESTS = 10;
+export const MAX_FRAMES = 20;
 const MAX_TEXT_LENGTH = 64 * 1024;
 
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
 const text = v.pipe(v.string(), v.maxLength(MAX_TEXT_LENGTH));
+const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
+const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 const stats = v.object({
   residentMemoryBytes: amount,
@@ -126,10 +166,28 @@ const workerMessageSchema = v.variant('type', [
   v.object({
     type: v.literal('ready'),
     url: text,
-    endpoints: v.pipe(v.array(text), v.maxLength(16)),
+    endpoints: lines(16),
   }),
   v.object({ type: v.literal('boot-failed'), phase: v.picklist(BOOT_PHASES), error }),
-  v.object({ type: v.literal('fatal'), error }),
+  v.object({ type: v.literal('fatal'), error, abort: v.boolean() }),
+  v.object({
+    type: v.literal('blocked'),
+    forMs: amount,
+    requests: v.pipe(
+      v.array(v.object({ method: text, path: text, forMs: amount })),
+      v.maxLength(MAX_BLOCKED_REQUESTS),
+    ),
+    frames: lines(MAX_FRAMES),
+  }),
+  v.object({ type: v.literal('resumed') }),
+  v.object({
+    type: v.literal('checked'),
+    id: amount,
+    healthy: v.boolean(),
+    detail: v.nullable(text),
+  }),
+  v.object({ type: v.literal('reload-request'), id: amount }),
+  v.object({ type: v.literal('scale-request'), id: amount, workers: workerCount }),
   v.object({ type: v.literal('warning'), message: text }),
   v.object({ type: v.literal('pong'), seq: amount, stats, debugged: v.boolean() }),
   v.object({ type: v.literal('leaving') }),
@@ -139,6 +197,7 @@ const workerMessageSchema = v.variant('type', [
       durationMs: amount,
       destroyedConnections: amount,
       abortedRequests: amount,
+      destroyedWebSockets: amount,
       hookError: v.nullable(text),
     }),
   }),

@@ -1,6 +1,7 @@
 import {
   type CollectedMetrics,
   FAILURE_CAUSES,
+  RELOAD_OUTCOMES,
   type WorkerSnapshot,
   type WorkerState,
 } from '../snapshot/index.js';
@@ -14,6 +15,11 @@ const WORKER_GAUGES: readonly [string, string, (worker: WorkerSnapshot) => numbe
     'up',
     'Whether the worker is ready and answers its heartbeats (1) or not (0)',
     (worker) => (worker.state === 'ready' && worker.responsive ? 1 : 0),
+  ],
+  [
+    'degraded',
+    'Whether the slot is in a crash loop and retried at the longest delay (1) or not (0)',
+    (worker) => (worker.degraded ? 1 : 0),
   ],
   ['uptime_seconds', 'Time since the worker was forked', (worker) => worker.uptimeSeconds],
   [
@@ -71,10 +77,17 @@ export function clusterMetrics(collected: CollectedMetrics, prefix: string): Met
       })),
     ),
     gauge('workers_desired', 'Workers there should be', [single(snapshot.desired)]),
-    gauge('generation', 'Rolling reloads since the primary started', [single(snapshot.generation)]),
+    gauge('generation', 'Number of the last rolling reload that was completed', [
+      single(snapshot.generation),
+    ]),
+    counter(
+      'reloads_total',
+      'Rolling reloads, by how they ended',
+      RELOAD_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: snapshot.reloads[outcome] })),
+    ),
     counter(
       'worker_restarts_total',
-      'Failed workers that were replaced, by cause',
+      'Workers that failed or grew too large and were replaced, by cause',
       workers.flatMap((worker) =>
         FAILURE_CAUSES.map((cause) => ({
           labels: { worker: worker.slot, cause },
@@ -86,6 +99,11 @@ export function clusterMetrics(collected: CollectedMetrics, prefix: string): Met
       'worker_requests_total',
       'Responses finished by the worker',
       byWorker(workers, (worker) => worker.requestsTotal),
+    ),
+    counter(
+      'worker_aborted_requests_total',
+      'Requests cut off because a drain reached its deadline',
+      byWorker(workers, (worker) => worker.abortedRequestsTotal),
     ),
     ...WORKER_GAUGES.map(([name, help, read]) =>
       gauge(`worker_${name}`, help, byWorker(workers, read)),

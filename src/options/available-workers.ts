@@ -5,7 +5,8 @@ const MIB = 1024 * 1024;
 
 /** A Nest app needs about 100 MB of RSS before it holds anything of its own. */
 const MEMORY_PER_WORKER_BYTES = 128 * MIB;
-const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
+/** What the primary holds, rounded up. */
+export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 
 /**
  * What `workers: 'auto'` means here: the cores this process may use by CPU

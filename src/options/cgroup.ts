@@ -40,6 +40,24 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
   return { cpus: smallest(cpus), memoryBytes: smallest(memory) };
 }
 
+/**
+ * How many processes of this control group the kernel has killed for want of
+ * memory; `undefined` where that is not known.
+ */
+export function readOomKills(read: FileReader = readTextFile): number | undefined {
+  const membership = parseMembership(read('/proc/self/cgroup') ?? '');
+  const files = [
+    ...lineage(membership.get('')).map((path) => `${ROOT}${path}/memory.events`),
+    ...lineage(membership.get('memory')).map((path) => `${ROOT}/memory${path}/memory.oom_control`),
+  ];
+  // The nearest group that there is: those above it count their other groups too.
+  for (const file of files) {
+    const [, count] = /^oom_kill (\d+)$/m.exec(read(file) ?? '') ?? [];
+    if (count !== undefined) return Number(count);
+  }
+  return undefined;
+}
+
 /** Controller name (v2: the empty string) → path of this process's group. */
 function parseMembership(text: string): Map<string, string> {
   const paths = new Map<string, string>();

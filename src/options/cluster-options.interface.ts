@@ -16,9 +16,16 @@ export interface RestartOptions {
   maxBackoffMs?: number | undefined;
   /** Random share added to or taken from each wait, 0..1. Default 0.2. */
   jitterRatio?: number | undefined;
-  /** A worker that lived this long is restarted at once, in ms. Default 30 000. */
+  /**
+   * A worker that lived this long is restarted at once, in ms. Default 30 000. A crash loop is over
+   * when one lived twice as long.
+   */
   stableAfterMs?: number | undefined;
-  /** Failures of one slot within `windowMs` that make it a crash loop. Default 5. */
+  /**
+   * Failures of one slot that make it a crash loop: within `windowMs`, or in a row where each came
+   * within twice `stableAfterMs`. Default 5. Of all slots together, within `windowMs`, twice as many
+   * as there are workers do, and never fewer than this.
+   */
   maxFailures?: number | undefined;
   /** Length of the window in which failures are counted, in ms. Default 60 000. */
   windowMs?: number | undefined;
@@ -30,6 +37,30 @@ export interface HeartbeatOptions {
   intervalMs?: number | undefined;
   /** A worker that owes an answer for this long is hung and is killed, in ms. Default 10 000. */
   timeoutMs?: number | undefined;
+}
+
+/** How much memory a worker may hold: its resident memory (RSS), looked at every second. */
+export interface MemoryOptions {
+  /** Above it the worker is replaced: first the new one is ready, then it drains. Bytes. Default: none. */
+  softLimitBytes?: number | undefined;
+  /** Above it the worker is killed, and replaced. Bytes. Default: none. */
+  hardLimitBytes?: number | undefined;
+}
+
+/** When a worker is replaced that nothing is wrong with: against slow leaks. One slot at a time. */
+export interface RecycleOptions {
+  /** Responses after which a worker is replaced. Default: never. */
+  maxRequests?: number | undefined;
+  /** Age at which a worker is replaced, in ms. Default: never. */
+  maxAgeMs?: number | undefined;
+  /** Random share by which a worker's limits differ from these, 0..1, so that not all are due at once. Default 0.1. */
+  jitterRatio?: number | undefined;
+}
+
+/** How a rolling reload goes. */
+export interface ReloadOptions {
+  /** Time that a new worker has to live, before its health is checked and the old one drains, in ms. Default 1 000. */
+  canaryMs?: number | undefined;
 }
 
 /** How a worker, or the whole cluster, ends. */
@@ -68,9 +99,23 @@ export interface ClusterOptions {
   restart?: RestartOptions | undefined;
   /** See {@link HeartbeatOptions}; `false` never kills a worker that does not answer. */
   heartbeat?: HeartbeatOptions | false | undefined;
+  /**
+   * A thread in each worker that reports what blocks its event loop, and ends the process when its
+   * primary is gone while it is blocked. Costs 9 to 11 MB of memory a worker. Default true.
+   */
+  watchdog?: boolean | undefined;
+  /** See {@link MemoryOptions}. */
+  memory?: MemoryOptions | undefined;
+  /** See {@link RecycleOptions}. */
+  recycle?: RecycleOptions | undefined;
+  /** See {@link ReloadOptions}. */
+  reload?: ReloadOptions | undefined;
   /** See {@link ShutdownOptions}. */
   shutdown?: ShutdownOptions | undefined;
 }
+
+/** A group of numbers with every one in force. */
+export type Limits<T> = { readonly [K in keyof T]-?: number };
 
 /** Every option with its value in force. Frozen. */
 export interface ResolvedClusterOptions {
@@ -82,6 +127,12 @@ export interface ResolvedClusterOptions {
   readonly restart: Readonly<Required<RestartOptions>>;
   /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
   readonly heartbeat: Readonly<Required<HeartbeatOptions>>;
+  readonly watchdog: boolean;
+  /** `Infinity` = no limit. */
+  readonly memory: Limits<MemoryOptions>;
+  /** `Infinity` = never. */
+  readonly recycle: Limits<RecycleOptions>;
+  readonly reload: Limits<ReloadOptions>;
   readonly shutdown: Readonly<Required<ShutdownOptions>>;
   readonly logFormat: LogFormat;
 }

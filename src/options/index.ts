@@ -2,13 +2,20 @@ export type {
   BalancingStrategy,
   ClusterOptions,
   HeartbeatOptions,
+  Limits,
   ListenAddress,
   LogFormat,
+  MemoryOptions,
+  RecycleOptions,
+  ReloadOptions,
   ResolvedClusterOptions,
   RestartOptions,
   ShutdownOptions,
 } from './cluster-options.interface.js';
+export { MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
+export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
 export { DEFAULTS } from './defaults.js';
 export { MAX_TIMER_MS } from './timer-limit.js';
 export { show } from './validate.js';
-export { resolveOptions } from './resolve-options.js';
+export { MAX_WORKERS } from './options.schema.js';
+export { checkWorkerCount, resolveOptions } from './resolve-options.js';

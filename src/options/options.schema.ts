@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import {
   durationMs,
+  flag,
   integer,
   numberBetween,
   oneOf,
@@ -30,6 +31,9 @@ export const workersSchema = v.union(
   EXPECTED_WORKERS,
 );
 
+/** A worker holds about 100 MB before its app holds anything: less is a mistake in the unit. */
+const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
+
 export const balancingSchema = oneOf(['shared']);
 export const logFormatSchema = oneOf(['text', 'json']);
 
@@ -55,6 +59,14 @@ export const clusterOptionsSchema = optionGroup({
     windowMs: durationMs(1),
   }),
   heartbeat: optionGroupOrFalse({ intervalMs: durationMs(10), timeoutMs: durationMs(100) }),
+  watchdog: flag,
+  memory: optionGroup({ softLimitBytes: memoryBytes, hardLimitBytes: memoryBytes }),
+  recycle: optionGroup({
+    maxRequests: integer(1, Number.MAX_SAFE_INTEGER),
+    maxAgeMs: durationMs(1_000),
+    jitterRatio: numberBetween(0, 1),
+  }),
+  reload: optionGroup({ canaryMs: durationMs() }),
   shutdown: optionGroup({
     lameDuckMs: durationMs(),
     drainTimeoutMs: durationMs(),

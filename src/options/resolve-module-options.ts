@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { DEFAULTS } from './defaults.js';
 import type { ClusterModuleOptions, ResolvedModuleOptions } from './module-options.interface.js';
-import { optionGroup, optionGroupOrFalse, validate } from './validate.js';
+import { flag, optionGroup, optionGroupOrFalse, validate } from './validate.js';
 
 const EXPECTED_PATH = "a path that begins with '/', without parameters, wildcards or a query";
 const EXPECTED_PREFIX = 'letters, digits, _ and :, not beginning with a digit';
@@ -11,7 +11,6 @@ const EXPECTED_BUCKETS = 'a rising list of at least one positive number of secon
 const EXPECTED_MIN_READY = "'all', a whole number from 1, or a share above 0 and below 1";
 
 const path = v.pipe(v.string(EXPECTED_PATH), v.regex(/^(\/[\w.~-]+)+$/, EXPECTED_PATH));
-const flag = v.boolean('true or false');
 
 const healthSchema = optionGroupOrFalse({
   path,

@@ -9,7 +9,7 @@ import type {
 import { DEFAULTS } from './defaults.js';
 import { readEnvironment } from './environment.js';
 import { clusterOptionsSchema, MAX_WORKERS } from './options.schema.js';
-import { validate } from './validate.js';
+import { integer, validate } from './validate.js';
 
 /**
  * Checks what the user wrote, lets the environment override it, and fills in
@@ -33,9 +33,18 @@ export function resolveOptions(
     readyTimeoutMs: options.readyTimeoutMs ?? DEFAULTS.readyTimeoutMs,
     restart: withDefaults(DEFAULTS.restart, options.restart),
     heartbeat: resolveHeartbeat(options.heartbeat),
+    watchdog: options.watchdog ?? DEFAULTS.watchdog,
+    memory: withDefaults(DEFAULTS.memory, options.memory),
+    recycle: withDefaults(DEFAULTS.recycle, options.recycle),
+    reload: withDefaults(DEFAULTS.reload, options.reload),
     shutdown: withDefaults(DEFAULTS.shutdown, options.shutdown),
     logFormat: overrides.logFormat ?? DEFAULTS.logFormat,
   });
+}
+
+/** @throws ClusterConfigurationError for what is no number of workers to scale to. */
+export function checkWorkerCount(workers: number): number {
+  return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
 }
 
 function resolveAddress(options: ClusterOptions): ListenAddress {
@@ -65,6 +74,12 @@ function refuseConflicts(options: ClusterOptions): void {
   if (restart.backoffMs > restart.maxBackoffMs) {
     refuse(
       `restart.backoffMs (${restart.backoffMs}) is above restart.maxBackoffMs (${restart.maxBackoffMs}); lower the first or raise the second`,
+    );
+  }
+  const memory = withDefaults(DEFAULTS.memory, options.memory);
+  if (memory.softLimitBytes < Infinity && memory.softLimitBytes >= memory.hardLimitBytes) {
+    refuse(
+      `memory.softLimitBytes (${memory.softLimitBytes}) must be below memory.hardLimitBytes (${memory.hardLimitBytes})`,
     );
   }
   const heartbeat = resolveHeartbeat(options.heartbeat);

@@ -35,6 +35,8 @@ export const numberBetween = (min: number, max: number) => {
   );
 };
 
+export const flag = v.boolean('true or false');
+
 export const oneOf = <const T extends readonly string[]>(values: T) =>
   v.picklist(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
 

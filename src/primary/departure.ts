@@ -1,4 +1,5 @@
 import type { EmitEvent } from '../events/index.js';
+import type { BlockReport } from '../ipc/index.js';
 import type { ShutdownOptions } from '../options/index.js';
 import type { FailureCause, RetireCause } from '../snapshot/index.js';
 import { describeExit, type ProcessExit } from './policies/exit-cause.policy.js';
@@ -17,7 +18,6 @@ export function beginDeparture(
   shutdown: Required<ShutdownOptions>,
   emit: EmitEvent,
 ): void {
-  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
   const booting = worker.state === 'starting';
   worker.enter('draining');
   worker.retirement = { cause, since: performance.now() };
@@ -25,14 +25,31 @@ export function beginDeparture(
   // runs anything of ours.
   if (booting) worker.kill('SIGTERM');
   else worker.send({ type: 'drain', cause });
-  const patienceMs = booting
-    ? ABANDON_BOOT_MS
-    : lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
-  worker.after(patienceMs, () => {
+  killWhenOverdue(worker, booting ? ABANDON_BOOT_MS : patienceMs(shutdown));
+  emit('worker-draining', { worker: worker.identity, cause });
+}
+
+/** A worker drains of its own accord, because of an error that nobody caught. */
+export function beginCollapse(
+  worker: WorkerHandle,
+  shutdown: Required<ShutdownOptions>,
+  emit: EmitEvent,
+): void {
+  worker.enter('draining');
+  worker.condemned = { cause: 'crash', detail: 'drained after an error that nobody caught' };
+  killWhenOverdue(worker, patienceMs(shutdown));
+  emit('worker-failing', { worker: worker.identity, error: worker.error });
+}
+
+function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<ShutdownOptions>) {
+  return lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
+}
+
+function killWhenOverdue(worker: WorkerHandle, ms: number): void {
+  worker.after(ms, () => {
     worker.overdue = true;
     worker.kill('SIGKILL');
   });
-  emit('worker-draining', { worker: worker.identity, cause });
 }
 
 /**
@@ -48,6 +65,7 @@ export function reportDeparture(worker: WorkerHandle, exit: ProcessExit, emit: E
     cause,
     drainMs: performance.now() - since,
     destroyedConnections: worker.drain?.destroyedConnections ?? 0,
+    destroyedWebSockets: worker.drain?.destroyedWebSockets ?? 0,
     abortedRequests: worker.drain?.abortedRequests ?? 0,
     problem,
   });
@@ -57,7 +75,8 @@ export function reportDeparture(worker: WorkerHandle, exit: ProcessExit, emit: E
 function problemOf(worker: WorkerHandle, exit: ProcessExit): string | null {
   if (worker.readyAt === undefined) return null; // it had not begun: however it ended is well
   if (worker.overdue) return 'it did not end in time and was killed';
-  return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit));
+  if (worker.condemned) return worker.condemned.detail;
+  return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));
 }
 
 /**
@@ -71,8 +90,25 @@ export function reportFailure(
   exit: ProcessExit,
   emit: EmitEvent,
 ): string {
-  const detail = worker.killReason ?? describeExit(exit);
-  const uptimeMs = performance.now() - worker.startedAt;
-  emit('worker-died', { worker: worker.identity, cause, detail, uptimeMs, error: worker.error });
+  const detail = worker.overdue
+    ? 'it did not end in time after an error that nobody caught and was killed'
+    : (worker.condemned?.detail ?? describeExit(exit, cause));
+  const { error, block } = worker;
+  const now = performance.now();
+  emit('worker-died', {
+    worker: worker.identity,
+    cause,
+    detail,
+    uptimeMs: now - worker.startedAt,
+    error,
+    blocked: block === undefined ? null : asOf(block, now),
+  });
   return detail;
+}
+
+/** The report came when the block was half as long as it was allowed to be: it went on. */
+function asOf({ report, since }: NonNullable<WorkerHandle['block']>, now: number): BlockReport {
+  const laterMs = now - since - report.forMs;
+  const requests = report.requests.map((each) => ({ ...each, forMs: each.forMs + laterMs }));
+  return { ...report, forMs: now - since, requests };
 }

@@ -1,7 +1,11 @@
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
+import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
-import { WorkerHandle } from './worker-handle.js';
+import type { Release } from './release.js';
+import { readReports } from './watchdog-reports.js';
+import { WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** Set in a worker's environment by the primary; says who forked it and which slot it has. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
@@ -11,6 +15,8 @@ export interface WorkerAssignment {
   readonly slot: number;
   readonly generation: number;
   readonly primaryPid: number;
+  /** Descriptor on which its watchdog reports. */
+  readonly reportTo: number | undefined;
 }
 
 /** What a forked process tells. Nothing comes after `exit`. */
@@ -22,29 +28,98 @@ export type ProcessEvent =
 /** Messages a worker sent before it died may be read after its exit is known. */
 const LAST_WORDS_MS = 200;
 
+/** Where a worker finds the pipe of its watchdog, after the streams and Node's own channel. */
+const REPORT_DESCRIPTOR = 4;
+
+/** How a worker is started. */
+export interface Launch {
+  readonly slot: number;
+  readonly release: Release;
+  readonly execArgv: readonly string[];
+  /** Gives it a pipe for its watchdog. */
+  readonly watchdog: boolean;
+}
+
 /**
- * Starts the user's script again as a worker. `exit` is the only end of it
- * there is: 'disconnect' may come before it, after it or never.
+ * Starts the user's script as a worker. `exit` is the only end of it there is:
+ * 'disconnect' may come before it, after it or never. A process that cannot be
+ * started (no descriptors, no memory, no such directory) is one that exits at
+ * once.
  */
-export function forkWorker(
-  assignment: WorkerAssignment,
+export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void): WorkerHandle {
+  const identity = { slot: launch.slot, generation: launch.release.generation };
+  let worker: Worker;
+  try {
+    worker = fork(launch);
+  } catch (error) {
+    setImmediate(() => failToStart(error as Error, tell));
+    return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
+  }
+  if (worker.process.pid === undefined) {
+    // Node tells by an error alone, and counts the worker among its own for ever.
+    delete cluster.workers![worker.id];
+    worker.once('error', (error) => failToStart(error, tell));
+    return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
+  }
+  return follow(worker, { ...identity, pid: worker.process.pid }, tell);
+}
+
+function fork({ slot, release, execArgv, watchdog }: Launch): Worker {
+  cluster.setupPrimary({
+    exec: release.script,
+    cwd: release.cwd,
+    execArgv: [...execArgv],
+    // Inherited streams: a pipe that the primary read too slowly would block its workers.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc', ...(watchdog ? (['pipe'] as const) : [])],
+    // 'json' because a malformed frame of 'advanced' kills the reader
+    // (https://github.com/nodejs/node/issues/61312, in Node 20 for good).
+    serialization: 'json',
+  });
+  const assignment: WorkerAssignment = {
+    slot,
+    generation: release.generation,
+    primaryPid: process.pid,
+    reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
+  };
+  return cluster.fork({ [WORKER_VARIABLE]: JSON.stringify(assignment) });
+}
+
+function follow(
+  worker: Worker,
+  identity: WorkerIdentity,
   tell: (event: ProcessEvent) => void,
 ): WorkerHandle {
-  // 'json' because a malformed frame of 'advanced' kills the reader
-  // (https://github.com/nodejs/node/issues/61312, in Node 20 for good).
-  cluster.setupPrimary({ serialization: 'json' });
-  const worker = cluster.fork({ [WORKER_VARIABLE]: JSON.stringify(assignment) });
   // Without this listener a send that fails throws in the primary.
   worker.on('error', (error) => tell({ type: 'channel-error', error }));
   worker.on('message', (message) => tell({ type: 'message', message }));
+  const reports = worker.process.stdio[REPORT_DESCRIPTOR] as Readable | null | undefined;
+  if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
   const disconnected = new Promise<void>((resolve) => {
     worker.once('disconnect', () => resolve());
   });
   worker.process.once('exit', (code, signal) => {
     void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
+      reports?.destroy();
       tell({ type: 'exit', exit: { code, signal } });
     });
   });
-  const { slot, generation } = assignment;
-  return new WorkerHandle({ slot, generation, pid: worker.process.pid ?? 0 }, worker);
+  return new WorkerHandle(identity, {
+    isConnected: () => worker.isConnected(),
+    send: (message, handle, callback) => worker.send(message as never, handle, callback),
+    kill: (signal) => void worker.process.kill(signal),
+  });
 }
+
+function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {
+  tell({ type: 'channel-error', error });
+  tell({ type: 'exit', exit: { code: null, signal: null } });
+}
+
+/** Of a process that there never was. */
+const NO_PID = 0;
+
+const NEVER_STARTED: WorkerProcess = {
+  isConnected: () => false,
+  send: () => false,
+  kill: () => {},
+};

@@ -1,4 +1,4 @@
-import type { WorkerMessage } from '../ipc/index.js';
+import type { BlockReport, WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { isHung, isTickLate } from './policies/heartbeat.policy.js';
 import type { WorkerHandle } from './worker-handle.js';
@@ -19,10 +19,8 @@ export class Heartbeat {
     this.#lastTickAt = now;
     const ready = workers.filter((worker) => worker.state === 'ready');
     // After a late tick the answers may lie unread in our own queue: a fresh window for all.
-    if (late) for (const worker of ready) if (worker.ping) worker.ping.sentAt = now;
-    const hung = ready.filter((worker) =>
-      isHung(worker.ping, worker.debugged, now, this.options.timeoutMs),
-    );
+    if (late) for (const worker of ready) grantFreshWindow(worker, now);
+    const hung = ready.filter((worker) => this.#isHung(worker, now));
     for (const worker of workers) {
       if (worker.state !== 'ready' && worker.state !== 'draining') continue;
       if (worker.ping !== undefined) continue;
@@ -30,6 +28,25 @@ export class Heartbeat {
       worker.send({ type: 'ping', seq: this.#seq });
     }
     return hung;
+  }
+
+  /** The watchdog of a worker says that its event loop is blocked. */
+  blocked(worker: WorkerHandle, report: BlockReport, now: number): void {
+    worker.block = { report, since: now - report.forMs };
+  }
+
+  /** Whether a worker is hung, asked between two rounds. */
+  isOverdue(worker: WorkerHandle, now: number): boolean {
+    if (isTickLate(this.#lastTickAt, now, this.options.intervalMs)) return false;
+    return worker.state === 'ready' && this.#isHung(worker, now);
+  }
+
+  #isHung({ ping, block, debugged }: WorkerHandle, now: number): boolean {
+    return isHung(
+      { pingSentAt: ping?.sentAt, blockedSince: block?.since, debugged },
+      now,
+      this.options.timeoutMs,
+    );
   }
 
   /** A worker answered. An answer to another ping than the outstanding one is late: dropped. */
@@ -40,4 +57,9 @@ export class Heartbeat {
     worker.stats = message.stats;
     worker.debugged = message.debugged;
   }
+}
+
+function grantFreshWindow(worker: WorkerHandle, now: number): void {
+  if (worker.ping) worker.ping.sentAt = now;
+  if (worker.block) worker.block.since = now;
 }

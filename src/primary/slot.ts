@@ -6,26 +6,34 @@ import {
   NO_FAILURES,
   recordFailure,
 } from './policies/restart.policy.js';
+import type { Release } from './release.js';
 import type { WorkerHandle } from './worker-handle.js';
 
 /** A numbered place for a worker, and what is remembered of those that held it. */
 export class Slot {
   /** The worker that serves this slot, or is about to. */
   current: WorkerHandle | undefined;
+  /** The worker that is to take over from `current` once it has proven itself. */
+  candidate: WorkerHandle | undefined;
   /** Workers on their way out; the slot may already have another. */
   readonly retiring = new Set<WorkerHandle>();
   failures: FailureHistory = NO_FAILURES;
   lastExit: WorkerExit | null = null;
   readonly restarts = new Map<FailureCause, number>();
-  /** Requests served by workers of this slot that are gone. */
+  /** Counted by workers of this slot that are gone. */
   #retiredRequests = 0;
+  abortedRequests = 0;
   #startTimer: NodeJS.Timeout | undefined;
 
-  constructor(readonly index: number) {}
+  constructor(
+    readonly index: number,
+    /** What its next worker runs. */
+    public release: Release,
+  ) {}
 
   /** Every process of this slot that is still there; the newest last. */
   get workers(): readonly WorkerHandle[] {
-    return [...this.retiring, ...(this.current ? [this.current] : [])];
+    return [...this.retiring, this.current, this.candidate].filter((each) => each !== undefined);
   }
 
   /** Requests served in this slot since the primary started. */
@@ -42,30 +50,55 @@ export class Slot {
   }
 
   get ready(): boolean {
-    return this.current?.state === 'ready';
+    return this.current?.state === 'ready' || this.candidate?.state === 'ready';
+  }
+
+  /** A process of it is on its way to be ready; else, where none is, the last one has failed. */
+  get starting(): boolean {
+    return this.current?.state === 'starting' || this.candidate?.state === 'starting';
   }
 
   /** The worker leaves its place; whoever comes next may take it. */
   retire(worker: WorkerHandle): void {
-    if (this.current === worker) this.current = undefined;
+    this.#vacate(worker);
     this.retiring.add(worker);
+  }
+
+  /** The candidate takes the place of the current worker, which it returns. */
+  promote(candidate: WorkerHandle, release: Release): WorkerHandle | undefined {
+    const predecessor = this.current;
+    this.candidate = undefined;
+    this.current = candidate;
+    this.release = release;
+    return predecessor;
   }
 
   /** The process has ended: keep what it had counted. */
   remove(worker: WorkerHandle, exit: WorkerExit): void {
-    if (this.current === worker) this.current = undefined;
+    this.#vacate(worker);
     this.retiring.delete(worker);
     this.#retiredRequests += worker.stats?.requestsTotal ?? 0;
+    this.abortedRequests += worker.drain?.abortedRequests ?? 0;
     this.lastExit = exit;
   }
 
-  recordFailure(failure: Failure, now: number, options: Required<RestartOptions>): void {
-    this.failures = recordFailure(this.failures, failure, now, options);
+  #vacate(worker: WorkerHandle): void {
+    if (this.current === worker) this.current = undefined;
+    if (this.candidate === worker) this.candidate = undefined;
   }
 
-  /** Its worker has lived stably: no crash loop any more. What is in the window still counts. */
+  recordFailure(
+    failure: Failure,
+    now: number,
+    options: Required<RestartOptions>,
+    overBudget: boolean,
+  ): void {
+    this.failures = recordFailure(this.failures, failure, now, options, overBudget);
+  }
+
+  /** Its worker has lived well, or is of another release: no crash loop any more. */
   recover(): void {
-    this.failures = { ...this.failures, degraded: false };
+    this.failures = { ...this.failures, shortLives: 0, degraded: false };
   }
 
   countRestart(cause: FailureCause): void {
@@ -74,6 +107,7 @@ export class Slot {
 
   /** Calls `start` after `delayMs`, unless cancelled by then. */
   scheduleStart(delayMs: number, start: () => void): void {
+    clearTimeout(this.#startTimer);
     this.#startTimer = setTimeout(start, delayMs);
   }
 

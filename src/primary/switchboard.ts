@@ -8,7 +8,15 @@ import type { WorkerTable } from './worker-table.js';
 
 /** Messages that change a worker's life: the supervisor's. */
 export type LifecycleMessage = WorkerMessage & {
-  type: 'ready' | 'boot-failed' | 'fatal' | 'leaving';
+  type:
+    | 'ready'
+    | 'boot-failed'
+    | 'fatal'
+    | 'leaving'
+    | 'checked'
+    | 'blocked'
+    | 'reload-request'
+    | 'scale-request';
 };
 
 /** Different warnings of workers that are told; an app that varies them would fill the log. */
@@ -34,7 +42,8 @@ export class Switchboard {
       return undefined;
     }
     const now = performance.now();
-    worker.seenAt = now;
+    // The watchdog's word is no sign of life: it lives on while the event loop is blocked.
+    if (message.type !== 'blocked') worker.seenAt = now;
     switch (message.type) {
       case 'listen-request': {
         const { target, handle } = this.socket;
@@ -64,6 +73,13 @@ export class Switchboard {
       case 'warning':
         this.#warnOnce(message.message, worker);
         return undefined;
+      case 'resumed':
+        worker.block = undefined;
+        return undefined;
+      case 'blocked':
+      case 'checked':
+      case 'reload-request':
+      case 'scale-request':
       case 'ready':
       case 'boot-failed':
       case 'fatal':

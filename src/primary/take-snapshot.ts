@@ -11,18 +11,21 @@ export function takeSnapshot(
     readonly balancing: string;
     readonly desired: number;
     readonly generation: number;
+    readonly reloads: ClusterSnapshot['reloads'];
     readonly slots: readonly Slot[];
+    readonly surplus: readonly Slot[];
   },
   now: number,
 ): ClusterSnapshot {
-  const { balancing, desired, generation, slots } = cluster;
+  const { balancing, desired, generation, reloads, slots, surplus } = cluster;
   return {
     balancing,
     desired,
     ready: slots.filter((slot) => slot.ready).length,
     generation,
     degraded: slots.filter((slot) => slot.degraded).length,
-    workers: slots.flatMap((slot) =>
+    reloads: { ...reloads },
+    workers: [...slots, ...surplus].flatMap((slot) =>
       slot.workers.length === 0
         ? [snapshotOf(slot, undefined, generation, now)]
         : slot.workers.map((worker) => snapshotOf(slot, worker, generation, now)),
@@ -46,6 +49,8 @@ function snapshotOf(
     restarts: [...slot.restarts.values()].reduce((sum, count) => sum + count, 0),
     restartsByCause: Object.fromEntries(slot.restarts),
     lastExit: slot.lastExit,
+    degraded: slot.degraded,
+    abortedRequestsTotal: slot.abortedRequests,
     heartbeatAgeMs: worker?.seenAt === undefined ? null : Math.round(now - worker.seenAt),
     responsive: worker !== undefined && now - (worker.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS,
     residentMemoryBytes: stats?.residentMemoryBytes ?? null,

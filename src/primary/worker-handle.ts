@@ -1,7 +1,18 @@
-import type { Worker } from 'node:cluster';
-import { type DrainReport, type ErrorReport, type PrimaryMessage, seal } from '../ipc/index.js';
+import {
+  type BlockReport,
+  type DrainReport,
+  type ErrorReport,
+  type PrimaryMessage,
+  seal,
+} from '../ipc/index.js';
 import { MAX_TIMER_MS } from '../options/index.js';
-import type { RetireCause, WorkerIdentity, WorkerState, WorkerStats } from '../snapshot/index.js';
+import type {
+  FailureCause,
+  RetireCause,
+  WorkerIdentity,
+  WorkerState,
+  WorkerStats,
+} from '../snapshot/index.js';
 import type { ServerHandle } from './listening-socket.js';
 
 /** The states a worker may go to from each. */
@@ -19,6 +30,13 @@ export interface MetricsBody {
   readonly receivedAt: number;
 }
 
+/** What of Node's `Worker` is used: a process that could not be started has less of it. */
+export interface WorkerProcess {
+  isConnected(): boolean;
+  send(message: unknown, handle: never, callback: () => void): unknown;
+  kill(signal: NodeJS.Signals): void;
+}
+
 /** One process, from fork to exit, as the primary knows it. */
 export class WorkerHandle {
   readonly startedAt = performance.now();
@@ -33,10 +51,12 @@ export class WorkerHandle {
   collecting = false;
   /** The worker's inspector is open: time means nothing. */
   debugged = false;
-  /** Killed because it did not answer. */
-  hung = false;
-  /** Why the primary killed it, in words. */
-  killReason: string | undefined;
+  /** What its watchdog says of a block that is going on. */
+  block: { readonly report: BlockReport; since: number } | undefined;
+  /** Why the primary killed it, or why it ends of its own accord: no cause is to be found from its exit. */
+  condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
+  /** Drawn once: moves its recycling limits by their jitter. */
+  readonly lot = Math.random();
   /** Killed because it did not leave in time. */
   overdue = false;
   /** The last thing it said was wrong. */
@@ -51,7 +71,7 @@ export class WorkerHandle {
 
   constructor(
     readonly identity: WorkerIdentity,
-    private readonly process: Worker,
+    private readonly process: WorkerProcess,
   ) {}
 
   get state(): WorkerState {
@@ -98,6 +118,12 @@ export class WorkerHandle {
   }
 
   kill(signal: NodeJS.Signals): void {
-    this.process.process.kill(signal);
+    this.process.kill(signal);
+  }
+
+  /** Kills it, for a reason that its exit will not tell. */
+  condemn(cause: FailureCause, detail: string): void {
+    this.condemned ??= { cause, detail };
+    this.kill('SIGKILL');
   }
 }

@@ -1,26 +1,66 @@
-import type { ClusterSnapshot } from '../snapshot/index.js';
+import { type ClusterSnapshot, type ReloadOutcome } from '../snapshot/index.js';
+import type { Release } from './release.js';
 import { Slot } from './slot.js';
 import { takeSnapshot } from './take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
 
 /** Every slot and every process there is: the only registry. It forks and kills nothing. */
 export class WorkerTable {
-  readonly slots: readonly Slot[];
-  readonly generation = 0;
+  /** Every slot there ever was: what was counted in one must not be forgotten by scaling down. */
+  readonly #slots: Slot[] = [];
+  #desired = 0;
+  readonly reloads: Record<ReloadOutcome, number> = { completed: 0, aborted: 0 };
 
   constructor(
-    readonly desired: number,
+    desired: number,
     readonly balancing: string,
+    /** What a new slot runs: the release of the last reload that was completed. */
+    public release: Release,
   ) {
-    this.slots = Array.from({ length: desired }, (_, index) => new Slot(index));
+    this.resize(desired);
+  }
+
+  get generation(): number {
+    return this.release.generation;
+  }
+
+  /** Workers there should be. */
+  get desired(): number {
+    return this.#desired;
+  }
+
+  /** Slots that should have a worker. */
+  get slots(): readonly Slot[] {
+    return this.#slots.slice(0, this.#desired);
+  }
+
+  /** Slots that should have none any more, with workers that have not left yet. */
+  get surplus(): readonly Slot[] {
+    return this.#slots.slice(this.#desired).filter((slot) => slot.workers.length > 0);
   }
 
   get workers(): readonly WorkerHandle[] {
-    return this.slots.flatMap((slot) => slot.workers);
+    return this.#slots.flatMap((slot) => slot.workers);
+  }
+
+  /** @returns the slots that are wanted now and were not before. */
+  resize(desired: number): Slot[] {
+    const before = this.#desired;
+    this.#desired = desired;
+    while (this.#slots.length < desired) {
+      this.#slots.push(new Slot(this.#slots.length, this.release));
+    }
+    const added = this.#slots.slice(before, desired);
+    for (const slot of added) slot.release = this.release;
+    return added;
   }
 
   slotOf(worker: WorkerHandle): Slot {
-    return this.slots[worker.identity.slot]!;
+    return this.#slots[worker.identity.slot]!;
+  }
+
+  wants(slot: Slot): boolean {
+    return slot.index < this.#desired;
   }
 
   snapshot(): ClusterSnapshot {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClusterSnapshot, WorkerStats } from './cluster-snapshot.js';
+import type { ClusterSnapshot, ReloadResult, WorkerStats } from './cluster-snapshot.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** A snapshot and how long ago the primary took it. */
@@ -32,6 +32,13 @@ export interface MetricsSource {
   fold(bodies: readonly string[]): string;
 }
 
+/** What an app says of its own health. */
+export interface HealthVerdict {
+  readonly healthy: boolean;
+  /** What is wrong, in words. */
+  readonly detail: string | null;
+}
+
 /** Told of each response that ends. On the request path: it must be cheap and must not throw. */
 export type ResponseObserver = (
   request: IncomingMessage,
@@ -55,6 +62,12 @@ export interface ClusterLink {
   /** Answers within 1 s; a worker that does not is represented by what it last sent. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
+  /** How the primary asks whether this process is well before it relies on it. */
+  provideHealth(check: () => Promise<HealthVerdict>): void;
+  /** @throws ClusterError where there is no primary. */
+  reload(): Promise<ReloadResult>;
+  /** @throws ClusterError where there is no primary, or for a number that is out of range. */
+  scale(workers: number): Promise<ClusterSnapshot>;
   observeResponses(observer: ResponseObserver): void;
   /** The app cannot come up, and Nest will end the process before the error gets anywhere. */
   reportBootFailure(error: unknown): void | Promise<void>;

@@ -1,19 +1,36 @@
 /** A worker's life. Leaving `starting` or `ready` without being asked is a failure. */
 export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
 
+export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'] as const;
+
 /**
  * Why a worker failed.
  *
  * - `boot`: it never became ready. `crash`: an error or a signal of its own.
  * - `exit`: it ended itself with code 0. `hang`: it stopped answering.
+ * - `oom`: V8 or the kernel ran out of memory for it. `memory`: it grew over a
+ *   limit of the `memory` options.
  * - `killed`: a signal from outside.
  */
-export type FailureCause = 'boot' | 'crash' | 'exit' | 'hang' | 'killed';
+export type FailureCause = (typeof FAILURE_CAUSES)[number];
+
+/** Why a worker is replaced that still serves: the new one is ready before it leaves. */
+export type ReplaceCause = 'reload' | 'recycle' | 'memory';
 
 /** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
-export type RetireCause = 'shutdown' | 'signal';
+export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
 
-export const FAILURE_CAUSES: readonly FailureCause[] = ['boot', 'crash', 'exit', 'hang', 'killed'];
+export const RELOAD_OUTCOMES = ['completed', 'aborted'] as const;
+export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
+
+/** How a rolling reload ended. */
+export interface ReloadResult {
+  readonly outcome: ReloadOutcome;
+  /** Number of this reload, and of the workers that it forked. */
+  readonly generation: number;
+  /** Why it was aborted; the workers that were not replaced yet serve on. */
+  readonly reason: string | null;
+}
 
 /** How a worker of a slot ended. */
 export interface WorkerExit {
@@ -46,10 +63,14 @@ export type WorkerSnapshot = {
   readonly generation: number;
   readonly state: WorkerState;
   readonly uptimeSeconds: number;
-  /** Failures of this slot that were answered by a new worker. */
+  /** Workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
   readonly restarts: number;
   readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
   readonly lastExit: WorkerExit | null;
+  /** In a crash loop: retried at the longest delay. */
+  readonly degraded: boolean;
+  /** Requests that were cut off because a drain reached its deadline. */
+  readonly abortedRequestsTotal: number;
   /** Time since its last sign of life. Far above the heartbeat interval = blocked or stopped. */
   readonly heartbeatAgeMs: number | null;
   /** Whether it answers its pings in time. A blocked or stopped worker does not. */
@@ -63,10 +84,12 @@ export interface ClusterSnapshot {
   readonly desired: number;
   /** Workers that are ready. */
   readonly ready: number;
-  /** Rolling reloads since the primary started. */
+  /** Number of the last rolling reload that was completed. */
   readonly generation: number;
   /** Slots in a crash loop. */
   readonly degraded: number;
+  /** Reloads since the primary started, by how they ended. */
+  readonly reloads: Readonly<Record<ReloadOutcome, number>>;
   /** By slot; a slot that is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
 }

@@ -62,6 +62,7 @@ export class LocalProcess {
       ready: this.state === 'ready' ? 1 : 0,
       generation,
       degraded: 0,
+      reloads: { completed: 0, aborted: 0 },
       workers: [
         {
           slot,
@@ -72,6 +73,8 @@ export class LocalProcess {
           restarts: 0,
           restartsByCause: {},
           lastExit: null,
+          degraded: false,
+          abortedRequestsTotal: 0,
           heartbeatAgeMs: 0,
           responsive: true,
           ...stats,

@@ -1,6 +1,6 @@
 /**
- * Requests that wait for an answer of the primary. Each has a deadline, and
- * those alike share one; a late answer finds nobody and is dropped.
+ * Requests that wait for an answer of the primary. Each has a deadline
+ * (`Infinity`: none), and those alike share one; a late answer finds nobody and is dropped.
  */
 export class PendingRequests<T> {
   #lastId = 0;
@@ -16,6 +16,11 @@ export class PendingRequests<T> {
   ask(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
     this.#shared ??= this.#askNow(send).finally(() => (this.#shared = undefined));
     return this.#shared;
+  }
+
+  /** The same for a question that is its own each time: none is shared. */
+  askAlone(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
+    return this.#askNow(send);
   }
 
   answer(id: number, answer: T): void {
@@ -38,7 +43,9 @@ export class PendingRequests<T> {
         end();
         resolve(value);
       };
-      const timer = setTimeout(() => settle(undefined), this.timeoutMs);
+      const timer = Number.isFinite(this.timeoutMs)
+        ? setTimeout(() => settle(undefined), this.timeoutMs)
+        : undefined;
       this.#waiting.set(id, settle);
       // Not awaited: a full channel to a stopped primary takes nothing, and the deadline holds for that too.
       (async () => send(id))().catch((error: unknown) => {

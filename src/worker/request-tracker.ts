@@ -1,7 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { BlockedRequest, DrainReport } from '../ipc/index.js';
 import type { ResponseObserver } from '../snapshot/index.js';
+import { endEventStream, isOpenEventStream } from './event-stream.js';
+import { type Http2Observer, Http2Sessions } from './http2-sessions.js';
+import { followUpgrades, sayGoingAway } from './web-socket.js';
 
 /** What is known of an open connection. Kept on its socket: no lookup on the request path. */
 class Connection {
@@ -13,18 +18,27 @@ class Connection {
   pipelined: number[] | undefined;
   /** Of the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
+  webSocket = false;
+  /** The drain has asked the peer of the WebSocket to close. */
+  saidGoodbye = false;
 
   constructor(
     readonly tracker: RequestTracker,
-    readonly socket: TrackedSocket,
+    /** With TLS first the bare socket, then the one that HTTP speaks on. */
+    public socket: TrackedSocket,
   ) {}
 }
 
 /** A request that the client had sent before it could know of the drain arrives within this. */
 const IDLE_GRACE_MS = 250;
 
+const MAX_PATH_LENGTH = 200;
+
 const CONNECTION = Symbol('nestjs-cluster.connection');
 type TrackedSocket = Socket & { [CONNECTION]?: Connection };
+
+/** The socket below TLS: set by Node 20 to 26, and not documented. */
+type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
 /** What Node publishes on both channels. */
 interface HttpMessage {
@@ -46,6 +60,7 @@ export class RequestTracker {
   /** Responses finished. */
   requestsTotal = 0;
   readonly #connections = new Set<Connection>();
+  readonly #http2 = new Http2Sessions();
   #observer: ResponseObserver | undefined;
   #server: Server | undefined;
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
@@ -60,12 +75,16 @@ export class RequestTracker {
     if (this.#server !== undefined) return;
     this.#server = server;
     server.on('connection', this.#onConnection);
+    server.on('secureConnection', this.#onSecureConnection);
+    followUpgrades(server, this.#onWebSocket);
+    this.#http2.follow(server, this.#onHttp2Request);
     subscribe('http.server.request.start', this.#onStart);
     subscribe('http.server.response.finish', this.#onFinish);
   }
 
   unfollow(): void {
     this.#server?.off('connection', this.#onConnection);
+    this.#server?.off('secureConnection', this.#onSecureConnection);
     unsubscribe('http.server.request.start', this.#onStart);
     unsubscribe('http.server.response.finish', this.#onFinish);
   }
@@ -73,6 +92,15 @@ export class RequestTracker {
   /** Tells `observer` of each response. There is one observer at most. */
   observe(observer: ResponseObserver): void {
     this.#observer = observer;
+  }
+
+  /** Requests in flight, the oldest first. */
+  describeInFlight(): BlockedRequest[] {
+    const now = performance.now();
+    return [...this.#connections]
+      .filter(({ inFlight, response }) => inFlight > 0 && response !== undefined)
+      .sort((a, b) => a.startedAt - b.startedAt)
+      .map(({ response, startedAt }) => describeRequest(response!.req, now - startedAt));
   }
 
   /** From now on the last response of each connection carries `Connection: close`. */
@@ -84,12 +112,16 @@ export class RequestTracker {
   }
 
   /**
-   * Closes connections on which nothing is going on, and those that never sent
+   * Asks what has no end of its own to end: WebSockets, streams of events. Then
+   * closes connections on which nothing is going on, and those that never sent
    * a byte; but not before a request that was on its way has had time to arrive.
    */
   closeIdle(): void {
+    for (const connection of this.#connections) endEndless(connection);
     if (performance.now() - (this.#closingSince ?? 0) < IDLE_GRACE_MS) return;
-    this.#server?.closeIdleConnections();
+    this.#http2.close();
+    // A server of HTTP/2 alone has no such method.
+    this.#server?.closeIdleConnections?.();
     // Until Node 26.4 a connection that never sent a byte does not count as idle
     // (https://github.com/nodejs/node/issues/63452).
     for (const { socket, inFlight } of this.#connections) {
@@ -98,11 +130,13 @@ export class RequestTracker {
   }
 
   /** Destroys every connection, and says what that cut off. */
-  destroyAll(): { destroyedConnections: number; abortedRequests: number } {
+  destroyAll(): Omit<DrainReport, 'durationMs' | 'hookError'> {
     const cut = {
       destroyedConnections: this.#connections.size,
       abortedRequests: this.requestsInFlight,
+      destroyedWebSockets: [...this.#connections].filter(({ webSocket }) => webSocket).length,
     };
+    this.#http2.destroy();
     for (const { socket } of this.#connections) socket.destroy();
     return cut;
   }
@@ -121,6 +155,30 @@ export class RequestTracker {
     socket[CONNECTION] = connection;
     this.#connections.add(connection);
     socket.on('close', onClose);
+  };
+
+  readonly #onSecureConnection = (socket: SecureSocket): void => {
+    const connection = socket._parent?.[CONNECTION];
+    if (connection === undefined) return;
+    connection.socket = socket;
+    socket[CONNECTION] = connection;
+  };
+
+  readonly #onWebSocket = (socket: Duplex): void => {
+    const connection = (socket as TrackedSocket)[CONNECTION];
+    if (connection !== undefined) connection.webSocket = true;
+  };
+
+  readonly #onHttp2Request: Http2Observer = (request, response) => {
+    const startedAt = performance.now();
+    this.requestsInFlight += 1;
+    return () => {
+      this.requestsInFlight -= 1;
+      this.requestsTotal += 1;
+      // What is read of them is the same on both.
+      const http1 = [request, response] as unknown as [IncomingMessage, ServerResponse];
+      this.#observer?.(...http1, performance.now() - startedAt);
+    };
   };
 
   readonly #onStart = (message: unknown): void => {
@@ -154,6 +212,24 @@ export class RequestTracker {
     this.requestsTotal += 1;
     this.#observer?.(request, response, performance.now() - startedAt);
   };
+}
+
+/** Does to a connection that the drain found what makes it end; called again, nothing more. */
+function endEndless(connection: Connection): void {
+  const { webSocket, socket, response } = connection;
+  if (webSocket && !connection.saidGoodbye) {
+    connection.saidGoodbye = true;
+    sayGoingAway(socket);
+  }
+  if (response !== undefined && isOpenEventStream(response)) endEventStream(response);
+}
+
+/** What a request asks for, without the query: that may hold secrets. */
+function describeRequest(request: IncomingMessage, forMs: number): BlockedRequest {
+  // Express cuts off what a router has matched; the whole is kept beside it.
+  const { originalUrl, url } = request as IncomingMessage & { originalUrl?: string };
+  const path = (originalUrl ?? url ?? '').split('?')[0]!.slice(0, MAX_PATH_LENGTH);
+  return { method: request.method ?? '', path, forMs };
 }
 
 /** One function for all sockets: a closure each would cost every new connection. */

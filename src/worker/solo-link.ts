@@ -1,16 +1,22 @@
 import type {
   AgedSnapshot,
   ClusterLink,
+  ClusterSnapshot,
   CollectedMetrics,
   MetricsSource,
+  ReloadResult,
   ResponseObserver,
   WorkerIdentity,
   WorkerStats,
 } from '../snapshot/index.js';
+import { NoPrimaryError } from '../errors/index.js';
 import { LocalProcess } from './local-process.js';
 
 /** How often the event loop is measured where no heartbeat asks for it. */
 const MEASURE_MS = 1_000;
+
+const NO_PRIMARY =
+  'this process runs alone; start the app by bootstrap() with workers of 1 or more';
 
 const NO_BALANCING = 'none';
 
@@ -48,6 +54,18 @@ export class SoloLink implements ClusterLink {
 
   provideMetrics(source: MetricsSource): void {
     this.local.metrics = source;
+  }
+
+  provideHealth(): void {
+    // Nobody asks: there is no primary.
+  }
+
+  async reload(): Promise<ReloadResult> {
+    throw new NoPrimaryError('reload()', NO_PRIMARY);
+  }
+
+  async scale(): Promise<ClusterSnapshot> {
+    throw new NoPrimaryError('scale()', NO_PRIMARY);
   }
 
   observeResponses(observer: ResponseObserver): void {

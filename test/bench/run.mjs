@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { overhead } from './scopes/overhead.mjs';
+import { reload } from './scopes/reload.mjs';
 
-const SCOPES = { overhead };
+const SCOPES = { overhead, reload };
 
 const { values } = parseArgs({
   options: {
@@ -14,6 +15,8 @@ const { values } = parseArgs({
     node: { type: 'string', default: process.execPath }, // path of the Node under test
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '5' },
+    workers: { type: 'string', multiple: true, default: ['2', '1'] }, // of scope reload
+    reloads: { type: 'string', default: '50' },
     json: { type: 'string' },
   },
 });
@@ -28,6 +31,8 @@ const results = await scope({
   adapters: values.adapter,
   seconds: Number(values.seconds),
   rounds: Number(values.rounds),
+  workers: values.workers.map(Number),
+  reloads: Number(values.reloads),
   progress: (line) => console.error(line),
 });
 const machine = {

@@ -17,6 +17,8 @@ const READY: WorkerSnapshot = {
   restarts: 3,
   restartsByCause: { crash: 2, hang: 1 },
   lastExit: null,
+  degraded: false,
+  abortedRequestsTotal: 6,
   heartbeatAgeMs: 250,
   responsive: true,
   residentMemoryBytes: 1_000,
@@ -64,6 +66,7 @@ async function pageOf(
       ready: 1,
       generation: 3,
       degraded: 0,
+      reloads: { completed: 4, aborted: 1 },
       workers,
       ...snapshot,
     },
@@ -82,9 +85,12 @@ const TYPES = {
   nestjs_cluster_workers: 'gauge',
   nestjs_cluster_workers_desired: 'gauge',
   nestjs_cluster_generation: 'gauge',
+  nestjs_cluster_reloads_total: 'counter',
   nestjs_cluster_worker_restarts_total: 'counter',
   nestjs_cluster_worker_requests_total: 'counter',
+  nestjs_cluster_worker_aborted_requests_total: 'counter',
   nestjs_cluster_worker_up: 'gauge',
+  nestjs_cluster_worker_degraded: 'gauge',
   nestjs_cluster_worker_uptime_seconds: 'gauge',
   nestjs_cluster_worker_resident_memory_bytes: 'gauge',
   nestjs_cluster_worker_heap_used_bytes: 'gauge',
@@ -145,13 +151,33 @@ describe('the metrics of the cluster', () => {
     const page = await pageOf([READY]);
     const count = (cause: string) =>
       page.values('nestjs_cluster_worker_restarts_total', { worker: '0', cause });
-    expect(['boot', 'crash', 'exit', 'hang', 'killed'].map(count)).toEqual([
-      [0],
-      [2],
-      [0],
-      [1],
-      [0],
+    const causes = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'];
+    expect(causes.map(count)).toEqual([[0], [2], [0], [0], [1], [0], [0]]);
+  });
+
+  it('count reloads by outcome', async () => {
+    const page = await pageOf([READY]);
+    const count = (outcome: string) => page.values('nestjs_cluster_reloads_total', { outcome });
+    expect([count('completed'), count('aborted')]).toEqual([[4], [1]]);
+  });
+
+  it('count reloads from 0', async () => {
+    const page = await pageOf([], { snapshot: { reloads: { completed: 0, aborted: 0 } } });
+    expect(page.labelValues('nestjs_cluster_reloads_total', 'outcome')).toEqual([
+      'completed',
+      'aborted',
     ]);
+    expect(page.values('nestjs_cluster_reloads_total')).toEqual([0, 0]);
+  });
+
+  it('say which slot is in a crash loop (C6)', async () => {
+    const page = await pageOf([
+      READY,
+      { ...READY, slot: 1, degraded: true },
+      { ...EMPTY, slot: 2, degraded: true },
+    ]);
+    const degraded = (worker: string) => page.values('nestjs_cluster_worker_degraded', { worker });
+    expect([degraded('0'), degraded('1'), degraded('2')]).toEqual([[0], [1], [1]]);
   });
 
   it('give each measurement in the unit of its name', async () => {
@@ -166,6 +192,7 @@ describe('the metrics of the cluster', () => {
     expect(value('open_connections')).toEqual([4]);
     expect(value('requests_in_flight')).toEqual([2]);
     expect(value('requests_total')).toEqual([77]);
+    expect(value('aborted_requests_total')).toEqual([6]);
   });
 
   it.each([

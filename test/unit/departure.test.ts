@@ -83,6 +83,7 @@ describe('the report of a worker that left', () => {
       cause: 'shutdown',
       drainMs: 250,
       destroyedConnections: 0,
+      destroyedWebSockets: 0,
       abortedRequests: 0,
       problem: null,
     });
@@ -94,11 +95,13 @@ describe('the report of a worker that left', () => {
     worker.handle.drain = {
       durationMs: 5,
       destroyedConnections: 3,
+      destroyedWebSockets: 1,
       abortedRequests: 2,
       hookError: null,
     };
     expect(reported(worker, CLEAN)).toMatchObject({
       destroyedConnections: 3,
+      destroyedWebSockets: 1,
       abortedRequests: 2,
       problem: null,
     });
@@ -110,6 +113,7 @@ describe('the report of a worker that left', () => {
     worker.handle.drain = {
       durationMs: 5,
       destroyedConnections: 0,
+      destroyedWebSockets: 0,
       abortedRequests: 0,
       hookError: 'Error: pool is closed',
     };
@@ -162,6 +166,7 @@ describe('the report of a worker that failed', () => {
           detail,
           uptimeMs: 400,
           error: worker.handle.error,
+          blocked: null,
         },
       ],
     ]);
@@ -169,7 +174,7 @@ describe('the report of a worker that failed', () => {
 
   it('says why the primary killed it, not that somebody did', () => {
     const worker = new FakeWorker();
-    worker.handle.killReason = 'it stopped answering and was killed';
+    worker.handle.condemn('hang', 'it stopped answering and was killed');
     const detail = reportFailure(worker.handle, 'hang', KILLED, vi.fn() as EmitEvent);
     expect(detail).toMatch(/stopped answering/);
     expect(detail).not.toMatch(/dmesg/);

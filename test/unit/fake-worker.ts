@@ -1,6 +1,5 @@
-import type { Worker } from 'node:cluster';
 import type { PrimaryMessage } from '../../src/ipc/index.js';
-import { WorkerHandle } from '../../src/primary/worker-handle.js';
+import { WorkerHandle, type WorkerProcess } from '../../src/primary/worker-handle.js';
 import type { WorkerState, WorkerStats } from '../../src/snapshot/index.js';
 
 export const STATS: WorkerStats = {
@@ -26,17 +25,17 @@ export class FakeWorker {
     about: { slot?: number; pid?: number; generation?: number; state?: WorkerState } = {},
   ) {
     const { slot = 0, pid = 1_000 + slot, generation = 0, state = 'ready' } = about;
-    const channel = {
+    const channel: WorkerProcess = {
       isConnected: () => this.connected,
-      send: (message: PrimaryMessage, _handle: unknown, taken: () => void) => {
+      send: (message, _handle, taken) => {
         // As on the wire: a copy, made now.
         this.#sent.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
         if (!this.clogged) taken();
         return true;
       },
-      process: { kill: (signal: NodeJS.Signals) => this.signals.push(signal) },
+      kill: (signal) => void this.signals.push(signal),
     };
-    this.handle = new WorkerHandle({ slot, pid, generation }, channel as unknown as Worker);
+    this.handle = new WorkerHandle({ slot, pid, generation }, channel);
     if (state !== 'starting') {
       this.handle.readyAt = performance.now();
       this.handle.enter(state);

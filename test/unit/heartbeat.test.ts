@@ -1,24 +1,44 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Heartbeat } from '../../src/primary/heartbeat.js';
-import { isHung, isTickLate } from '../../src/primary/policies/heartbeat.policy.js';
+import { isHung, isTickLate, type Silence } from '../../src/primary/policies/heartbeat.policy.js';
 import { FakeWorker, STATS } from './fake-worker.js';
+
+const silence = (known: Partial<Silence> = {}): Silence => ({
+  pingSentAt: undefined,
+  blockedSince: undefined,
+  debugged: false,
+  ...known,
+});
 
 describe('a worker is hung', () => {
   it('once it owes an answer for the whole timeout, not before', () => {
-    expect(isHung({ sentAt: 1_000 }, false, 10_999, 10_000)).toBe(false);
-    expect(isHung({ sentAt: 1_000 }, false, 11_000, 10_000)).toBe(true);
+    expect(isHung(silence({ pingSentAt: 1_000 }), 10_999, 10_000)).toBe(false);
+    expect(isHung(silence({ pingSentAt: 1_000 }), 11_000, 10_000)).toBe(true);
   });
 
-  it('never while it owes nothing', () => {
-    expect(isHung(undefined, false, Number.MAX_SAFE_INTEGER, 10_000)).toBe(false);
+  it('once its watchdog has seen it blocked for the whole timeout: that clock begins earlier', () => {
+    const blocked = silence({ pingSentAt: 1_400, blockedSince: 1_000 });
+    expect(isHung(blocked, 10_999, 10_000)).toBe(false);
+    expect(isHung(blocked, 11_000, 10_000)).toBe(true);
   });
 
-  it('never under a debugger', () => {
-    expect(isHung({ sentAt: 0 }, true, 3_600_000, 10_000)).toBe(false);
+  it('by the ping where that is the older: a block within the silence does not prolong it', () => {
+    const blocked = silence({ pingSentAt: 1_000, blockedSince: 6_000 });
+    expect(isHung(blocked, 11_000, 10_000)).toBe(true);
   });
 
-  it('never where the heartbeat is off', () => {
-    expect(isHung({ sentAt: 0 }, false, Number.MAX_SAFE_INTEGER, Infinity)).toBe(false);
+  it.each([undefined, 0])('never while it owes nothing (blocked since %s)', (blockedSince) => {
+    expect(isHung(silence({ blockedSince }), Number.MAX_SAFE_INTEGER, 10_000)).toBe(false);
+  });
+
+  it.each([undefined, 0])('never under a debugger (blocked since %s) (H9)', (blockedSince) => {
+    const paused = silence({ pingSentAt: 0, blockedSince, debugged: true });
+    expect(isHung(paused, 3_600_000, 10_000)).toBe(false);
+  });
+
+  it.each([undefined, 0])('never where it is off (blocked since %s)', (blockedSince) => {
+    const silent = silence({ pingSentAt: 0, blockedSince });
+    expect(isHung(silent, Number.MAX_SAFE_INTEGER, Infinity)).toBe(false);
   });
 });
 

@@ -12,6 +12,7 @@ const SNAPSHOT: ClusterSnapshot = {
   ready: 2,
   generation: 0,
   degraded: 0,
+  reloads: { completed: 0, aborted: 0 },
   workers: [],
 };
 

@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { type ClusterOptions, DEFAULTS, resolveOptions } from '../../src/options/index.js';
+import {
+  checkWorkerCount,
+  type ClusterOptions,
+  DEFAULTS,
+  resolveOptions,
+} from '../../src/options/index.js';
 
 const MAX_TIMER_MS = 2_147_483_647;
+const MIN_MEMORY_BYTES = 16 * 1024 * 1024;
+const MEMORY_BYTES = 'a whole number from 16777216 to 9007199254740991';
 const MS = (min: number) => `a number of milliseconds from ${min} to 2147483647`;
 
 function resolve(options: unknown, autoWorkers = () => 4) {
@@ -118,6 +125,45 @@ const NUMBERS: readonly NumberOption[] = [
     allowed: MS(100),
     beside: { heartbeat: { intervalMs: 10 } },
   },
+  {
+    key: 'memory.softLimitBytes',
+    byDefault: Infinity,
+    min: MIN_MEMORY_BYTES,
+    max: Number.MAX_SAFE_INTEGER,
+    whole: true,
+    allowed: MEMORY_BYTES,
+  },
+  {
+    key: 'memory.hardLimitBytes',
+    byDefault: Infinity,
+    min: MIN_MEMORY_BYTES,
+    max: Number.MAX_SAFE_INTEGER,
+    whole: true,
+    allowed: MEMORY_BYTES,
+  },
+  {
+    key: 'recycle.maxRequests',
+    byDefault: Infinity,
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    whole: true,
+    allowed: 'a whole number from 1 to 9007199254740991',
+  },
+  {
+    key: 'recycle.maxAgeMs',
+    byDefault: Infinity,
+    min: 1_000,
+    max: MAX_TIMER_MS,
+    allowed: MS(1_000),
+  },
+  {
+    key: 'recycle.jitterRatio',
+    byDefault: 0.1,
+    min: 0,
+    max: 1,
+    allowed: 'a number from 0 to 1',
+  },
+  { key: 'reload.canaryMs', byDefault: 1_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
   { key: 'shutdown.lameDuckMs', byDefault: 0, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
   { key: 'shutdown.drainTimeoutMs', byDefault: 10_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
   { key: 'shutdown.killTimeoutMs', byDefault: 2_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
@@ -338,6 +384,73 @@ describe('restart', () => {
   });
 });
 
+const GROUPS = ['restart', 'memory', 'recycle', 'reload', 'shutdown'] as const;
+
+describe('memory', () => {
+  it.each([
+    [200_000_000, 200_000_000],
+    [200_000_001, 200_000_000],
+  ])('refuses a soft limit of %d with a hard limit of %d', (softLimitBytes, hardLimitBytes) => {
+    const message = refusal({ memory: { softLimitBytes, hardLimitBytes } });
+    expect(message).toContain(`memory.softLimitBytes (${softLimitBytes})`);
+    expect(message).toContain(`below memory.hardLimitBytes (${hardLimitBytes})`);
+  });
+
+  it.each([
+    { softLimitBytes: 200_000_000 },
+    { hardLimitBytes: 200_000_000 },
+    { softLimitBytes: 199_999_999, hardLimitBytes: 200_000_000 },
+  ])('accepts %j', (memory) => {
+    expect(resolve({ memory }).memory).toEqual({ ...DEFAULTS.memory, ...memory });
+  });
+});
+
+describe('watchdog', () => {
+  it.each([
+    [undefined, true],
+    [true, true],
+    [false, false],
+  ])('for %s is %s', (watchdog, resolved) => {
+    expect(resolve({ watchdog }).watchdog).toBe(resolved);
+  });
+
+  it.each([
+    ['"false"', 'false'],
+    ['0', 0],
+    ['null', null],
+    ['an object', {}],
+  ] as const)('is refused as %s', (shown, watchdog) => {
+    const message = refusal({ watchdog });
+    expect(message).toContain(`watchdog: ${shown} `);
+    expect(message).toContain('true or false');
+  });
+});
+
+describe('the number of workers to scale to', () => {
+  it.each([1, 2, 256])('may be %d', (workers) => {
+    expect(checkWorkerCount(workers)).toBe(workers);
+  });
+
+  it.each([
+    ['0', 0],
+    ['-1', -1],
+    ['257', 257],
+    ['1.5', 1.5],
+    ['NaN', NaN],
+    ['Infinity', Infinity],
+    ['"2"', '2'],
+    ['"auto"', 'auto'],
+    ['undefined', undefined],
+    ['null', null],
+    ['an object', {}],
+  ])('is refused as %s', (shown, workers) => {
+    const check = () => checkWorkerCount(workers as number);
+    expect(check).toThrow(ClusterConfigurationError);
+    expect(check).toThrow(`number of workers: ${shown} `);
+    expect(check).toThrow('a whole number from 1 to 256');
+  });
+});
+
 describe('groups', () => {
   it('keep the defaults of the keys that are not given', () => {
     expect(resolve({ restart: { maxFailures: 9 } }).restart).toEqual({
@@ -354,7 +467,7 @@ describe('groups', () => {
     });
   });
 
-  it.each(['restart', 'heartbeat', 'shutdown'] as const)(
+  it.each([...GROUPS, 'heartbeat'] as const)(
     'keep every default where %s is undefined or empty',
     (group) => {
       expect(resolve({ [group]: undefined })[group]).toEqual(DEFAULTS[group]);
@@ -362,7 +475,7 @@ describe('groups', () => {
     },
   );
 
-  it.each(['restart', 'shutdown'])('refuses %s where it is not an object', (group) => {
+  it.each(GROUPS)('refuses %s where it is not an object', (group) => {
     for (const [shown, value] of [
       ['null', null],
       ['5', 5],
@@ -375,7 +488,7 @@ describe('groups', () => {
     }
   });
 
-  it.each(['restart', 'heartbeat', 'shutdown'])('refuses an array as %s', (group) => {
+  it.each([...GROUPS, 'heartbeat'])('refuses an array as %s', (group) => {
     expect(refusal({ [group]: [] })).toContain(`${group}: an array `);
   });
 });
@@ -390,6 +503,9 @@ describe('unknown keys', () => {
   it.each([
     ['restart', 'backof', 'backoffMs'],
     ['heartbeat', 'interval', 'intervalMs'],
+    ['memory', 'limitBytes', 'softLimitBytes'],
+    ['recycle', 'requests', 'maxRequests'],
+    ['reload', 'canary', 'canaryMs'],
     ['shutdown', 'drainTimeout', 'drainTimeoutMs'],
   ])('are refused inside %s', (group, wrong, right) => {
     const message = refusal({ [group]: { [wrong]: 3001 } });
@@ -476,6 +592,10 @@ describe('resolveOptions', () => {
         windowMs: 60_000,
       },
       heartbeat: { intervalMs: 1_000, timeoutMs: 10_000 },
+      watchdog: true,
+      memory: { softLimitBytes: Infinity, hardLimitBytes: Infinity },
+      recycle: { maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 },
+      reload: { canaryMs: 1_000 },
       shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
       logFormat: 'text',
     });
@@ -486,6 +606,7 @@ describe('resolveOptions', () => {
     { heartbeat: false },
     { path: '/a.sock' },
     { restart: { maxFailures: 2 }, heartbeat: { intervalMs: 20 }, shutdown: { lameDuckMs: 1 } },
+    { memory: { softLimitBytes: 2 ** 30 }, recycle: { maxRequests: 1 }, reload: { canaryMs: 0 } },
   ])('freezes all it gives for %j', (options) => {
     const resolved = resolve(options);
     const notFrozen = Object.entries({ resolved, ...resolved })

@@ -20,13 +20,29 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'listen-request': { type: 'listen-request' },
   ready: { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: ['/health', '/metrics'] },
   'boot-failed': { type: 'boot-failed', phase: 'init', error: ERROR },
-  fatal: { type: 'fatal', error: ERROR },
+  fatal: { type: 'fatal', error: ERROR, abort: false },
+  blocked: {
+    type: 'blocked',
+    forMs: 1_500,
+    requests: [{ method: 'GET', path: '/spin', forMs: 1_498.5 }],
+    frames: ['spin (/app/main.js:3:7)', 'handle (/app/main.js:9:1)'],
+  },
+  resumed: { type: 'resumed' },
+  checked: { type: 'checked', id: 4, healthy: false, detail: 'database: connection refused' },
+  'reload-request': { type: 'reload-request', id: 5 },
+  'scale-request': { type: 'scale-request', id: 6, workers: 3 },
   warning: { type: 'warning', message: 'odd' },
   pong: { type: 'pong', seq: 7, stats: STATS, debugged: false },
   leaving: { type: 'leaving' },
   drained: {
     type: 'drained',
-    report: { durationMs: 12.5, destroyedConnections: 1, abortedRequests: 2, hookError: 'no' },
+    report: {
+      durationMs: 12.5,
+      destroyedConnections: 1,
+      abortedRequests: 2,
+      destroyedWebSockets: 1,
+      hookError: 'no',
+    },
   },
   'snapshot-request': { type: 'snapshot-request', id: 1, stats: STATS },
   'collect-request': { type: 'collect-request', id: 2, stats: STATS, body: '[]' },
@@ -40,6 +56,7 @@ const SNAPSHOT: ClusterSnapshot = {
   ready: 1,
   generation: 0,
   degraded: 0,
+  reloads: { completed: 0, aborted: 0 },
   workers: [],
 };
 
@@ -48,6 +65,13 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   ping: { type: 'ping', seq: 1 },
   drain: { type: 'drain', cause: 'shutdown' },
   force: { type: 'force' },
+  check: { type: 'check', id: 3 },
+  reloaded: {
+    type: 'reloaded',
+    id: 4,
+    result: { outcome: 'aborted', generation: 2, reason: 'worker=0 gen=2: exited with code 1' },
+  },
+  scaled: { type: 'scaled', id: 5, snapshot: SNAPSHOT },
   snapshot: { type: 'snapshot', id: 1, snapshot: SNAPSHOT },
   collect: { type: 'collect' },
   fold: { type: 'fold', epoch: 0, bodies: ['[]'] },
@@ -82,6 +106,7 @@ function changed(
   return copy;
 }
 
+const NULLABLE = new Set(['drained.report.hookError', 'checked.detail']);
 const OPTIONAL = new Set(['error.stack', 'error.code']);
 const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
   const sealed = onTheWire(seal(message));
@@ -100,7 +125,8 @@ describe('a message of a worker', () => {
   });
 
   it('passes with an error that has neither stack nor code', () => {
-    const message = { type: 'fatal', error: { name: 'Error', message: 'x' } } as const;
+    const error = { name: 'Error', message: 'x' };
+    const message = { type: 'fatal', error, abort: true } as const;
     expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
   });
 
@@ -125,19 +151,22 @@ describe('a message of a worker', () => {
     },
   );
 
-  it.each(FIELDS)('is dropped where $field has a wrong type: $type', ({ sealed, path, field }) => {
-    for (const wrong of [null, {}, [[]], Symbol.iterator, () => 0, NaN, undefined]) {
-      if (field === 'report.hookError' && wrong === null) continue;
-      if (OPTIONAL.has(field) && wrong === undefined) continue;
-      expect(
-        parseWorkerMessage(
-          changed(sealed, path, (holder, key) => {
-            holder[key] = wrong;
-          }),
-        ),
-      ).toBeUndefined();
-    }
-  });
+  it.each(FIELDS)(
+    'is dropped where $field has a wrong type: $type',
+    ({ type, sealed, path, field }) => {
+      for (const wrong of [null, {}, [[]], Symbol.iterator, () => 0, NaN, undefined]) {
+        if (NULLABLE.has(`${type}.${field}`) && wrong === null) continue;
+        if (OPTIONAL.has(field) && wrong === undefined) continue;
+        expect(
+          parseWorkerMessage(
+            changed(sealed, path, (holder, key) => {
+              holder[key] = wrong;
+            }),
+          ),
+        ).toBeUndefined();
+      }
+    },
+  );
 
   const NUMBERS = FIELDS.filter(
     ({ sealed, path, field }) =>
@@ -230,7 +259,8 @@ describe('a message of a worker', () => {
 
   it('is dropped where a text is longer than 64 Ki', () => {
     const fits = 'x'.repeat(64 * 1024);
-    const fatal = (error: typeof ERROR) => parseWorkerMessage(seal({ type: 'fatal', error }));
+    const fatal = (error: typeof ERROR) =>
+      parseWorkerMessage(seal({ type: 'fatal', error, abort: false }));
     for (const key of ['name', 'message', 'stack', 'code'] as const) {
       expect(fatal({ ...ERROR, [key]: fits })).toBeDefined();
       expect(fatal({ ...ERROR, [key]: `${fits}x` })).toBeUndefined();
@@ -310,7 +340,8 @@ describe('isOurs', () => {
 describe('reportError', () => {
   /** Whether a report would arrive. */
   const arrives = (report: ReturnType<typeof reportError>) =>
-    parseWorkerMessage(onTheWire(seal({ type: 'fatal', error: report }))) !== undefined;
+    parseWorkerMessage(onTheWire(seal({ type: 'fatal', error: report, abort: false }))) !==
+    undefined;
 
   it('keeps name, message, stack and code of an error', () => {
     const error = Object.assign(new TypeError('bad'), { code: 'EBAD' });

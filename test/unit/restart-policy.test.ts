@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { RestartOptions } from '../../src/options/index.js';
 import {
+  clusterBudget,
   type FailureHistory,
   NO_FAILURES,
   recordFailure,
+  recoveryMs,
   restartDelayMs,
 } from '../../src/primary/policies/restart.policy.js';
 import { FAILURE_CAUSES, type FailureCause } from '../../src/snapshot/index.js';
@@ -134,7 +136,7 @@ describe('the wait before a restart', () => {
   });
 
   it('is a number however long the row of failures is', () => {
-    const long = { recent: [], inARow: 5_000, degraded: false };
+    const long = { ...NO_FAILURES, inARow: 5_000 };
     for (const backoffMs of [0, 1, 15_000]) {
       const delayMs = restartDelayMs(long, { ...BACKOFF, backoffMs }, 0.5);
       expect(delayMs).toBe(backoffMs === 0 ? 0 : 15_000);
@@ -157,7 +159,7 @@ describe('a crash loop', () => {
   });
 
   it('does not count failures that left the window', () => {
-    const history = { recent: [0, 1, 2, 3], inARow: 0, degraded: false };
+    const history = { ...NO_FAILURES, recent: [0, 1, 2, 3] };
     const options = { ...OPTIONS, jitterRatio: 0 };
     const decide = (now: number) =>
       decisionOf(
@@ -177,10 +179,47 @@ describe('a crash loop', () => {
     expect(decisions[4]).toEqual({ delayMs: 15_000, degraded: true });
   });
 
-  it('is not seen in one failure every 31 s, yet each is counted with the one before', () => {
-    const { decisions, histories } = failures(20, 31_000);
-    expect(new Set(delays(decisions))).toEqual(new Set([0]));
-    expect(histories.at(-1)!.recent).toHaveLength(2);
+  it('is seen also where no window ever holds five: one that dies at 31 s each time (C8)', () => {
+    const { decisions, histories } = failures(20, 31_000, { ...OPTIONS, jitterRatio: 0 });
+    for (const { recent } of histories) expect(recent.length).toBeLessThanOrEqual(2);
+    expect(decisions.slice(0, 4)).toEqual(Array(4).fill({ delayMs: 0, degraded: false }));
+    expect(decisions.slice(4)).toEqual(Array(16).fill({ delayMs: 15_000, degraded: true }));
+  });
+
+  it('is not seen where each life is twice as long as a stable one', () => {
+    const { decisions } = failures(50, recoveryMs(OPTIONS));
+    expect(decisions).toEqual(Array(50).fill({ delayMs: 0, degraded: false }));
+  });
+
+  it('is seen where each life is a little shorter than that', () => {
+    expect(failures(5, recoveryMs(OPTIONS) - 1).decisions[4]!.degraded).toBe(true);
+  });
+
+  it('counts short lives in a row: one long life among them begins a new row', () => {
+    let history = NO_FAILURES;
+    let now = 0;
+    const livesMs = [31_000, 31_000, 31_000, 31_000, 60_000, 31_000, 31_000, 31_000, 31_000];
+    const degraded = livesMs.map((livedMs) => {
+      now += livedMs;
+      history = recordFailure(history, { cause: 'crash', livedMs }, now, OPTIONS);
+      return history.degraded;
+    });
+    // The long life's own end is the first of the new row.
+    expect(degraded).toEqual([...Array(8).fill(false), true]);
+  });
+
+  it('is over with the first life that was twice as long as a stable one, not before', () => {
+    const loop = failures(5, 0);
+    const after = (livedMs: number) =>
+      recordFailure(loop.histories[4]!, { cause: 'crash', livedMs }, loop.now + livedMs, OPTIONS);
+    expect(after(59_999).degraded).toBe(true);
+    expect(after(60_000)).toMatchObject({ degraded: false, inARow: 0, shortLives: 1 });
+  });
+
+  it('begins with any failure where the cluster as a whole is over its budget (C7)', () => {
+    const failure = { cause: 'crash', livedMs: 0 } as const;
+    const history = recordFailure(NO_FAILURES, failure, 0, OPTIONS, true);
+    expect(decisionOf(history, OPTIONS, 0.5)).toEqual({ delayMs: 15_000, degraded: true });
   });
 
   it('lasts as long as every worker dies at once: the slot stays degraded, at the longest wait', () => {
@@ -208,13 +247,23 @@ describe('the history of failures', () => {
   it('is not changed by the next one: a policy is pure', () => {
     const before: FailureHistory = Object.freeze({
       recent: Object.freeze([1, 2]),
+      kills: Object.freeze([3]),
       inARow: 2,
+      shortLives: 3,
       degraded: false,
     });
+    const unchanged = structuredClone(before);
     const after = recordFailure(before, { cause: 'crash', livedMs: 0 }, 10, OPTIONS);
     restartDelayMs(after, OPTIONS, 0.5);
-    expect(before).toEqual({ recent: [1, 2], inARow: 2, degraded: false });
-    expect(after).toEqual({ recent: [1, 2, 10], inARow: 3, degraded: false });
+    recordFailure(before, { cause: 'killed', livedMs: 0 }, 10, OPTIONS);
+    expect(before).toEqual(unchanged);
+    expect(after).toEqual({
+      recent: [1, 2, 10],
+      kills: [3],
+      inARow: 3,
+      shortLives: 4,
+      degraded: false,
+    });
   });
 });
 
@@ -225,6 +274,54 @@ describe('a worker that is killed from outside', () => {
   it('is restarted after the first backoff each time, and never makes a crash loop', () => {
     expect(killed(20).decisions).toEqual(Array(20).fill({ delayMs: 100, degraded: false }));
     expect(killed(20).histories.at(-1)!.recent).toEqual([]);
+  });
+
+  it('is restarted more and more slowly in a storm of kills, which is no crash loop either', () => {
+    const { decisions } = killed(30);
+    expect(delays(decisions.slice(18))).toEqual([
+      100, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000, 15_000,
+    ]);
+    expect(decisions.some(({ degraded }) => degraded)).toBe(false);
+  });
+
+  it('is restarted as at first once the storm has left the window', () => {
+    const { histories, now } = killed(25);
+    const failure = { cause: 'killed', livedMs: 0 } as const;
+    const history = recordFailure(histories[24]!, failure, now + 60_000, OPTIONS);
+    expect(history.kills).toHaveLength(1);
+    expect(restartDelayMs(history, OPTIONS, 0.5)).toBe(100);
+  });
+
+  it('is forgotten among so many that the longest wait is reached', () => {
+    const { histories } = failures(
+      1_000,
+      0,
+      { ...OPTIONS, backoffMs: 0, maxBackoffMs: 0 },
+      0.5,
+      'killed',
+    );
+    for (const { kills } of histories) expect(kills.length).toBeLessThanOrEqual(84);
+  });
+
+  it('does not lengthen the row of failures, nor that of short lives', () => {
+    const { histories, now } = failures(3, 0);
+    const failure = { cause: 'killed', livedMs: 0 } as const;
+    expect(recordFailure(histories[2]!, failure, now, OPTIONS)).toMatchObject({
+      recent: histories[2]!.recent,
+      inARow: 1,
+      shortLives: 3,
+      degraded: false,
+    });
+  });
+
+  it('is proof of health where it had lived twice as long as a stable one', () => {
+    const { histories, now } = failures(5, 0);
+    const failure = { cause: 'killed', livedMs: 60_000 } as const;
+    expect(recordFailure(histories[4]!, failure, now + 60_000, OPTIONS)).toMatchObject({
+      inARow: 0,
+      shortLives: 0,
+      degraded: false,
+    });
   });
 
   it('is restarted at once after a stable life', () => {
@@ -244,4 +341,27 @@ describe('a worker that is killed from outside', () => {
       expect(failures(5, 0, OPTIONS, 0.5, cause).decisions[4]!.degraded).toBe(true);
     },
   );
+});
+
+describe('the budget of the whole cluster', () => {
+  it.each([
+    [1, 5],
+    [2, 5],
+    [3, 6],
+    [8, 16],
+    [256, 512],
+  ])('is, with %d workers, %d failures within the window (C7)', (workers, budget) => {
+    expect(clusterBudget(OPTIONS, workers)).toBe(budget);
+  });
+
+  it('is never below what one slot may fail', () => {
+    expect(clusterBudget({ ...OPTIONS, maxFailures: 100 }, 8)).toBe(100);
+  });
+});
+
+describe('the time after which the past is forgotten', () => {
+  it('is twice a stable life', () => {
+    expect(recoveryMs(OPTIONS)).toBe(60_000);
+    expect(recoveryMs({ ...OPTIONS, stableAfterMs: 0 })).toBe(0);
+  });
 });

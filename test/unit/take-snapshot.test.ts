@@ -9,6 +9,8 @@ import { FakeWorker, STATS } from './fake-worker.js';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
+const RELEASE = { generation: 4, script: '/app/main.js', cwd: '/app' };
+
 const EXIT: WorkerExit = {
   cause: 'hang',
   code: null,
@@ -18,13 +20,20 @@ const EXIT: WorkerExit = {
 
 const snapshotOf = (...slots: Slot[]) =>
   takeSnapshot(
-    { balancing: 'shared', desired: slots.length, generation: 4, slots },
+    {
+      balancing: 'shared',
+      desired: slots.length,
+      generation: 4,
+      reloads: { completed: 3, aborted: 1 },
+      slots,
+      surplus: [],
+    },
     performance.now(),
   );
 
 /** A slot with `worker` in it. */
 function slotWith(worker: FakeWorker, requestsTotal?: number): Slot {
-  const slot = new Slot(worker.handle.identity.slot);
+  const slot = new Slot(worker.handle.identity.slot, RELEASE);
   slot.current = worker.handle;
   if (requestsTotal !== undefined) worker.handle.stats = { ...STATS, requestsTotal };
   return slot;
@@ -46,6 +55,7 @@ describe('a snapshot', () => {
       ready: 1,
       generation: 4,
       degraded: 0,
+      reloads: { completed: 3, aborted: 1 },
       workers: [
         {
           slot: 0,
@@ -56,6 +66,8 @@ describe('a snapshot', () => {
           restarts: 3,
           restartsByCause: { crash: 2, hang: 1 },
           lastExit: EXIT,
+          degraded: false,
+          abortedRequestsTotal: 0,
           heartbeatAgeMs: 400,
           responsive: true,
           ...STATS,
@@ -79,7 +91,7 @@ describe('a snapshot', () => {
   });
 
   it('lists a slot that waits for a restart, without a process', () => {
-    const snapshot = snapshotOf(new Slot(0));
+    const snapshot = snapshotOf(new Slot(0, RELEASE));
     expect(snapshot.ready).toBe(0);
     expect(snapshot.workers).toMatchObject([
       {
@@ -114,7 +126,11 @@ describe('a snapshot', () => {
       slotWith(new FakeWorker({ slot, state })),
     );
     slots[1]!.failures = { ...NO_FAILURES, degraded: true };
-    expect(snapshotOf(...slots, new Slot(4))).toMatchObject({ desired: 5, ready: 2, degraded: 1 });
+    expect(snapshotOf(...slots, new Slot(4, RELEASE))).toMatchObject({
+      desired: 5,
+      ready: 2,
+      degraded: 1,
+    });
     expect(snapshotOf(...slots).workers.map(({ slot }) => slot)).toEqual([0, 1, 2, 3]);
   });
 
@@ -140,7 +156,7 @@ describe('a snapshot', () => {
 
   it('crosses the channel unchanged', () => {
     const slot = slotWith(new FakeWorker(), 5);
-    const snapshot = snapshotOf(slot, new Slot(1));
+    const snapshot = snapshotOf(slot, new Slot(1, RELEASE));
     expect(JSON.parse(JSON.stringify(snapshot))).toEqual(snapshot);
   });
 });
@@ -172,7 +188,7 @@ describe('requestsTotal of a slot', () => {
   });
 
   it('never falls, whatever becomes of its workers', () => {
-    const slot = new Slot(0);
+    const slot = new Slot(0, RELEASE);
     let last = 0;
     let served = 0;
     const check = () => {
@@ -225,9 +241,14 @@ describe('a slot', () => {
   });
 
   it('is degraded while its workers fail in a loop', () => {
-    const slot = new Slot(0);
+    const slot = new Slot(0, RELEASE);
     const fail = () =>
-      slot.recordFailure({ cause: 'crash', livedMs: 0 }, performance.now(), DEFAULTS.restart);
+      slot.recordFailure(
+        { cause: 'crash', livedMs: 0 },
+        performance.now(),
+        DEFAULTS.restart,
+        false,
+      );
     for (let i = 0; i < 4; i += 1) fail();
     expect(slot.degraded).toBe(false);
     fail();
@@ -242,8 +263,8 @@ describe('a slot', () => {
 
   it('is started after its wait, and not once that is called off', () => {
     const [started, calledOff] = [vi.fn(), vi.fn()];
-    new Slot(0).scheduleStart(100, started);
-    const slot = new Slot(1);
+    new Slot(0, RELEASE).scheduleStart(100, started);
+    const slot = new Slot(1, RELEASE);
     slot.scheduleStart(100, calledOff);
     slot.cancelStart();
     vi.advanceTimersByTime(99);

@@ -1,20 +1,24 @@
-/** A ping that has not been answered. */
-export interface OutstandingPing {
-  /** Monotonic ms. */
-  readonly sentAt: number;
+/** What is known of a worker's silence; monotonic ms. */
+export interface Silence {
+  /** When the ping was sent that is not answered yet. */
+  readonly pingSentAt: number | undefined;
+  /** Since when its watchdog has seen its event loop blocked. */
+  readonly blockedSince: number | undefined;
+  /** Under a debugger a stopped event loop is what its user wants. */
+  readonly debugged: boolean;
 }
 
 /**
- * Whether a worker is hung: it owes an answer for `timeoutMs`. Under a debugger
- * a stopped event loop is what its user wants.
+ * Whether a worker is hung: it owes an answer, and has for `timeoutMs` or was
+ * blocked for that long by its watchdog's clock, which begins earlier.
  */
 export function isHung(
-  ping: OutstandingPing | undefined,
-  debugged: boolean,
+  { pingSentAt, blockedSince, debugged }: Silence,
   now: number,
   timeoutMs: number,
 ): boolean {
-  return ping !== undefined && !debugged && now - ping.sentAt >= timeoutMs;
+  if (pingSentAt === undefined || debugged) return false;
+  return now - Math.min(pingSentAt, blockedSince ?? Infinity) >= timeoutMs;
 }
 
 /**

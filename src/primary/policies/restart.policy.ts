@@ -5,13 +5,23 @@ import type { FailureCause } from '../../snapshot/index.js';
 export interface FailureHistory {
   /** When each failure within the window happened, oldest first; monotonic ms. */
   readonly recent: readonly number[];
+  /** The same of workers that were killed from outside. */
+  readonly kills: readonly number[];
   /** Failures since the last stable life. */
   readonly inARow: number;
-  /** The slot is in a crash loop, until a worker of it has lived stably. */
+  /** Failures since the last life that was twice as long as a stable one. */
+  readonly shortLives: number;
+  /** The slot is in a crash loop, until a worker of it has lived twice as long as a stable one. */
   readonly degraded: boolean;
 }
 
-export const NO_FAILURES: FailureHistory = { recent: [], inARow: 0, degraded: false };
+export const NO_FAILURES: FailureHistory = {
+  recent: [],
+  kills: [],
+  inARow: 0,
+  shortLives: 0,
+  degraded: false,
+};
 
 /** How a worker of the slot failed. */
 export interface Failure {
@@ -20,25 +30,68 @@ export interface Failure {
   readonly livedMs: number;
 }
 
-/** The history after one more failure. */
+/** How long a worker must live for its slot's past to be forgotten, in ms. */
+export function recoveryMs(options: Required<RestartOptions>): number {
+  return RECOVERY_FACTOR * options.stableAfterMs;
+}
+
+/** Failures of all slots within the window that are a crash loop of whichever fails next. */
+export function clusterBudget(options: Required<RestartOptions>, workers: number): number {
+  // With few workers the budget of one slot is the larger one: it is what a slot was promised.
+  return Math.max(2 * workers, options.maxFailures);
+}
+
+/** What is left of a list of times at `now`. */
+export function withinWindow(
+  times: readonly number[],
+  now: number,
+  options: Required<RestartOptions>,
+): readonly number[] {
+  return times.filter((at) => now - at < options.windowMs);
+}
+
+/**
+ * The history after one more failure.
+ *
+ * @param overBudget the failures of all slots together are too many.
+ */
 export function recordFailure(
   history: FailureHistory,
   { cause, livedMs }: Failure,
   now: number,
   options: Required<RestartOptions>,
+  overBudget = false,
 ): FailureHistory {
-  const before = history.recent.filter((at) => now - at < options.windowMs);
+  const before = withinWindow(history.recent, now, options);
+  const kills = withinWindow(history.kills, now, options);
   const stable = livedMs >= options.stableAfterMs;
-  const wasDegraded = history.degraded && !stable;
+  const recovered = livedMs >= recoveryMs(options);
+  const wasDegraded = history.degraded && !recovered;
   // Who kills a worker from outside says nothing of the app: it is no crash loop, and no row grows.
-  if (cause === 'killed') return { recent: before, inARow: stable ? 0 : 1, degraded: wasDegraded };
+  if (cause === 'killed') {
+    return {
+      recent: before,
+      kills: [...kills, now].slice(-MAX_KILLS_REMEMBERED),
+      inARow: stable ? 0 : 1,
+      shortLives: recovered ? 0 : history.shortLives,
+      degraded: wasDegraded,
+    };
+  }
   const recent = [...before, now].slice(-options.maxFailures);
+  const shortLives = recovered ? 1 : history.shortLives + 1;
   return {
     recent,
+    kills,
     // A failure that ends a stable life is the first of a new row, not one of it.
     inARow: stable ? 0 : history.inARow + 1,
+    shortLives,
     // While it is retried at the longest delay, few failures fall into the window: it stays degraded.
-    degraded: wasDegraded || recent.length >= options.maxFailures,
+    // The row of short lives finds who dies each time just after it counts as stable.
+    degraded:
+      wasDegraded ||
+      overBudget ||
+      recent.length >= options.maxFailures ||
+      shortLives >= options.maxFailures,
   };
 }
 
@@ -49,13 +102,15 @@ export function recordFailure(
  * @param random 0..1, spreads slots that failed together.
  */
 export function restartDelayMs(
-  { inARow, degraded }: FailureHistory,
+  { inARow, kills, degraded }: FailureHistory,
   options: Required<RestartOptions>,
   random: number,
 ): number {
   const { backoffMs, backoffFactor, maxBackoffMs, jitterRatio } = options;
-  if (inARow === 0 && !degraded) return 0;
-  const exponent = Math.min(Math.max(inARow - 1, 0), MAX_EXPONENT);
+  // A few kills are an operator's business; a storm of them must not become one of forks.
+  const storm = Math.max(0, kills.length - FREE_KILLS);
+  if (inARow === 0 && !degraded && storm === 0) return 0;
+  const exponent = Math.min(Math.max(inARow - 1, storm, 0), MAX_EXPONENT);
   const backoff = degraded ? maxBackoffMs : backoffMs * backoffFactor ** exponent;
   return Math.min(
     Math.min(backoff, maxBackoffMs) * (1 + jitterRatio * (2 * random - 1)),
@@ -63,5 +118,13 @@ export function restartDelayMs(
   );
 }
 
+/** A cadence of failures just above the stable time must not pass for health. */
+const RECOVERY_FACTOR = 2;
+
+/** Kills of a slot within the window that are answered without a growing delay. */
+const FREE_KILLS = 20;
+
 /** Beyond it every factor above 1 has reached the longest delay; without it 0 × Infinity is NaN. */
 const MAX_EXPONENT = 64;
+
+const MAX_KILLS_REMEMBERED = FREE_KILLS + MAX_EXPONENT;

@@ -4,7 +4,7 @@ import { median } from '../statistics.mjs';
 import { wrk } from '../wrk.mjs';
 
 const APP = fileURLToPath(new URL('../apps/hello.mjs', import.meta.url));
-const BASE_PORT = 41_300;
+const BASE_PORT = 21_300;
 
 /**
  * What everything this package does costs a request: CPU per request of two

@@ -1,0 +1,203 @@
+import {
+  AddressUnavailableError,
+  ClusterConfigurationError,
+  isAddressErrorCode,
+} from '../errors/index.js';
+import type { EmitEvent } from '../events/index.js';
+import type { WorkerMessage } from '../ipc/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import type { FailureCause } from '../snapshot/index.js';
+import { beginCollapse, beginDeparture, reportDeparture, reportFailure } from './departure.js';
+import { forkWorker, type ProcessEvent } from './fork-worker.js';
+import type { ListeningSocket } from './listening-socket.js';
+import type { MetricsRelay } from './metrics-relay.js';
+import { OomWatch } from './oom-watch.js';
+import { classifyFailure, type ProcessExit } from './policies/exit-cause.policy.js';
+import type { Recovery } from './recovery.js';
+import type { Program, Release } from './release.js';
+import type { Scaling } from './scaling.js';
+import type { Shutdown } from './shutdown.js';
+import type { Slot } from './slot.js';
+import type { Succession } from './succession.js';
+import { workerArguments } from './worker-arguments.js';
+import type { WorkerHandle } from './worker-handle.js';
+import type { WorkerTable } from './worker-table.js';
+
+/** What happens to a worker between its fork and its exit. */
+export type LifecycleEvent =
+  | { type: 'start-due'; slot: Slot }
+  | (ProcessEvent & { worker: WorkerHandle })
+  | { type: 'ready-overdue'; worker: WorkerHandle }
+  | { type: 'recovered'; worker: WorkerHandle };
+
+/** The rest of the primary, as far as a worker's life touches it. */
+export interface Surroundings {
+  readonly options: ResolvedClusterOptions;
+  readonly socket: ListeningSocket;
+  readonly program: Program;
+  readonly table: WorkerTable;
+  readonly relay: MetricsRelay;
+  readonly recovery: Recovery;
+  readonly succession: Succession;
+  readonly scaling: Scaling;
+  readonly shutdown: Shutdown;
+  readonly emit: EmitEvent;
+  readonly post: (event: LifecycleEvent) => void;
+  /** The first worker is ready. */
+  readonly serving: () => void;
+}
+
+/**
+ * A signal to the whole process group (systemd, a shell) may reach workers
+ * before the primary: one that leaves is not replaced until that is ruled out.
+ */
+const GROUP_SIGNAL_MS = 100;
+
+/** A worker's life, from its fork to its exit: one method for each thing that happens in it. */
+export class Lifecycle {
+  readonly #oomWatch = new OomWatch();
+
+  constructor(private readonly around: Surroundings) {}
+
+  /** Gives the slot its worker, of the release that it had. */
+  start(slot: Slot): void {
+    slot.release = this.around.program.revive(slot.release);
+    slot.current = this.fork(slot, slot.release);
+  }
+
+  /** Starts a process for the slot; what it is to the slot is the caller's to say. */
+  fork(slot: Slot, release: Release): WorkerHandle {
+    const { options, table, post } = this.around;
+    const { readyTimeoutMs, watchdog } = options;
+    const execArgv = workerArguments(table.desired);
+    const worker = forkWorker({ slot: slot.index, release, execArgv, watchdog }, (told) =>
+      post({ ...told, worker }),
+    );
+    worker.after(readyTimeoutMs, () => post({ type: 'ready-overdue', worker }));
+    return worker;
+  }
+
+  onStartDue(slot: Slot): void {
+    if (this.around.shutdown.begun || !this.around.table.wants(slot)) return;
+    if (slot.current === undefined && slot.candidate === undefined) this.start(slot);
+  }
+
+  onReady(worker: WorkerHandle, message: WorkerMessage & { type: 'ready' }, now: number): void {
+    if (!worker.enter('ready')) return;
+    const { options, recovery, emit, post } = this.around;
+    worker.readyAt = now;
+    worker.error = null;
+    worker.after(recovery.recoveryMs, () => post({ type: 'recovered', worker }));
+    emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
+    this.around.relay.foldIfNeeded();
+    this.around.succession.ready(worker);
+    this.around.scaling.settle();
+    if (recovery.everReady) return;
+    recovery.everReady = true;
+    const { url, endpoints } = message;
+    const { workers, balancing } = options;
+    emit('listening', { url, workers, balancing, endpoints });
+    this.around.serving();
+  }
+
+  onReadyOverdue(worker: WorkerHandle): void {
+    if (worker.state !== 'starting') return;
+    const { readyTimeoutMs } = this.around.options;
+    worker.condemn(
+      'boot',
+      `boot timed out: it was not ready within ${readyTimeoutMs} ms (readyTimeoutMs) and was killed`,
+    );
+  }
+
+  /** What no restart can mend ends the cluster before a worker has ever served. */
+  onBootFailed(worker: WorkerHandle, message: WorkerMessage & { type: 'boot-failed' }): void {
+    const { recovery, shutdown, socket } = this.around;
+    const { phase, error } = message;
+    worker.error = error;
+    if (recovery.everReady) return;
+    if (error.code === ClusterConfigurationError.code) {
+      shutdown.giveUp(new ClusterConfigurationError(error.message));
+    } else if (phase === 'listen' && isAddressErrorCode(error.code)) {
+      shutdown.giveUp(new AddressUnavailableError(socket.url, error));
+    }
+  }
+
+  /** An error that nobody caught: the worker drains by itself, and its slot does not wait for that. */
+  onFatal(worker: WorkerHandle, { error, abort }: WorkerMessage & { type: 'fatal' }): void {
+    worker.error = error;
+    if (abort || worker.state !== 'ready') return;
+    beginCollapse(worker, this.around.options.shutdown, this.around.emit);
+    this.around.table.slotOf(worker).retire(worker);
+    this.#onFailure(worker, 'crash', `${error.name}: ${error.message}`);
+  }
+
+  /** A worker received SIGTERM itself: it drains, and its slot gets another. */
+  onLeaving(worker: WorkerHandle): void {
+    if (worker.state === 'draining') return;
+    const { options, table, succession, emit, post } = this.around;
+    const slot = table.slotOf(worker);
+    slot.retire(worker);
+    beginDeparture(worker, 'signal', options.shutdown, emit);
+    if (succession.left(worker, 'it was told to leave by a signal of its own')) return;
+    if (slot.candidate === undefined) {
+      slot.scheduleStart(GROUP_SIGNAL_MS, () => post({ type: 'start-due', slot }));
+    }
+  }
+
+  /** The slot is not wanted any more. */
+  dismiss(slot: Slot): void {
+    slot.cancelStart();
+    for (const worker of slot.workers) {
+      if (worker.state === 'draining') continue;
+      slot.retire(worker);
+      beginDeparture(worker, 'scale', this.around.options.shutdown, this.around.emit);
+      this.around.succession.left(worker, 'its slot was scaled away');
+    }
+  }
+
+  onExit(worker: WorkerHandle, exit: ProcessExit): void {
+    const state = worker.state;
+    if (!worker.enter('exited')) return;
+    const { table, relay, succession, scaling, shutdown, emit } = this.around;
+    const { retirement, condemned } = worker;
+    const oomKill = this.#oomWatch.hasKilled();
+    const failure =
+      condemned?.cause ??
+      classifyFailure(exit, { state, oomKill, explained: worker.error !== null });
+    const cause = retirement?.cause ?? failure;
+    table.slotOf(worker).remove(worker, { cause, ...exit, at: new Date().toISOString() });
+    // After it has left the table: a scrape that this completes must not count it twice.
+    relay.retire(worker);
+    let well = true;
+    if (retirement !== undefined) {
+      well = reportDeparture(worker, exit, emit);
+      succession.left(worker, 'it left');
+    } else {
+      const detail = reportFailure(worker, failure, exit, emit);
+      // One that drained after an error of its own has been counted when that came.
+      if (state === 'draining') succession.left(worker, detail);
+      else this.#onFailure(worker, failure, explain(worker, detail));
+    }
+    scaling.settle();
+    shutdown.workerEnded(well);
+  }
+
+  /** A worker is lost that nobody had asked to go. */
+  #onFailure(worker: WorkerHandle, cause: FailureCause, detail: string): void {
+    const { table, recovery, succession, shutdown } = this.around;
+    if (shutdown.begun) return;
+    const slot = table.slotOf(worker);
+    // A candidate: the slot's own worker serves on.
+    if (succession.left(worker, detail) || !table.wants(slot)) return;
+    const error = recovery.note(worker, cause, detail);
+    if (error !== undefined) return shutdown.giveUp(error);
+    slot.countRestart(cause);
+    // A candidate that is on its way takes the place.
+    if (slot.candidate === undefined) recovery.restart(slot);
+  }
+}
+
+/** How it ended and what it last said was wrong. */
+function explain({ error }: WorkerHandle, detail: string): string {
+  return error === null ? detail : `${detail}: ${error.name}: ${error.message}`;
+}

@@ -1,0 +1,68 @@
+import { type ClusterError, WorkersFailedError } from '../errors/index.js';
+import type { EmitEvent } from '../events/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import type { FailureCause } from '../snapshot/index.js';
+import { reasonToGiveUp } from './policies/give-up.policy.js';
+import {
+  clusterBudget,
+  recoveryMs,
+  restartDelayMs,
+  withinWindow,
+} from './policies/restart.policy.js';
+import type { Slot } from './slot.js';
+import type { WorkerHandle } from './worker-handle.js';
+import type { WorkerTable } from './worker-table.js';
+
+/** What becomes of a slot whose worker failed: another one, sooner or later, or the end of the cluster. */
+export class Recovery {
+  /** Whether any worker has ever become ready. */
+  everReady = false;
+  #failures = 0;
+  /** Of all slots, within the window; monotonic ms. */
+  #recent: readonly number[] = [];
+
+  constructor(
+    private readonly options: ResolvedClusterOptions,
+    private readonly table: WorkerTable,
+    private readonly emit: EmitEvent,
+    private readonly startDue: (slot: Slot) => void,
+  ) {}
+
+  /** How long a worker must live for its slot's past to be forgotten, in ms. */
+  get recoveryMs(): number {
+    return recoveryMs(this.options.restart);
+  }
+
+  /**
+   * Takes note of a failure.
+   *
+   * @returns why the cluster cannot go on, if it cannot.
+   */
+  note(worker: WorkerHandle, cause: FailureCause, detail: string): ClusterError | undefined {
+    const { restart } = this.options;
+    const now = performance.now();
+    const slot = this.table.slotOf(worker);
+    const livedMs = worker.readyAt === undefined ? 0 : now - worker.readyAt;
+    this.#failures += 1;
+    const recent = withinWindow(this.#recent, now, restart);
+    this.#recent = cause === 'killed' ? recent : [...recent, now];
+    const overBudget = this.#recent.length >= clusterBudget(restart, this.table.desired);
+    slot.recordFailure({ cause, livedMs }, now, restart, overBudget);
+    const reason = reasonToGiveUp({
+      everReady: this.everReady,
+      failures: this.#failures,
+      slots: this.table.slots,
+    });
+    if (reason === undefined) return undefined;
+    const unknown = { name: 'Error', message: `${detail}; see its output above` };
+    return new WorkersFailedError(reason, { cause: worker.error ?? unknown });
+  }
+
+  /** Gives the slot a new worker, after the delay that its failures call for. */
+  restart(slot: Slot): void {
+    const delayMs = restartDelayMs(slot.failures, this.options.restart, Math.random());
+    const { inARow: failures, degraded } = slot.failures;
+    this.emit('worker-restarting', { slot: slot.index, delayMs, failures, degraded });
+    slot.scheduleStart(delayMs, () => this.startDue(slot));
+  }
+}

@@ -1,0 +1,52 @@
+import type { EmitEvent } from '../events/index.js';
+import type { ClusterSnapshot } from '../snapshot/index.js';
+import type { Slot } from './slot.js';
+import type { Waiting } from './waiting.js';
+import type { WorkerTable } from './worker-table.js';
+
+/** What scaling needs of the supervisor. */
+export interface ScalingPorts {
+  start(slot: Slot): void;
+  /** Every worker of the slot is to leave. */
+  dismiss(slot: Slot): void;
+}
+
+/** Adds and takes away workers while the cluster runs. */
+export class Scaling {
+  #waiting: Waiting<ClusterSnapshot>[] = [];
+
+  constructor(
+    private readonly table: WorkerTable,
+    private readonly emit: EmitEvent,
+    private readonly ports: ScalingPorts,
+  ) {}
+
+  /** `waiting.done` is told once the new workers are ready, or have failed, and the others are gone. */
+  scale(workers: number, reason: string, waiting: Waiting<ClusterSnapshot>): void {
+    const { desired, slots } = this.table;
+    this.#waiting.push(waiting);
+    if (workers !== desired) {
+      this.emit('scaling', { from: desired, to: workers, reason });
+      for (const slot of this.table.resize(workers)) if (!slot.current) this.ports.start(slot);
+      for (const slot of slots.slice(workers)) this.ports.dismiss(slot);
+    }
+    this.settle();
+  }
+
+  /** Tells who waits, if what was asked for has come about. */
+  settle(): void {
+    if (this.#waiting.length === 0) return;
+    const { slots, surplus } = this.table;
+    if (slots.some((slot) => !slot.ready && slot.starting)) return;
+    const settled = this.#waiting.filter(({ leaving }) => leaving || surplus.length === 0);
+    this.#waiting = this.#waiting.filter((each) => !settled.includes(each));
+    for (const { done } of settled) done(this.table.snapshot());
+  }
+
+  /** Nothing more will come about. */
+  release(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { done } of waiting) done(this.table.snapshot());
+  }
+}

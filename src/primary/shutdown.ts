@@ -1,0 +1,90 @@
+import { type ClusterError, WorkersFailedError } from '../errors/index.js';
+import type { EmitEvent } from '../events/index.js';
+import type { ErrorReport } from '../ipc/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import { beginDeparture } from './departure.js';
+import type { ListeningSocket } from './listening-socket.js';
+import type { WorkerHandle } from './worker-handle.js';
+import type { WorkerTable } from './worker-table.js';
+
+/** What each further request to stop does. */
+const STOP_LEVELS = ['drain', 'destroy', 'kill'] as const;
+
+/** The end of the cluster: asked for, ever harder, or forced by workers that do not stay up. */
+export class Shutdown {
+  #resolveEnded!: (exitCode: number) => void;
+  /** Resolves with the exit code once no worker is left. */
+  readonly ended = new Promise<number>((resolve) => (this.#resolveEnded = resolve));
+  /** `undefined` while the cluster runs, else an index of `STOP_LEVELS`. */
+  #level: number | undefined;
+  #exitCode = 0;
+
+  constructor(
+    private readonly options: ResolvedClusterOptions,
+    private readonly table: WorkerTable,
+    private readonly socket: ListeningSocket,
+    private readonly emit: EmitEvent,
+    /** Whatever else was under way is given up. */
+    private readonly onBegin: () => void,
+  ) {}
+
+  get begun(): boolean {
+    return this.#level !== undefined;
+  }
+
+  /** Stops the cluster; each further call more harshly. */
+  request(reason: string, signalNumber: number): void {
+    const level = this.#level === undefined ? 0 : this.#level + 1;
+    if (level > 0 && signalNumber > 0) this.#exitCode = 128 + signalNumber;
+    const { workers } = this.table;
+    const force = STOP_LEVELS[level] ?? 'kill';
+    this.emit('stopping', { reason, workers: workers.length, force });
+    if (level === 0) return this.#begin();
+    this.#level = level;
+    for (const worker of workers) {
+      if (force === 'destroy' && worker.connected) worker.send({ type: 'force' });
+      else worker.kill('SIGKILL');
+    }
+  }
+
+  /** The cluster cannot go on: whoever still serves drains. */
+  giveUp(error: ClusterError): void {
+    if (this.begun) return;
+    const { message, exitCode } = error;
+    const cause = error instanceof WorkersFailedError ? (error.cause as ErrorReport) : null;
+    this.emit('failed', { message, exitCode, error: cause });
+    this.#exitCode = exitCode;
+    this.#begin();
+  }
+
+  /** A worker has ended, as it should have or not. */
+  workerEnded(well: boolean): void {
+    if (!this.begun) return;
+    // Whoever asked should know that not all went well.
+    if (!well) this.#exitCode ||= 1;
+    this.#endIfEmpty();
+  }
+
+  #begin(): void {
+    this.#level = 0;
+    // Workers listen on as long as their lame duck lasts; then whoever comes must be refused, not
+    // left waiting on a socket that only the primary still holds.
+    setTimeout(() => this.socket.close(), this.options.shutdown.lameDuckMs).unref();
+    for (const slot of this.table.slots) slot.cancelStart();
+    for (const worker of this.table.workers) this.#dismiss(worker);
+    this.onBegin();
+    this.#endIfEmpty();
+  }
+
+  #dismiss(worker: WorkerHandle): void {
+    if (worker.state === 'draining') return;
+    this.table.slotOf(worker).retire(worker);
+    beginDeparture(worker, 'shutdown', this.options.shutdown, this.emit);
+  }
+
+  #endIfEmpty(): void {
+    if (this.table.workers.length > 0) return;
+    this.socket.close();
+    this.#resolveEnded(this.#exitCode);
+  }
+}

@@ -1,0 +1,50 @@
+import { getHeapStatistics } from 'node:v8';
+import { type CgroupLimits, MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../options/index.js';
+
+const MIB = 1024 * 1024;
+
+/** Of what a worker may hold, the part its JavaScript heap may grow to; the rest is code, stacks and buffers. */
+const OLD_SPACE_RATIO = 0.75;
+
+/** Who sets one of these has decided. */
+const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
+
+/** What the decision rests on; all of it of the primary. */
+export interface HeapSituation {
+  readonly execArgv: readonly string[];
+  readonly nodeOptions: string | undefined;
+  readonly memoryBytes: CgroupLimits['memoryBytes'];
+  /** What V8 would allow each worker by itself. */
+  readonly defaultHeapBytes: number;
+}
+
+function currentSituation(): HeapSituation {
+  return {
+    execArgv: process.execArgv,
+    nodeOptions: process.env['NODE_OPTIONS'],
+    memoryBytes: readCgroupLimits().memoryBytes,
+    defaultHeapBytes: getHeapStatistics().heap_size_limit,
+  };
+}
+
+/**
+ * Arguments of Node for a worker: those of the primary and, where a container
+ * limits memory, a heap size with which all of them fit into it. V8 alone
+ * would let each have what one process may have.
+ */
+export function workerArguments(
+  workers: number,
+  situation: HeapSituation = currentSituation(),
+): string[] {
+  const { execArgv, nodeOptions, memoryBytes, defaultHeapBytes } = situation;
+  if (memoryBytes === undefined) return [...execArgv];
+  if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [...execArgv];
+  const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
+  const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
+  // It only lowers what V8 would take. Without a sensible share, V8's own choice is as good as any.
+  if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [...execArgv];
+  return [...execArgv, `--max-old-space-size=${oldSpace}`];
+}
+
+/** A Nest app does not even start with less. */
+const MIN_OLD_SPACE_MIB = 48;

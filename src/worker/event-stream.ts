@@ -1,0 +1,19 @@
+import type { ServerResponse } from 'node:http';
+
+/** Node's own text of the head that was sent: what was given to `writeHead()` is nowhere else. */
+type SentResponse = ServerResponse & { readonly _header?: string | null };
+
+/** Whether a response is an open stream of server-sent events. */
+export function isOpenEventStream(response: SentResponse): boolean {
+  if (!response.headersSent || response.writableEnded) return false;
+  const type = response.getHeader('content-type') ?? response._header;
+  return typeof type === 'string' && /text\/event-stream/i.test(type);
+}
+
+/** Ends a stream that has no end of its own; its client connects again, elsewhere. */
+export function endEventStream(response: ServerResponse): void {
+  // Its source may write once more before it hears that nobody listens.
+  response.on('error', () => {});
+  const { socket } = response;
+  response.end(() => socket?.end());
+}

@@ -1,0 +1,95 @@
+import { Worker } from 'node:worker_threads';
+import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../ipc/index.js';
+
+/** What the thread is started with. */
+export interface WatchdogData {
+  /** One Int32 that the main thread counts up while its event loop turns. */
+  readonly beat: SharedArrayBuffer;
+  readonly tickMs: number;
+  readonly blockedAfterMs: number;
+  readonly primaryPid: number;
+  /** Descriptor of the pipe to the primary. */
+  readonly reportTo: number | undefined;
+  /** What to evaluate in the main thread: gives the answer as JSON. */
+  readonly question: string;
+}
+
+export interface WatchdogOptions {
+  /** Time after which a hung worker is killed, in ms; the report is to be there before. */
+  readonly hangTimeoutMs: number;
+  readonly primaryPid: number;
+  readonly reportTo: number | undefined;
+  /** Requests in flight, oldest first. */
+  readonly requests: () => readonly BlockedRequest[];
+  /** The thread could not be started, or has ended. */
+  readonly failed: (error: unknown) => void;
+}
+
+const MAX_TICK_MS = 250;
+const MIN_TICK_MS = 25;
+
+/** The whole process may need little, this thread of it less. */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 };
+
+/** How the thread finds {@link describeMainThread}. */
+const HOOK = 'nestjs-cluster.describe-main-thread';
+
+/**
+ * A thread that sees this process's event loop blocked when nothing on it can:
+ * it reports what the main thread is doing, and ends the process when its
+ * primary is gone meanwhile.
+ */
+export function startWatchdog(options: WatchdogOptions): void {
+  const blockedAfterMs = options.hangTimeoutMs / 2;
+  const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
+  const beat = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const beats = new Int32Array(beat);
+  setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
+  Reflect.set(globalThis, Symbol.for(HOOK), () => describeMainThread(options.requests()));
+  const workerData: WatchdogData = {
+    beat,
+    tickMs,
+    blockedAfterMs,
+    primaryPid: options.primaryPid,
+    reportTo: options.reportTo,
+    question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
+  };
+  const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
+    workerData,
+    // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
+    execArgv: [],
+    env: {},
+    resourceLimits: RESOURCE_LIMITS,
+    trackUnmanagedFds: false,
+  });
+  thread.on('error', options.failed);
+  thread.unref();
+}
+
+/** Runs in the middle of whatever blocks: it only reads. */
+function describeMainThread(requests: readonly BlockedRequest[]): string {
+  const limit = Error.stackTraceLimit;
+  // Beside the frames of the block there are those of this function and of who evaluates it.
+  Error.stackTraceLimit = MAX_FRAMES + 10;
+  const { stack } = new Error();
+  Error.stackTraceLimit = limit;
+  return JSON.stringify({
+    requests: requests.slice(0, MAX_BLOCKED_REQUESTS),
+    frames: framesBelow(String(stack)),
+  });
+}
+
+/** The frames of the block: what lies below the one that was evaluated. */
+export function framesBelow(stack: string): string[] {
+  const frames = stack
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at '));
+  const evaluated = frames.findIndex((frame) =>
+    /^at (eval \()?<anonymous>:\d+:\d+\)?$/.test(frame),
+  );
+  return frames
+    .slice(evaluated + 1)
+    .map((frame) => frame.slice('at '.length))
+    .slice(0, MAX_FRAMES);
+}

@@ -1,0 +1,178 @@
+import { NoPrimaryError } from '../errors/index.js';
+import { type PrimaryMessage, reportError } from '../ipc/index.js';
+import { checkWorkerCount } from '../options/index.js';
+import type {
+  AgedSnapshot,
+  ClusterLink,
+  ClusterSnapshot,
+  CollectedMetrics,
+  HealthVerdict,
+  MetricsSource,
+  ReloadResult,
+  ResponseObserver,
+  WorkerIdentity,
+  WorkerStats,
+} from '../snapshot/index.js';
+import type { LocalProcess } from './local-process.js';
+import { PendingRequests } from './pending-requests.js';
+import type { PrimaryChannel } from './primary-channel.js';
+
+/** A snapshot that takes longer is not worth waiting for: the last one is given. */
+export const SNAPSHOT_TIMEOUT_MS = 500;
+
+/** The primary gives workers 500 ms; this leaves it time to answer, within a scrape of 1 s. */
+const COLLECT_TIMEOUT_MS = 900;
+
+/** A reload has no length of its own: it ends, or the primary does. */
+const NO_TIMEOUT = Infinity;
+
+/** Messages that answer what this side asked. */
+export type AnswerMessage = PrimaryMessage & {
+  type: 'snapshot' | 'collected' | 'reloaded' | 'scaled';
+};
+
+/** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
+export class WorkerLink implements ClusterLink {
+  /** How the app says whether it is well; without the module nobody does. */
+  checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
+  readonly #snapshots = new PendingRequests<ClusterSnapshot>(SNAPSHOT_TIMEOUT_MS);
+  readonly #collections = new PendingRequests<PrimaryMessage & { type: 'collected' }>(
+    COLLECT_TIMEOUT_MS,
+  );
+  readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
+  readonly #scalings = new PendingRequests<ClusterSnapshot>(NO_TIMEOUT);
+  #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
+  #lastCollected: (PrimaryMessage & { type: 'collected' }) | undefined;
+
+  constructor(
+    private readonly local: LocalProcess,
+    private readonly channel: PrimaryChannel,
+  ) {}
+
+  /** Takes in an answer of the primary. */
+  answer(message: AnswerMessage): void {
+    switch (message.type) {
+      case 'snapshot':
+        return this.#snapshots.answer(message.id, message.snapshot);
+      case 'collected':
+        return this.#collections.answer(message.id, message);
+      case 'reloaded':
+        return this.#reloads.answer(message.id, message.result);
+      case 'scaled':
+        return this.#scalings.answer(message.id, message.snapshot);
+    }
+  }
+
+  /** The primary is gone: nobody will answer any more. */
+  abandon(): void {
+    for (const pending of [this.#snapshots, this.#collections, this.#reloads, this.#scalings]) {
+      pending.abandon();
+    }
+  }
+
+  /** Whether what would be given without the primary is the picture of a cluster that still boots. */
+  get knowsLittle(): boolean {
+    const known = this.#lastSnapshot?.snapshot;
+    return known === undefined || known.ready < known.desired;
+  }
+
+  get identity(): WorkerIdentity {
+    return this.local.identity;
+  }
+
+  get accepting(): boolean {
+    return this.local.accepting;
+  }
+
+  stats(): WorkerStats {
+    return this.local.meter.peek();
+  }
+
+  async snapshot(): Promise<AgedSnapshot> {
+    const snapshot = await this.#snapshots.ask((id) =>
+      this.channel.send({ type: 'snapshot-request', id, stats: this.local.meter.peek() }),
+    );
+    if (snapshot !== undefined) {
+      this.#lastSnapshot = { snapshot, at: performance.now() };
+      return { snapshot, ageMs: 0 };
+    }
+    return this.#lastKnown();
+  }
+
+  async collectMetrics(): Promise<CollectedMetrics> {
+    let body = '';
+    const collected = await this.#collections.ask(async (id) => {
+      body = await this.local.serializeMetrics();
+      const stats = this.local.meter.peek();
+      await this.channel.send({ type: 'collect-request', id, stats, body });
+    });
+    if (collected !== undefined) {
+      this.#lastCollected = collected;
+      this.#lastSnapshot = { snapshot: collected.snapshot, at: performance.now() };
+      return { ...collected, ageMs: 0 };
+    }
+    const { slot } = this.identity;
+    const others = this.#lastCollected?.workers.filter((worker) => worker.slot !== slot) ?? [];
+    return {
+      ...this.#lastKnown(),
+      workers: [...others, { slot, ageMs: 0, body: body || (await this.local.serializeMetrics()) }],
+      retired: this.#lastCollected?.retired ?? [],
+    };
+  }
+
+  async reload(): Promise<ReloadResult> {
+    const result = await this.#reloads.ask((id) =>
+      this.channel.send({ type: 'reload-request', id }),
+    );
+    return result ?? primaryIsGone('reload()');
+  }
+
+  async scale(workers: number): Promise<ClusterSnapshot> {
+    checkWorkerCount(workers);
+    const snapshot = await this.#scalings.askAlone((id) =>
+      this.channel.send({ type: 'scale-request', id, workers }),
+    );
+    return snapshot ?? primaryIsGone('scale()');
+  }
+
+  provideMetrics(source: MetricsSource): void {
+    this.local.metrics = source;
+  }
+
+  provideHealth(check: () => Promise<HealthVerdict>): void {
+    this.checkHealth = check;
+  }
+
+  observeResponses(observer: ResponseObserver): void {
+    this.local.tracker.observe(observer);
+  }
+
+  announceEndpoints(paths: readonly string[]): void {
+    this.local.endpoints = [...this.local.endpoints, ...paths];
+  }
+
+  async reportBootFailure(error: unknown): Promise<void> {
+    await this.channel.send({ type: 'boot-failed', phase: 'create', error: reportError(error) });
+  }
+
+  attach(server: unknown): void {
+    this.local.follow(server);
+  }
+
+  detach(): void {
+    // The process ends right after its app: there is nothing to keep running without it.
+  }
+
+  #lastKnown(): AgedSnapshot {
+    return this.#lastSnapshot === undefined
+      ? { snapshot: this.local.snapshot(), ageMs: 0 }
+      : {
+          snapshot: this.#lastSnapshot.snapshot,
+          ageMs: Math.round(performance.now() - this.#lastSnapshot.at),
+        };
+  }
+}
+
+function primaryIsGone(what: string): never {
+  throw new NoPrimaryError(what, 'the primary of this worker is gone; the worker is ending');
+}
