@@ -9,6 +9,9 @@ import { SoloLink } from '../worker/solo-link.js';
 import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
 
+/** One process has no one to reload: SIGHUP ends it, but drained. */
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
 /**
  * Runs the app in this process: same address, endpoints and drain as a cluster.
  *
@@ -69,13 +72,13 @@ export async function runStandalone(
       process.exit(forcedCode);
     }
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
   return {
     role: 'standalone',
     app,
     url,
     shutdown: async () => {
-      for (const signal of ['SIGTERM', 'SIGINT'] as const) process.off(signal, onSignal);
+      for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
       await shutdown();
     },
   };

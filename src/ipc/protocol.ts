@@ -9,12 +9,11 @@ import type {
   WorkerStats,
 } from '../snapshot/index.js';
 
-/**
- * The whole protocol between the primary and a worker. Node's channel is
- * shared with the app and its libraries, so every message carries our name and
- * version; what does not match is somebody else's, or wrong, and is dropped.
- */
+/** On every message: whose it is, and in which version. */
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
+
+/** For what runs before any module does, and can only repeat it. */
+export type Envelope = typeof ENVELOPE;
 
 /** An error as it crosses a process boundary. */
 export interface ErrorReport {
@@ -64,6 +63,11 @@ export type ListenTarget =
 const BOOT_PHASES = ['create', 'init', 'listen'] as const;
 export type BootPhase = (typeof BOOT_PHASES)[number];
 
+/**
+ * The whole protocol between the primary and a worker. Node's channel is
+ * shared with the app and its libraries, so every message carries our name and
+ * version; what does not match is somebody else's, or wrong, and is dropped.
+ */
 export type WorkerMessage =
   /** The app is initialised; may I have the socket? */
   | { readonly type: 'listen-request' }

@@ -19,7 +19,7 @@ import type { Scaling } from './scaling.js';
 import type { Shutdown } from './shutdown.js';
 import type { Slot } from './slot.js';
 import type { Succession } from './succession.js';
-import { workerArguments } from './worker-arguments.js';
+import { mayBeDebugged, workerArguments } from './worker-arguments.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
@@ -61,19 +61,23 @@ export class Lifecycle {
 
   /** Gives the slot its worker, of the release that it had. */
   start(slot: Slot): void {
-    slot.release = this.around.program.revive(slot.release);
     slot.current = this.fork(slot, slot.release);
   }
 
   /** Starts a process for the slot; what it is to the slot is the caller's to say. */
   fork(slot: Slot, release: Release): WorkerHandle {
-    const { options, table, post } = this.around;
+    const { options, program, table, post } = this.around;
     const { readyTimeoutMs, watchdog } = options;
-    const execArgv = workerArguments(table.desired);
-    const worker = forkWorker({ slot: slot.index, release, execArgv, watchdog }, (told) =>
-      post({ ...told, worker }),
-    );
-    worker.after(readyTimeoutMs, () => post({ type: 'ready-overdue', worker }));
+    const launch = {
+      slot: slot.index,
+      release: program.revive(release),
+      execArgv: workerArguments(table.desired),
+      watchdog,
+    };
+    const worker = forkWorker(launch, (told) => post({ ...told, worker }));
+    // Where a debugger may hold it up, time means nothing.
+    if (mayBeDebugged()) worker.debugged = true;
+    else worker.after(readyTimeoutMs, () => post({ type: 'ready-overdue', worker }));
     return worker;
   }
 
@@ -98,6 +102,11 @@ export class Lifecycle {
     const { workers, balancing } = options;
     emit('listening', { url, workers, balancing, endpoints });
     this.around.serving();
+  }
+
+  onRecovered(worker: WorkerHandle): void {
+    const slot = this.around.table.slotOf(worker);
+    if (slot.current === worker) slot.recover();
   }
 
   onReadyOverdue(worker: WorkerHandle): void {
@@ -125,6 +134,7 @@ export class Lifecycle {
   /** An error that nobody caught: the worker drains by itself, and its slot does not wait for that. */
   onFatal(worker: WorkerHandle, { error, abort }: WorkerMessage & { type: 'fatal' }): void {
     worker.error = error;
+    worker.fatal = true;
     if (abort || worker.state !== 'ready') return;
     beginCollapse(worker, this.around.options.shutdown, this.around.emit);
     this.around.table.slotOf(worker).retire(worker);
@@ -162,8 +172,7 @@ export class Lifecycle {
     const { retirement, condemned } = worker;
     const oomKill = this.#oomWatch.hasKilled();
     const failure =
-      condemned?.cause ??
-      classifyFailure(exit, { state, oomKill, explained: worker.error !== null });
+      condemned?.cause ?? classifyFailure(exit, { state, oomKill, explained: worker.fatal });
     const cause = retirement?.cause ?? failure;
     table.slotOf(worker).remove(worker, { cause, ...exit, at: new Date().toISOString() });
     // After it has left the table: a scrape that this completes must not count it twice.

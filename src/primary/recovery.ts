@@ -51,7 +51,11 @@ export class Recovery {
     const reason = reasonToGiveUp({
       everReady: this.everReady,
       failures: this.#failures,
-      slots: this.table.slots,
+      // A candidate may bring the code that does not fail.
+      slots: this.table.slots.map(({ degraded, ready, candidate }) => ({
+        degraded,
+        ready: ready || candidate !== undefined,
+      })),
     });
     if (reason === undefined) return undefined;
     const unknown = { name: 'Error', message: `${detail}; see its output above` };

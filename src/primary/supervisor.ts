@@ -151,7 +151,7 @@ export class Supervisor {
       case 'ready-overdue':
         return this.#lifecycle.onReadyOverdue(event.worker);
       case 'recovered':
-        return this.#table.slotOf(event.worker).recover();
+        return this.#lifecycle.onRecovered(event.worker);
       case 'canary-over':
         return this.#succession.canaryOver(event.worker);
       case 'check-overdue':

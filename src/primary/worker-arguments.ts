@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { type CgroupLimits, MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../options/index.js';
 
@@ -27,23 +29,41 @@ function currentSituation(): HeapSituation {
   };
 }
 
+/** Arguments of Node for a worker: those of the primary, and ours. */
+export function workerArguments(workers: number): string[] {
+  const preload = fileURLToPath(new URL('../worker/early-boot.cjs', import.meta.url));
+  return [
+    // A bundler may have left it behind: it is worth a word in a log, and no more.
+    ...(existsSync(preload) ? ['--require', preload] : []),
+    ...process.execArgv,
+    ...heapArguments(workers),
+  ];
+}
+
+/** Whether Node's inspector may stop a worker from its first line on. */
+export function mayBeDebugged(
+  execArgv: readonly string[] = process.execArgv,
+  nodeOptions: string = process.env['NODE_OPTIONS'] ?? '',
+): boolean {
+  return [...execArgv, nodeOptions].some((text) => /--inspect/.test(text));
+}
+
 /**
- * Arguments of Node for a worker: those of the primary and, where a container
- * limits memory, a heap size with which all of them fit into it. V8 alone
- * would let each have what one process may have.
+ * Where a container limits memory, a heap size for each worker with which all
+ * of them fit into it. V8 alone would let each have what one process may have.
  */
-export function workerArguments(
+export function heapArguments(
   workers: number,
   situation: HeapSituation = currentSituation(),
 ): string[] {
   const { execArgv, nodeOptions, memoryBytes, defaultHeapBytes } = situation;
-  if (memoryBytes === undefined) return [...execArgv];
-  if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [...execArgv];
+  if (memoryBytes === undefined) return [];
+  if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
   // It only lowers what V8 would take. Without a sensible share, V8's own choice is as good as any.
-  if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [...execArgv];
-  return [...execArgv, `--max-old-space-size=${oldSpace}`];
+  if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
+  return [`--max-old-space-size=${oldSpace}`];
 }
 
 /** A Nest app does not even start with less. */

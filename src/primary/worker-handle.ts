@@ -59,6 +59,8 @@ export class WorkerHandle {
   readonly lot = Math.random();
   /** Killed because it did not leave in time. */
   overdue = false;
+  /** It said that it ends by an error of its own. */
+  fatal = false;
   /** The last thing it said was wrong. */
   error: ErrorReport | null = null;
   /** What it said of its drain. */

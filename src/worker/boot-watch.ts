@@ -24,6 +24,7 @@ export class BootWatch {
       this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
       return this.#write.call(process.stderr, chunk, ...rest);
     }) as typeof process.stderr.write;
+    takeOverFromEarlyBoot();
     process.once('exit', this.#onExit);
     process.once('uncaughtExceptionMonitor', this.#onUncaught);
   }
@@ -49,4 +50,10 @@ export class BootWatch {
     const [, name = 'Error', message = text] = /^(\w*Error): (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
     return { name, message, stack: text };
   }
+}
+
+/** Until now `early-boot.cts` was on the watch, for errors of files that are loaded before this one. */
+function takeOverFromEarlyBoot(): void {
+  const handOver: unknown = Reflect.get(globalThis, Symbol.for('nestjs-cluster.early-boot'));
+  if (typeof handOver === 'function') handOver();
 }

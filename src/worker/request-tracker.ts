@@ -19,6 +19,8 @@ class Connection {
   /** Of the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
   webSocket = false;
+  /** Before the answer to the upgrade: until that is written it is HTTP still. */
+  bytesBeforeUpgrade = 0;
   /** The drain has asked the peer of the WebSocket to close. */
   saidGoodbye = false;
 
@@ -166,7 +168,9 @@ export class RequestTracker {
 
   readonly #onWebSocket = (socket: Duplex): void => {
     const connection = (socket as TrackedSocket)[CONNECTION];
-    if (connection !== undefined) connection.webSocket = true;
+    if (connection === undefined) return;
+    connection.webSocket = true;
+    connection.bytesBeforeUpgrade = connection.socket.bytesWritten;
   };
 
   readonly #onHttp2Request: Http2Observer = (request, response) => {
@@ -217,7 +221,8 @@ export class RequestTracker {
 /** Does to a connection that the drain found what makes it end; called again, nothing more. */
 function endEndless(connection: Connection): void {
   const { webSocket, socket, response } = connection;
-  if (webSocket && !connection.saidGoodbye) {
+  const open = webSocket && socket.bytesWritten > connection.bytesBeforeUpgrade;
+  if (open && !connection.saidGoodbye) {
     connection.saidGoodbye = true;
     sayGoingAway(socket);
   }

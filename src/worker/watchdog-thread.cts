@@ -3,11 +3,14 @@
 import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
+import type { Envelope } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
 const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question } =
   workerThreads.workerData as WatchdogData;
 const beats = new Int32Array(beat);
+
+const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
 /** A worker that can ends within 2 s by itself when its primary is gone: this is for one that cannot. */
 const ORPHAN_MS = 2_300;
@@ -79,7 +82,7 @@ function askMainThread(asked: number): void {
 function write(message: object): void {
   if (reportTo === undefined) return;
   try {
-    fs.writeSync(reportTo, `${JSON.stringify({ ns: 'nestjs-cluster', v: 1, ...message })}\n`);
+    fs.writeSync(reportTo, `${JSON.stringify({ ...ENVELOPE, ...message })}\n`);
   } catch {
     // the primary is gone, or too far behind to read one more report
   }

@@ -1,0 +1,34 @@
+// Preloaded into each worker: an app whose main file does not even load never gets to bootstrap(),
+// and only its exit code would be known.
+import workerThreads = require('node:worker_threads');
+import type { Envelope, WorkerMessage } from '../ipc/protocol.js' with {
+  'resolution-mode': 'import',
+};
+
+/** The worker's agent is there: it watches from now on. */
+const HANDOVER = Symbol.for('nestjs-cluster.early-boot');
+
+function onUncaught(thrown: unknown): void {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const { name, message, stack, code } = error as NodeJS.ErrnoException;
+  const report: WorkerMessage & Envelope = {
+    ns: 'nestjs-cluster',
+    v: 1,
+    type: 'boot-failed',
+    phase: 'create',
+    error: { name: String(name), message: String(message), stack, code: code && String(code) },
+  };
+  process.send?.(report);
+}
+
+/** Flags are inherited by the threads and the processes of a worker: those are not one. */
+function isWorker(): boolean {
+  const assigned = process.env['NESTJS_CLUSTER_WORKER'];
+  if (!workerThreads.isMainThread || assigned === undefined) return false;
+  return (JSON.parse(assigned) as { primaryPid: number }).primaryPid === process.ppid;
+}
+
+if (isWorker()) {
+  process.once('uncaughtExceptionMonitor', onUncaught);
+  Reflect.set(globalThis, HANDOVER, () => process.off('uncaughtExceptionMonitor', onUncaught));
+}
