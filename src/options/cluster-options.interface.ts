@@ -101,7 +101,7 @@ export interface ClusterOptions {
   heartbeat?: HeartbeatOptions | false | undefined;
   /**
    * A thread in each worker that reports what blocks its event loop, and ends the process when its
-   * primary is gone while it is blocked. Costs 9 to 11 MB of memory a worker. Default true.
+   * primary is gone while it is blocked. Costs 8 to 13 MB of memory a worker. Default true.
    */
   watchdog?: boolean | undefined;
   /** See {@link MemoryOptions}. */
