@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
 
 /** Node's own text of the head that was sent: what was given to `writeHead()` is nowhere else. */
-type SentResponse = ServerResponse & { readonly _header?: string | null };
+type SentResponse = (ServerResponse | Http2ServerResponse) & { readonly _header?: string | null };
 
 /** Whether a response is an open stream of server-sent events. */
 export function isOpenEventStream(response: SentResponse): boolean {
@@ -11,9 +12,11 @@ export function isOpenEventStream(response: SentResponse): boolean {
 }
 
 /** Ends a stream that has no end of its own; its client connects again, elsewhere. */
-export function endEventStream(response: ServerResponse): void {
+export function endEventStream(
+  response: ServerResponse | Http2ServerResponse,
+  ended: () => void = () => {},
+): void {
   // Its source may write once more before it hears that nobody listens.
   response.on('error', () => {});
-  const { socket } = response;
-  response.end(() => socket?.end());
+  response.end(ended);
 }

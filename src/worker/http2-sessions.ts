@@ -1,29 +1,48 @@
 import type { Server } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
 
-/** Told of each HTTP/2 request as it begins; returns what is to be called when it is over. */
-export type Http2Observer = (
-  request: Http2ServerRequest,
-  response: Http2ServerResponse,
-) => () => void;
+/** A request of HTTP/2 that is not over. */
+export interface Http2Exchange {
+  readonly request: Http2ServerRequest;
+  readonly response: Http2ServerResponse;
+  /** Monotonic ms. */
+  readonly startedAt: number;
+}
+
+/** What is told of each request. */
+export interface Http2Observer {
+  begun(): void;
+  over(exchange: Http2Exchange): void;
+}
 
 /** The HTTP/2 sessions of a server: Node's channels for HTTP/1.1 know nothing of them. */
 export class Http2Sessions {
   readonly #sessions = new Set<Http2Session>();
+  readonly #exchanges = new Set<Http2Exchange>();
 
   /** A server of HTTP/1.1 alone has no session and costs nothing. */
-  follow(server: Server, observe: Http2Observer): void {
-    const onRequest = (request: unknown, response: unknown): void => {
+  follow(server: Server, observer: Http2Observer): void {
+    const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
       // A server that speaks both tells of both here.
-      if ((request as Http2ServerRequest).httpVersionMajor < 2) return;
-      const over = observe(request as Http2ServerRequest, response as Http2ServerResponse);
-      (response as Http2ServerResponse).once('close', over);
+      if (request.httpVersionMajor < 2) return;
+      const exchange = { request, response, startedAt: performance.now() };
+      this.#exchanges.add(exchange);
+      observer.begun();
+      response.once('close', () => {
+        this.#exchanges.delete(exchange);
+        observer.over(exchange);
+      });
     };
-    server.once('session', () => server.prependListener('request', onRequest));
+    server.once('session', () => server.prependListener('request', onRequest as never));
     server.on('session', (session: Http2Session) => {
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));
     });
+  }
+
+  /** Requests that are not over, in the order in which they began. */
+  get exchanges(): Iterable<Http2Exchange> {
+    return this.#exchanges;
   }
 
   /** GOAWAY: what has begun is finished, what is new goes elsewhere. */

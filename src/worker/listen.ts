@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type net from 'node:net';
+import tls from 'node:tls';
 import type { ListenTarget } from '../ipc/index.js';
 
 /** What of an app its listening needs. */
@@ -75,5 +76,6 @@ export function addressOf(server: net.Server): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') return `unix:${bound ?? ''}`;
   const host = bound.address === '::' || bound.address === '0.0.0.0' ? 'localhost' : bound.address;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+  const scheme = server instanceof tls.Server ? 'https' : 'http';
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
 }

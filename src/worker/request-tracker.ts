@@ -1,46 +1,23 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { BlockedRequest, DrainReport } from '../ipc/index.js';
 import type { ResponseObserver } from '../snapshot/index.js';
+import {
+  Connection,
+  CONNECTION,
+  type ConnectionOwner,
+  type SecureSocket,
+  type TrackedSocket,
+} from './connection.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { type Http2Observer, Http2Sessions } from './http2-sessions.js';
-import { followUpgrades, sayGoingAway } from './web-socket.js';
-
-/** What is known of an open connection. Kept on its socket: no lookup on the request path. */
-class Connection {
-  /** Requests begun and not answered. More than one only with pipelining. */
-  inFlight = 0;
-  /** When the oldest request in flight began, monotonic ms. */
-  startedAt = 0;
-  /** The same of those behind it: responses leave in the order of their requests. */
-  pipelined: number[] | undefined;
-  /** Of the youngest request in flight, for the drain to mark. */
-  response: ServerResponse | undefined;
-  webSocket = false;
-  /** Before the answer to the upgrade: until that is written it is HTTP still. */
-  bytesBeforeUpgrade = 0;
-  /** The drain has asked the peer of the WebSocket to close. */
-  saidGoodbye = false;
-
-  constructor(
-    readonly tracker: RequestTracker,
-    /** With TLS first the bare socket, then the one that HTTP speaks on. */
-    public socket: TrackedSocket,
-  ) {}
-}
+import { followUpgrades } from './web-socket.js';
 
 /** A request that the client had sent before it could know of the drain arrives within this. */
 const IDLE_GRACE_MS = 250;
 
 const MAX_PATH_LENGTH = 200;
-
-const CONNECTION = Symbol('nestjs-cluster.connection');
-type TrackedSocket = Socket & { [CONNECTION]?: Connection };
-
-/** The socket below TLS: set by Node 20 to 26, and not documented. */
-type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
 /** What Node publishes on both channels. */
 interface HttpMessage {
@@ -56,7 +33,7 @@ interface HttpMessage {
  * diagnostics channels, which cost a request less than any listener added to
  * its objects, and touches nothing of the app.
  */
-export class RequestTracker {
+export class RequestTracker implements ConnectionOwner {
   /** Requests begun and not yet answered. */
   requestsInFlight = 0;
   /** Responses finished. */
@@ -79,7 +56,7 @@ export class RequestTracker {
     server.on('connection', this.#onConnection);
     server.on('secureConnection', this.#onSecureConnection);
     followUpgrades(server, this.#onWebSocket);
-    this.#http2.follow(server, this.#onHttp2Request);
+    this.#http2.follow(server, this.#http2Observer);
     subscribe('http.server.request.start', this.#onStart);
     subscribe('http.server.response.finish', this.#onFinish);
   }
@@ -99,10 +76,12 @@ export class RequestTracker {
   /** Requests in flight, the oldest first. */
   describeInFlight(): BlockedRequest[] {
     const now = performance.now();
-    return [...this.#connections]
-      .filter(({ inFlight, response }) => inFlight > 0 && response !== undefined)
+    const http1 = [...this.#connections].flatMap(({ inFlight, response, startedAt }) =>
+      inFlight > 0 && response !== undefined ? [{ request: response.req, startedAt }] : [],
+    );
+    return [...http1, ...this.#http2.exchanges]
       .sort((a, b) => a.startedAt - b.startedAt)
-      .map(({ response, startedAt }) => describeRequest(response!.req, now - startedAt));
+      .map(({ request, startedAt }) => describeRequest(request, now - startedAt));
   }
 
   /** From now on the last response of each connection carries `Connection: close`. */
@@ -119,7 +98,10 @@ export class RequestTracker {
    * a byte; but not before a request that was on its way has had time to arrive.
    */
   closeIdle(): void {
-    for (const connection of this.#connections) endEndless(connection);
+    for (const connection of this.#connections) connection.endEndless();
+    for (const { response } of this.#http2.exchanges) {
+      if (isOpenEventStream(response)) endEventStream(response);
+    }
     if (performance.now() - (this.#closingSince ?? 0) < IDLE_GRACE_MS) return;
     this.#http2.close();
     // A server of HTTP/2 alone has no such method.
@@ -168,21 +150,20 @@ export class RequestTracker {
 
   readonly #onWebSocket = (socket: Duplex): void => {
     const connection = (socket as TrackedSocket)[CONNECTION];
-    if (connection === undefined) return;
-    connection.webSocket = true;
-    connection.bytesBeforeUpgrade = connection.socket.bytesWritten;
+    connection?.becomesWebSocket();
   };
 
-  readonly #onHttp2Request: Http2Observer = (request, response) => {
-    const startedAt = performance.now();
-    this.requestsInFlight += 1;
-    return () => {
+  readonly #http2Observer: Http2Observer = {
+    begun: () => {
+      this.requestsInFlight += 1;
+    },
+    over: ({ request, response, startedAt }) => {
       this.requestsInFlight -= 1;
       this.requestsTotal += 1;
       // What is read of them is the same on both.
       const http1 = [request, response] as unknown as [IncomingMessage, ServerResponse];
       this.#observer?.(...http1, performance.now() - startedAt);
-    };
+    },
   };
 
   readonly #onStart = (message: unknown): void => {
@@ -218,21 +199,12 @@ export class RequestTracker {
   };
 }
 
-/** Does to a connection that the drain found what makes it end; called again, nothing more. */
-function endEndless(connection: Connection): void {
-  const { webSocket, socket, response } = connection;
-  const open = webSocket && socket.bytesWritten > connection.bytesBeforeUpgrade;
-  if (open && !connection.saidGoodbye) {
-    connection.saidGoodbye = true;
-    sayGoingAway(socket);
-  }
-  if (response !== undefined && isOpenEventStream(response)) endEventStream(response);
-}
+type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
 
 /** What a request asks for, without the query: that may hold secrets. */
-function describeRequest(request: IncomingMessage, forMs: number): BlockedRequest {
+function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
   // Express cuts off what a router has matched; the whole is kept beside it.
-  const { originalUrl, url } = request as IncomingMessage & { originalUrl?: string };
+  const { originalUrl, url } = request;
   const path = (originalUrl ?? url ?? '').split('?')[0]!.slice(0, MAX_PATH_LENGTH);
   return { method: request.method ?? '', path, forMs };
 }
@@ -240,7 +212,7 @@ function describeRequest(request: IncomingMessage, forMs: number): BlockedReques
 /** One function for all sockets: a closure each would cost every new connection. */
 function onClose(this: TrackedSocket): void {
   const connection = this[CONNECTION]!;
-  connection.tracker.forget(connection);
+  connection.owner.forget(connection);
 }
 
 const ASKED = Symbol('nestjs-cluster.asked-to-close');
