@@ -9,6 +9,9 @@ export interface Http2Exchange {
   readonly startedAt: number;
 }
 
+/** RFC 9113, 7. Node's own constant would load its HTTP/2 into every worker. */
+const CANCEL = 0x8;
+
 /** What is told of each request. */
 export interface Http2Observer {
   begun(): void;
@@ -50,7 +53,10 @@ export class Http2Sessions {
     for (const session of this.#sessions) if (!session.closed) session.close();
   }
 
+  /** Cuts off what is left, so that its clients can see that it was. */
   destroy(): void {
+    // A session that is destroyed ends its streams as if they were complete.
+    for (const { response } of this.#exchanges) response.stream.close(CANCEL);
     for (const session of this.#sessions) session.destroy();
   }
 }
