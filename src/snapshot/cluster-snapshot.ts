@@ -21,6 +21,8 @@ export type ReplaceCause = 'reload' | 'recycle' | 'memory';
 export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
 
 export const RELOAD_OUTCOMES = ['completed', 'aborted'] as const;
+
+/** `completed`: every worker is of the new generation. `aborted`: a new one failed, the rest are as they were. */
 export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
 
 /** How a rolling reload ended. */

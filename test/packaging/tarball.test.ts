@@ -35,11 +35,13 @@ describe('the tarball', () => {
   it('holds JavaScript and its declarations: no source, no test, no build cache', () => {
     const built = tarball.files.filter((path) => path.startsWith('dist/'));
 
-    expect(built.filter((path) => !/\.(?:d\.ts|js)$/.test(path))).toEqual([]);
+    expect(built.filter((path) => !/\.(?:d\.c?ts|c?js)$/.test(path))).toEqual([]);
     expect(built.filter((path) => /\b(?:test|spec|fixtures?|bench)\b/.test(path))).toEqual([]);
     expect(
-      built.filter((path) => path.endsWith('.js')).map((path) => path.replace(/\.js$/, '.d.ts')),
-    ).toEqual(built.filter((path) => path.endsWith('.d.ts')));
+      built
+        .filter((path) => /\.c?js$/.test(path))
+        .map((path) => path.replace(/\.(c?)js$/, '.d.$1ts')),
+    ).toEqual(built.filter((path) => /\.d\.c?ts$/.test(path)));
   });
 
   it('is small', () => {
