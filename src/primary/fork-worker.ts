@@ -1,11 +1,12 @@
 import cluster, { type Worker } from 'node:cluster';
+import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
 import { readReports } from './watchdog-reports.js';
-import { WorkerHandle, type WorkerProcess } from './worker-handle.js';
+import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** Set in a worker's environment by the primary; says who forked it and which slot it has. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
@@ -65,6 +66,9 @@ export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void):
 }
 
 function fork({ slot, release, execArgv, watchdog }: Launch): Worker {
+  // Node would say that it does not find itself.
+  if (!existsSync(release.cwd))
+    throw new Error(`the working directory ${release.cwd} is not there`);
   cluster.setupPrimary({
     exec: release.script,
     cwd: release.cwd,
@@ -114,9 +118,6 @@ function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {
   tell({ type: 'channel-error', error });
   tell({ type: 'exit', exit: { code: null, signal: null } });
 }
-
-/** Of a process that there never was. */
-const NO_PID = 0;
 
 const NEVER_STARTED: WorkerProcess = {
   isConnected: () => false,

@@ -133,7 +133,8 @@ export class Lifecycle {
 
   /** An error that nobody caught: the worker drains by itself, and its slot does not wait for that. */
   onFatal(worker: WorkerHandle, { error, abort }: WorkerMessage & { type: 'fatal' }): void {
-    worker.error = error;
+    // What comes while it drains follows from what came first.
+    if (worker.state === 'ready' || worker.error === null) worker.error = error;
     worker.fatal = true;
     if (abort || worker.state !== 'ready') return;
     beginCollapse(worker, this.around.options.shutdown, this.around.emit);

@@ -45,9 +45,9 @@ export class Recovery {
     const livedMs = worker.readyAt === undefined ? 0 : now - worker.readyAt;
     this.#failures += 1;
     const recent = withinWindow(this.#recent, now, restart);
-    this.#recent = cause === 'killed' ? recent : [...recent, now];
+    this.#recent = cause === 'killed' || !worker.started ? recent : [...recent, now];
     const overBudget = this.#recent.length >= clusterBudget(restart, this.table.desired);
-    slot.recordFailure({ cause, livedMs }, now, restart, overBudget);
+    slot.recordFailure({ cause, livedMs, started: worker.started }, now, restart, overBudget);
     const reason = reasonToGiveUp({
       everReady: this.everReady,
       failures: this.#failures,

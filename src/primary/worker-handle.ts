@@ -30,6 +30,9 @@ export interface MetricsBody {
   readonly receivedAt: number;
 }
 
+/** Of a process that there never was. */
+export const NO_PID = 0;
+
 /** What of Node's `Worker` is used: a process that could not be started has less of it. */
 export interface WorkerProcess {
   isConnected(): boolean;
@@ -75,6 +78,11 @@ export class WorkerHandle {
     readonly identity: WorkerIdentity,
     private readonly process: WorkerProcess,
   ) {}
+
+  /** Whether there ever was a process: for want of descriptors or memory there may be none. */
+  get started(): boolean {
+    return this.identity.pid !== NO_PID;
+  }
 
   get state(): WorkerState {
     return this.#state;

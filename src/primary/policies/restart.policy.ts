@@ -28,6 +28,8 @@ export interface Failure {
   readonly cause: FailureCause;
   /** Time from ready to its end, 0 where it never was ready. */
   readonly livedMs: number;
+  /** Whether there was a process at all. Default true. */
+  readonly started?: boolean;
 }
 
 /** How long a worker must live for its slot's past to be forgotten, in ms. */
@@ -57,7 +59,7 @@ export function withinWindow(
  */
 export function recordFailure(
   history: FailureHistory,
-  { cause, livedMs }: Failure,
+  { cause, livedMs, started = true }: Failure,
   now: number,
   options: Required<RestartOptions>,
   overBudget = false,
@@ -77,6 +79,9 @@ export function recordFailure(
       degraded: wasDegraded,
     };
   }
+  // A machine short of descriptors, processes or memory says nothing of the app either, but must
+  // not be asked ever again at once.
+  if (!started) return { ...history, recent: before, kills, inARow: history.inARow + 1 };
   const recent = [...before, now].slice(-options.maxFailures);
   const shortLives = recovered ? 1 : history.shortLives + 1;
   return {
