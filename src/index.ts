@@ -36,6 +36,7 @@ export type {
   ReloadResult,
   ReplaceCause,
   RetireCause,
+  SlotCounts,
   WorkerExit,
   WorkerIdentity,
   WorkerSnapshot,

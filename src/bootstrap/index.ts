@@ -25,6 +25,7 @@ export type {
   ReloadResult,
   ReplaceCause,
   RetireCause,
+  SlotCounts,
   WorkerExit,
   WorkerIdentity,
   WorkerSnapshot,

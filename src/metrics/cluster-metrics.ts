@@ -2,6 +2,7 @@ import {
   type CollectedMetrics,
   FAILURE_CAUSES,
   RELOAD_OUTCOMES,
+  type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
 } from '../snapshot/index.js';
@@ -57,6 +58,7 @@ export function clusterMetrics(collected: CollectedMetrics, prefix: string): Met
   const named = (name: string) => `${prefix}nestjs_cluster_${name}`;
   // A slot that is being replaced has two processes; the newer one, listed last, is its worker.
   const workers = [...new Map(snapshot.workers.map((worker) => [worker.slot, worker])).values()];
+  const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
   const gauge = (name: string, help: string, values: Sample[]): MetricJson => ({
     name: named(name),
     help,
@@ -88,22 +90,22 @@ export function clusterMetrics(collected: CollectedMetrics, prefix: string): Met
     counter(
       'worker_restarts_total',
       'Workers that failed or grew too large and were replaced, by cause',
-      workers.flatMap((worker) =>
+      counts.flatMap(({ slot, restartsByCause }) =>
         FAILURE_CAUSES.map((cause) => ({
-          labels: { worker: worker.slot, cause },
-          value: worker.restartsByCause[cause] ?? 0,
+          labels: { worker: slot, cause },
+          value: restartsByCause[cause] ?? 0,
         })),
       ),
     ),
     counter(
       'worker_requests_total',
       'Responses finished by the worker',
-      byWorker(workers, (worker) => worker.requestsTotal),
+      byWorker(counts, (slot) => slot.requestsTotal),
     ),
     counter(
       'worker_aborted_requests_total',
       'Requests cut off because a drain reached its deadline',
-      byWorker(workers, (worker) => worker.abortedRequestsTotal),
+      byWorker(counts, (slot) => slot.abortedRequestsTotal),
     ),
     ...WORKER_GAUGES.map(([name, help, read]) =>
       gauge(`worker_${name}`, help, byWorker(workers, read)),
@@ -122,9 +124,9 @@ function single(value: number): Sample {
   return { labels: {}, value };
 }
 
-function byWorker(
-  workers: readonly WorkerSnapshot[],
-  read: (worker: WorkerSnapshot) => number | null,
+function byWorker<W extends { readonly slot: number }>(
+  workers: readonly W[],
+  read: (worker: W) => number | null,
 ): Sample[] {
   return workers.flatMap((worker) => {
     const value = read(worker);

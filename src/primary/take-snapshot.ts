@@ -1,4 +1,4 @@
-import type { ClusterSnapshot, WorkerSnapshot } from '../snapshot/index.js';
+import type { ClusterSnapshot, SlotCounts, WorkerSnapshot } from '../snapshot/index.js';
 import type { Slot } from './slot.js';
 import type { WorkerHandle } from './worker-handle.js';
 
@@ -14,10 +14,11 @@ export function takeSnapshot(
     readonly reloads: ClusterSnapshot['reloads'];
     readonly slots: readonly Slot[];
     readonly surplus: readonly Slot[];
+    readonly dismissed: readonly Slot[];
   },
   now: number,
 ): ClusterSnapshot {
-  const { balancing, desired, generation, reloads, slots, surplus } = cluster;
+  const { balancing, desired, generation, reloads, slots, surplus, dismissed } = cluster;
   return {
     balancing,
     desired,
@@ -25,6 +26,7 @@ export function takeSnapshot(
     generation,
     degraded: slots.filter((slot) => slot.degraded).length,
     reloads: { ...reloads },
+    dismissed: dismissed.map(countsOf),
     workers: [...slots, ...surplus].flatMap((slot) =>
       slot.workers.length === 0
         ? [snapshotOf(slot, undefined, generation, now)]
@@ -41,16 +43,14 @@ function snapshotOf(
 ): WorkerSnapshot {
   const stats = worker?.stats;
   return {
-    slot: slot.index,
+    ...countsOf(slot),
     pid: worker?.identity.pid ?? null,
     generation: worker?.identity.generation ?? generation,
     state: worker?.state ?? 'exited',
     uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
     restarts: [...slot.restarts.values()].reduce((sum, count) => sum + count, 0),
-    restartsByCause: Object.fromEntries(slot.restarts),
     lastExit: slot.lastExit,
     degraded: slot.degraded,
-    abortedRequestsTotal: slot.abortedRequests,
     heartbeatAgeMs: worker?.seenAt === undefined ? null : Math.round(now - worker.seenAt),
     responsive: worker !== undefined && now - (worker.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS,
     residentMemoryBytes: stats?.residentMemoryBytes ?? null,
@@ -59,7 +59,15 @@ function snapshotOf(
     eventLoopDelayP99Ms: stats?.eventLoopDelayP99Ms ?? null,
     openConnections: stats?.openConnections ?? null,
     requestsInFlight: stats?.requestsInFlight ?? null,
-    // Of the slot, not of the process: it never falls when a worker dies.
+  };
+}
+
+/** Of the slot, not of a process: they never fall when a worker dies. */
+function countsOf(slot: Slot): SlotCounts {
+  return {
+    slot: slot.index,
+    restartsByCause: Object.fromEntries(slot.restarts),
+    abortedRequestsTotal: slot.abortedRequests,
     requestsTotal: slot.requestsTotal,
   };
 }

@@ -40,7 +40,8 @@ export class Upkeep {
     for (const worker of this.table.workers) {
       const slot = this.table.slotOf(worker);
       const tooLarge = this.#checkMemory(worker);
-      if (slot.current !== worker || worker.state !== 'ready') continue;
+      const serves = slot.current === worker && worker.state === 'ready';
+      if (!serves || worker.condemned !== undefined) continue;
       if (tooLarge !== undefined) this.#replace(slot, worker, 'memory', tooLarge, now);
       else if (this.#isOld(worker, now)) {
         const requests = worker.stats?.requestsTotal ?? 0;

@@ -39,6 +39,11 @@ export class WorkerTable {
     return this.#slots.slice(this.#desired).filter((slot) => slot.workers.length > 0);
   }
 
+  /** Slots that have none any more. */
+  get dismissed(): readonly Slot[] {
+    return this.#slots.slice(this.#desired).filter((slot) => slot.workers.length === 0);
+  }
+
   get workers(): readonly WorkerHandle[] {
     return this.#slots.flatMap((slot) => slot.workers);
   }

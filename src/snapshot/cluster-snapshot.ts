@@ -57,9 +57,18 @@ export interface WorkerStats {
   readonly requestsTotal: number;
 }
 
-/** One worker as the primary sees it. Measurements are `null` until its first heartbeat. */
-export type WorkerSnapshot = {
+/** What is counted for a slot, over all workers that it has had. */
+export interface SlotCounts {
   readonly slot: number;
+  readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
+  /** Requests that were cut off because a drain reached its deadline. */
+  readonly abortedRequestsTotal: number;
+  /** Responses finished. */
+  readonly requestsTotal: number;
+}
+
+/** One worker as the primary sees it. Measurements are `null` until its first heartbeat. */
+export type WorkerSnapshot = SlotCounts & {
   /** `null` while the slot waits for a restart. */
   readonly pid: number | null;
   readonly generation: number;
@@ -67,17 +76,14 @@ export type WorkerSnapshot = {
   readonly uptimeSeconds: number;
   /** Workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
   readonly restarts: number;
-  readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
   readonly lastExit: WorkerExit | null;
   /** In a crash loop: retried at the longest delay. */
   readonly degraded: boolean;
-  /** Requests that were cut off because a drain reached its deadline. */
-  readonly abortedRequestsTotal: number;
   /** Time since its last sign of life. Far above the heartbeat interval = blocked or stopped. */
   readonly heartbeatAgeMs: number | null;
   /** Whether it answers its pings in time. A blocked or stopped worker does not. */
   readonly responsive: boolean;
-} & { readonly [K in keyof WorkerStats]: WorkerStats[K] | null };
+} & { readonly [K in Exclude<keyof WorkerStats, keyof SlotCounts>]: WorkerStats[K] | null };
 
 /** The whole cluster at one moment: what `/health` and `/metrics` are made of. */
 export interface ClusterSnapshot {
@@ -92,6 +98,8 @@ export interface ClusterSnapshot {
   readonly degraded: number;
   /** Reloads since the primary started, by how they ended. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
+  /** Slots that were scaled away: their counters must not be forgotten. */
+  readonly dismissed: readonly SlotCounts[];
   /** By slot; a slot that is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
 }

@@ -1,5 +1,6 @@
 // Preloaded into each worker: an app whose main file does not even load never gets to bootstrap(),
 // and only its exit code would be known.
+import util = require('node:util');
 import workerThreads = require('node:worker_threads');
 import type { Envelope, WorkerMessage } from '../ipc/protocol.js' with {
   'resolution-mode': 'import',
@@ -9,14 +10,20 @@ import type { Envelope, WorkerMessage } from '../ipc/protocol.js' with {
 const HANDOVER = Symbol.for('nestjs-cluster.early-boot');
 
 function onUncaught(thrown: unknown): void {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  // Anything can be thrown, also what String() cannot show.
+  const error = thrown instanceof Error ? thrown : new Error(util.inspect(thrown));
   const { name, message, stack, code } = error as NodeJS.ErrnoException;
   const report: WorkerMessage & Envelope = {
     ns: 'nestjs-cluster',
     v: 1,
     type: 'boot-failed',
     phase: 'create',
-    error: { name: String(name), message: String(message), stack, code: code && String(code) },
+    error: {
+      name: String(name),
+      message: String(message),
+      stack,
+      code: typeof code === 'string' ? code : undefined,
+    },
   };
   process.send?.(report);
 }

@@ -63,6 +63,7 @@ export class LocalProcess {
       generation,
       degraded: 0,
       reloads: { completed: 0, aborted: 0 },
+      dismissed: [],
       workers: [
         {
           slot,

@@ -42,7 +42,7 @@ const STARTING: WorkerSnapshot = {
   eventLoopDelayP99Ms: null,
   openConnections: null,
   requestsInFlight: null,
-  requestsTotal: null,
+  requestsTotal: 0,
 };
 
 const EMPTY: WorkerSnapshot = { ...STARTING, pid: null, state: 'exited' };
@@ -67,6 +67,7 @@ async function pageOf(
       generation: 3,
       degraded: 0,
       reloads: { completed: 4, aborted: 1 },
+      dismissed: [],
       workers,
       ...snapshot,
     },
@@ -112,7 +113,6 @@ const MEASURED = [
   'heartbeat_age_seconds',
   'open_connections',
   'requests_in_flight',
-  'requests_total',
 ].map((name) => `nestjs_cluster_worker_${name}`);
 
 describe('the metrics of the cluster', () => {
@@ -145,6 +145,29 @@ describe('the metrics of the cluster', () => {
     const page = await pageOf([READY]);
     expect(page.values('nestjs_cluster_workers_desired')).toEqual([2]);
     expect(page.values('nestjs_cluster_generation')).toEqual([3]);
+  });
+
+  it('keep the counters of a slot that was scaled away, and none of its gauges', async () => {
+    const page = await pageOf([READY], {
+      snapshot: {
+        dismissed: [
+          {
+            slot: 7,
+            restartsByCause: { oom: 2 },
+            abortedRequestsTotal: 3,
+            requestsTotal: 500,
+          },
+        ],
+      },
+    });
+    expect(page.values('nestjs_cluster_worker_requests_total', { worker: '7' })).toEqual([500]);
+    expect(page.values('nestjs_cluster_worker_aborted_requests_total', { worker: '7' })).toEqual([
+      3,
+    ]);
+    expect(
+      page.values('nestjs_cluster_worker_restarts_total', { worker: '7', cause: 'oom' }),
+    ).toEqual([2]);
+    expect(page.values('nestjs_cluster_worker_up', { worker: '7' })).toEqual([]);
   });
 
   it('count restarts by cause, from 0', async () => {

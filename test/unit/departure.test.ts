@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EmitEvent } from '../../src/events/index.js';
-import { beginDeparture, reportDeparture, reportFailure } from '../../src/primary/departure.js';
+import {
+  beginCollapse,
+  beginDeparture,
+  reportDeparture,
+  reportFailure,
+} from '../../src/primary/departure.js';
+import type { ProcessExit } from '../../src/primary/policies/exit-cause.policy.js';
 import { FakeWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -16,11 +22,14 @@ function depart(worker: FakeWorker, shutdown = SHUTDOWN) {
   return emit;
 }
 
+/** The event that tells how a worker left; it is well where it has no problem. */
 function reported(worker: FakeWorker, exit: typeof CLEAN | typeof KILLED): unknown {
   const emit = vi.fn();
-  reportDeparture(worker.handle, exit, emit as EmitEvent);
+  const well = reportDeparture(worker.handle, exit, emit as EmitEvent);
   expect(emit).toHaveBeenCalledOnce();
   expect(emit.mock.calls[0]![0]).toBe('worker-stopped');
+  expect(emit.mock.calls[0]![1]).toHaveProperty('problem');
+  expect(well).toBe((emit.mock.calls[0]![1] as { problem: unknown }).problem === null);
   return emit.mock.calls[0]![1];
 }
 
@@ -135,6 +144,15 @@ describe('the report of a worker that left', () => {
     expect(reported(worker, KILLED)).toMatchObject({ problem: null });
   });
 
+  it('says why the primary killed it on its way out', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    worker.handle.condemn('memory', 'it held 500 MB of memory and was killed');
+    expect(reported(worker, KILLED)).toMatchObject({
+      problem: 'it held 500 MB of memory and was killed',
+    });
+  });
+
   it('says how it ended where it died on its way out', () => {
     const worker = new FakeWorker();
     depart(worker);
@@ -178,5 +196,75 @@ describe('the report of a worker that failed', () => {
     const detail = reportFailure(worker.handle, 'hang', KILLED, vi.fn() as EmitEvent);
     expect(detail).toMatch(/stopped answering/);
     expect(detail).not.toMatch(/dmesg/);
+  });
+
+  it('says what blocked it, for as long as it was blocked by the time it ended (H1)', () => {
+    const worker = new FakeWorker();
+    const emit = vi.fn();
+    const report = {
+      forMs: 1_500,
+      requests: [
+        { method: 'GET', path: '/spin', forMs: 1_490 },
+        { method: 'POST', path: '/cats', forMs: 20_000 },
+      ],
+      frames: ['spin (/app/main.js:3:7)'],
+    };
+    vi.advanceTimersByTime(5_000);
+    worker.handle.block = { report, since: performance.now() - 1_500 };
+    vi.advanceTimersByTime(1_500);
+    reportFailure(worker.handle, 'hang', KILLED, emit as EmitEvent);
+    expect(emit.mock.calls[0]![1]).toMatchObject({
+      blocked: {
+        forMs: 3_000,
+        requests: [
+          { method: 'GET', path: '/spin', forMs: 2_990 },
+          { method: 'POST', path: '/cats', forMs: 21_500 },
+        ],
+        frames: report.frames,
+      },
+    });
+    expect(report.forMs).toBe(1_500);
+  });
+});
+
+describe('a worker that has met an error which nobody caught', () => {
+  function collapse(worker = new FakeWorker()) {
+    const emit = vi.fn();
+    worker.handle.error = { name: 'TypeError', message: 'x' };
+    beginCollapse(worker.handle, SHUTDOWN, emit as EmitEvent);
+    return { worker, emit };
+  }
+  const detailOf = (worker: FakeWorker, exit: ProcessExit) =>
+    reportFailure(worker.handle, 'crash', exit, vi.fn() as EmitEvent);
+
+  it('drains by itself: it is told nothing, and is said to be failing, with the error (C2)', () => {
+    const { worker, emit } = collapse();
+    expect(worker.handle.state).toBe('draining');
+    expect([...worker.sent('drain'), ...worker.signals]).toEqual([]);
+    expect(emit.mock.calls).toEqual([
+      ['worker-failing', { worker: worker.handle.identity, error: worker.handle.error }],
+    ]);
+  });
+
+  it('has failed by a crash, however it ends', () => {
+    const { worker } = collapse();
+    expect(worker.handle.condemned?.cause).toBe('crash');
+    expect(detailOf(worker, CLEAN)).toBe('drained after an error that nobody caught');
+  });
+
+  it('has the time of a drain before it is killed, and is then said to have been', () => {
+    const { worker } = collapse();
+    vi.advanceTimersByTime(13_499);
+    expect(worker.signals).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(worker.signals).toEqual(['SIGKILL']);
+    expect(detailOf(worker, KILLED)).toMatch(/did not end in time.*killed/);
+  });
+
+  it('is not killed once it has ended', () => {
+    const { worker } = collapse();
+    worker.handle.enter('exited');
+    vi.advanceTimersByTime(60_000);
+    expect(worker.signals).toEqual([]);
   });
 });

@@ -15,6 +15,24 @@ const ERROR = {
   stack: 'TypeError: x is undefined\n    at boom (/app/main.js:3:7)\n    at run (/app/main.js:9:1)',
 };
 
+/** Seven frames, of which a line shows five. */
+const BLOCK = {
+  forMs: 3_004,
+  requests: [
+    { method: 'GET', path: '/spin', forMs: 2_999.6 },
+    { method: 'POST', path: '/cats', forMs: 12 },
+  ],
+  frames: Array.from({ length: 7 }, (_, i) => `f${i} (/app/main.js:${i}:1)`),
+};
+const HUNG = {
+  worker: WORKER,
+  cause: 'hang',
+  detail: 'it did not answer for 3000 ms (heartbeat.timeoutMs) and was killed',
+  uptimeMs: 60_000,
+  error: null,
+} as const;
+const HUNG_TEXT = `${IDENTITY} died: ${HUNG.detail} (cause=hang, uptime=60.0 s)`;
+
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date(NOW) });
   vi.stubEnv('NO_COLOR', '');
@@ -116,6 +134,78 @@ const EVENTS: readonly AnyEvent[] = [
     text: `${IDENTITY} died: killed (cause=killed, uptime=5 ms)`,
   },
   {
+    name: 'worker-died',
+    event: { ...HUNG, blocked: BLOCK },
+    level: 'error',
+    text: `${HUNG_TEXT}; in flight: GET /spin for 3.0 s, POST /cats for 12 ms; blocked f0 (/app/main.js:0:1) < f1 (/app/main.js:1:1) < f2 (/app/main.js:2:1) < f3 (/app/main.js:3:1) < f4 (/app/main.js:4:1)`,
+  },
+  {
+    // Where there is no inspector to be had.
+    name: 'worker-died',
+    event: { ...HUNG, blocked: { ...BLOCK, frames: [] } },
+    level: 'error',
+    text: `${HUNG_TEXT}; in flight: GET /spin for 3.0 s, POST /cats for 12 ms; no stack`,
+  },
+  {
+    name: 'worker-died',
+    event: { ...HUNG, blocked: { forMs: 3_000, requests: [], frames: ['tick (/app/a.js:1:1)'] } },
+    level: 'error',
+    text: `${HUNG_TEXT}; no request in flight; blocked tick (/app/a.js:1:1)`,
+  },
+  {
+    name: 'worker-died',
+    event: { ...HUNG, blocked: { forMs: 3_000, requests: [], frames: [] }, error: ERROR },
+    level: 'error',
+    text: `${HUNG_TEXT}; no request in flight; no stack: TypeError: x is undefined at boom (/app/main.js:3:7)`,
+  },
+  {
+    name: 'worker-failing',
+    event: { worker: WORKER, error: ERROR },
+    level: 'error',
+    text: `${IDENTITY} failing, draining: an error that nobody caught: TypeError: x is undefined at boom (/app/main.js:3:7)`,
+  },
+  {
+    name: 'worker-failing',
+    event: { worker: WORKER, error: null },
+    level: 'error',
+    text: `${IDENTITY} failing, draining: an error that nobody caught`,
+  },
+  {
+    name: 'worker-replacing',
+    event: { worker: WORKER, cause: 'memory', detail: '210 MB of memory, soft limit 200 MB' },
+    level: 'info',
+    text: `${IDENTITY} being replaced (cause=memory): 210 MB of memory, soft limit 200 MB`,
+  },
+  {
+    name: 'reload-started',
+    event: { generation: 3, reason: 'SIGHUP' },
+    level: 'info',
+    text: 'SIGHUP: reload gen=3 started',
+  },
+  {
+    name: 'reload-ended',
+    event: { outcome: 'completed', generation: 3, reason: null, durationMs: 4_210 },
+    level: 'info',
+    text: 'reload gen=3 completed in 4.2 s',
+  },
+  {
+    name: 'reload-ended',
+    event: {
+      outcome: 'aborted',
+      generation: 3,
+      reason: 'worker=0 gen=3: exited with code 1: SyntaxError: Unexpected token',
+      durationMs: 480,
+    },
+    level: 'error',
+    text: 'reload gen=3 aborted after 480 ms, the workers before it stay: worker=0 gen=3: exited with code 1: SyntaxError: Unexpected token',
+  },
+  {
+    name: 'scaling',
+    event: { from: 2, to: 3, reason: 'SIGTTIN' },
+    level: 'info',
+    text: 'SIGTTIN: scaling from 2 to 3 workers',
+  },
+  {
     name: 'worker-restarting',
     event: { slot: 2, delayMs: 100.4, failures: 1, degraded: false },
     level: 'warn',
@@ -174,6 +264,34 @@ const EVENTS: readonly AnyEvent[] = [
     },
     level: 'error',
     text: `${IDENTITY} stopped after 5 ms (cause=shutdown): onModuleDestroy threw`,
+  },
+  {
+    name: 'worker-stopped',
+    event: {
+      worker: WORKER,
+      cause: 'reload',
+      drainMs: 10_000,
+      destroyedConnections: 25,
+      abortedRequests: 5,
+      destroyedWebSockets: 20,
+      problem: null,
+    },
+    level: 'warn',
+    text: `${IDENTITY} stopped after 10.0 s (cause=reload); at the deadline destroyed 25 connections with 5 requests and 20 WebSockets`,
+  },
+  {
+    name: 'worker-stopped',
+    event: {
+      worker: WORKER,
+      cause: 'recycle',
+      drainMs: 12_500,
+      destroyedConnections: 1,
+      abortedRequests: 1,
+      destroyedWebSockets: 0,
+      problem: 'it did not end in time and was killed',
+    },
+    level: 'error',
+    text: `${IDENTITY} stopped after 12.5 s (cause=recycle); at the deadline destroyed 1 connections with 1 requests: it did not end in time and was killed`,
   },
   {
     name: 'stopping',
@@ -258,6 +376,34 @@ const HOSTILE: readonly [string, (text: string) => [ClusterEventName, unknown]][
       'warning',
       { message: 'x', error: { name: 'Error', message: 'x', stack: `Error\n    at ${text}` } },
     ],
+  ],
+  [
+    'the path of a request that blocks',
+    (text) => [
+      'worker-died',
+      {
+        ...HUNG,
+        blocked: { forMs: 1, requests: [{ method: 'GET', path: text, forMs: 1 }], frames: [] },
+      },
+    ],
+  ],
+  [
+    'the method of a request that blocks',
+    (text) => [
+      'worker-died',
+      {
+        ...HUNG,
+        blocked: { forMs: 1, requests: [{ method: text, path: '/', forMs: 1 }], frames: [] },
+      },
+    ],
+  ],
+  [
+    'a frame of a block',
+    (text) => ['worker-died', { ...HUNG, blocked: { forMs: 1, requests: [], frames: [text] } }],
+  ],
+  [
+    'the reason of an aborted reload',
+    (text) => ['reload-ended', { outcome: 'aborted', generation: 1, reason: text, durationMs: 1 }],
   ],
   ['a warning', (text) => ['warning', { message: text, worker: WORKER }]],
   [
@@ -415,6 +561,19 @@ describe('the JSON log', () => {
     const { emit, written } = log('json');
     emit('worker-restarting', { slot: 2, delayMs: 100, failures: 3, degraded: true });
     expect(parse(written)).toMatchObject({ slot: 2, delayMs: 100, failures: 3, degraded: true });
+  });
+
+  it('has the whole report of a block, also the frames that a line leaves out', () => {
+    const { emit, written } = log('json');
+    emit('worker-died', { ...HUNG, blocked: BLOCK });
+    expect(parse(written)['blocked']).toEqual(BLOCK);
+  });
+
+  it('has the result of a reload', () => {
+    const { emit, written } = log('json');
+    const result = { outcome: 'aborted', generation: 2, reason: 'no such module' } as const;
+    emit('reload-ended', { ...result, durationMs: 5 });
+    expect(parse(written)).toMatchObject({ ...result, durationMs: 5 });
   });
 
   it('has the whole error', () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { BlockReport } from '../../src/ipc/index.js';
 import { Heartbeat } from '../../src/primary/heartbeat.js';
 import { isHung, isTickLate, type Silence } from '../../src/primary/policies/heartbeat.policy.js';
 import { FakeWorker, STATS } from './fake-worker.js';
@@ -205,5 +206,93 @@ describe('Heartbeat', () => {
     const worker = new FakeWorker();
     heartbeat.pong(worker.handle, pong(1), 5);
     expect(worker.handle.stats).toBeUndefined();
+  });
+
+  describe('with the report of a watchdog', () => {
+    const report = (forMs: number): BlockReport => ({
+      forMs,
+      requests: [{ method: 'GET', path: '/spin', forMs }],
+      frames: ['spin (/app/main.js:3:7)'],
+    });
+
+    /** Pinged at 1 000 ms; blocked since 400 ms, as is told at 5 400 ms. */
+    function blocked() {
+      const started = start();
+      const worker = new FakeWorker();
+      started.tick(1_000, worker);
+      const { heartbeat, tick } = started;
+      tickFrom(2_000, 5_000, tick, worker);
+      heartbeat.blocked(worker.handle, report(5_000), 5_400);
+      return { ...started, worker };
+    }
+
+    it('keeps it, with when the block began', () => {
+      const { worker } = blocked();
+      expect(worker.handle.block).toEqual({ report: report(5_000), since: 400 });
+    });
+
+    it('finds the worker by when it was blocked: before the ping alone would tell', () => {
+      const { tick, worker } = blocked();
+      expect(tickFrom(6_000, 10_000, tick, worker)).toEqual([]);
+      // By the ping it would be 11 000.
+      expect(tick(10_400, worker)).toEqual([worker]);
+    });
+
+    it('finds it between two rounds, when the time is up and not before', () => {
+      const { heartbeat, tick, worker } = blocked();
+      tickFrom(6_000, 10_000, tick, worker);
+      expect(heartbeat.isOverdue(worker.handle, 10_399)).toBe(false);
+      expect(heartbeat.isOverdue(worker.handle, 10_400)).toBe(true);
+    });
+
+    it('finds it no more once it has resumed', () => {
+      const { heartbeat, tick, worker } = blocked();
+      worker.handle.block = undefined;
+      tickFrom(6_000, 10_000, tick, worker);
+      expect(heartbeat.isOverdue(worker.handle, 10_400)).toBe(false);
+      expect(tick(10_999, worker)).toEqual([]);
+      expect(tick(11_000, worker)).toEqual([worker]);
+    });
+
+    it('finds nobody who owes no answer: the watchdog alone is not enough', () => {
+      const { heartbeat, worker } = blocked();
+      heartbeat.pong(worker.handle, pong(pings(worker)[0]!), 5_500);
+      expect(heartbeat.isOverdue(worker.handle, 6_000)).toBe(false);
+    });
+
+    it('gives also the block a fresh window after a late tick (H5)', () => {
+      const { heartbeat, tick, worker } = blocked();
+      // Suspended: 20 s between two rounds.
+      expect(tick(25_000, worker)).toEqual([]);
+      expect(worker.handle.block?.since).toBe(25_000);
+      expect(tickFrom(26_000, 34_000, tick, worker)).toEqual([]);
+      expect(heartbeat.isOverdue(worker.handle, 34_999)).toBe(false);
+      expect(heartbeat.isOverdue(worker.handle, 35_000)).toBe(true);
+    });
+
+    it('judges nobody between two rounds where the next one is late: answers may lie unread (H5)', () => {
+      const { heartbeat, tick, worker } = blocked();
+      tickFrom(6_000, 10_000, tick, worker);
+      expect(heartbeat.isOverdue(worker.handle, 12_000)).toBe(true);
+      expect(heartbeat.isOverdue(worker.handle, 12_001)).toBe(false);
+    });
+
+    it.each(['starting', 'draining', 'exited'] as const)(
+      'finds nobody between two rounds who is %s',
+      (state) => {
+        const { heartbeat } = start();
+        const worker = new FakeWorker({ state });
+        worker.handle.ping = { seq: 1, sentAt: -100_000 };
+        heartbeat.blocked(worker.handle, report(100_000), 0);
+        expect(heartbeat.isOverdue(worker.handle, 1)).toBe(false);
+      },
+    );
+
+    it('finds nobody under a debugger (H9)', () => {
+      const { heartbeat, tick, worker } = blocked();
+      worker.handle.debugged = true;
+      expect(tickFrom(6_000, 60_000, tick, worker)).toEqual([]);
+      expect(heartbeat.isOverdue(worker.handle, 60_500)).toBe(false);
+    });
   });
 });

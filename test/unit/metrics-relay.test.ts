@@ -13,6 +13,7 @@ const SNAPSHOT: ClusterSnapshot = {
   generation: 0,
   degraded: 0,
   reloads: { completed: 0, aborted: 0 },
+  dismissed: [],
   workers: [],
 };
 

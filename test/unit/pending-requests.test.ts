@@ -118,6 +118,72 @@ describe('a request to the primary', () => {
   });
 });
 
+describe('a request without a deadline', () => {
+  it('waits for its answer however long that takes, and has no timer', async () => {
+    const { requests, ids, ask } = start(Infinity);
+    const request = ask();
+    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(7 * 24 * 3_600_000);
+    expect(await stateOf(request)).toBe('pending');
+    requests.answer(ids[0]!, 'yes');
+    expect(await request).toBe('yes');
+  });
+
+  it('ends with the primary', async () => {
+    const { requests, ask } = start(Infinity);
+    const request = ask();
+    requests.abandon();
+    expect(await request).toBeUndefined();
+  });
+});
+
+describe('a request that is asked alone', () => {
+  const alone = (requests: PendingRequests<string>, ids: number[]) =>
+    requests.askAlone((id) => void ids.push(id));
+
+  it('shares neither its question nor its answer', async () => {
+    const { requests, ids } = start();
+    const [first, second] = [alone(requests, ids), alone(requests, ids)];
+    expect(new Set(ids).size).toBe(2);
+    requests.answer(ids[1]!, 'two');
+    expect([await stateOf(first), await second]).toEqual(['pending', 'two']);
+    requests.answer(ids[0]!, 'one');
+    expect(await first).toBe('one');
+  });
+
+  it('is not shared by one that would share', async () => {
+    const { requests, ids, ask } = start();
+    void alone(requests, ids);
+    const shared = [ask(), ask()];
+    expect(ids).toHaveLength(2);
+    requests.answer(ids[1]!, 'shared');
+    expect(await Promise.all(shared)).toEqual(['shared', 'shared']);
+  });
+
+  it('has the same deadline', async () => {
+    const { requests, ids } = start(500);
+    const request = alone(requests, ids);
+    await vi.advanceTimersByTimeAsync(499);
+    expect(await stateOf(request)).toBe('pending');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await stateOf(request)).toBeUndefined();
+  });
+
+  it('rejects where it cannot be asked', async () => {
+    const { requests } = start();
+    const failed = requests.askAlone(() => Promise.reject(new Error('no channel')));
+    await expect(failed).rejects.toThrow('no channel');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('ends with the primary, as all do', async () => {
+    const { requests, ids } = start(Infinity);
+    const all = [alone(requests, ids), alone(requests, ids)];
+    requests.abandon();
+    expect(await Promise.all(all)).toEqual([undefined, undefined]);
+  });
+});
+
 describe('requests to a primary that is gone', () => {
   it('resolve with nothing at once', async () => {
     const { requests, ask } = start();

@@ -57,6 +57,7 @@ const SNAPSHOT: ClusterSnapshot = {
   generation: 0,
   degraded: 0,
   reloads: { completed: 0, aborted: 0 },
+  dismissed: [],
   workers: [],
 };
 
@@ -275,6 +276,63 @@ describe('a message of a worker', () => {
     });
     expect(parseWorkerMessage(seal(ready(16)))).toBeDefined();
     expect(parseWorkerMessage(seal(ready(17)))).toBeUndefined();
+  });
+
+  it('passes with a health check that found nothing wrong', () => {
+    const message = { type: 'checked', id: 4, healthy: true, detail: null } as const;
+    expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
+  });
+
+  it('passes with a block of which nothing is known', () => {
+    const message = { type: 'blocked', forMs: 2_000, requests: [], frames: [] } as const;
+    expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
+  });
+
+  it('is dropped where it reports more of a block than there can be', () => {
+    const blocked = (requests: number, frames: number) => ({
+      ...WORKER_MESSAGES.blocked,
+      requests: Array(requests).fill(WORKER_MESSAGES.blocked.requests[0]),
+      frames: Array(frames).fill('f (/app/main.js:1:1)'),
+    });
+    expect(parseWorkerMessage(seal(blocked(10, 20)))).toBeDefined();
+    expect(parseWorkerMessage(seal(blocked(11, 20)))).toBeUndefined();
+    expect(parseWorkerMessage(seal(blocked(10, 21)))).toBeUndefined();
+  });
+
+  it.each(['method', 'path'])('is dropped where the %s of a blocked request is too long', (key) => {
+    const blocked = (length: number) => ({
+      ...WORKER_MESSAGES.blocked,
+      requests: [{ ...WORKER_MESSAGES.blocked.requests[0]!, [key]: 'x'.repeat(length) }],
+    });
+    expect(parseWorkerMessage(seal(blocked(64 * 1024)))).toBeDefined();
+    expect(parseWorkerMessage(seal(blocked(64 * 1024 + 1)))).toBeUndefined();
+  });
+
+  it('is dropped where a frame of a block or the detail of a health check is too long', () => {
+    const long = 'x'.repeat(64 * 1024 + 1);
+    const { blocked, checked } = WORKER_MESSAGES;
+    expect(parseWorkerMessage(seal({ ...blocked, frames: [long] }))).toBeUndefined();
+    expect(parseWorkerMessage(seal({ ...checked, detail: long }))).toBeUndefined();
+  });
+
+  it.each([1, 256])('may ask for %d workers', (workers) => {
+    const message = { type: 'scale-request', id: 1, workers } as const;
+    expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
+  });
+
+  it.each([0, 257, 1.5, 1e9, Number.MAX_SAFE_INTEGER])(
+    'is dropped where it asks for %d workers',
+    (workers) => {
+      expect(parseWorkerMessage(seal({ type: 'scale-request', id: 1, workers }))).toBeUndefined();
+    },
+  );
+
+  it.each(['healthy', 'abort'])('is dropped where %s is only something like true', (key) => {
+    const { checked, fatal } = WORKER_MESSAGES;
+    const message = key === 'healthy' ? checked : fatal;
+    for (const like of [1, 0, 'true', '', null, undefined, []]) {
+      expect(parseWorkerMessage({ ...seal(message), [key]: like })).toBeUndefined();
+    }
   });
 
   it('is dropped where its metrics are larger than 16 Mi', () => {

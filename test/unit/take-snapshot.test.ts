@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DEFAULTS } from '../../src/options/index.js';
 import { NO_FAILURES } from '../../src/primary/policies/restart.policy.js';
 import { Slot } from '../../src/primary/slot.js';
 import { takeSnapshot } from '../../src/primary/take-snapshot.js';
@@ -18,18 +17,16 @@ const EXIT: WorkerExit = {
   at: '2026-01-01T00:00:00.000Z',
 };
 
+const CLUSTER = {
+  balancing: 'shared',
+  generation: 4,
+  reloads: { completed: 3, aborted: 1 },
+  surplus: [],
+  dismissed: [],
+};
+
 const snapshotOf = (...slots: Slot[]) =>
-  takeSnapshot(
-    {
-      balancing: 'shared',
-      desired: slots.length,
-      generation: 4,
-      reloads: { completed: 3, aborted: 1 },
-      slots,
-      surplus: [],
-    },
-    performance.now(),
-  );
+  takeSnapshot({ ...CLUSTER, desired: slots.length, slots }, performance.now());
 
 /** A slot with `worker` in it. */
 function slotWith(worker: FakeWorker, requestsTotal?: number): Slot {
@@ -56,6 +53,7 @@ describe('a snapshot', () => {
       generation: 4,
       degraded: 0,
       reloads: { completed: 3, aborted: 1 },
+      dismissed: [],
       workers: [
         {
           slot: 0,
@@ -159,118 +157,54 @@ describe('a snapshot', () => {
     const snapshot = snapshotOf(slot, new Slot(1, RELEASE));
     expect(JSON.parse(JSON.stringify(snapshot))).toEqual(snapshot);
   });
-});
 
-describe('requestsTotal of a slot', () => {
-  const totalOf = (slot: Slot) => snapshotOf(slot).workers.map((worker) => worker.requestsTotal);
-
-  it('stays when its worker dies, and goes on with the next', () => {
-    const slot = slotWith(new FakeWorker(), 100);
-    slot.remove(slot.current!, EXIT);
-    expect(totalOf(slot)).toEqual([100]);
-
-    const next = new FakeWorker();
-    slot.current = next.handle;
-    expect(totalOf(slot)).toEqual([100]);
-    next.handle.stats = { ...STATS, requestsTotal: 7 };
-    expect(totalOf(slot)).toEqual([107]);
+  it('says which slots are in a crash loop (C6)', () => {
+    const slots = [0, 1].map((index) => new Slot(index, RELEASE));
+    slots[1]!.failures = { ...NO_FAILURES, degraded: true };
+    expect(snapshotOf(...slots).workers.map(({ degraded }) => degraded)).toEqual([false, true]);
   });
 
-  it('is the same for both processes of a slot that is being replaced', () => {
-    const old = new FakeWorker();
-    const slot = slotWith(old, 100);
-    slot.retire(old.handle);
-    slot.current = new FakeWorker().handle;
-    slot.current.stats = { ...STATS, requestsTotal: 5 };
-    expect(totalOf(slot)).toEqual([105, 105]);
-    slot.remove(old.handle, EXIT);
-    expect(totalOf(slot)).toEqual([105]);
-  });
-
-  it('never falls, whatever becomes of its workers', () => {
-    const slot = new Slot(0, RELEASE);
-    let last = 0;
-    let served = 0;
-    const check = () => {
-      expect(slot.requestsTotal).toBeGreaterThanOrEqual(last);
-      last = slot.requestsTotal;
-    };
-    for (let life = 0; life < 50; life += 1) {
-      const { handle } = new FakeWorker();
-      slot.current = handle;
-      check();
-      for (let requests = 0; requests <= life % 4; requests += 1) {
-        handle.stats = { ...STATS, requestsTotal: requests };
-        check();
-      }
-      served += life % 4;
-      if (life % 3 === 0) {
-        slot.retire(handle);
-        check();
-      }
-      slot.remove(handle, EXIT);
-      check();
-    }
-    expect(slot.requestsTotal).toBe(served);
-  });
-});
-
-describe('a slot', () => {
-  it('gives its place to the next worker while the old one leaves', () => {
-    const old = new FakeWorker();
-    const slot = slotWith(old);
-    slot.retire(old.handle);
-    expect([slot.current, slot.ready, slot.workers]).toEqual([undefined, false, [old.handle]]);
-    slot.remove(old.handle, EXIT);
-    expect(slot.workers).toEqual([]);
-  });
-
-  it('keeps its new worker when the old one ends', () => {
-    const [old, young] = [new FakeWorker(), new FakeWorker()];
-    const slot = slotWith(old);
-    slot.retire(old.handle);
-    slot.current = young.handle;
-    slot.remove(old.handle, EXIT);
-    expect([slot.current, slot.ready]).toEqual([young.handle, true]);
-  });
-
-  it('remembers how its last worker ended', () => {
+  it('tells what drains of a slot had to cut off (R10)', () => {
     const slot = slotWith(new FakeWorker());
-    slot.remove(slot.current!, EXIT);
-    expect(snapshotOf(slot).workers[0]!.lastExit).toEqual(EXIT);
+    slot.abortedRequests = 4;
+    expect(snapshotOf(slot).workers[0]!.abortedRequestsTotal).toBe(4);
   });
 
-  it('is degraded while its workers fail in a loop', () => {
-    const slot = new Slot(0, RELEASE);
-    const fail = () =>
-      slot.recordFailure(
-        { cause: 'crash', livedMs: 0 },
-        performance.now(),
-        DEFAULTS.restart,
-        false,
-      );
-    for (let i = 0; i < 4; i += 1) fail();
-    expect(slot.degraded).toBe(false);
-    fail();
-    expect(slot.degraded).toBe(true);
-    expect(snapshotOf(slot).degraded).toBe(1);
-    slot.recover();
-    expect(snapshotOf(slot).degraded).toBe(0);
-    // What is in the window still counts: a cadence just above the stable time is a loop too.
-    fail();
-    expect(slot.degraded).toBe(true);
+  it("lists a candidate beside the worker that it may succeed, which stays the slot's", () => {
+    const [old, candidate] = [
+      new FakeWorker({ pid: 1 }),
+      new FakeWorker({ pid: 2, generation: 1 }),
+    ];
+    const slot = slotWith(old);
+    slot.candidate = candidate.handle;
+    const { ready, workers } = snapshotOf(slot);
+    expect(ready).toBe(1);
+    expect(workers.map(({ pid, generation }) => [pid, generation])).toEqual([
+      [1, 0],
+      [2, 1],
+    ]);
   });
 
-  it('is started after its wait, and not once that is called off', () => {
-    const [started, calledOff] = [vi.fn(), vi.fn()];
-    new Slot(0, RELEASE).scheduleStart(100, started);
-    const slot = new Slot(1, RELEASE);
-    slot.scheduleStart(100, calledOff);
-    slot.cancelStart();
-    vi.advanceTimersByTime(99);
-    expect(started).not.toHaveBeenCalled();
-    vi.advanceTimersByTime(1);
-    expect(started).toHaveBeenCalledOnce();
-    expect(calledOff).not.toHaveBeenCalled();
+  it('lists slots that are not wanted any more last, and counts nothing of them', () => {
+    const slot = slotWith(new FakeWorker({ slot: 0 }));
+    const surplus = slotWith(new FakeWorker({ slot: 1 }));
+    surplus.failures = { ...NO_FAILURES, degraded: true };
+    const snapshot = takeSnapshot(
+      { ...CLUSTER, desired: 1, slots: [slot], surplus: [surplus] },
+      performance.now(),
+    );
+    expect(snapshot).toMatchObject({
+      desired: 1,
+      ready: 1,
+      degraded: 0,
+      workers: [{ slot: 0 }, { slot: 1 }],
+    });
+  });
+
+  it('has reloads that do not change with the next one', () => {
+    const reloads = { completed: 1, aborted: 0 };
+    const snapshot = takeSnapshot({ ...CLUSTER, reloads, desired: 0, slots: [] }, 0);
+    reloads.completed = 2;
+    expect(snapshot.reloads).toEqual({ completed: 1, aborted: 0 });
   });
 });

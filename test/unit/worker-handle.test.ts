@@ -76,3 +76,23 @@ describe('the channel of a worker', () => {
     expect(worker.signals).toEqual(['SIGKILL']);
   });
 });
+
+describe('a worker that the primary kills for a reason', () => {
+  it('keeps the first reason: its exit will not tell', () => {
+    const worker = new FakeWorker();
+    worker.handle.condemn('hang', 'it did not answer');
+    worker.handle.condemn('memory', 'it held too much');
+    expect(worker.handle.condemned).toEqual({ cause: 'hang', detail: 'it did not answer' });
+    expect(worker.signals).toEqual(['SIGKILL', 'SIGKILL']);
+  });
+});
+
+describe('the lot of a worker', () => {
+  it('is drawn once, between 0 and 1', () => {
+    const workers = Array.from({ length: 50 }, () => new FakeWorker().handle);
+    const lots = workers.map(({ lot }) => lot);
+    expect(workers.map(({ lot }) => lot)).toEqual(lots);
+    for (const lot of lots) expect(lot >= 0 && lot < 1).toBe(true);
+    expect(new Set(lots).size).toBeGreaterThan(1);
+  });
+});

@@ -36,6 +36,7 @@ export const BOOTSTRAP_NAMES = {
     'RestartOptions',
     'RetireCause',
     'ShutdownOptions',
+    'SlotCounts',
     'StandaloneRuntime',
     'WorkerExit',
     'WorkerIdentity',

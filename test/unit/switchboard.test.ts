@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type BlockReport, seal, type WorkerMessage } from '../../src/ipc/index.js';
+import { Heartbeat } from '../../src/primary/heartbeat.js';
+import type { ListeningSocket } from '../../src/primary/listening-socket.js';
+import { MetricsRelay } from '../../src/primary/metrics-relay.js';
+import { Switchboard } from '../../src/primary/switchboard.js';
+import { FakeCluster } from './fake-cluster.js';
+import { STATS } from './fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const TARGET = { kind: 'tcp', port: 3000, host: '127.0.0.1' } as const;
+const BLOCK: BlockReport = { forMs: 5_000, requests: [], frames: ['spin (/app/main.js:3:7)'] };
+const ERROR = { name: 'Error', message: 'x' };
+
+function start() {
+  const cluster = new FakeCluster(2);
+  const heartbeat = new Heartbeat(cluster.options.heartbeat);
+  const relay = new MetricsRelay(cluster.table);
+  const socket = { target: TARGET, handle: undefined } as unknown as ListeningSocket;
+  const switchboard = new Switchboard(socket, cluster.table, heartbeat, relay, cluster.emit);
+  const worker = cluster.current(0);
+  return {
+    cluster,
+    heartbeat,
+    worker,
+    receive: (message: WorkerMessage, from = worker) =>
+      switchboard.receive(from.handle, seal(message)),
+    receiveRaw: (raw: unknown, from = worker) => switchboard.receive(from.handle, raw),
+  };
+}
+
+const LIFECYCLE: readonly WorkerMessage[] = [
+  { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [] },
+  { type: 'boot-failed', phase: 'init', error: ERROR },
+  { type: 'fatal', error: ERROR, abort: false },
+  { type: 'leaving' },
+  { type: 'checked', id: 1, healthy: true, detail: null },
+  { type: 'blocked', ...BLOCK },
+  { type: 'reload-request', id: 2 },
+  { type: 'scale-request', id: 3, workers: 4 },
+];
+
+const HANDLED: readonly WorkerMessage[] = [
+  { type: 'listen-request' },
+  { type: 'pong', seq: 1, stats: STATS, debugged: false },
+  { type: 'snapshot-request', id: 1, stats: STATS },
+  { type: 'collect-request', id: 1, stats: STATS, body: '[]' },
+  { type: 'metrics', asked: false, body: '[]' },
+  { type: 'folded', epoch: 0, count: 0, body: '[]' },
+  {
+    type: 'drained',
+    report: {
+      durationMs: 1,
+      destroyedConnections: 0,
+      destroyedWebSockets: 0,
+      abortedRequests: 0,
+      hookError: null,
+    },
+  },
+  { type: 'warning', message: 'odd' },
+  { type: 'resumed' },
+];
+
+describe('the switchboard', () => {
+  it.each(LIFECYCLE)('passes on what changes a life: $type', (message) => {
+    expect(start().receive(message)).toEqual(message);
+  });
+
+  it.each(HANDLED)('deals with the rest itself: $type', (message) => {
+    expect(start().receive(message)).toBeUndefined();
+  });
+
+  it('says where to listen', () => {
+    const { worker, receive } = start();
+    receive({ type: 'listen-request' });
+    expect(worker.sent('listen')).toMatchObject([{ target: TARGET }]);
+  });
+
+  it('answers with the snapshot, in which the figures of the asker are new', () => {
+    const { worker, receive } = start();
+    receive({ type: 'snapshot-request', id: 7, stats: { ...STATS, requestsTotal: 99 } });
+    expect(worker.sent('snapshot')).toMatchObject([
+      { id: 7, snapshot: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
+    ]);
+  });
+
+  it('keeps what a worker says of its drain', () => {
+    const { worker, receive } = start();
+    const report = {
+      durationMs: 9,
+      destroyedConnections: 3,
+      destroyedWebSockets: 1,
+      abortedRequests: 2,
+      hookError: null,
+    };
+    receive({ type: 'drained', report });
+    expect(worker.handle.drain).toEqual(report);
+  });
+});
+
+describe('a sign of life', () => {
+  const SIGNS = [...LIFECYCLE, ...HANDLED].filter(({ type }) => type !== 'blocked');
+
+  it.each(SIGNS)('is every message of a worker: $type', (message) => {
+    const { worker, receive } = start();
+    vi.advanceTimersByTime(1_234);
+    receive(message);
+    expect(worker.handle.seenAt).toBe(1_234);
+  });
+
+  it('is not what its watchdog says of a block: that lives on while the worker hangs', () => {
+    const { worker, receive } = start();
+    worker.handle.seenAt = 5;
+    vi.advanceTimersByTime(1_234);
+    expect(receive({ type: 'blocked', ...BLOCK })).toMatchObject(BLOCK);
+    expect(worker.handle.seenAt).toBe(5);
+  });
+
+  it.each([{ type: 'ping', seq: 1 }, { cmd: 'NODE_x' }, null, 'pong'])(
+    'is not what matches no message: %j',
+    (raw) => {
+      const { worker, receiveRaw } = start();
+      expect(receiveRaw(raw)).toBeUndefined();
+      expect(worker.handle.seenAt).toBeUndefined();
+    },
+  );
+});
+
+describe('a block that is over', () => {
+  it('is forgotten: a later end of the worker is not put down to it', () => {
+    const { heartbeat, worker, receive } = start();
+    heartbeat.blocked(worker.handle, BLOCK, performance.now());
+    receive({ type: 'resumed' });
+    expect(worker.handle.block).toBeUndefined();
+  });
+});
+
+describe('a message that is wrong', () => {
+  it('is dropped with one warning where it claims to be ours', () => {
+    const { cluster, worker, receiveRaw } = start();
+    receiveRaw({ ns: 'nestjs-cluster', v: 1, type: 'blocked', forMs: -1 });
+    receiveRaw({ ns: 'nestjs-cluster', v: 99, type: 'leaving' }, cluster.current(1));
+    expect(cluster.events('warning')).toEqual([
+      {
+        message: 'dropped a message that is not of this version of nestjs-cluster',
+        worker: worker.handle.identity,
+      },
+    ]);
+  });
+
+  it.each([null, undefined, 'x', 5, [], {}, { cmd: 'NODE_x' }, { type: 'leaving' }])(
+    "passes by where it is the app's own: %j (I8)",
+    (raw) => {
+      const { cluster, receiveRaw } = start();
+      expect(receiveRaw(raw)).toBeUndefined();
+      expect(cluster.events('warning')).toEqual([]);
+    },
+  );
+});
+
+describe('a warning of workers', () => {
+  it('is told once, by the first that says it', () => {
+    const { cluster, receive } = start();
+    receive({ type: 'warning', message: 'odd' }, cluster.current(1));
+    receive({ type: 'warning', message: 'odd' });
+    receive({ type: 'warning', message: 'odder' });
+    expect(cluster.events('warning').map(({ message, worker }) => [message, worker?.slot])).toEqual(
+      [
+        ['odd', 1],
+        ['odder', 0],
+      ],
+    );
+  });
+
+  it('does not fill the log where an app varies it', () => {
+    const { cluster, receive } = start();
+    for (let i = 0; i < 1_000; i += 1) receive({ type: 'warning', message: `odd ${i}` });
+    expect(cluster.events('warning')).toHaveLength(100);
+  });
+});

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ClusterConfigurationError, NoPrimaryError } from '../../src/errors/index.js';
+import type { WorkerMessage } from '../../src/ipc/index.js';
+import { LocalProcess } from '../../src/worker/local-process.js';
+import type { PrimaryChannel } from '../../src/worker/primary-channel.js';
+import { SoloLink } from '../../src/worker/solo-link.js';
+import { WorkerLink } from '../../src/worker/worker-link.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const RESULT = { outcome: 'completed', generation: 3, reason: null } as const;
+
+function start() {
+  const sent: WorkerMessage[] = [];
+  const channel = {
+    send: async (message: WorkerMessage) => void sent.push(message),
+  } as unknown as PrimaryChannel;
+  const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+  const link = new WorkerLink(local, channel);
+  const snapshotOf = (desired: number) => ({ ...local.snapshot(), desired });
+  return {
+    link,
+    snapshotOf,
+    sent: <T extends WorkerMessage['type']>(type: T) =>
+      sent.filter((message): message is WorkerMessage & { type: T } => message.type === type),
+  };
+}
+
+describe('reload() in a worker', () => {
+  it('asks the primary and resolves with the result, however long that takes', async () => {
+    const { link, sent } = start();
+    const reload = link.reload();
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    link.answer({ type: 'reloaded', id: sent('reload-request')[0]!.id, result: RESULT });
+    expect(await reload).toEqual(RESULT);
+  });
+
+  it('is one question where it is called twice (R9)', async () => {
+    const { link, sent } = start();
+    const both = Promise.all([link.reload(), link.reload()]);
+    expect(sent('reload-request')).toHaveLength(1);
+    link.answer({ type: 'reloaded', id: sent('reload-request')[0]!.id, result: RESULT });
+    expect(await both).toEqual([RESULT, RESULT]);
+  });
+
+  it('rejects when the primary is gone (I7)', async () => {
+    const { link } = start();
+    const reload = link.reload();
+    link.abandon();
+    await expect(reload).rejects.toThrow(NoPrimaryError);
+  });
+});
+
+describe('scale() in a worker', () => {
+  it('asks the primary and resolves with its snapshot, however long that takes', async () => {
+    const { link, sent, snapshotOf } = start();
+    const scaled = link.scale(3);
+    expect(sent('scale-request')).toMatchObject([{ workers: 3 }]);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    const { id } = sent('scale-request')[0]!;
+    link.answer({ type: 'scaled', id, snapshot: snapshotOf(3) });
+    expect(await scaled).toMatchObject({ desired: 3 });
+  });
+
+  it('is a question of its own each time: the numbers may differ', async () => {
+    const { link, sent, snapshotOf } = start();
+    const [three, five] = [link.scale(3), link.scale(5)];
+    const [first, second] = sent('scale-request');
+    expect([first!.workers, second!.workers]).toEqual([3, 5]);
+    link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(5) });
+    link.answer({ type: 'scaled', id: first!.id, snapshot: snapshotOf(3) });
+    expect([(await three).desired, (await five).desired]).toEqual([3, 5]);
+  });
+
+  it.each([0, -1, 1.5, NaN, 257, '2', undefined])('rejects %o and asks nobody', async (workers) => {
+    const { link, sent } = start();
+    await expect(link.scale(workers as number)).rejects.toThrow(ClusterConfigurationError);
+    expect(sent('scale-request')).toEqual([]);
+  });
+
+  it('rejects when the primary is gone (I7)', async () => {
+    const { link } = start();
+    const all = Promise.allSettled([link.scale(2), link.scale(3)]);
+    link.abandon();
+    for (const { status } of await all) expect(status).toBe('rejected');
+  });
+});
+
+describe('the health of a worker', () => {
+  it('is good where nobody says otherwise', async () => {
+    expect(await start().link.checkHealth()).toEqual({ healthy: true, detail: null });
+  });
+
+  it('is what the app says', async () => {
+    const { link } = start();
+    const verdict = { healthy: false, detail: 'database: refused' };
+    link.provideHealth(async () => verdict);
+    expect(await link.checkHealth()).toEqual(verdict);
+  });
+});
+
+describe('a process without a primary', () => {
+  it.each([
+    ['reload()', (link: SoloLink) => link.reload()],
+    ['scale()', (link: SoloLink) => link.scale()],
+  ])('rejects %s and says what to do', async (call, ask) => {
+    const link = new SoloLink();
+    const failed = ask(link);
+    await expect(failed).rejects.toThrow(NoPrimaryError);
+    await expect(failed).rejects.toThrow(call);
+    await expect(failed).rejects.toThrow(/bootstrap\(\).*workers/);
+    link.detach();
+  });
+});

@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { WorkerTable } from '../../src/primary/worker-table.js';
+import { EXIT, FakeCluster, releaseOf } from './fake-cluster.js';
+import { STATS } from './fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const indexes = (slots: readonly { index: number }[]) => slots.map(({ index }) => index);
+
+describe('the table of workers', () => {
+  it('has a slot for each worker there should be, of the release that it is given', () => {
+    const table = new WorkerTable(3, 'shared', releaseOf(4));
+    expect(table).toMatchObject({ desired: 3, generation: 4 });
+    expect(indexes(table.slots)).toEqual([0, 1, 2]);
+    expect(table.slots.map(({ release }) => release)).toEqual(Array(3).fill(releaseOf(4)));
+    expect([table.workers, table.surplus]).toEqual([[], []]);
+  });
+
+  it('finds the slot of a worker, also where that is not wanted any more', () => {
+    const { table, forked } = new FakeCluster(2);
+    const worker = forked[1]!.handle;
+    const slot = table.slots[1];
+    table.resize(1);
+    expect(table.slotOf(worker)).toBe(slot);
+    expect([table.wants(table.slots[0]!), table.wants(slot!)]).toEqual([true, false]);
+  });
+
+  it('knows every process, also of slots that are not wanted any more', () => {
+    const { table, forked } = new FakeCluster(3);
+    table.resize(1);
+    expect(table.workers).toEqual(forked.map(({ handle }) => handle));
+  });
+});
+
+describe('a table that grows', () => {
+  it('says which slots are new, and has them run what the others were last reloaded with', () => {
+    const table = new WorkerTable(1, 'shared', releaseOf(0));
+    table.release = releaseOf(2);
+    const added = table.resize(3);
+    expect(indexes(added)).toEqual([1, 2]);
+    expect(added.map(({ release }) => release)).toEqual([releaseOf(2), releaseOf(2)]);
+    expect(table.slots[0]!.release).toEqual(releaseOf(0));
+  });
+
+  it('has a slot that comes back run the new release too', () => {
+    const table = new WorkerTable(2, 'shared', releaseOf(0));
+    const slot = table.slots[1];
+    table.resize(1);
+    table.release = releaseOf(5);
+    expect(table.resize(2)).toEqual([slot]);
+    expect(slot!.release).toEqual(releaseOf(5));
+  });
+});
+
+describe('a table that shrinks', () => {
+  it('adds nothing, and wants the first slots', () => {
+    const table = new WorkerTable(4, 'shared', releaseOf(0));
+    expect(table.resize(2)).toEqual([]);
+    expect(table.desired).toBe(2);
+    expect(indexes(table.slots)).toEqual([0, 1]);
+  });
+
+  it('has as surplus the slots beyond that whose workers have not left yet', () => {
+    const { table, forked } = new FakeCluster(3);
+    table.resize(1);
+    expect(indexes(table.surplus)).toEqual([1, 2]);
+    table.slotOf(forked[2]!.handle).remove(forked[2]!.handle, EXIT);
+    expect(indexes(table.surplus)).toEqual([1]);
+  });
+
+  it('lists the surplus in the snapshot, and does not count it as ready', () => {
+    const { table, forked } = new FakeCluster(2);
+    table.resize(1);
+    const { desired, ready, workers } = table.snapshot();
+    expect([desired, ready, indexes(workers.map(({ slot: index }) => ({ index })))]).toEqual([
+      1,
+      1,
+      [0, 1],
+    ]);
+    table.slotOf(forked[1]!.handle).remove(forked[1]!.handle, EXIT);
+    expect(table.snapshot().workers).toHaveLength(1);
+  });
+});
+
+describe('what was counted in a slot', () => {
+  it('is there again when the slot is: scaling down forgets nothing', () => {
+    const { table, forked } = new FakeCluster(2);
+    const { handle } = forked[1]!;
+    const slot = table.slotOf(handle);
+    handle.stats = { ...STATS, requestsTotal: 70 };
+    handle.drain = {
+      durationMs: 1,
+      destroyedConnections: 2,
+      destroyedWebSockets: 0,
+      abortedRequests: 2,
+      hookError: null,
+    };
+    slot.countRestart('hang');
+    table.resize(1);
+    slot.remove(handle, EXIT);
+    table.resize(2);
+    expect(table.snapshot().workers[1]).toMatchObject({
+      pid: null,
+      requestsTotal: 70,
+      abortedRequestsTotal: 2,
+      restarts: 1,
+      restartsByCause: { hang: 1 },
+      lastExit: EXIT,
+    });
+  });
+});
