@@ -6,6 +6,7 @@ import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
 import { readReports } from './watchdog-reports.js';
+import { guardChannel } from './guard-channel.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** Set in a worker's environment by the primary; says who forked it and which slot it has. */
@@ -24,6 +25,8 @@ export interface WorkerAssignment {
 export type ProcessEvent =
   | { readonly type: 'message'; readonly message: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
+  /** It wrote what is no message: whatever comes after may be out of step. */
+  | { readonly type: 'channel-broken'; readonly error: unknown }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 
 /** Messages a worker sent before it died may be read after its exit is known. */
@@ -96,6 +99,7 @@ function follow(
   // Without this listener a send that fails throws in the primary.
   worker.on('error', (error) => tell({ type: 'channel-error', error }));
   worker.on('message', (message) => tell({ type: 'message', message }));
+  guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));
   const reports = worker.process.stdio[REPORT_DESCRIPTOR] as Readable | null | undefined;
   if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
   const disconnected = new Promise<void>((resolve) => {

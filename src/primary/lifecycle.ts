@@ -4,7 +4,7 @@ import {
   isAddressErrorCode,
 } from '../errors/index.js';
 import type { EmitEvent } from '../events/index.js';
-import type { WorkerMessage } from '../ipc/index.js';
+import { reportError, type WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { FailureCause } from '../snapshot/index.js';
 import { beginCollapse, beginDeparture, reportDeparture, reportFailure } from './departure.js';
@@ -129,6 +129,15 @@ export class Lifecycle {
     } else if (phase === 'listen' && isAddressErrorCode(error.code)) {
       shutdown.giveUp(new AddressUnavailableError(socket.url, error));
     }
+  }
+
+  /** It wrote to its channel what is no message: nothing it says can be relied on any more. */
+  onChannelBroken(worker: WorkerHandle, error: unknown): void {
+    const { message } = reportError(error);
+    worker.condemn(
+      'crash',
+      `it wrote to its channel what is no message (${message}) and was killed`,
+    );
   }
 
   /** An error that nobody caught: the worker drains by itself, and its slot does not wait for that. */

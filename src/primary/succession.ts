@@ -107,6 +107,11 @@ export class Succession {
     return false;
   }
 
+  /** The old worker of the replacement under way waits for the end of all this itself. */
+  doNotWaitFor(worker: WorkerHandle): void {
+    if (this.#active?.predecessor === worker) this.#end(this.#active, null);
+  }
+
   /** The cluster is being shut down: nothing is replaced any more. */
   cancel(reason: string): void {
     const abandoned = [...(this.#active ? [this.#active] : []), ...this.#waiting];

@@ -146,6 +146,8 @@ export class Supervisor {
         // Expected while a worker ends; its exit tells the rest.
         event.worker.error ??= reportError(event.error);
         return;
+      case 'channel-broken':
+        return this.#lifecycle.onChannelBroken(event.worker, event.error);
       case 'exit':
         return this.#lifecycle.onExit(event.worker, event.exit);
       case 'ready-overdue':
@@ -194,11 +196,14 @@ export class Supervisor {
       case 'checked':
         return this.#succession.checked(worker, message.id, message);
       case 'reload-request':
-        return this.#onReload(
+        this.#onReload(
           `reload() in worker=${worker.identity.slot}`,
           (result) => worker.send({ type: 'reloaded', id: message.id, result }),
           this.#table.slotOf(worker),
         );
+        // One that is on its way out already would wait for a reload that waits for its exit.
+        this.#succession.doNotWaitFor(worker);
+        return;
       case 'scale-request':
         return this.#onScale(
           message.workers,

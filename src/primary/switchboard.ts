@@ -46,6 +46,8 @@ export class Switchboard {
     if (message.type !== 'blocked') worker.seenAt = now;
     switch (message.type) {
       case 'listen-request': {
+        if (worker.hasSocket) return undefined;
+        worker.hasSocket = true;
         const { target, handle } = this.socket;
         worker.send({ type: 'listen', target }, handle);
         return undefined;
@@ -55,6 +57,7 @@ export class Switchboard {
         return undefined;
       case 'snapshot-request':
         worker.stats = message.stats;
+        if (worker.congested) return undefined;
         worker.send({ type: 'snapshot', id: message.id, snapshot: this.table.snapshot() });
         return undefined;
       case 'collect-request':

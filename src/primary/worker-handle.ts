@@ -23,6 +23,12 @@ const TRANSITIONS: Readonly<Record<WorkerState, readonly WorkerState[]>> = {
   exited: [],
 };
 
+/** Messages that may wait to be read: more would only pile up, and whoever asked has a deadline. */
+const MAX_UNSENT = 64;
+
+/** What a worker must be told all the same; each is sent a few times in its life at most. */
+const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set(['drain', 'force']);
+
 /** Metrics as a worker last serialised them. */
 export interface MetricsBody {
   readonly body: string;
@@ -54,6 +60,8 @@ export class WorkerHandle {
   collecting = false;
   /** The worker's inspector is open: time means nothing. */
   debugged = false;
+  /** It was given the listening socket; it needs it once. */
+  hasSocket = false;
   /** What its watchdog says of a block that is going on. */
   block: { readonly report: BlockReport; since: number } | undefined;
   /** Why the primary killed it, or why it ends of its own accord: no cause is to be found from its exit. */
@@ -117,9 +125,15 @@ export class WorkerHandle {
     return this.process.isConnected() && this.#unsent === 0;
   }
 
+  /** It does not read what it is sent. */
+  get congested(): boolean {
+    return this.#unsent >= MAX_UNSENT;
+  }
+
   /** Sends where a channel is open. A closed one is a normal outcome: `exit` tells. */
   send(message: PrimaryMessage, handle?: ServerHandle): void {
     if (!this.process.isConnected()) return;
+    if (this.congested && !DECISIVE.has(message.type)) return;
     this.#unsent += 1;
     // Node's types leave out the raw handles that it does take.
     this.process.send(seal(message), handle as never, () => {

@@ -16,7 +16,9 @@ export function endEventStream(
   response: ServerResponse | Http2ServerResponse,
   ended: () => void = () => {},
 ): void {
-  // Its source may write once more before it hears that nobody listens.
-  response.on('error', () => {});
   response.end(ended);
+  // Its source may write once more before it hears that nobody listens: over HTTP/2 that would
+  // reset the stream, over HTTP/1.1 be an error that nobody caught.
+  response.write = () => true;
+  response.end = () => response as never;
 }
