@@ -5,6 +5,7 @@ import { Recovery } from '../../src/primary/recovery.js';
 import type { Slot } from '../../src/primary/slot.js';
 import type { FailureCause } from '../../src/snapshot/index.js';
 import { FakeCluster } from './fake-cluster.js';
+import { FakeWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -99,6 +100,18 @@ describe('the failures of all slots together', () => {
   it('do not hold those who were killed from outside', () => {
     const { cluster, fail } = start(4);
     for (let i = 0; i < 40; i += 1) fail(i % 4, 'killed');
+    fail(0, 'crash');
+    expect(cluster.table.snapshot().degraded).toBe(0);
+  });
+
+  it('do not hold those of workers that could not even be started', () => {
+    const { cluster, recovery, fail } = start(4);
+    for (let i = 0; i < 40; i += 1) {
+      const { handle } = new FakeWorker({ slot: i % 4, pid: 0, state: 'starting' });
+      recovery.note(handle, 'boot', 'spawn EMFILE');
+    }
+    expect(cluster.slot(0).failures).toMatchObject({ recent: [], inARow: 10 });
+    fail(0, 'crash');
     expect(cluster.table.snapshot().degraded).toBe(0);
   });
 

@@ -155,6 +155,16 @@ describe('a release that is to run again', () => {
     expect(program.revive(release)).toEqual(of(root, 'rel2', 3));
   });
 
+  it('is that also where its working directory alone is gone', () => {
+    const { root, current, point } = deployment();
+    const script = join(root, 'rel2/dist/main.js');
+    const program = new Program({ script, cwd: join(root, 'rel1'), pwd: current });
+    const release = program.resolve(3);
+    point('rel2');
+    rmSync(join(root, 'rel1'), { recursive: true });
+    expect(program.revive(release)).toEqual(of(root, 'rel2', 3));
+  });
+
   it('is the same where there is nothing to lead to: its worker fails and says so', () => {
     const { root, current, program, release } = started();
     rmSync(join(root, 'rel1'), { recursive: true });

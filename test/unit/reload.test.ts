@@ -95,6 +95,16 @@ describe('a reload', () => {
     expect(ready()).toBe(3);
   });
 
+  it('waits for each old worker to be gone before it begins with the next slot', () => {
+    const { cluster, ask } = start(3);
+    ask();
+    for (const forked of [4, 5, 6]) {
+      const old = takeOver(cluster);
+      expect(cluster.forked).toHaveLength(forked);
+      cluster.exit(old);
+    }
+  });
+
   it('is told of and counted, with its reason and how long it took', () => {
     const { cluster, ask } = start();
     ask();

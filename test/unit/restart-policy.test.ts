@@ -220,6 +220,8 @@ describe('a crash loop', () => {
     const failure = { cause: 'crash', livedMs: 0 } as const;
     const history = recordFailure(NO_FAILURES, failure, 0, OPTIONS, true);
     expect(decisionOf(history, OPTIONS, 0.5)).toEqual({ delayMs: 15_000, degraded: true });
+    // Also when it is within its budget again: it lasts until a worker lives.
+    expect(recordFailure(history, failure, 100_000, OPTIONS).degraded).toBe(true);
   });
 
   it('lasts as long as every worker dies at once: the slot stays degraded, at the longest wait', () => {
@@ -341,6 +343,28 @@ describe('a worker that is killed from outside', () => {
       expect(failures(5, 0, OPTIONS, 0.5, cause).decisions[4]!.degraded).toBe(true);
     },
   );
+});
+
+describe('a worker that could not even be started', () => {
+  const failure = { cause: 'boot', livedMs: 0, started: false } as const;
+  const fail = (history: FailureHistory, now: number) =>
+    recordFailure(history, failure, now, OPTIONS, true);
+
+  it('is tried again more and more slowly, and never makes a crash loop', () => {
+    let history = NO_FAILURES;
+    const waits = Array.from({ length: 10 }, (_, i) => {
+      history = fail(history, i);
+      expect(history).toMatchObject({ recent: [], shortLives: 0, degraded: false });
+      return restartDelayMs(history, { ...OPTIONS, jitterRatio: 0 }, 0.5);
+    });
+    expect(waits).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000]);
+  });
+
+  it('does not end a crash loop that there is, nor its count', () => {
+    const { histories, now } = failures(5, 0);
+    const before = histories[4]!;
+    expect(fail(before, now)).toEqual({ ...before, inARow: before.inARow + 1 });
+  });
 });
 
 describe('the budget of the whole cluster', () => {

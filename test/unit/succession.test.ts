@@ -350,6 +350,16 @@ describe('the verdict of a health check', () => {
     expect(told).toEqual(['started', 'took over']);
   });
 
+  it('is not asked of a worker that is on its way out', () => {
+    const cluster = start();
+    replace(cluster, 0);
+    const candidate = cluster.candidate(0);
+    cluster.becomeReady(candidate);
+    candidate.handle.enter('draining');
+    vi.advanceTimersByTime(CANARY_MS);
+    expect(candidate.sent('check')).toEqual([]);
+  });
+
   it('counts once', () => {
     const cluster = start();
     const told = replace(cluster, 0);

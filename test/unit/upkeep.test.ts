@@ -140,7 +140,7 @@ describe('a worker above the soft limit', () => {
 describe('workers that are too large or too old together', () => {
   it('are replaced one slot at a time (M3)', () => {
     const { cluster, holds, check } = start(SOFT, 3);
-    for (const worker of [...cluster.forked]) holds(worker, 300);
+    for (const worker of cluster.forked) holds(worker, 300);
     const candidates = () => cluster.table.slots.filter((slot) => slot.candidate).length;
     for (const index of [0, 1, 2]) {
       check();
@@ -158,7 +158,7 @@ describe('workers that are too large or too old together', () => {
 
   it('are each said to be replaced when their turn has come, not before', () => {
     const { cluster, holds, check } = start(SOFT);
-    for (const worker of [...cluster.forked]) holds(worker, 300);
+    for (const worker of cluster.forked) holds(worker, 300);
     check();
     const slots = () => cluster.events('worker-replacing').map(({ worker }) => worker.slot);
     expect(slots()).toEqual([0]);
@@ -323,7 +323,7 @@ describe('a replacement that fails', () => {
 
   it('does not hold up the other slots', () => {
     const { cluster, holds, check } = start(SOFT, 2);
-    for (const worker of [...cluster.forked]) holds(worker, 300);
+    for (const worker of cluster.forked) holds(worker, 300);
     check();
     cluster.exit(cluster.candidate(0));
     expect(cluster.slot(1).candidate).toBeDefined();

@@ -59,6 +59,14 @@ describe('the reports of a watchdog', () => {
     expect(await reportsOf(...endless, '\n', line(RESUMED))).toEqual([RESUMED]);
   });
 
+  it('are dropped where they are longer than any report, also as JSON: the rest is not kept', async () => {
+    const long = line({ ...BLOCKED, frames: ['x'.repeat(1024 * 1024)] });
+    const chunks = Array.from({ length: Math.ceil(long.length / 65_536) }, (_, i) =>
+      long.slice(i * 65_536, (i + 1) * 65_536),
+    );
+    expect(await reportsOf(...chunks, line(RESUMED))).toEqual([RESUMED]);
+  });
+
   it('may be as long as the longest report', async () => {
     const frames = Array<string>(20).fill('x'.repeat(10_000));
     expect(await reportsOf(line({ ...BLOCKED, frames }))).toEqual([{ ...BLOCKED, frames }]);

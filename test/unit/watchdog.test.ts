@@ -26,9 +26,13 @@ describe('the frames of a block', () => {
     },
   );
 
-  it('are all where the question is not to be seen', () => {
-    expect(framesBelow(['Error', ...BLOCK].join('\n'))).toEqual(FRAMES);
-  });
+  it.each(['<anonymous> (/app/dist/main.js:1:51)', 'new <anonymous> (/app/dist/main.js:1:51)'])(
+    'are all where the question is not to be seen: %s is no question',
+    (anonymous) => {
+      const stack = ['Error', BLOCK[0], `    at ${anonymous}`, BLOCK[1], BLOCK[2]];
+      expect(framesBelow(stack.join('\n'))).toEqual([FRAMES[0], anonymous, FRAMES[1], FRAMES[2]]);
+    },
+  );
 
   it('are not cut off at an anonymous function of the app', () => {
     const anonymous = '    at <anonymous> (/app/dist/main.js:1:51)';

@@ -81,9 +81,39 @@ describe('a table that shrinks', () => {
     table.slotOf(forked[1]!.handle).remove(forked[1]!.handle, EXIT);
     expect(table.snapshot().workers).toHaveLength(1);
   });
+
+  it('has a slot as surplus until its worker is gone, then as dismissed, and once only', () => {
+    const { table, forked } = new FakeCluster(2);
+    const whereabouts = () => [table.slots, table.surplus, table.dismissed].map(indexes);
+    expect(whereabouts()).toEqual([[0, 1], [], []]);
+    table.resize(1);
+    expect(whereabouts()).toEqual([[0], [1], []]);
+    table.slotOf(forked[1]!.handle).remove(forked[1]!.handle, EXIT);
+    expect(whereabouts()).toEqual([[0], [], [1]]);
+    table.resize(2);
+    expect(whereabouts()).toEqual([[0, 1], [], []]);
+  });
 });
 
 describe('what was counted in a slot', () => {
+  it('is in every snapshot, wherever the slot is by then: no total ever falls', () => {
+    const { table, forked } = new FakeCluster(2);
+    const { handle } = forked[1]!;
+    handle.stats = { ...STATS, requestsTotal: 70 };
+    const counted = () => {
+      const { workers, dismissed } = table.snapshot();
+      const counts = [...workers, ...dismissed].filter(({ slot }) => slot === 1);
+      return counts.map(({ requestsTotal }) => requestsTotal);
+    };
+    expect(counted()).toEqual([70]);
+    table.resize(1);
+    expect(counted()).toEqual([70]);
+    table.slotOf(handle).remove(handle, EXIT);
+    expect(counted()).toEqual([70]);
+    table.resize(2);
+    expect(counted()).toEqual([70]);
+  });
+
   it('is there again when the slot is: scaling down forgets nothing', () => {
     const { table, forked } = new FakeCluster(2);
     const { handle } = forked[1]!;
