@@ -63,7 +63,7 @@ export const clusterOptionsSchema = optionGroup({
   memory: optionGroup({ softLimitBytes: memoryBytes, hardLimitBytes: memoryBytes }),
   recycle: optionGroup({
     maxRequests: integer(1, Number.MAX_SAFE_INTEGER),
-    maxAgeMs: durationMs(1_000),
+    maxAgeMs: durationMs(1),
     jitterRatio: numberBetween(0, 1),
   }),
   reload: optionGroup({ canaryMs: durationMs() }),

@@ -76,6 +76,8 @@ function fork({ slot, release, execArgv, watchdog }: Launch): Worker {
     exec: release.script,
     cwd: release.cwd,
     execArgv: [...execArgv],
+    // Node gives each worker the next port: after 0, "any", that is one that it refuses.
+    ...(process.debugPort === 0 && { inspectPort: 0 }),
     // Inherited streams: a pipe that the primary read too slowly would block its workers.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc', ...(watchdog ? (['pipe'] as const) : [])],
     // 'json' because a malformed frame of 'advanced' kills the reader

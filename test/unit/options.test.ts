@@ -152,9 +152,9 @@ const NUMBERS: readonly NumberOption[] = [
   {
     key: 'recycle.maxAgeMs',
     byDefault: Infinity,
-    min: 1_000,
+    min: 1,
     max: MAX_TIMER_MS,
-    allowed: MS(1_000),
+    allowed: MS(1),
   },
   {
     key: 'recycle.jitterRatio',
