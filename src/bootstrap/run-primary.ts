@@ -9,6 +9,7 @@ import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../o
 import { ListeningSocket } from '../primary/listening-socket.js';
 import { Program } from '../primary/release.js';
 import { Supervisor } from '../primary/supervisor.js';
+import { outliveReadersOfOutput } from './broken-pipe.js';
 import type { PrimaryRuntime } from './cluster-runtime.interface.js';
 
 /** Asks the cluster to end. */
@@ -28,6 +29,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
       'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
     );
   }
+  outliveReadersOfOutput();
   const startedAt = performance.now();
   const listeners = new EventEmitter();
   const emit = announce(createEventLog(options.logFormat), listeners);
@@ -48,7 +50,10 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
     process.exit(exitCode);
   });
-  await supervisor.serving;
+  const served = await supervisor.serving;
+  const { workers, balancing } = options;
+  // Once whoever called bootstrap() has had time to listen to it.
+  setImmediate(() => emit('listening', { ...served, workers, balancing }));
   const runtime: PrimaryRuntime = {
     role: 'primary',
     snapshot: () => supervisor.snapshot(),
@@ -88,19 +93,21 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   }
 }
 
-/** Logs each event, then tells the user's listeners; what one of them throws ends nothing. */
+/** Logs each event, then tells the user's listeners; what one of them throws, now or later, ends nothing. */
 function announce(log: EmitEvent, listeners: EventEmitter): EmitEvent {
   return (name, event) => {
     log(name, event);
     for (const listener of listeners.listeners(name)) {
-      try {
-        listener(event);
-      } catch (error) {
-        log('warning', {
-          message: `a listener of '${name satisfies ClusterEventName}' threw`,
-          error: reportError(error),
-        });
-      }
+      void tell(listener, event).catch((error: unknown) => {
+        const message = `a listener of '${name satisfies ClusterEventName}' threw`;
+        log('warning', { message, error: reportError(error) });
+      });
     }
   };
+}
+
+// EventEmitter knows no more of its listeners.
+// oxlint-disable-next-line typescript/no-unsafe-function-type
+async function tell(listener: Function, event: unknown): Promise<void> {
+  await listener(event);
 }

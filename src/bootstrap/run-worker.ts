@@ -1,5 +1,6 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { type Assignment, WorkerAgent } from '../worker/agent.js';
+import { outliveReadersOfOutput } from './broken-pipe.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
 
@@ -9,6 +10,7 @@ export async function runWorker(
   options: ResolvedClusterOptions,
   assignment: Assignment,
 ): Promise<WorkerRuntime> {
+  outliveReadersOfOutput();
   const { identity } = assignment;
   process.title = `worker=${identity.slot} gen=${identity.generation} nestjs-cluster`;
   const agent = new WorkerAgent(assignment, options);

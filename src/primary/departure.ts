@@ -23,10 +23,28 @@ export function beginDeparture(
   worker.retirement = { cause, since: performance.now() };
   // While it boots its event loop may be busy for long; a signal ends it at once even before it
   // runs anything of ours.
-  if (booting) worker.kill('SIGTERM');
-  else worker.send({ type: 'drain', cause });
-  killWhenOverdue(worker, booting ? ABANDON_BOOT_MS : patienceMs(shutdown));
+  if (booting) {
+    worker.kill('SIGTERM');
+    worker.after(ABANDON_BOOT_MS, () => {
+      if (worker.readyAt === undefined) worker.kill('SIGKILL');
+    });
+  } else {
+    worker.send({ type: 'drain', cause });
+    killWhenOverdue(worker, patienceMs(shutdown));
+  }
   emit('worker-draining', { worker: worker.identity, cause });
+}
+
+/** A worker that was to be ended while it came up has become ready meanwhile: it serves, so it drains. */
+export function drainAfterAll(
+  worker: WorkerHandle,
+  now: number,
+  shutdown: Required<ShutdownOptions>,
+): void {
+  if (worker.readyAt !== undefined) return;
+  worker.readyAt = now;
+  worker.send({ type: 'drain', cause: worker.retirement!.cause });
+  killWhenOverdue(worker, patienceMs(shutdown));
 }
 
 /** A worker drains of its own accord, because of an error that nobody caught. */

@@ -7,7 +7,13 @@ import type { EmitEvent } from '../events/index.js';
 import { reportError, type WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { FailureCause } from '../snapshot/index.js';
-import { beginCollapse, beginDeparture, reportDeparture, reportFailure } from './departure.js';
+import {
+  beginCollapse,
+  beginDeparture,
+  drainAfterAll,
+  reportDeparture,
+  reportFailure,
+} from './departure.js';
 import { forkWorker, type ProcessEvent } from './fork-worker.js';
 import type { ListeningSocket } from './listening-socket.js';
 import type { MetricsRelay } from './metrics-relay.js';
@@ -19,6 +25,7 @@ import type { Scaling } from './scaling.js';
 import type { Shutdown } from './shutdown.js';
 import type { Slot } from './slot.js';
 import type { Succession } from './succession.js';
+import type { Upkeep } from './upkeep.js';
 import { mayBeDebugged, workerArguments } from './worker-arguments.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
@@ -29,6 +36,12 @@ export type LifecycleEvent =
   | (ProcessEvent & { worker: WorkerHandle })
   | { type: 'ready-overdue'; worker: WorkerHandle }
   | { type: 'recovered'; worker: WorkerHandle };
+
+/** What the first worker that is ready says of itself. */
+export interface Served {
+  readonly url: string;
+  readonly endpoints: readonly string[];
+}
 
 /** The rest of the primary, as far as a worker's life touches it. */
 export interface Surroundings {
@@ -41,10 +54,11 @@ export interface Surroundings {
   readonly succession: Succession;
   readonly scaling: Scaling;
   readonly shutdown: Shutdown;
+  readonly upkeep: Upkeep;
   readonly emit: EmitEvent;
   readonly post: (event: LifecycleEvent) => void;
   /** The first worker is ready. */
-  readonly serving: () => void;
+  readonly serving: (served: Served) => void;
 }
 
 /**
@@ -87,21 +101,23 @@ export class Lifecycle {
   }
 
   onReady(worker: WorkerHandle, message: WorkerMessage & { type: 'ready' }, now: number): void {
-    if (!worker.enter('ready')) return;
     const { options, recovery, emit, post } = this.around;
+    if (!worker.enter('ready')) {
+      // It was told to leave while it came up, and has come up all the same.
+      if (worker.retirement !== undefined) drainAfterAll(worker, now, options.shutdown);
+      return;
+    }
     worker.readyAt = now;
     worker.error = null;
     worker.after(recovery.recoveryMs, () => post({ type: 'recovered', worker }));
     emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
     this.around.relay.foldIfNeeded();
+    if (this.around.upkeep.needed) this.around.upkeep.welcome(worker);
     this.around.succession.ready(worker);
     this.around.scaling.settle();
     if (recovery.everReady) return;
     recovery.everReady = true;
-    const { url, endpoints } = message;
-    const { workers, balancing } = options;
-    emit('listening', { url, workers, balancing, endpoints });
-    this.around.serving();
+    this.around.serving({ url: message.url, endpoints: message.endpoints });
   }
 
   onRecovered(worker: WorkerHandle): void {

@@ -4,7 +4,7 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import type { ClusterSnapshot, ReloadResult } from '../snapshot/index.js';
 import { EventQueue } from './event-queue.js';
 import { Heartbeat } from './heartbeat.js';
-import { Lifecycle, type LifecycleEvent } from './lifecycle.js';
+import { Lifecycle, type LifecycleEvent, type Served } from './lifecycle.js';
 import type { ListeningSocket } from './listening-socket.js';
 import { MetricsRelay } from './metrics-relay.js';
 import { Recovery } from './recovery.js';
@@ -39,9 +39,9 @@ const SHUTTING_DOWN = 'the cluster is shutting down';
  * its own, and what to do in the pure functions of `policies/`.
  */
 export class Supervisor {
-  #resolveServing!: () => void;
+  #resolveServing!: (served: Served) => void;
   /** Resolves once the first worker is ready. */
-  readonly serving = new Promise<void>((resolve) => (this.#resolveServing = resolve));
+  readonly serving = new Promise<Served>((resolve) => (this.#resolveServing = resolve));
   /** Resolves with the exit code once no worker is left. */
   readonly ended: Promise<number>;
 
@@ -103,7 +103,8 @@ export class Supervisor {
       succession: this.#succession,
       scaling: this.#scaling,
       shutdown: this.#shutdown,
-      serving: () => this.#resolveServing(),
+      upkeep: this.#upkeep,
+      serving: (served) => this.#resolveServing(served),
     });
     const timers = [
       setInterval(() => post({ type: 'heartbeat-due' }), options.heartbeat.intervalMs),

@@ -17,6 +17,8 @@ export class Upkeep {
   /** Slots whose last replacement failed, and when the next may be tried; monotonic ms. */
   readonly #notBefore = new WeakMap<Slot, number>();
 
+  #warned = false;
+
   constructor(
     private readonly options: ResolvedClusterOptions,
     private readonly table: WorkerTable,
@@ -36,14 +38,21 @@ export class Upkeep {
     ].some(Number.isFinite);
   }
 
+  /** A worker has become ready: what it holds now, every worker will. */
+  welcome(worker: WorkerHandle): void {
+    worker.bornTooLarge = judgeMemory(this.#residentBytes(worker), this.options.memory) !== 'fine';
+  }
+
   check(now: number): void {
     for (const worker of this.table.workers) {
       const slot = this.table.slotOf(worker);
       const tooLarge = this.#checkMemory(worker);
       const serves = slot.current === worker && worker.state === 'ready';
       if (!serves || worker.condemned !== undefined) continue;
-      if (tooLarge !== undefined) this.#replace(slot, worker, 'memory', tooLarge, now);
-      else if (this.#isOld(worker, now)) {
+      if (tooLarge !== undefined) {
+        if (worker.bornTooLarge) this.#spare(slot, worker, tooLarge);
+        this.#replace(slot, worker, 'memory', tooLarge, now);
+      } else if (this.#isOld(worker, now)) {
         const requests = worker.stats?.requestsTotal ?? 0;
         const age = `${requests} requests in ${Math.round((now - worker.startedAt) / 1_000)} s`;
         this.#replace(slot, worker, 'recycle', age, now);
@@ -54,8 +63,7 @@ export class Upkeep {
   /** Kills what is above the hard limit; says in words what is above the soft one. */
   #checkMemory(worker: WorkerHandle): string | undefined {
     const { memory } = this.options;
-    // From outside where that can be: a hung worker reports nothing.
-    const resident = this.measure(worker.identity.pid) ?? worker.stats?.residentMemoryBytes ?? 0;
+    const resident = this.#residentBytes(worker);
     switch (judgeMemory(resident, memory)) {
       case 'fine':
         return undefined;
@@ -68,6 +76,23 @@ export class Upkeep {
         );
         return undefined;
     }
+  }
+
+  /** From outside where that can be: a hung worker reports nothing. */
+  #residentBytes(worker: WorkerHandle): number {
+    return this.measure(worker.identity.pid) ?? worker.stats?.residentMemoryBytes ?? 0;
+  }
+
+  /** Another one would be as large at once: it is replaced all the same, but not over and over. */
+  #spare(slot: Slot, worker: WorkerHandle, detail: string): void {
+    const pauseMs = this.options.restart.maxBackoffMs;
+    this.#notBefore.set(slot, (worker.readyAt ?? 0) + pauseMs);
+    if (this.#warned) return;
+    this.#warned = true;
+    this.emit('warning', {
+      message: `holds too much from the start (${detail}): memory.softLimitBytes is too low for this app; replaced once in ${pauseMs} ms at most`,
+      worker: worker.identity,
+    });
   }
 
   #isOld(worker: WorkerHandle, now: number): boolean {

@@ -66,6 +66,8 @@ export class WorkerHandle {
   block: { readonly report: BlockReport; since: number } | undefined;
   /** Why the primary killed it, or why it ends of its own accord: no cause is to be found from its exit. */
   condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
+  /** It was above the soft memory limit when it became ready. */
+  bornTooLarge = false;
   /** Drawn once: moves its recycling limits by their jitter. */
   readonly lot = Math.random();
   /** Killed because it did not leave in time. */
