@@ -1,0 +1,800 @@
+import { once } from 'node:events';
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  existsSync,
+} from 'node:fs';
+import type http from 'node:http';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { ReloadResult, WorkerIdentity } from 'nestjs-cluster';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { Build } from '../support/builds.js';
+import { ClusterProcess, type LogLine, PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
+import { childrenOf } from '../support/processes.js';
+import { RawClient } from '../support/raw-client.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+import { Traffic } from '../support/traffic.js';
+
+/** Far longer than any test waits. */
+const NEVER_MS = 600_000;
+
+/** How the reload of a generation ended. */
+function ended(cluster: ClusterProcess, generation: number): Promise<LogLine> {
+  return cluster.event('reload-ended', (line) => line['generation'] === generation, 40_000);
+}
+
+/** A worker that becomes ready from now on. */
+function nextReady(
+  cluster: ClusterProcess,
+  matches: (line: LogLine) => boolean = () => true,
+): Promise<LogLine> {
+  const before = cluster.all('worker-ready');
+  return cluster.event('worker-ready', (line) => !before.includes(line) && matches(line));
+}
+
+/** The workers there are, by slot, as `[slot, generation]`. */
+function generations(cluster: ClusterProcess): (readonly [number, number])[] {
+  const pids = cluster.workerPids;
+  return cluster
+    .all('worker-ready')
+    .filter(({ pid }) => pids.includes(pid!))
+    .map(({ worker, gen }) => [worker!, gen!] as const)
+    .sort(([a], [b]) => a - b);
+}
+
+async function metricsOf(cluster: ClusterProcess): Promise<MetricsPage> {
+  return new MetricsPage((await request(cluster.url, '/metrics')).body);
+}
+
+/** Asks a worker's app to reload, from inside a request. */
+async function reloadWithin(
+  cluster: ClusterProcess,
+  agent?: http.Agent,
+): Promise<{ status: number | undefined; by: WorkerIdentity; result: ReloadResult }> {
+  const { status, body } = await request(cluster.url, '/reload', {
+    method: 'POST',
+    timeoutMs: 40_000,
+    ...(agent && { agent }),
+  });
+  return { status, ...(JSON.parse(body || '{}') as { by: WorkerIdentity; result: ReloadResult }) };
+}
+
+const ascending = (a: number, b: number): number => a - b;
+
+/** Resolves once the primary has `count` workers, and no other process. */
+async function onlyLeft(cluster: ClusterProcess, count: number): Promise<void> {
+  await eventually(
+    `${count} workers and nothing else`,
+    () => [childrenOf(cluster.pid), cluster.workerPids].map((pids) => pids.toSorted(ascending)),
+    ([children, workers]) => workers!.length === count && children!.join() === workers!.join(),
+  );
+}
+
+/** Resolves once as many requests are in flight, with the one that looks. */
+async function inFlight(cluster: ClusterProcess, count: number): Promise<void> {
+  await eventually(
+    `${count} requests in flight`,
+    async () => {
+      const { workers } = await clusterReport(cluster.url);
+      return workers.reduce((sum, { requestsInFlight }) => sum + (requestsInFlight ?? 0), 0);
+    },
+    (requests) => requests === count + 1,
+  );
+}
+
+describe('a reload', () => {
+  afterEach(stopAll);
+
+  it.each([
+    { adapter: 'express', workers: 2, reloads: 1 },
+    { adapter: 'express', workers: 1, reloads: 2 },
+    { adapter: 'fastify', workers: 2, reloads: 1 },
+    { adapter: 'fastify', workers: 1, reloads: 2 },
+  ])(
+    'loses no request: $adapter, $workers workers (R1, R2, R3)',
+    async ({ adapter, workers, reloads }) => {
+      const cluster = await ClusterProcess.start({
+        options: { workers, reload: { canaryMs: 50 } },
+        env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
+      });
+      const traffic = new Traffic(cluster.url, 1);
+      await traffic.serves(100);
+
+      for (let generation = 1; generation <= reloads; generation++) {
+        cluster.kill('SIGHUP');
+        expect(await ended(cluster, generation)).toMatchObject({
+          level: 'info',
+          outcome: 'completed',
+          reason: null,
+        });
+        await traffic.until(`answer of generation ${generation}`, () =>
+          traffic.seen.has(generation),
+        );
+      }
+      await traffic.serves(100);
+
+      expect(await traffic.stop()).toEqual([]);
+      expect([...traffic.seen.keys()].toSorted(ascending)).toEqual(
+        Array.from({ length: reloads + 1 }, (_, generation) => generation),
+      );
+      const slots = Array.from({ length: workers }, (_, slot) => slot);
+      expect(generations(cluster)).toEqual(slots.map((slot) => [slot, reloads]));
+      expect(cluster.all('worker-died')).toEqual([]);
+      expect(cluster.all('worker-stopped')).toHaveLength(reloads * workers);
+      for (const stopped of cluster.all('worker-stopped')) {
+        expect(stopped).toMatchObject({ cause: 'reload', problem: null, abortedRequests: 0 });
+      }
+      const page = await metricsOf(cluster);
+      expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([
+        reloads,
+      ]);
+      expect(page.values('nestjs_cluster_generation')).toEqual([reloads]);
+      await onlyLeft(cluster, workers);
+    },
+  );
+
+  it('drains what is in flight only until drainTimeoutMs, and counts what it cuts (R10)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, reload: { canaryMs: 0 }, shutdown: { drainTimeoutMs: 500 } },
+      env: CONTROLLED,
+    });
+    const control = await PrimaryControl.of(cluster);
+    const endless = Array.from({ length: 3 }, () =>
+      request(cluster.url, '/wait/60000', { timeoutMs: 60_000 }),
+    );
+    await inFlight(cluster, 3);
+
+    expect(await control.reload()).toEqual({ outcome: 'completed', generation: 1, reason: null });
+
+    expect((await Promise.all(endless)).map(({ outcome }) => outcome)).toEqual(
+      endless.map(() => 'reset'),
+    );
+    const [stopped] = cluster.all('worker-stopped');
+    expect(stopped).toMatchObject({ level: 'warn', cause: 'reload', abortedRequests: 3 });
+    expect(stopped!.message).toContain('at the deadline destroyed 3 connections with 3 requests');
+    expect(stopped!['drainMs']).toBeLessThan(500 + 1_500);
+    const page = await metricsOf(cluster);
+    expect(page.sum('nestjs_cluster_worker_aborted_requests_total')).toBe(3);
+  });
+
+  it('that comes before the first worker is ready replaces a boot that hangs', async () => {
+    const build = new Build('reload-hangs');
+    const cluster = new ClusterProcess({
+      options: { reload: { canaryMs: 0 } },
+      env: build.env,
+    });
+    await cluster.until('two that hang', () => cluster.output.split('began to hang').length > 2);
+    build.deploy('reload-app');
+
+    cluster.kill('SIGHUP');
+
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    expect(generations(cluster)).toEqual([
+      [0, 1],
+      [1, 1],
+    ]);
+    expect(cluster.all('listening')).toHaveLength(1);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    expect(cluster.all('worker-died')).toEqual([]);
+    await onlyLeft(cluster, 2);
+  });
+
+  it('with a mended build heals a slot in a crash loop, without waiting for its backoff', async () => {
+    const build = new Build('reload-app');
+    build.write(
+      `export function setup({ slot }) {
+         if (slot === 1) throw new Error('slot 1 is broken');
+         return {};
+       }`,
+    );
+    const cluster = new ClusterProcess({
+      options: {
+        reload: { canaryMs: 0 },
+        restart: { maxFailures: 2, backoffMs: 10, maxBackoffMs: NEVER_MS },
+      },
+      env: build.env,
+    });
+    await Promise.all([
+      cluster.event('listening'),
+      cluster.event('worker-restarting', (line) => line['degraded'] === true),
+    ]);
+    expect(await clusterReport(cluster.url)).toMatchObject({ ready: 1, degraded: 1 });
+    build.deploy('reload-app');
+
+    cluster.kill('SIGHUP');
+
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    expect(await clusterReport(cluster.url)).toMatchObject({ ready: 2, degraded: 0 });
+    await onlyLeft(cluster, 2);
+  });
+
+  it('leaves no descriptor, listener or worker behind in the primary, ten times', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, reload: { canaryMs: 0 } },
+      env: CONTROLLED,
+    });
+    const control = await PrimaryControl.of(cluster);
+    const look = async () => ({
+      ...(await control.listeners()),
+      descriptors: control.descriptors,
+    });
+    await control.reload();
+    await onlyLeft(cluster, 1);
+    const before = await look();
+
+    for (let reload = 2; reload <= 10; reload++) {
+      expect(await control.reload()).toMatchObject({ outcome: 'completed', generation: reload });
+    }
+
+    expect(
+      await eventually('as before', look, (now) => now.descriptors <= before.descriptors),
+    ).toEqual(before);
+    expect(before.workers).toBe(1);
+  });
+
+  it('lets each generation bind the same addresses as the one before it (R12)', async () => {
+    const held = net.createServer().listen(0, '127.0.0.1');
+    await once(held, 'listening');
+    const { port } = held.address() as net.AddressInfo;
+    held.close();
+    await once(held, 'close');
+    const cluster = await ClusterProcess.start({
+      options: { reload: { canaryMs: 50 } },
+      env: { ...behaviour('reload-rebinds'), TEST_SIDE_PORT: String(port) },
+    });
+    const rebind = async (): Promise<void> => {
+      for (const pid of cluster.workerPids) {
+        const agent = await agentOf(cluster.url, pid);
+        const { status, body } = await request(cluster.url, '/rebind', { method: 'POST', agent });
+        expect([status, JSON.parse(body)]).toEqual([201, { pid }]);
+      }
+      const side = await RawClient.open(`http://127.0.0.1:${port}`);
+      await side.end();
+      expect(cluster.workerPids).toContain(Number(side.text));
+    };
+    await rebind();
+
+    cluster.kill('SIGHUP');
+
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    await rebind();
+    expect(cluster.output).not.toContain('EADDRINUSE');
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    for (const freed of [port, Number(new URL(cluster.url).port)]) {
+      const successor = net.createServer().listen(freed, '127.0.0.1');
+      await once(successor, 'listening');
+      successor.close();
+    }
+  });
+});
+
+describe('a reload of a broken build', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
+  const build = new Build('reload-app', directory);
+  let cluster: ClusterProcess;
+  let control: PrimaryControl;
+  let traffic: Traffic;
+  let aborted = 0;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { readyTimeoutMs: 5_000, reload: { canaryMs: 800 } },
+      env: { ...CONTROLLED, ...build.env },
+    });
+    control = await PrimaryControl.of(cluster);
+    traffic = new Traffic(cluster.url, 1);
+    await traffic.serves(50);
+  });
+
+  afterAll(async () => {
+    await traffic.stop();
+    await stopAll();
+    rmSync(directory, { recursive: true });
+  });
+
+  const deploys = (name: string) => () => build.deploy(name);
+
+  it.each([
+    {
+      what: 'with a syntax error (R4)',
+      deploy: () => build.write('export function setup() {'),
+      reason: /SyntaxError/,
+    },
+    {
+      what: 'that throws at import (R4)',
+      deploy: deploys('throws-at-import'),
+      reason: /DATABASE_URL is not set/,
+    },
+    {
+      what: 'that ends with 0 before it is ready',
+      deploy: deploys('exits-before-ready'),
+      reason: /exited with code 0/,
+    },
+    {
+      what: 'that never becomes ready (R5)',
+      deploy: deploys('reload-hangs'),
+      reason: /not ready within 5000 ms/,
+    },
+    {
+      what: 'that dies 500 ms after it is ready',
+      deploy: deploys('reload-dies'),
+      reason: /the licence has expired/,
+    },
+    {
+      what: 'whose health check is red',
+      deploy: deploys('reload-red'),
+      reason: /health check failed: .*too slow to be of use/,
+    },
+    {
+      what: 'whose health check never answers',
+      deploy: deploys('reload-silent'),
+      reason: /health check took longer than 2000 ms/,
+    },
+  ])('$what is aborted, and the workers before it serve on', async ({ deploy, reason }) => {
+    const before = cluster.workerPids;
+    deploy();
+
+    const result = await control.reload();
+
+    aborted += 1;
+    expect(result).toMatchObject({ outcome: 'aborted', generation: aborted });
+    expect(result.reason).toMatch(reason);
+    expect(result.reason).toContain(`worker=0 gen=${aborted}: `);
+    const line = await ended(cluster, aborted);
+    expect(line).toMatchObject({ level: 'error', outcome: 'aborted', reason: result.reason });
+    expect(line.message).toMatch(reason);
+    await onlyLeft(cluster, 2);
+    expect(cluster.workerPids).toEqual(before);
+    await traffic.serves(50);
+    expect(traffic.lost).toEqual([]);
+    expect(new Set(traffic.seen.get(0))).toEqual(new Set(before));
+    const page = await metricsOf(cluster);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'aborted' })).toEqual([aborted]);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([0]);
+    expect(page.values('nestjs_cluster_generation')).toEqual([0]);
+    expect(page.sum('nestjs_cluster_worker_restarts_total')).toBe(0);
+  });
+
+  it('that works in the first slot alone stops there', async () => {
+    const [, second] = cluster.workerPids;
+    build.write(
+      `export * from ${JSON.stringify(pathToFileURL(behaviour('reload-app').TEST_APP).href)};
+       if (JSON.parse(process.env.NESTJS_CLUSTER_WORKER).slot === 1) throw new Error('no room');`,
+    );
+
+    const result = await control.reload();
+
+    aborted += 1;
+    expect(result.reason).toMatch(new RegExp(`worker=1 gen=${aborted}: .*no room`));
+    await onlyLeft(cluster, 2);
+    expect(cluster.workerPids[1]).toBe(second);
+    expect(generations(cluster)).toEqual([
+      [0, aborted],
+      [1, 0],
+    ]);
+    await traffic.serves(50);
+    expect(traffic.lost).toEqual([]);
+  });
+
+  it('is mended by the next one, which completes', async () => {
+    build.deploy('reload-app');
+
+    const result = await control.reload();
+
+    expect(result).toEqual({ outcome: 'completed', generation: aborted + 1, reason: null });
+    expect(generations(cluster)).toEqual([
+      [0, aborted + 1],
+      [1, aborted + 1],
+    ]);
+    await traffic.until('an answer of it', () => traffic.seen.has(aborted + 1));
+    expect(traffic.lost).toEqual([]);
+    const page = await metricsOf(cluster);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'aborted' })).toEqual([aborted]);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([1]);
+    expect(page.values('nestjs_cluster_generation')).toEqual([aborted + 1]);
+  });
+});
+
+describe('reload() inside a request', () => {
+  let cluster: ClusterProcess;
+  let control: PrimaryControl;
+  let generation = 0;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { reload: { canaryMs: 50 } },
+      env: { ...CONTROLLED, ...behaviour('reload-app') },
+    });
+    control = await PrimaryControl.of(cluster);
+  });
+
+  afterAll(stopAll);
+
+  /** Slots in the order in which they were replaced by the last reload. */
+  const order = () =>
+    cluster
+      .all('worker-ready')
+      .filter(({ gen }) => gen === generation)
+      .map(({ worker }) => worker);
+
+  it.each([0, 1])('gets the result, and worker %d that asked is replaced last', async (slot) => {
+    const agent = await agentOf(cluster.url, cluster.workerPids[slot]!);
+    generation += 1;
+
+    const { status, by, result } = await reloadWithin(cluster, agent);
+
+    expect(status).toBe(201);
+    expect(by).toMatchObject({ slot, generation: generation - 1 });
+    expect(result).toEqual({ outcome: 'completed', generation, reason: null });
+    expect(await ended(cluster, generation)).toMatchObject({ outcome: 'completed' });
+    expect(order()).toEqual([1 - slot, slot]);
+    for (const stopped of cluster.all('worker-stopped')) {
+      expect(stopped).toMatchObject({ problem: null, abortedRequests: 0 });
+    }
+  });
+
+  it('is one with those of SIGHUP and of the runtime that come meanwhile (R9)', async () => {
+    const agent = await agentOf(cluster.url, cluster.workerPids[0]!);
+    generation += 1;
+
+    const within = reloadWithin(cluster, agent);
+    await cluster.event('reload-started', (line) => line['generation'] === generation);
+    cluster.kill('SIGHUP');
+    const others = await Promise.all([control.reload(), control.reload()]);
+
+    const completed = { outcome: 'completed', generation, reason: null };
+    expect(others).toEqual([completed, completed]);
+    expect(await within).toMatchObject({ status: 201, result: completed });
+    expect(cluster.all('reload-started')).toHaveLength(generation);
+    expect(cluster.all('reload-ended')).toHaveLength(generation);
+    expect(await control.snapshot()).toMatchObject({
+      generation,
+      reloads: { completed: generation, aborted: 0 },
+    });
+  });
+
+  it('is answered also to a worker that is on its way out already (R9)', async () => {
+    const agent = await agentOf(cluster.url, cluster.workerPids[0]!);
+    const late = request(cluster.url, '/reload-when-draining', { method: 'POST', agent });
+    await inFlight(cluster, 1);
+    generation += 1;
+
+    expect(await control.reload()).toMatchObject({ outcome: 'completed', generation });
+
+    const { status, body } = await late;
+    expect([status, JSON.parse(body || 'null')]).toMatchObject([
+      201,
+      { by: { slot: 0, generation: generation - 1 }, result: { outcome: 'completed' } },
+    ]);
+    await onlyLeft(cluster, 2);
+    generation = cluster.all('reload-ended').length;
+  });
+
+  it('is answered where every worker asks at once (R9)', async () => {
+    const agents = await Promise.all(cluster.workerPids.map((pid) => agentOf(cluster.url, pid)));
+    generation += 1;
+
+    const answers = await Promise.all(agents.map((agent) => reloadWithin(cluster, agent)));
+
+    for (const [slot, answer] of answers.entries()) {
+      expect(answer).toMatchObject({
+        status: 201,
+        by: { slot },
+        result: { outcome: 'completed', generation },
+      });
+    }
+    expect(await ended(cluster, generation)).toMatchObject({ outcome: 'completed' });
+    expect(cluster.all('reload-started')).toHaveLength(generation);
+  });
+});
+
+describe('a worker that dies during a reload', () => {
+  afterEach(stopAll);
+
+  /** A cluster whose reload stands still: its first new worker waits at the gate. */
+  async function standing(workers: number): Promise<{
+    cluster: ClusterProcess;
+    build: Build;
+    openGate: () => void;
+  }> {
+    const gate = join(temporaryDirectory(), 'gate');
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({
+      options: { workers, reload: { canaryMs: 50 } },
+      env: { ...build.env, TEST_GATE: gate },
+    });
+    build.deploy('reload-gated');
+    cluster.kill('SIGHUP');
+    await cluster.until('a worker at the gate', () => cluster.output.includes('waits at the gate'));
+    return { cluster, build, openGate: () => writeFileSync(gate, '') };
+  }
+
+  it('is replaced by its successor, where that is already on its way', async () => {
+    const { cluster, openGate } = await standing(1);
+    const [victim] = cluster.workerPids;
+
+    process.kill(victim!, 'SIGKILL');
+    await cluster.event('worker-died', ({ pid }) => pid === victim);
+    openGate();
+
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    expect(cluster.all('worker-restarting')).toEqual([]);
+    expect(cluster.all('worker-ready').map(({ gen }) => gen)).toEqual([0, 1]);
+    const page = await metricsOf(cluster);
+    expect(page.sum('nestjs_cluster_worker_restarts_total', { worker: '0', cause: 'killed' })).toBe(
+      1,
+    );
+    await onlyLeft(cluster, 1);
+  });
+
+  it('is replaced by one of its own generation, where its turn has not come', async () => {
+    const { cluster, build, openGate } = await standing(2);
+    const [, victim] = cluster.workerPids;
+    build.deploy('reload-app');
+    const replaced = nextReady(cluster, ({ worker }) => worker === 1);
+
+    process.kill(victim!, 'SIGKILL');
+
+    expect(await replaced).toMatchObject({ worker: 1, gen: 0 });
+    openGate();
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    expect(generations(cluster)).toEqual([
+      [0, 1],
+      [1, 1],
+    ]);
+    await onlyLeft(cluster, 2);
+  });
+
+  it('and whose successor fails too is replaced by one of its own generation', async () => {
+    const { cluster, build } = await standing(1);
+    const [victim] = cluster.workerPids;
+    const [candidate] = childrenOf(cluster.pid).filter((pid) => !cluster.workerPids.includes(pid));
+    build.deploy('reload-app');
+    const replaced = nextReady(cluster, ({ worker }) => worker === 0);
+
+    process.kill(victim!, 'SIGKILL');
+    await cluster.event('worker-died', ({ pid }) => pid === victim);
+    process.kill(candidate!, 'SIGKILL');
+
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'aborted' });
+    expect(await replaced).toMatchObject({ worker: 0, gen: 0 });
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    await onlyLeft(cluster, 1);
+  });
+
+  it('aborts it where it is the new one, in its canary time', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, reload: { canaryMs: NEVER_MS } },
+    });
+    const before = cluster.workerPids;
+    cluster.kill('SIGHUP');
+    const candidate = await cluster.event('worker-ready', ({ gen }) => gen === 1);
+
+    process.kill(candidate.pid!, 'SIGKILL');
+
+    const { outcome, reason, level } = await ended(cluster, 1);
+    expect([outcome, level]).toEqual(['aborted', 'error']);
+    expect(reason).toMatch(/^worker=0 gen=1: .*SIGKILL/);
+    expect(cluster.workerPids).toEqual(before);
+    expect(cluster.all('worker-restarting')).toEqual([]);
+    await onlyLeft(cluster, 1);
+  });
+});
+
+describe('SIGTERM during a reload', () => {
+  afterEach(stopAll);
+
+  it('drains both generations and exits with 0', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, reload: { canaryMs: NEVER_MS } },
+      env: CONTROLLED,
+    });
+    const control = await PrimaryControl.of(cluster);
+    const [old] = cluster.workerPids;
+    const result = control.reload();
+    const candidate = await cluster.event('worker-ready', ({ gen }) => gen === 1);
+    const agents = [await agentOf(cluster.url, old!), await agentOf(cluster.url, candidate.pid!)];
+    const slow = agents.map((agent) => request(cluster.url, '/wait/1500', { agent }));
+    await inFlight(cluster, 2);
+
+    cluster.kill('SIGTERM');
+
+    expect(await result).toMatchObject({
+      outcome: 'aborted',
+      generation: 1,
+      reason: expect.stringContaining('the cluster is shutting down'),
+    });
+    expect((await Promise.all(slow)).map(({ outcome }) => outcome)).toEqual(['ok', 'ok']);
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.all('worker-stopped')).toHaveLength(2);
+    for (const stopped of cluster.all('worker-stopped')) {
+      expect(stopped).toMatchObject({ problem: null, abortedRequests: 0 });
+    }
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it('does not wait for a new worker that never becomes ready', async () => {
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({ options: { workers: 1 }, env: build.env });
+    build.deploy('reload-hangs');
+    cluster.kill('SIGHUP');
+    await cluster.until('a boot that hangs', () => cluster.output.includes('began to hang'));
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
+    expect(await ended(cluster, 1)).toMatchObject({
+      outcome: 'aborted',
+      reason: expect.stringContaining('the cluster is shutting down'),
+    });
+    expect(cluster.all('worker-died')).toEqual([]);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('a release behind a symlink', () => {
+  afterEach(stopAll);
+
+  /** Directories `rel1`, `rel2` … and a link `current` to one of them. */
+  class Releases {
+    readonly root = temporaryDirectory();
+    readonly current = join(this.root, 'current');
+
+    add(name: string, source?: string): string {
+      const path = join(this.root, name);
+      mkdirSync(path);
+      writeFileSync(
+        join(path, 'main.mjs'),
+        source ??
+          `globalThis.release = '${name}'; await import('${pathToFileURL(PROGRAMS.app).href}');`,
+      );
+      return path;
+    }
+
+    /** As `ln -sfn`, in one step. */
+    pointTo(name: string): void {
+      symlinkSync(name, `${this.current}.new`);
+      renameSync(`${this.current}.new`, this.current);
+    }
+  }
+
+  /** Kills the worker of slot 0 and tells what runs in its place. */
+  async function replacedByKill(cluster: ClusterProcess): Promise<unknown> {
+    const ready = nextReady(cluster);
+    process.kill(cluster.workerPids[0]!, 'SIGKILL');
+    await ready;
+    return (await getJson(cluster.url, '/release')).body;
+  }
+
+  const start = (releases: Releases, program: string): Promise<ClusterProcess> =>
+    ClusterProcess.start({
+      program,
+      cwd: releases.current,
+      options: { workers: 1, reload: { canaryMs: 0 }, restart: { backoffMs: 0 } },
+      env: { ...behaviour('reload-app'), PWD: releases.current },
+    });
+
+  it.each([
+    { named: 'relative to the working directory', script: () => 'main.mjs' },
+    { named: 'through the link', script: ({ current }: Releases) => join(current, 'main.mjs') },
+  ])(
+    'takes effect with a reload that completes, and not before: script named $named (R7)',
+    async ({ script }) => {
+      const releases = new Releases();
+      const rel1 = { release: 'rel1', cwd: releases.add('rel1') };
+      const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
+      releases.add('rel3', `throw new Error('rel3 is broken');`);
+      releases.pointTo('rel1');
+      const cluster = await start(releases, script(releases));
+      expect((await getJson(cluster.url, '/release')).body).toEqual(rel1);
+
+      releases.pointTo('rel2');
+      expect(await replacedByKill(cluster)).toEqual(rel1);
+      cluster.kill('SIGHUP');
+      expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+      expect((await getJson(cluster.url, '/release')).body).toEqual(rel2);
+
+      releases.pointTo('rel3');
+      cluster.kill('SIGHUP');
+      const { outcome, reason } = await ended(cluster, 2);
+      expect(outcome).toBe('aborted');
+      expect(reason).toContain('rel3 is broken');
+      expect(await replacedByKill(cluster)).toEqual(rel2);
+    },
+  );
+
+  it('that has been cleaned away is not what a worker comes back from (R7)', async () => {
+    const releases = new Releases();
+    const rel1 = releases.add('rel1');
+    const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
+    releases.pointTo('rel1');
+    const cluster = await start(releases, 'main.mjs');
+
+    releases.pointTo('rel2');
+    rmSync(rel1, { recursive: true });
+
+    expect(await replacedByKill(cluster)).toEqual(rel2);
+    cluster.kill('SIGHUP');
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('that is not there at a reload aborts it, and says what is missing (R4)', async () => {
+    const releases = new Releases();
+    releases.add('rel1');
+    releases.pointTo('rel1');
+    const cluster = await start(releases, 'main.mjs');
+    const before = cluster.workerPids;
+
+    renameSync(join(releases.current, 'main.mjs'), join(releases.current, 'old.mjs'));
+    cluster.kill('SIGHUP');
+    const withoutScript = await ended(cluster, 1);
+    releases.pointTo('nowhere');
+    cluster.kill('SIGHUP');
+    const withoutDirectory = await ended(cluster, 2);
+
+    expect(withoutScript).toMatchObject({ outcome: 'aborted', level: 'error' });
+    expect(withoutScript.reason).toContain('main.mjs');
+    expect(withoutDirectory).toMatchObject({ outcome: 'aborted', level: 'error' });
+    expect(withoutDirectory.reason).toBe(`the working directory ${releases.current} is not there`);
+    expect(cluster.workerPids).toEqual(before);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    releases.pointTo('rel1');
+    renameSync(join(releases.current, 'old.mjs'), join(releases.current, 'main.mjs'));
+    cluster.kill('SIGHUP');
+    expect(await ended(cluster, 3)).toMatchObject({ outcome: 'completed' });
+  });
+});
+
+/** Runs what follows it on a terminal of its own. */
+const ON_A_TERMINAL = ['sh', '-c', 'exec script -qec "$0 $*" /dev/null'];
+
+describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
+  afterEach(stopAll);
+
+  async function onTerminal(): Promise<{ cluster: ClusterProcess; primary: number }> {
+    const cluster = await ClusterProcess.start({
+      within: ON_A_TERMINAL,
+      options: { workers: 1 },
+    });
+    let primary = childrenOf(cluster.pid)[0]!;
+    // Where the shell of script(1) does not replace itself.
+    if (!childrenOf(primary).includes(cluster.workerPids[0]!)) primary = childrenOf(primary)[0]!;
+    onTestFinished(() => {
+      expect(cluster.survivors()).toEqual([]);
+    });
+    return { cluster, primary };
+  }
+
+  it('shuts down instead (S10)', async () => {
+    const { cluster, primary } = await onTerminal();
+
+    process.kill(primary, 'SIGHUP');
+
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.all('stopping')).toMatchObject([{ reason: 'SIGHUP', force: 'drain' }]);
+    expect(cluster.all('reload-started')).toEqual([]);
+  });
+
+  it('is what closing the terminal sends, and nothing is left behind (S10)', async () => {
+    const { cluster } = await onTerminal();
+
+    process.kill(cluster.pid, 'SIGKILL');
+
+    await cluster.gone(5_000);
+  });
+});

@@ -1,0 +1,499 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type http from 'node:http';
+import type { ClusterSnapshot, WorkerIdentity } from 'nestjs-cluster';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { Build } from '../support/builds.js';
+import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport } from '../support/health.js';
+import { request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { CONTROLLED, PrimaryControl, type Refusal } from '../support/primary-control.js';
+import { childrenOf } from '../support/processes.js';
+import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+import { Traffic } from '../support/traffic.js';
+
+/** Resolves once the workers of exactly these slots serve, and nothing else is left. */
+async function serving(cluster: ClusterProcess, workers: number): Promise<void> {
+  await eventually(
+    `${workers} workers and nothing else`,
+    () => [childrenOf(cluster.pid).length, cluster.workerPids.length],
+    ([children, ready]) => children === workers && ready === workers,
+  );
+}
+
+/** The workers there are, as `[slot, generation]`. */
+function generations(cluster: ClusterProcess): (readonly [number, number])[] {
+  const pids = cluster.workerPids;
+  return cluster
+    .all('worker-ready')
+    .filter(({ pid }) => pids.includes(pid!))
+    .map(({ worker, gen }) => [worker!, gen!] as const)
+    .toSorted(([a], [b]) => a - b);
+}
+
+/** A step of scaling that comes from now on. */
+function nextScaling(cluster: ClusterProcess): Promise<LogLine> {
+  const before = cluster.all('scaling').length;
+  return cluster.event('scaling', (line) => cluster.all('scaling').indexOf(line) >= before);
+}
+
+interface Scaled extends Partial<Refusal> {
+  readonly status: number | undefined;
+  readonly by: WorkerIdentity;
+  readonly snapshot: ClusterSnapshot;
+}
+
+/** Has a worker's app scale the cluster, from inside a request. */
+async function scaleWithin(
+  cluster: ClusterProcess,
+  workers: number | string,
+  agent?: http.Agent,
+): Promise<Scaled> {
+  const { status, body } = await request(cluster.url, `/scale/${workers}`, {
+    method: 'POST',
+    timeoutMs: 30_000,
+    ...(agent && { agent }),
+  });
+  return { status, ...(JSON.parse(body || '{}') as Omit<Scaled, 'status'>) };
+}
+
+const WRONG = [
+  { given: 0, shown: '0' },
+  { given: -1, shown: '-1' },
+  { given: 1.5, shown: '1.5' },
+  { given: 257, shown: '257' },
+];
+
+const REFUSED = {
+  name: 'ClusterConfigurationError',
+  code: 'CLUSTER_CONFIGURATION',
+  message: expect.stringContaining('a whole number from 1 to 256'),
+};
+
+describe('scaling under load', () => {
+  let cluster: ClusterProcess;
+  let control: PrimaryControl;
+  let traffic: Traffic;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      env: { ...CONTROLLED, ...behaviour('reload-app') },
+    });
+    control = await PrimaryControl.of(cluster);
+    traffic = new Traffic(cluster.url, 1);
+    await traffic.serves(50);
+  });
+
+  afterAll(async () => {
+    await traffic.stop();
+    await stopAll();
+  });
+
+  /** Nobody lost anything, and whoever left did so in peace. */
+  async function unnoticed(): Promise<void> {
+    await traffic.serves(50);
+    expect(traffic.lost).toEqual([]);
+    expect(cluster.all('worker-died')).toEqual([]);
+    for (const stopped of cluster.all('worker-stopped')) {
+      expect(stopped).toMatchObject({ cause: 'scale', problem: null, abortedRequests: 0 });
+    }
+  }
+
+  it('SIGTTIN adds a worker that serves, SIGTTOU takes it away', async () => {
+    const before = cluster.workerPids;
+
+    cluster.kill('SIGTTIN');
+
+    expect(await cluster.event('scaling')).toMatchObject({
+      level: 'info',
+      from: 2,
+      to: 3,
+      reason: 'SIGTTIN',
+    });
+    await serving(cluster, 3);
+    const added = cluster.workerPids[2]!;
+    await traffic.until('an answer of the new worker', () => traffic.seen.get(0)!.has(added));
+    cluster.kill('SIGTTOU');
+    expect(await cluster.event('worker-stopped')).toMatchObject({ worker: 2, pid: added });
+    await serving(cluster, 2);
+    expect(cluster.workerPids).toEqual(before);
+    await unnoticed();
+  });
+
+  it('SIGTTIN twice before the first new worker is ready adds two', async () => {
+    const ready = cluster.all('worker-ready').length;
+    const first = nextScaling(cluster);
+    cluster.kill('SIGTTIN');
+    await first;
+    const second = nextScaling(cluster);
+
+    cluster.kill('SIGTTIN');
+
+    expect(await second).toMatchObject({ from: 3, to: 4 });
+    expect(cluster.all('worker-ready')).toHaveLength(ready);
+    await serving(cluster, 4);
+    await unnoticed();
+  });
+
+  it('scale() of the runtime resolves once those that are too many are gone', async () => {
+    const [first] = cluster.workerPids;
+
+    const down = await control.scale(1);
+
+    expect(down).toMatchObject({ desired: 1, ready: 1, workers: [{ slot: 0, pid: first }] });
+    expect(childrenOf(cluster.pid)).toEqual([first]);
+    await unnoticed();
+  });
+
+  it('SIGTTOU never takes the last worker away', async () => {
+    const before = cluster.all('scaling').length;
+
+    cluster.kill('SIGTTOU');
+
+    const warning = await cluster.event('warning', ({ message }) => message.includes('SIGTTOU'));
+    expect(warning).toMatchObject({ level: 'warn' });
+    expect(warning.message).toContain('0 workers');
+    expect(cluster.all('scaling')).toHaveLength(before);
+    expect(await control.snapshot()).toMatchObject({ desired: 1, ready: 1 });
+    await unnoticed();
+  });
+
+  it('scale() of the runtime resolves once the new workers are ready', async () => {
+    const up = await control.scale(3);
+
+    expect(up).toMatchObject({ desired: 3, ready: 3 });
+    expect(up.workers.map(({ slot, state }) => [slot, state])).toEqual([
+      [0, 'ready'],
+      [1, 'ready'],
+      [2, 'ready'],
+    ]);
+    expect(await control.scale(3)).toMatchObject({ desired: 3, ready: 3 });
+    await unnoticed();
+  });
+
+  it.each([...WRONG, { given: '2', shown: '"2"' }, { given: null, shown: 'null' }])(
+    'scale($shown) of the runtime is refused, and says what is allowed',
+    async ({ given, shown }) => {
+      const { error } = await control.scale<Refusal>(given);
+
+      expect(error).toEqual(REFUSED);
+      expect(error.message).toContain(`${shown} is not allowed`);
+      expect(await control.snapshot()).toMatchObject({ desired: 3, ready: 3 });
+    },
+  );
+
+  it.each([...WRONG, { given: 'many', shown: 'NaN' }])(
+    'scale($shown) inside a request is refused, and says what is allowed',
+    async ({ given, shown }) => {
+      const { status, error } = await scaleWithin(cluster, given);
+
+      expect(status).toBe(201);
+      expect(error).toEqual(REFUSED);
+      expect(error!.message).toContain(`${shown} is not allowed`);
+      expect(await control.snapshot()).toMatchObject({ desired: 3, ready: 3 });
+    },
+  );
+
+  it('scale() inside a request is answered also where it takes away who asked', async () => {
+    const [, , asker] = cluster.workerPids;
+    const agent = await agentOf(cluster.url, asker!);
+
+    const { status, by, snapshot } = await scaleWithin(cluster, 2, agent);
+
+    expect([status, by]).toEqual([201, { slot: 2, generation: 0, pid: asker }]);
+    expect(snapshot).toMatchObject({ desired: 2, ready: 2 });
+    await serving(cluster, 2);
+    await unnoticed();
+  });
+
+  it('scale() inside a request is answered once the new worker is ready', async () => {
+    const { status, snapshot } = await scaleWithin(cluster, 3);
+
+    expect(status).toBe(201);
+    expect(snapshot).toMatchObject({ desired: 3, ready: 3 });
+    expect(cluster.all('scaling').at(-1)).toMatchObject({
+      from: 2,
+      to: 3,
+      reason: expect.stringContaining('scale()'),
+    });
+    await serving(cluster, 3);
+    await unnoticed();
+  });
+
+  it('two that ask for different numbers at once are both answered; the last one counts', async () => {
+    const [, second, third] = cluster.workerPids;
+    const agents = [await agentOf(cluster.url, second!), await agentOf(cluster.url, third!)];
+
+    const answers = await Promise.all([
+      scaleWithin(cluster, 1, agents[0]),
+      scaleWithin(cluster, 2, agents[1]),
+    ]);
+
+    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    const { to } = cluster.all('scaling').at(-1)!;
+    await serving(cluster, Number(to));
+    expect(await control.snapshot()).toMatchObject({ desired: to, ready: to });
+    await unnoticed();
+  });
+
+  it('no counter falls while workers go and come back', async () => {
+    await control.scale(2);
+    let scaled = false;
+    const falls: string[] = [];
+    const last = new Map<string, number>();
+    const note = (series: string, value: number): void => {
+      const before = last.get(series) ?? 0;
+      if (value < before) falls.push(`${series} fell from ${before} to ${value}`);
+      last.set(series, value);
+    };
+    let pages = 0;
+    const scraping = (async () => {
+      while (!scaled) {
+        const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+        pages += 1;
+        const served = 'nestjs_cluster_worker_requests_total';
+        for (const worker of page.labelValues(served, 'worker')) {
+          note(`${served}{worker="${worker}"}`, page.sum(served, { worker }));
+        }
+        note('requests of all workers', page.sum('nestjs_cluster_worker_requests_total'));
+        note('http_request_duration_seconds', page.sum('http_request_duration_seconds_count'));
+      }
+    })();
+
+    await traffic.serves(50);
+    await control.scale(1);
+    await traffic.serves(50);
+    await control.scale(3);
+    await traffic.serves(50);
+    scaled = true;
+    await scraping;
+
+    expect(falls.join()).toBe('');
+    expect(pages).toBeGreaterThan(5);
+    await unnoticed();
+  });
+});
+
+describe('scaling under load on fastify', () => {
+  afterEach(stopAll);
+
+  it('loses no request either way', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: { ...CONTROLLED, ...behaviour('reload-app'), TEST_ADAPTER: 'fastify' },
+    });
+    const control = await PrimaryControl.of(cluster);
+    const traffic = new Traffic(cluster.url, 1);
+    await traffic.serves(50);
+
+    for (const workers of [2, 1, 3, 1]) {
+      expect(await control.scale(workers)).toMatchObject({ desired: workers, ready: workers });
+      await traffic.serves(50);
+    }
+
+    expect(await traffic.stop()).toEqual([]);
+    for (const stopped of cluster.all('worker-stopped')) {
+      expect(stopped).toMatchObject({ cause: 'scale', problem: null, abortedRequests: 0 });
+    }
+    expect(cluster.all('worker-stopped')).toHaveLength(3);
+  });
+});
+
+describe('a slot that is scaled away', () => {
+  afterEach(stopAll);
+
+  it('while it waits for a restart is not restarted, and starts at once when it is back', async () => {
+    const backoffMs = 1_500;
+    const cluster = new ClusterProcess({
+      options: { restart: { backoffMs, jitterRatio: 0 } },
+      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '1' },
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+    await Promise.all([
+      cluster.event('worker-ready', ({ worker }) => worker === 0),
+      cluster.event('worker-restarting', (line) => line['slot'] === 1),
+    ]);
+
+    cluster.kill('SIGTTOU');
+
+    await cluster.event('scaling');
+    // Longer than it would have waited.
+    expect((await request(cluster.url, `/wait/${backoffMs + 500}`)).outcome).toBe('ok');
+    expect(startedProcesses(cluster)).toHaveLength(3);
+    expect(await clusterReport(cluster.url)).toMatchObject({ desired: 1, ready: 1 });
+    cluster.kill('SIGTTIN');
+    await cluster.until('it again', () => startedProcesses(cluster).length === 4);
+    expect(cluster.all('worker-restarting')).toHaveLength(1);
+  });
+
+  it('while it boots does not come up any more', async () => {
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: { ...CONTROLLED, ...build.env },
+    });
+    const control = await PrimaryControl.of(cluster);
+    build.deploy('reload-hangs');
+    const up = control.scale(2);
+    await cluster.until('a boot that hangs', () => cluster.output.includes('began to hang'));
+
+    expect(await control.scale(1)).toMatchObject({ desired: 1, ready: 1 });
+
+    expect(await up).toMatchObject({ desired: 1, ready: 1 });
+    await serving(cluster, 1);
+    expect(cluster.all('worker-died')).toEqual([]);
+    expect(cluster.all('worker-restarting')).toEqual([]);
+  });
+});
+
+describe('scale() to workers that do not come up', () => {
+  afterEach(stopAll);
+
+  it('resolves when they have failed, and the others serve on', async () => {
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: { ...CONTROLLED, ...build.env },
+    });
+    const control = await PrimaryControl.of(cluster);
+    build.deploy('throws-at-import');
+
+    expect(await control.scale(2)).toMatchObject({ desired: 2, ready: 1 });
+
+    expect(await cluster.event('worker-died')).toMatchObject({ worker: 1, cause: 'boot' });
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    build.deploy('reload-app');
+    await cluster.event('worker-ready', ({ worker }) => worker === 1);
+    expect(await control.snapshot()).toMatchObject({ desired: 2, ready: 2 });
+  });
+
+  it('resolves when the cluster is told to stop', async () => {
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: { ...CONTROLLED, ...build.env },
+    });
+    const control = await PrimaryControl.of(cluster);
+    build.deploy('reload-hangs');
+    const up = control.scale(2);
+    await cluster.until('a boot that hangs', () => cluster.output.includes('began to hang'));
+    // So that there is time for the answer: its drain takes a while.
+    const slow = request(cluster.url, '/wait/1000');
+    await eventually(
+      'it in flight',
+      async () => (await control.snapshot()).workers[0]!.requestsInFlight,
+      (requests) => requests === 1,
+    );
+
+    cluster.kill('SIGTERM');
+
+    expect(await up).toMatchObject({ desired: 2 });
+    expect((await slow).outcome).toBe('ok');
+    expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('scaling during a reload', () => {
+  afterEach(stopAll);
+
+  /** A cluster of two whose reload stands still: its new worker of a slot waits at the gate. */
+  async function standingAt(
+    slot: number,
+  ): Promise<{ cluster: ClusterProcess; openGate: () => void }> {
+    const gate = join(temporaryDirectory(), 'gate');
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({
+      options: { reload: { canaryMs: 50 } },
+      env: { ...build.env, TEST_GATE: gate },
+    });
+    const url = (name: string) => pathToFileURL(behaviour(name).TEST_APP).href;
+    build.write(
+      `import { setup as gated } from '${url('reload-gated')}';
+       import { setup as free } from '${url('reload-app')}';
+       export const setup = (context) => (context.slot === ${slot} ? gated : free)(context);`,
+    );
+    cluster.kill('SIGHUP');
+    await cluster.until('a worker at the gate', () =>
+      cluster.output.includes(`worker=${slot} waits at the gate`),
+    );
+    return { cluster, openGate: () => writeFileSync(gate, '') };
+  }
+
+  const completed = (cluster: ClusterProcess) =>
+    cluster.event('reload-ended', (line) => line['outcome'] === 'completed');
+
+  it('up: the added worker gets the new generation as well', async () => {
+    const { cluster, openGate } = await standingAt(0);
+
+    cluster.kill('SIGTTIN');
+
+    await cluster.event('worker-ready', ({ worker }) => worker === 2);
+    openGate();
+    await completed(cluster);
+    expect(generations(cluster)).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ]);
+    await serving(cluster, 3);
+  });
+
+  it('down: a slot whose turn has not come is left out', async () => {
+    const { cluster, openGate } = await standingAt(0);
+
+    cluster.kill('SIGTTOU');
+
+    await cluster.event('worker-stopped', ({ worker }) => worker === 1);
+    openGate();
+    await completed(cluster);
+    expect(generations(cluster)).toEqual([[0, 1]]);
+    await serving(cluster, 1);
+  });
+
+  it('down: the slot that is being replaced goes with both its workers', async () => {
+    const { cluster } = await standingAt(1);
+
+    cluster.kill('SIGTTOU');
+
+    await completed(cluster);
+    await serving(cluster, 1);
+    expect(generations(cluster)).toEqual([[0, 1]]);
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+
+  it('down and up again while its new worker drains: the slot comes back with the new generation', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { reload: { canaryMs: 700 } },
+      env: { ...CONTROLLED, ...behaviour('announce-requests') },
+    });
+    const control = await PrimaryControl.of(cluster);
+    const result = control.reload();
+    const candidate = await cluster.event(
+      'worker-ready',
+      ({ worker, gen }) => worker === 1 && gen === 1,
+    );
+    const agent = await agentOf(cluster.url, candidate.pid!);
+    const slow = request(cluster.url, '/wait/1500', { agent });
+    await cluster.until('it in flight', () => cluster.output.includes('began GET /wait/1500'));
+
+    const scaled = [control.scale(1), control.scale(2)];
+    await cluster.event('worker-draining', ({ pid }) => pid === candidate.pid);
+    expect(cluster.all('reload-ended')).toEqual([]);
+
+    expect(await result).toMatchObject({ outcome: 'completed', generation: 1 });
+    await Promise.all(scaled);
+    expect((await slow).outcome).toBe('ok');
+    await serving(cluster, 2);
+    expect(generations(cluster)).toEqual([
+      [0, 1],
+      [1, 1],
+    ]);
+  });
+});

@@ -1,0 +1,90 @@
+import http from 'node:http';
+import { request } from './http-client.js';
+
+/** 16 KB of JSON. */
+const BODY = JSON.stringify({ text: 'x'.repeat(16 * 1024) });
+const POST = { method: 'POST', headers: { 'content-type': 'application/json' }, body: BODY };
+
+type Kind = 'keep-alive GET' | 'new connection' | 'keep-alive POST' | 'new POST';
+
+/** A request that was not answered as it should have been. */
+export interface Loss {
+  readonly kind: Kind;
+  readonly outcome: string;
+  readonly status: number | undefined;
+}
+
+/**
+ * Clients that ask without pause and never ask twice: on connections they keep,
+ * on a new one each time, and with bodies of 16 KB.
+ */
+export class Traffic {
+  served = 0;
+  readonly lost: Loss[] = [];
+  /** Generations that have answered, and the workers of each. */
+  readonly seen = new Map<number, Set<number>>();
+  readonly #clients: Promise<void>[];
+  readonly #watchers = new Set<() => void>();
+  #stopped = false;
+
+  /** @param each how many clients of each of the four kinds. */
+  constructor(base: string, each = 2) {
+    const kinds = ['keep-alive GET', 'new connection', 'keep-alive POST', 'new POST'] as const;
+    this.#clients = kinds.flatMap((kind) =>
+      Array.from({ length: each }, () => this.#client(base, kind)),
+    );
+  }
+
+  /** Resolves once `holds`; it is looked at after each answer. */
+  async until(what: string, holds: () => boolean, timeoutMs = 20_000): Promise<void> {
+    if (holds()) return;
+    await new Promise<void>((resolve, reject) => {
+      const settle = (done: () => void): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(check);
+        done();
+      };
+      const check = (): void => {
+        if (holds()) settle(resolve);
+      };
+      const timer = setTimeout(
+        () => settle(() => reject(new Error(`no ${what}; lost: ${JSON.stringify(this.lost)}`))),
+        timeoutMs,
+      );
+      this.#watchers.add(check);
+    });
+  }
+
+  /** Resolves once `count` more were answered. */
+  serves(count: number): Promise<void> {
+    const goal = this.served + count;
+    return this.until(`${count} more answers`, () => this.served >= goal);
+  }
+
+  /** @returns what was lost. */
+  async stop(): Promise<readonly Loss[]> {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+    return this.lost;
+  }
+
+  async #client(base: string, kind: Kind): Promise<void> {
+    const keeps = kind.startsWith('keep-alive');
+    const posts = kind.endsWith('POST');
+    const agent = keeps && new http.Agent({ keepAlive: true, maxSockets: 1 });
+    while (!this.#stopped) {
+      const { outcome, status, body } = await (posts
+        ? request(base, '/echo', { ...POST, ...(agent && { agent }) })
+        : request(base, '/whoami', agent ? { agent } : {}));
+      // Nest answers a POST with 201.
+      if (posts && status === 201 && body === BODY) this.served += 1;
+      else if (!posts && outcome === 'ok') {
+        this.served += 1;
+        const { generation, pid } = JSON.parse(body) as { generation: number; pid: number };
+        this.seen.set(generation, (this.seen.get(generation) ?? new Set()).add(pid));
+      } else this.lost.push({ kind, outcome, status });
+      for (const watcher of this.#watchers) watcher();
+    }
+    if (agent) agent.destroy();
+  }
+}
