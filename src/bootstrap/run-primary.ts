@@ -46,6 +46,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   });
   const supervisor = new Supervisor(options, socket, program, emit);
   obeySignals(supervisor, emit);
+  supervisor.start();
   const ended = supervisor.ended.then((exitCode) => {
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
     process.exit(exitCode);

@@ -32,10 +32,11 @@ export class Shutdown {
     return this.#level !== undefined;
   }
 
-  /** Stops the cluster; each further call more harshly. */
+  /** Stops the cluster; each further signal more harshly. A call has no impatience. */
   request(reason: string, signalNumber: number): void {
+    if (this.begun && signalNumber === 0) return;
     const level = this.#level === undefined ? 0 : this.#level + 1;
-    if (level > 0 && signalNumber > 0) this.#exitCode = 128 + signalNumber;
+    if (level > 0) this.#exitCode = 128 + signalNumber;
     const { workers } = this.table;
     const force = STOP_LEVELS[level] ?? 'kill';
     this.emit('stopping', { reason, workers: workers.length, force });

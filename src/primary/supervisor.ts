@@ -54,6 +54,7 @@ export class Supervisor {
   readonly #scaling: Scaling;
   readonly #upkeep: Upkeep;
   readonly #shutdown: Shutdown;
+  #timers: readonly NodeJS.Timeout[] = [];
   readonly #queue = new EventQueue<SupervisorEvent>(
     (event) => this.#handle(event),
     ({ type }, error) =>
@@ -106,19 +107,24 @@ export class Supervisor {
       upkeep: this.#upkeep,
       serving: (served) => this.#resolveServing(served),
     });
-    const timers = [
-      setInterval(() => post({ type: 'heartbeat-due' }), options.heartbeat.intervalMs),
+    this.ended = this.#shutdown.ended.finally(() =>
+      this.#timers.forEach((timer) => clearInterval(timer)),
+    );
+  }
+
+  /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
+  start(): void {
+    const post = (event: SupervisorEvent): void => this.#queue.post(event);
+    this.#timers = [
+      setInterval(() => post({ type: 'heartbeat-due' }), this.options.heartbeat.intervalMs),
       ...(this.#upkeep.needed
         ? [setInterval(() => post({ type: 'upkeep-due' }), UPKEEP_INTERVAL_MS)]
         : []),
     ];
-    this.ended = this.#shutdown.ended.finally(() =>
-      timers.forEach((timer) => clearInterval(timer)),
-    );
-    for (const slot of table.slots) this.#lifecycle.start(slot);
+    for (const slot of this.#table.slots) this.#lifecycle.start(slot);
   }
 
-  /** Asks the cluster to stop; each further call asks harder: drain, destroy, kill. */
+  /** Asks the cluster to stop; each further signal asks harder: drain, destroy, kill. */
   stop(reason: string, signalNumber = 0): void {
     this.#queue.post({ type: 'stop', reason, signalNumber });
   }

@@ -35,8 +35,9 @@ export function workerArguments(workers: number): string[] {
   return [
     // A bundler may have left it behind: it is worth a word in a log, and no more.
     ...(existsSync(preload) ? ['--require', preload] : []),
-    ...process.execArgv,
     ...heapArguments(workers),
+    // Last: a runner that puts itself in there (ts-node) takes what comes after as its own.
+    ...process.execArgv,
   ];
 }
 

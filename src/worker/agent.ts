@@ -67,8 +67,10 @@ export class WorkerAgent {
     this.#channel.onClosed(() => this.#onOrphaned());
     for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
     process.on('SIGTERM', () => {
-      if (this.#app === undefined) this.#end(0);
-      else void this.#channel.send({ type: 'leaving' });
+      if (this.#app === undefined) this.#boot.end(); // it is no failure of the app's
+      void this.#channel.send({ type: 'leaving' }).then(() => {
+        if (this.#app === undefined) this.#end(0);
+      });
     });
     if (!options.watchdog) return;
     startWatchdog({

@@ -15,15 +15,17 @@ const NEST_ERROR = '[ExceptionHandler]';
 export class BootWatch {
   #tail = '';
   readonly #write = Reflect.get(process.stderr, 'write');
+  #ended = false;
+  readonly #copying = ((chunk: string | Uint8Array, ...rest: []) => {
+    if (!this.#ended) this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
+    return this.#write.call(process.stderr, chunk, ...rest);
+  }) as typeof process.stderr.write;
   readonly #onExit = (): void => this.failed(this.#lastWords());
   readonly #onUncaught = (error: unknown): void => this.failed(reportError(error));
 
   /** @param failed is called while the process exits: it can only send. */
   constructor(private readonly failed: (error: ErrorReport) => void) {
-    process.stderr.write = ((chunk: string | Uint8Array, ...rest: []) => {
-      this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
-      return this.#write.call(process.stderr, chunk, ...rest);
-    }) as typeof process.stderr.write;
+    process.stderr.write = this.#copying;
     takeOverFromEarlyBoot();
     process.once('exit', this.#onExit);
     process.once('uncaughtExceptionMonitor', this.#onUncaught);
@@ -31,7 +33,9 @@ export class BootWatch {
 
   /** The app is up, or its error is known. */
   end(): void {
-    process.stderr.write = this.#write;
+    // The app may have put its own around ours: then ours stays in, and passes on.
+    if (process.stderr.write === this.#copying) process.stderr.write = this.#write;
+    this.#ended = true;
     process.off('exit', this.#onExit);
     process.off('uncaughtExceptionMonitor', this.#onUncaught);
   }

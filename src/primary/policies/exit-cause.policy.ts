@@ -36,7 +36,8 @@ export function classifyFailure(exit: ProcessExit, known: Circumstances): Failur
   // V8 aborts when its heap is full, and writes why to a stream that is not the primary's to read.
   if (aborted && !known.explained) return 'oom';
   if (exit.signal === 'SIGKILL' && known.oomKill) return 'oom';
-  if (known.state === 'starting') return 'boot';
+  // Asked to leave before anything of ours could take the request.
+  if (known.state === 'starting') return exit.signal === 'SIGTERM' ? 'killed' : 'boot';
   if (exit.signal !== null) return FAULT_SIGNALS.has(exit.signal) ? 'crash' : 'killed';
   return exit.code === 0 ? 'exit' : 'crash';
 }
