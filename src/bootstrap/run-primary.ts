@@ -98,17 +98,18 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
 function announce(log: EmitEvent, listeners: EventEmitter): EmitEvent {
   return (name, event) => {
     log(name, event);
-    for (const listener of listeners.listeners(name)) {
-      void tell(listener, event).catch((error: unknown) => {
-        const message = `a listener of '${name satisfies ClusterEventName}' threw`;
-        log('warning', { message, error: reportError(error) });
+    const threw = (error: unknown): void =>
+      log('warning', {
+        message: `a listener of '${name satisfies ClusterEventName}' threw`,
+        error: reportError(error),
       });
+    for (const listener of listeners.listeners(name)) {
+      try {
+        const result: unknown = listener(event);
+        if (result instanceof Promise) result.catch(threw);
+      } catch (error) {
+        threw(error);
+      }
     }
   };
-}
-
-// EventEmitter knows no more of its listeners.
-// oxlint-disable-next-line typescript/no-unsafe-function-type
-async function tell(listener: Function, event: unknown): Promise<void> {
-  await listener(event);
 }

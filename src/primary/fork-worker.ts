@@ -7,6 +7,7 @@ import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
 import { readReports } from './watchdog-reports.js';
 import { guardChannel } from './guard-channel.js';
+import type { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** Set in a worker's environment by the primary; says who forked it and which slot it has. */
@@ -19,6 +20,8 @@ export interface WorkerAssignment {
   readonly primaryPid: number;
   /** Descriptor on which its watchdog reports. */
   readonly reportTo: number | undefined;
+  /** How many of the first arguments of Node are not the app's business. */
+  readonly ownArguments: number;
 }
 
 /** What a forked process tells. Nothing comes after `exit`. */
@@ -39,7 +42,7 @@ const REPORT_DESCRIPTOR = 4;
 export interface Launch {
   readonly slot: number;
   readonly release: Release;
-  readonly execArgv: readonly string[];
+  readonly arguments: ReturnType<typeof workerArguments>;
   /** Gives it a pipe for its watchdog. */
   readonly watchdog: boolean;
 }
@@ -68,14 +71,14 @@ export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void):
   return follow(worker, { ...identity, pid: worker.process.pid }, tell);
 }
 
-function fork({ slot, release, execArgv, watchdog }: Launch): Worker {
+function fork({ slot, release, arguments: { execArgv, own }, watchdog }: Launch): Worker {
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))
     throw new Error(`the working directory ${release.cwd} is not there`);
   cluster.setupPrimary({
     exec: release.script,
     cwd: release.cwd,
-    execArgv: [...execArgv],
+    execArgv,
     // Node gives each worker the next port: after 0, "any", that is one that it refuses.
     ...(process.debugPort === 0 && { inspectPort: 0 }),
     // Inherited streams: a pipe that the primary read too slowly would block its workers.
@@ -89,6 +92,7 @@ function fork({ slot, release, execArgv, watchdog }: Launch): Worker {
     generation: release.generation,
     primaryPid: process.pid,
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
+    ownArguments: own,
   };
   return cluster.fork({ [WORKER_VARIABLE]: JSON.stringify(assignment) });
 }

@@ -35,6 +35,12 @@ export class Heartbeat {
     worker.block = { report, since: now - report.forMs };
   }
 
+  /** It goes on. The ping may have waited behind a request, which may block anew: a fresh window. */
+  resumed(worker: WorkerHandle, now: number): void {
+    worker.block = undefined;
+    grantFreshWindow(worker, now);
+  }
+
   /** Whether a worker is hung, asked between two rounds. */
   isOverdue(worker: WorkerHandle, now: number): boolean {
     if (isTickLate(this.#lastTickAt, now, this.options.intervalMs)) return false;

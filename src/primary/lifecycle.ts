@@ -85,7 +85,7 @@ export class Lifecycle {
     const launch = {
       slot: slot.index,
       release: program.revive(release),
-      execArgv: workerArguments(table.desired),
+      arguments: workerArguments(table.desired),
       watchdog,
     };
     const worker = forkWorker(launch, (told) => post({ ...told, worker }));

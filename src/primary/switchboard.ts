@@ -77,7 +77,7 @@ export class Switchboard {
         this.#warnOnce(message.message, worker);
         return undefined;
       case 'resumed':
-        worker.block = undefined;
+        this.heartbeat.resumed(worker, now);
         return undefined;
       case 'blocked':
       case 'checked':

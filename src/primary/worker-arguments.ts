@@ -29,16 +29,16 @@ function currentSituation(): HeapSituation {
   };
 }
 
-/** Arguments of Node for a worker: those of the primary, and ours. */
-export function workerArguments(workers: number): string[] {
+/** Arguments of Node for a worker: those of the primary, and ours before them. */
+export function workerArguments(workers: number): { execArgv: string[]; own: number } {
   const preload = fileURLToPath(new URL('../worker/early-boot.cjs', import.meta.url));
-  return [
+  const own = [
     // A bundler may have left it behind: it is worth a word in a log, and no more.
     ...(existsSync(preload) ? ['--require', preload] : []),
     ...heapArguments(workers),
-    // Last: a runner that puts itself in there (ts-node) takes what comes after as its own.
-    ...process.execArgv,
   ];
+  // Ours first: a runner that puts itself into execArgv (ts-node) takes what comes after as its own.
+  return { execArgv: [...own, ...process.execArgv], own: own.length };
 }
 
 /** Whether Node's inspector may stop a worker from its first line on. */

@@ -28,14 +28,18 @@ function onUncaught(thrown: unknown): void {
   process.send?.(report);
 }
 
-/** Flags are inherited by the threads and the processes of a worker: those are not one. */
-function isWorker(): boolean {
-  const assigned = process.env['NESTJS_CLUSTER_WORKER'];
-  if (!workerThreads.isMainThread || assigned === undefined) return false;
-  return (JSON.parse(assigned) as { primaryPid: number }).primaryPid === process.ppid;
+interface Assignment {
+  readonly primaryPid: number;
+  readonly ownArguments: number;
 }
 
-if (isWorker()) {
+const assigned = process.env['NESTJS_CLUSTER_WORKER'];
+const assignment = assigned === undefined ? undefined : (JSON.parse(assigned) as Assignment);
+
+// The environment is inherited by the threads and the processes of a worker: those are not one.
+if (workerThreads.isMainThread && assignment?.primaryPid === process.ppid) {
+  // Node has read them: what the app passes on to threads and processes of its own is the app's.
+  process.execArgv.splice(0, assignment.ownArguments);
   process.once('uncaughtExceptionMonitor', onUncaught);
   Reflect.set(globalThis, HANDOVER, () => process.off('uncaughtExceptionMonitor', onUncaught));
 }
