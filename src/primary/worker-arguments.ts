@@ -33,8 +33,9 @@ function currentSituation(): HeapSituation {
 export function workerArguments(workers: number): { execArgv: string[]; own: number } {
   const preload = fileURLToPath(new URL('../worker/early-boot.cjs', import.meta.url));
   const own = [
-    // A bundler may have left it behind: it is worth a word in a log, and no more.
-    ...(existsSync(preload) ? ['--require', preload] : []),
+    // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
+    // Yarn's Plug'n'Play Node could not read it.
+    ...(process.versions['pnp'] === undefined && existsSync(preload) ? ['--require', preload] : []),
     ...heapArguments(workers),
   ];
   // Ours first: a runner that puts itself into execArgv (ts-node) takes what comes after as its own.
