@@ -66,7 +66,6 @@ function describeWorker(worker: WorkerSnapshot) {
     state: worker.state,
     uptimeSeconds: worker.uptimeSeconds,
     restarts: worker.restarts,
-    degraded: worker.degraded,
     lastExit: worker.lastExit,
     heartbeatAgeMs: worker.heartbeatAgeMs,
     residentMemoryBytes: worker.residentMemoryBytes,
