@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests of bounds that a promise names in seconds: they have the machine to themselves. */
+const TIMED = ['integration/hang.test.ts'];
+
 export default defineConfig({
   test: {
     root: import.meta.dirname,
@@ -11,8 +14,22 @@ export default defineConfig({
           name: 'integration',
           globalSetup: ['support/global-setup.ts'],
           include: ['integration/**/*.test.ts'],
-          // Real processes on few cores: files one after the other, generous limits.
+          exclude: TIMED,
+          // Real processes on few cores: two files at a time, generous limits.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'timed',
+          globalSetup: ['support/global-setup.ts'],
+          include: TIMED,
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -24,6 +41,7 @@ export default defineConfig({
           globalSetup: ['support/global-setup.ts'],
           include: ['packaging/**/*.test.ts'],
           fileParallelism: false,
+          sequence: { groupOrder: 3 },
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },

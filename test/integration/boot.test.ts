@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -88,6 +88,27 @@ describe('an app that cannot be created', () => {
 });
 
 describe('a worker that does not become ready', () => {
+  it('because it exits with 0 has failed, also once others serve (B1)', async () => {
+    const exits = join(temporaryDirectory(), 'exits');
+    const cluster = await ClusterProcess.start({
+      options: { restart: { maxBackoffMs: 300 } },
+      env: { ...behaviour('crash-boot-while'), TEST_EXITS: exits },
+    });
+    const [victim, other] = cluster.workerPids as [number, number];
+    writeFileSync(exits, '');
+
+    process.kill(victim, 'SIGKILL');
+
+    await cluster.until('two tries', () => cluster.all('worker-died').length > 2);
+    for (const died of cluster.all('worker-died').slice(1)) {
+      expect(died).toMatchObject({ level: 'error', worker: 0, cause: 'boot' });
+      expect(died.message).toContain('exited with code 0');
+    }
+    expect((await getJson(cluster.url, '/whoami')).body.pid).toBe(other);
+    rmSync(exits);
+    await cluster.until('both', () => cluster.workerPids.length === 2);
+  });
+
   it('is killed at readyTimeoutMs while the others serve (B2)', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 2, readyTimeoutMs: 6_000 },
@@ -376,6 +397,20 @@ describe('a wrong configuration', () => {
       options: { restart: { backoffMs: 9_000, maxBackoffMs: 8_000 } },
       named: ['restart.backoffMs (9000)', 'above restart.maxBackoffMs (8000)'],
     },
+    { options: { watchdog: 1 }, named: ['watchdog: 1 ', 'true or false'] },
+    {
+      options: { memory: { softLimitBytes: 512 } },
+      named: ['memory.softLimitBytes: 512 ', 'a whole number from 16777216'],
+    },
+    {
+      options: { memory: { softLimitBytes: 3e8, hardLimitBytes: 2e8 } },
+      named: ['memory.softLimitBytes (300000000)', 'below memory.hardLimitBytes (200000000)'],
+    },
+    {
+      options: { recycle: { maxRequests: 0, maxAgeMs: 0 } },
+      named: ['recycle.maxRequests: 0 ', 'recycle.maxAgeMs: 0 ', ms(1)],
+    },
+    { options: { reload: { canaryMs: '1s' } }, named: ['reload.canaryMs: "1s" ', ms(0)] },
     {
       options: { shutdown: { drainTimeoutMs: null } },
       named: ['shutdown.drainTimeoutMs: null ', ms(0)],

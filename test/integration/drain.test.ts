@@ -1,48 +1,15 @@
 import http from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { began, cutBy, NEVER_MS, NOTHING_CUT, ONLY_THE_ASKER, openNow } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
-import { clusterReport } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
 
-/** Far longer than any test waits: where a drain ends, it is not for this. */
-const NEVER_MS = 600_000;
-
 const ADAPTERS = ['express', 'fastify'] as const;
-
-/** Resolves once a worker has begun to handle `path`. Needs the behaviour `announce-requests`. */
-function began(cluster: ClusterProcess, path: string, times = 1): Promise<void> {
-  return cluster.until(
-    `${times} × ${path}`,
-    () => cluster.output.split(`began GET ${path}\n`).length > times,
-  );
-}
-
-/** Connections and requests of all workers together, as `/health` tells. Its own are among them. */
-async function openNow(url: string): Promise<{ connections: number; requests: number }> {
-  const { workers } = await clusterReport(url);
-  const sum = (values: readonly (number | null)[]) =>
-    values.reduce<number>((total, value) => total + (value ?? 0), 0);
-  return {
-    connections: sum(workers.map(({ openConnections }) => openConnections)),
-    requests: sum(workers.map(({ requestsInFlight }) => requestsInFlight)),
-  };
-}
-
-/** The connection and the request of whoever asks for `/health`. */
-const ONLY_THE_ASKER = { connections: 1, requests: 1 };
-
-/** What was cut, summed over the workers that stopped. */
-function cutBy(lines: readonly LogLine[]): { connections: number; requests: number } {
-  const sum = (key: string) => lines.reduce((total, line) => total + Number(line[key]), 0);
-  return { connections: sum('destroyedConnections'), requests: sum('abortedRequests') };
-}
-
-const NOTHING = { connections: 0, requests: 0 };
 
 describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   const env = { ...behaviour('announce-requests'), TEST_ADAPTER: adapter };
@@ -62,7 +29,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
       parked.map(() => 'fin'),
     );
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
   it('answers a request in flight with "Connection: close" and ends its connection (D2)', async () => {
@@ -82,7 +49,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
     expect(client.text).toMatch(/^connection: close\r$/im);
     expect(client.text).toContain('"waitedMs":1500');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
   it('answers every request that was pipelined before it began (D2)', async () => {
@@ -115,7 +82,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
       true,
     ]);
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
   it('closes the app after its last response: what the app closes is still there (D12)', async () => {
@@ -180,7 +147,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
 
     held.destroy();
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
   it('counts no connection that is gone, whoever closed it (D14)', async () => {
@@ -227,7 +194,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.all('worker-stopped')).toHaveLength(2);
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
     expect(cluster.output).not.toContain('at the deadline');
   });
 
@@ -252,7 +219,9 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
     expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
     const [stopped] = cluster.all('worker-stopped');
     expect(stopped).toMatchObject({ destroyedConnections: 3, abortedRequests: 2 });
+    expect(stopped!.message).toContain('(cause=shutdown)');
     expect(stopped!.message).toContain('destroyed 3 connections with 2 requests');
+    expect(stopped!.message).not.toContain('WebSocket');
   });
 
   it('does not wait for a connection that never sent a byte', async () => {
@@ -273,7 +242,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
       silent.map(() => 'fin'),
     );
     expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
   it('lets a response that had begun before it end, and then closes its connection', async () => {
@@ -297,7 +266,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
     expect(reader.text).toMatch(/begun[^]*ended/);
     expect(await other.end()).toBe('fin');
     expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 });
 

@@ -167,7 +167,7 @@ describe('the report', () => {
     });
     for (let i = 1; i <= 2; i++) {
       const victim = cluster.workerPids[1]!;
-      process.kill(victim, i === 1 ? 'SIGKILL' : 'SIGABRT');
+      process.kill(victim, i === 1 ? 'SIGKILL' : 'SIGSEGV');
       await cluster.event('worker-died', ({ pid }) => pid === victim);
       await cluster.until('two workers again', () => cluster.workerPids.length === 2);
     }
@@ -178,7 +178,7 @@ describe('the report', () => {
     expect(workers[1]).toMatchObject({
       slot: 1,
       restarts: 2,
-      lastExit: { cause: 'crash', code: null, signal: 'SIGABRT' },
+      lastExit: { cause: 'crash', code: null, signal: 'SIGSEGV' },
     });
     expect(workers[1]!.pid).toBe(cluster.workerPids[1]);
     expect(Date.parse(workers[1]!.lastExit!.at)).toBeGreaterThan(Date.now() - 60_000);

@@ -470,7 +470,7 @@ describe('scaling during a reload', () => {
 
   it('down and up again while its new worker drains: the slot comes back with the new generation', async () => {
     const cluster = await ClusterProcess.start({
-      options: { reload: { canaryMs: 700 } },
+      options: { reload: { canaryMs: 3_000 } },
       env: { ...CONTROLLED, ...behaviour('announce-requests') },
     });
     const control = await PrimaryControl.of(cluster);

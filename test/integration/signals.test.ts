@@ -4,10 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type Exit, stopAll } from '../support/cluster-process.js';
+import { clusterReport } from '../support/health.js';
 import { Load, type Outcome, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
-import { childrenOf, isReaped } from '../support/processes.js';
+import { childrenOf, isReaped, parentOf } from '../support/processes.js';
 import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
 
 afterEach(stopAll);
@@ -224,21 +225,78 @@ describe('a signal to one worker', () => {
     expect(metrics.sum('nestjs_cluster_worker_restarts_total')).toBe(0);
   });
 
-  it.each(['SIGINT', 'SIGHUP'] as const)('%s is left to the primary', async (signal) => {
+  it.each(['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const)(
+    '%s is left to the primary',
+    async (signal) => {
+      const cluster = await ClusterProcess.start();
+      const [pid] = cluster.workerPids as [number];
+      const agent = await agentOf(cluster.url, pid);
+
+      process.kill(pid, signal);
+
+      // Its next answers come from a process that has had the signal.
+      for (let i = 0; i < 3; i++) {
+        const { outcome, body, headers } = await request(cluster.url, '/whoami', { agent });
+        expect(outcome).toBe('ok');
+        expect(JSON.parse(body)).toMatchObject({ pid });
+        expect(headers.connection).not.toBe('close');
+      }
+      expect(cluster.all('worker-died')).toEqual([]);
+      expect(cluster.all('worker-draining')).toEqual([]);
+      expect(cluster.all('scaling')).toEqual([]);
+      expect(cluster.all('reload-started')).toEqual([]);
+    },
+  );
+});
+
+describe('SIGUSR1', () => {
+  it("to the primary opens Node's inspector, and is none of our signals (S9)", async () => {
     const cluster = await ClusterProcess.start();
-    const [pid] = cluster.workerPids as [number];
-    const agent = await agentOf(cluster.url, pid);
+    const pids = cluster.workerPids;
 
-    process.kill(pid, signal);
+    cluster.kill('SIGUSR1');
 
-    // Its next answers come from a process that has had the signal.
-    for (let i = 0; i < 3; i++) {
-      const { outcome, body, headers } = await request(cluster.url, '/whoami', { agent });
-      expect(outcome).toBe('ok');
-      expect(JSON.parse(body)).toMatchObject({ pid });
-      expect(headers.connection).not.toBe('close');
-    }
-    expect(cluster.all('worker-died')).toEqual([]);
-    expect(cluster.all('worker-draining')).toEqual([]);
+    // Its port may be taken: that too is Node's answer.
+    await cluster.until('the inspector', () =>
+      /Debugger listening on|Starting inspector on/.test(cluster.output),
+    );
+    expect((await clusterReport(cluster.url)).ready).toBe(2);
+    expect(cluster.workerPids).toEqual(pids);
+    expect(cluster.all('reload-started')).toEqual([]);
+    expect(cluster.all('stopping')).toEqual([]);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
+});
+
+describe('SIGHUP to the primary', () => {
+  it('reloads where there is no terminal (S10)', async () => {
+    const cluster = await ClusterProcess.start({ options: { reload: { canaryMs: 1 } } });
+    const pids = cluster.workerPids;
+
+    cluster.kill('SIGHUP');
+
+    expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
+    expect(cluster.workerPids).toHaveLength(2);
+    for (const pid of pids) expect(cluster.workerPids).not.toContain(pid);
+    expect(cluster.all('stopping')).toEqual([]);
+  });
+
+  // Gives the program a terminal of its own; part of util-linux.
+  if (spawnSync('script', ['--version']).status === 0) {
+    it('shuts down where standard input is a terminal: it was closed (S10)', async () => {
+      const cluster = await ClusterProcess.start({
+        within: ['sh', '-c', 'exec script --quiet --return --command "$*" /dev/null', 'sh'],
+      });
+      const { pid } = cluster.all('worker-ready')[0]!;
+      const primary = parentOf(String(pid))!;
+
+      process.kill(primary, 'SIGHUP');
+
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      expect(cluster.all('stopping')).toMatchObject([{ reason: 'SIGHUP' }]);
+      expect(cluster.all('reload-started')).toEqual([]);
+      expect(cluster.survivors()).toEqual([]);
+    });
+  }
 });

@@ -17,7 +17,8 @@ export function childrenOf(pid: number): number[] {
     .map(Number);
 }
 
-function parentOf(pid: string): number | undefined {
+/** Pid of the process that has started `pid`. */
+export function parentOf(pid: string): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name of the program, in brackets, may hold anything.

@@ -80,7 +80,7 @@ export class RawClient {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(
-        () => reject(new Error(`still open after ${timeoutMs} ms: ${this.text}`)),
+        () => reject(new Error(`still open after ${timeoutMs} ms: ${this.text.slice(-2_000)}`)),
         timeoutMs,
       );
     });

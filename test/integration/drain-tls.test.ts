@@ -1,0 +1,317 @@
+import https from 'node:https';
+import { join } from 'node:path';
+import tls from 'node:tls';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { WebSocket } from 'ws';
+import { behaviour } from '../support/behaviour.js';
+import { selfSignedCertificate } from '../support/certificate.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { cutBy, NEVER_MS, NOTHING_CUT } from '../support/drain.js';
+import { eventually } from '../support/eventually.js';
+import type { HealthBody } from '../support/health.js';
+import { Http2Client } from '../support/http2-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { RawClient } from '../support/raw-client.js';
+
+afterEach(stopAll);
+
+const program = join(import.meta.dirname, '../fixtures/drain-app.mjs');
+const certificate = selfSignedCertificate();
+
+type TestServer = 'https' | 'https-fastify' | 'http2' | 'http2-tls';
+
+const EXITED_WELL = { code: 0, signal: null };
+
+/** One worker, so that what is counted is all there is. */
+function start(
+  server: TestServer,
+  { drainTimeoutMs = NEVER_MS, env = {} }: { drainTimeoutMs?: number } & StartOptions = {},
+): Promise<ClusterProcess> {
+  return ClusterProcess.start({
+    program,
+    options: { workers: 1, shutdown: { drainTimeoutMs } },
+    env: { TEST_SERVER: server, TEST_TLS: JSON.stringify(certificate), ...env },
+  });
+}
+
+function secure(url: string): string {
+  return url.replace(/^http:/, 'https:');
+}
+
+function expectNoCut(cluster: ClusterProcess): void {
+  expect(cluster.all('worker-stopped')).toMatchObject([{ problem: null }]);
+  expect(cluster.all('worker-died')).toEqual([]);
+  expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
+}
+
+function waiting(cluster: ClusterProcess, ms: number, times = 1): Promise<void> {
+  return cluster.until(
+    `${times} × waiting ${ms}`,
+    () => cluster.output.split(`waiting ${ms}\n`).length > times,
+  );
+}
+
+/** An agent with one TLS connection that it wants to keep. */
+function keepAliveTls(): https.Agent {
+  const agent = new https.Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+  onTestFinished(() => agent.destroy());
+  return agent;
+}
+
+interface SecureAnswer {
+  readonly status: number | undefined;
+  readonly connection: string | undefined;
+  readonly body: string;
+}
+
+/** Rejects where the connection fails. */
+function getSecurely(url: string, path: string, agent = keepAliveTls()): Promise<SecureAnswer> {
+  return new Promise((resolve, reject) => {
+    https
+      .get(`${secure(url)}${path}`, { agent }, (response) => {
+        let body = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          resolve({ status: response.statusCode, connection: response.headers.connection, body });
+        });
+      })
+      .on('error', reject);
+  });
+}
+
+/** A TLS connection on which nothing is said after the handshake. Resolves when it is made. */
+async function openSilentTls(url: string): Promise<{ ended: Promise<void> }> {
+  const { hostname, port } = new URL(url);
+  const socket = tls.connect({ host: hostname, port: Number(port), rejectUnauthorized: false });
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => {}).resume();
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  await new Promise<void>((resolve) => socket.once('secureConnect', () => resolve()));
+  return { ended };
+}
+
+/** The beginning of a TLS handshake, whose rest never comes. */
+const HALF_A_CLIENT_HELLO = '\u0016\u0003\u0001\u0000\u0070\u0001\u0000\u0000\u006c\u0003\u0003';
+
+/** What the only worker counts, asked through `get`. */
+async function counted(get: (path: string) => Promise<string>) {
+  const { details } = JSON.parse(await get('/health')) as HealthBody;
+  const { openConnections, requestsInFlight, requestsTotal } = details.cluster.workers[0]!;
+  return { connections: openConnections!, requests: requestsInFlight!, total: requestsTotal! };
+}
+
+describe.each(['https', 'https-fastify'] as const)('the drain on %s', (server) => {
+  it('lets requests finish, and closes what is idle or silent, even before its handshake', async () => {
+    const cluster = await start(server);
+    const { url } = cluster;
+    const parked = keepAliveTls();
+    expect((await getSecurely(url, '/hello', parked)).body).toBe('Hello World!');
+    const parkedEnd = new Promise<void>((resolve) => {
+      for (const socket of Object.values(parked.freeSockets).flatMap((each) => each ?? [])) {
+        socket.once('close', () => resolve());
+      }
+    });
+    const beforeHandshake = await RawClient.open(url);
+    const afterHandshake = await openSilentTls(url);
+    const held = getSecurely(url, '/wait/2000');
+    await waiting(cluster, 2_000);
+    // Three of them, the silent one, and the one that asks.
+    await eventually(
+      'all of them counted',
+      () => counted(async (path) => (await getSecurely(url, path)).body),
+      ({ connections, requests }) => connections >= 5 && requests === 2,
+    );
+
+    cluster.kill('SIGTERM');
+
+    await Promise.all([beforeHandshake.end(), afterHandshake.ended, parkedEnd]);
+    const { status, connection, body } = await held;
+    expect([status, connection]).toEqual([200, 'close']);
+    expect(body).toContain('"waitedMs":2000');
+    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expectNoCut(cluster);
+  });
+
+  it('cuts requests and half a handshake at the deadline, and counts them', async () => {
+    const cluster = await start(server, { drainTimeoutMs: 1_000 });
+    const held = getSecurely(cluster.url, '/wait/60000').catch((error: Error) => error);
+    await waiting(cluster, 60_000);
+    const half = await RawClient.open(cluster.url);
+    half.write(HALF_A_CLIENT_HELLO);
+    await eventually(
+      'both connections, and the one that asks',
+      () => counted(async (path) => (await getSecurely(cluster.url, path)).body),
+      ({ connections }) => connections >= 3,
+    );
+
+    cluster.kill('SIGTERM');
+
+    expect(await held).toBeInstanceOf(Error);
+    await half.end();
+    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual({
+      connections: 2,
+      requests: 1,
+      webSockets: 0,
+    });
+  });
+
+  it('counts no connection and no request whose client is gone (D14)', async () => {
+    const cluster = await start(server);
+    const mine = keepAliveTls();
+    const count = () => counted(async (path) => (await getSecurely(cluster.url, path, mine)).body);
+    const before = await count();
+    const gone = [keepAliveTls(), keepAliveTls()];
+    const cut = gone.map((agent) => getSecurely(cluster.url, '/wait/60000', agent).catch(() => {}));
+    await waiting(cluster, 60_000, 2);
+    await eventually(
+      'all three',
+      count,
+      ({ connections, requests }) => connections === 3 && requests === 3,
+    );
+
+    for (const agent of gone) agent.destroy();
+
+    await Promise.all(cut);
+    const after = await eventually(
+      'none but the one that asks',
+      count,
+      ({ connections, requests }) => connections === 1 && requests === 1,
+    );
+    expect(after.total).toBeGreaterThan(before.total);
+  });
+
+  it('tells WebSockets to close with 1001 (D6)', async () => {
+    const cluster = await start(server, { env: behaviour('drain-gateway') });
+    const socket = new WebSocket(cluster.url.replace(/^https?/, 'wss'), {
+      rejectUnauthorized: false,
+    });
+    onTestFinished(() => socket.terminate());
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+
+    cluster.kill('SIGTERM');
+
+    expect(await closed).toBe(1001);
+    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expectNoCut(cluster);
+  });
+});
+
+describe.each(['http2', 'http2-tls'] as const)('the drain on %s', (server) => {
+  const open = ({ url }: ClusterProcess) =>
+    Http2Client.open(server === 'http2' ? url : secure(url));
+
+  it('finishes streams in flight, says GOAWAY, and closes idle sessions (D8)', async () => {
+    const cluster = await start(server);
+    const idle = await open(cluster);
+    expect((await idle.get('/hello')).body).toBe('Hello World!');
+    const unused = await open(cluster);
+    const silent = await RawClient.open(cluster.url);
+    const busy = await open(cluster);
+    const held = [busy.get('/wait/2000'), busy.get('/wait/2500')];
+    await waiting(cluster, 2_500);
+
+    cluster.kill('SIGTERM');
+
+    await Promise.all([idle.closed, unused.closed, silent.end()]);
+    expect(await Promise.all([idle, unused, busy].map(({ goaway }) => goaway))).toEqual([0, 0, 0]);
+    expect(await Promise.all(held)).toEqual([
+      { status: 200, body: '{"waitedMs":2000}', complete: true },
+      { status: 200, body: '{"waitedMs":2500}', complete: true },
+    ]);
+    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expectNoCut(cluster);
+  });
+
+  it('cuts streams at the deadline, so that it shows, and counts them (D8)', async () => {
+    const cluster = await start(server, { drainTimeoutMs: 1_000, env: behaviour('streams') });
+    const busy = await open(cluster);
+    const held = [busy.get('/stream'), busy.get('/stream'), busy.get('/wait/60000')];
+    await waiting(cluster, 60_000);
+    await eventually('two begun bodies', () => busy.text === 'begun\nbegun\n');
+
+    cluster.kill('SIGTERM');
+
+    expect(await Promise.all(held)).toEqual([
+      { status: 200, body: 'begun\n', complete: false },
+      { status: 200, body: 'begun\n', complete: false },
+      { status: undefined, body: '', complete: false },
+    ]);
+    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual({
+      connections: 1,
+      requests: 3,
+      webSockets: 0,
+    });
+  });
+
+  it('ends event streams with their bodies complete (D7)', async () => {
+    const cluster = await start(server, { env: behaviour('drain-event-streams') });
+    const client = await open(cluster);
+    const stream = client.get('/sse');
+    await eventually('events', () => client.text.split('data: ').length > 3);
+
+    cluster.kill('SIGTERM');
+
+    expect(await stream).toMatchObject({ status: 200, complete: true });
+    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expectNoCut(cluster);
+  });
+
+  it('counts requests and sessions in /health and /metrics, and none that is gone (D14)', async () => {
+    const cluster = await start(server);
+    const mine = await open(cluster);
+    const count = () => counted(async (path) => (await mine.get(path)).body);
+    // At first a busy primary may not answer in time: then it is the picture of the boot.
+    const before = await eventually(
+      'itself',
+      count,
+      ({ connections, requests }) => connections === 1 && requests === 1,
+    );
+    const others = [await open(cluster), await open(cluster)];
+    for (const other of others) expect((await other.get('/hello')).status).toBe(200);
+    const held = others.map((other) => other.get('/wait/60000'));
+    await waiting(cluster, 60_000, 2);
+    await eventually(
+      'all three',
+      count,
+      ({ connections, requests }) => connections === 3 && requests === 3,
+    );
+
+    for (const other of others) other.destroy();
+    await Promise.all(held);
+
+    const after = await eventually(
+      'none but the one that asks',
+      count,
+      ({ connections, requests }) => connections === 1 && requests === 1,
+    );
+    expect(after.total).toBeGreaterThanOrEqual(before.total + 2);
+    const metrics = new MetricsPage((await mine.get('/metrics')).body);
+    expect(
+      metrics.sum('http_request_duration_seconds_count', {
+        method: 'GET',
+        route: '/hello',
+        status_code: '200',
+      }),
+    ).toBe(2);
+  });
+});
+
+describe('a client of HTTP/1.1 on a server of HTTP/2', () => {
+  it('is drained as on any other: its request finishes, its idle connection is closed (D8)', async () => {
+    const cluster = await start('http2-tls');
+    const parked = keepAliveTls();
+    expect((await getSecurely(cluster.url, '/hello', parked)).body).toBe('Hello World!');
+    const held = getSecurely(cluster.url, '/wait/2000');
+    await waiting(cluster, 2_000);
+
+    cluster.kill('SIGTERM');
+
+    expect(await held).toMatchObject({ status: 200, connection: 'close' });
+    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expectNoCut(cluster);
+  });
+});

@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+
+afterEach(stopAll);
+
+/** What a worker may cost its primary. */
+const MAX_GROWTH_BYTES = 150 * 1024 * 1024;
+
+/** Of the resident memory there ever was. */
+function peakBytes(pid: number): number {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
+  return Number(kilobytes) * 1024;
+}
+
+function startHostile(): Promise<ClusterProcess> {
+  return ClusterProcess.start({
+    options: { restart: { backoffMs: 1 }, heartbeat: { timeoutMs: 60_000 } },
+    env: behaviour('drain-hostile-channel'),
+  });
+}
+
+/** Has worker 0 misuse what connects it to its primary. */
+async function misuse(cluster: ClusterProcess, how: string): Promise<void> {
+  const agent = await agentOf(cluster.url, cluster.workerPids[0]!);
+  const { outcome, status } = await request(cluster.url, `/hostile/${how}`, {
+    method: 'POST',
+    agent,
+    timeoutMs: 50_000,
+  });
+  agent.destroy();
+  expect([how, outcome, status]).toEqual([how, 'bad-status', 201]);
+}
+
+/** It answers for the cluster, on every worker, and ends as it should. */
+async function expectHealthy(cluster: ClusterProcess): Promise<void> {
+  for (const pid of cluster.workerPids) {
+    const agent = await agentOf(cluster.url, pid);
+    expect((await request(cluster.url, '/hello', { agent })).outcome).toBe('ok');
+    expect((await request(cluster.url, '/metrics', { agent })).outcome).toBe('ok');
+  }
+  await eventually(
+    'a fresh picture of two ready workers',
+    () => clusterReport(cluster.url),
+    ({ ready, snapshotAgeMs }) => ready === 2 && snapshotAgeMs === undefined,
+  );
+  cluster.kill('SIGTERM');
+  expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+}
+
+describe('a worker that misuses its channel', () => {
+  it.each([
+    'flood-of-the-app',
+    'flood-of-nothing',
+    'flood-of-broken',
+    'flood-of-warnings',
+    'flood-of-blocked',
+    'flood-of-snapshot-requests',
+    'flood-of-listen-requests',
+    'huge-strings',
+    'unread-answers',
+    'forged-blocked',
+    'forged-checked',
+    'ready-twice',
+    'scale-without-end',
+    'watchdog-garbage',
+    'watchdog-lines',
+    'watchdog-closed',
+  ])('by %s neither ends nor fattens the primary (I8)', async (how) => {
+    const cluster = await startHostile();
+    const pids = cluster.workerPids;
+    const before = peakBytes(cluster.pid);
+
+    await misuse(cluster, how);
+
+    expect(peakBytes(cluster.pid) - before).toBeLessThan(MAX_GROWTH_BYTES);
+    expect(cluster.workerPids).toEqual(pids);
+    expect(cluster.output.length).toBeLessThan(1024 * 1024);
+    await expectHealthy(cluster);
+  });
+
+  it.each(['malformed-frame', 'no-json', 'reserved-ack', 'reserved-query'])(
+    'by %s is replaced, and does not end the primary (I4, I8)',
+    async (how) => {
+      const cluster = await startHostile();
+      const [hostile, other] = cluster.workerPids;
+      const agent = await agentOf(cluster.url, hostile!);
+
+      // Killed for it, perhaps before it can answer.
+      await request(cluster.url, `/hostile/${how}`, { method: 'POST', agent });
+
+      const died = await cluster.event('worker-died');
+      expect(died).toMatchObject({ worker: 0, pid: hostile, cause: 'crash' });
+      await cluster.until('two workers again', () => cluster.workerPids.length === 2);
+      expect(cluster.workerPids[1]).toBe(other);
+      await expectHealthy(cluster);
+      expect(cluster.all('worker-died')).toHaveLength(1);
+    },
+  );
+
+  it('gives it to none of the processes that it starts', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: behaviour('drain-hostile-channel'),
+    });
+
+    const { body } = await getJson<{ mine: string[]; ofChild: string[] }>(
+      cluster.url,
+      '/descriptors',
+    );
+
+    expect(body.mine).toHaveLength(2);
+    expect(body.ofChild).toContain('/dev/null');
+    for (const descriptor of body.mine) expect(body.ofChild).not.toContain(descriptor);
+  });
+});
+
+describe('a listener of the user', () => {
+  it('that throws ends nothing, whatever the event (C13)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { restart: { backoffMs: 1 }, reload: { canaryMs: 1 } },
+      env: { ...behaviour('faults'), ...runtimeBehaviour('drain-throwing-listeners') },
+    });
+    await cluster.until('the listeners', () => cluster.output.includes('listening to all\n'));
+    const threw = (event: string) =>
+      cluster.event('warning', ({ message }) => message.includes(`'${event}' threw`));
+
+    cluster.kill('SIGHUP');
+    await Promise.all(['reload-started', 'reload-ended', 'worker-ready'].map(threw));
+    await cluster.event('reload-ended', (line) => line['outcome'] === 'completed');
+    await Promise.all(['worker-draining', 'worker-stopped'].map(threw));
+    cluster.kill('SIGTTIN');
+    await threw('scaling');
+    await cluster.until('three workers', () => cluster.workerPids.length === 3);
+    process.kill(cluster.workerPids[0]!, 'SIGKILL');
+    await Promise.all(['worker-died', 'worker-restarting'].map(threw));
+    await cluster.until('three workers again', () => cluster.workerPids.length === 3);
+    await request(cluster.url, '/faults/throw');
+    await threw('worker-failing');
+    await cluster.until('three workers once more', () => cluster.workerPids.length === 3);
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    await threw('stopping');
+    await threw('stopped');
+  });
+});

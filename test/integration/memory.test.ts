@@ -1,0 +1,247 @@
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
+import { clusterReport } from '../support/health.js';
+import { getJson, Load, request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+import { MemoryGroup } from '../support/memory-group.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { residentBytesOf } from '../support/process-stats.js';
+import { endedReplacements, expectOneSlotAtATime } from '../support/replacements.js';
+
+afterEach(stopAll);
+
+const MB = 1_000_000;
+const MIB = 1_048_576;
+
+/** More than a worker of the fixture ever has by itself. */
+const LIMIT_BYTES = 260 * MB;
+
+const NO_FAILURES = { 'bad-status': 0, reset: 0, refused: 0, timeout: 0 };
+
+async function restartsBy(cluster: ClusterProcess, cause: string): Promise<number> {
+  const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+  return page.sum('nestjs_cluster_worker_restarts_total', { cause });
+}
+
+async function replacementReady(cluster: ClusterProcess, died: LogLine): Promise<LogLine> {
+  const at = cluster.lines.indexOf(died);
+  return cluster.event(
+    'worker-ready',
+    (line) => line.worker === died.worker && cluster.lines.indexOf(line) > at,
+  );
+}
+
+describe('the soft memory limit', () => {
+  it('replaces a leaking worker again and again, one slot at a time, and loses no request (M1)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { memory: { softLimitBytes: LIMIT_BYTES } },
+      env: behaviour('memory-routes'),
+    });
+    // Far more than 20 MB a second: 4 clients × up to 50 requests a second × 600 kB.
+    const leak = new Load(cluster.url, '/leak/600', { clients: 3 });
+    const keptAlive = new Load(cluster.url, '/leak/600', { clients: 1, keepAlive: true });
+
+    await cluster.until('five replacements', () => endedReplacements(cluster).length >= 5, 60_000);
+
+    expect(await restartsBy(cluster, 'memory')).toBeGreaterThanOrEqual(5);
+    expect(await leak.stop()).toMatchObject(NO_FAILURES);
+    expect(await keptAlive.stop()).toMatchObject(NO_FAILURES);
+    expect(cluster.all('worker-died')).toEqual([]);
+    const replaced = cluster.all('worker-replacing');
+    expect(new Set(replaced.map(({ worker }) => worker))).toEqual(new Set([0, 1]));
+    for (const line of replaced) {
+      expect(line['cause']).toBe('memory');
+      expect(line['detail']).toMatch(/^\d+ MB of memory, soft limit 260 MB$/);
+    }
+    for (const line of cluster.all('worker-stopped')) {
+      expect(line).toMatchObject({ cause: 'memory', abortedRequests: 0, problem: null });
+    }
+    expectOneSlotAtATime(cluster, 2);
+  });
+
+  it('replaces workers that cross it together one after the other (M3)', async () => {
+    const workers = 3;
+    const cluster = await ClusterProcess.start({
+      options: { workers, memory: { softLimitBytes: LIMIT_BYTES } },
+      env: behaviour('memory-routes'),
+    });
+    const before = cluster.workerPids;
+    const agents = [];
+    for (const pid of before) agents.push(await agentOf(cluster.url, pid));
+    const load = new Load(cluster.url, '/hello', { clients: 2 });
+
+    const grown = await Promise.all(
+      agents.map((agent) => request(cluster.url, '/grow/250', { agent })),
+    );
+
+    expect(grown.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok']);
+    await cluster.until('three replacements', () => endedReplacements(cluster).length === workers);
+    expect(await load.stop()).toMatchObject(NO_FAILURES);
+    expectOneSlotAtATime(cluster, workers);
+    expect(cluster.all('worker-replacing').map(({ pid }) => pid)).toEqual(
+      expect.arrayContaining(before),
+    );
+    expect(cluster.workerPids).toHaveLength(workers);
+    for (const pid of before) expect(cluster.workerPids).not.toContain(pid);
+    expect(
+      (await clusterReport(cluster.url)).workers.map(({ lastExit }) => lastExit?.cause),
+    ).toEqual(['memory', 'memory', 'memory']);
+    expect(await restartsBy(cluster, 'memory')).toBe(workers);
+  });
+});
+
+describe('the hard memory limit', () => {
+  it.each([
+    { what: 'one that allocates without end', path: '/grow-for-ever' },
+    { what: 'one that is stopped', path: '/grow-and-stop/300' },
+  ])('kills a worker above it from outside: $what', async ({ path }) => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: false, memory: { hardLimitBytes: LIMIT_BYTES } },
+      env: behaviour('memory-routes'),
+    });
+    const pids = cluster.workerPids;
+
+    const { outcome } = await request(cluster.url, path, { timeoutMs: 30_000 });
+
+    expect(outcome).toBe('reset');
+    const pid = Number(/^growing (\d+)$/m.exec(cluster.output)![1]);
+    const died = await cluster.event('worker-died');
+    expect(died).toMatchObject({ level: 'error', pid, cause: 'memory' });
+    expect(died['detail']).toMatch(
+      /^it held \d+ MB of memory, above memory\.hardLimitBytes \(260 MB\), and was killed$/,
+    );
+    const ready = await replacementReady(cluster, died);
+    expect(cluster.workerPids).toEqual(pids.map((each) => (each === pid ? ready.pid : each)));
+    expect(cluster.all('worker-replacing')).toEqual([]);
+    const { workers } = await clusterReport(cluster.url);
+    expect(workers[died.worker!]!.lastExit).toMatchObject({ cause: 'memory', signal: 'SIGKILL' });
+    expect(await restartsBy(cluster, 'memory')).toBe(1);
+  });
+
+  it('kills what the soft limit alone would have replaced too late', async () => {
+    const cluster = await ClusterProcess.start({
+      options: {
+        workers: 1,
+        memory: { softLimitBytes: 200 * MB, hardLimitBytes: LIMIT_BYTES },
+      },
+      env: behaviour('memory-routes'),
+    });
+    const [pid] = cluster.workerPids;
+
+    expect((await request(cluster.url, '/grow/300')).outcome).toBe('ok');
+
+    expect(await cluster.event('worker-died')).toMatchObject({ pid, cause: 'memory' });
+    await cluster.until('another', () => cluster.workerPids.length === 1);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+});
+
+describe('a worker that runs out of memory by itself', () => {
+  it('in V8 is told from one that aborts: cause oom (M4)', async () => {
+    const cluster = await ClusterProcess.start({
+      env: behaviour('memory-routes'),
+      execArgv: ['--max-old-space-size=64'],
+    });
+    const pids = cluster.workerPids;
+
+    const { outcome } = await request(cluster.url, '/grow-heap-for-ever', { timeoutMs: 30_000 });
+
+    expect(outcome).toBe('reset');
+    const died = await cluster.event('worker-died');
+    expect(died).toMatchObject({ cause: 'oom', error: null });
+    expect(died['detail']).toContain('V8 ran out of memory');
+    expect(cluster.output).toContain('JavaScript heap out of memory');
+    const ready = await replacementReady(cluster, died);
+    expect(cluster.workerPids).toEqual(pids.map((each) => (each === died.pid ? ready.pid : each)));
+    expect((await clusterReport(cluster.url)).workers[died.worker!]!.lastExit).toMatchObject({
+      cause: 'oom',
+    });
+    expect(await restartsBy(cluster, 'oom')).toBe(1);
+  });
+});
+
+// Needs a memory group of one's own; options/cgroup.ts has its unit tests beside this.
+const mayMakeGroups = await (async () => {
+  const group = MemoryGroup.create(64 * MIB);
+  await group?.remove();
+  return group !== undefined;
+})();
+
+if (mayMakeGroups) {
+  describe('in a container that limits memory', () => {
+    it('a worker that the kernel kills for it is one of cause oom, and the primary survives (M5)', async () => {
+      const group = MemoryGroup.create(600 * MIB)!;
+      onTestFinished(() => group.remove());
+      const cluster = await ClusterProcess.start({
+        env: behaviour('memory-routes'),
+        within: group.within,
+      });
+
+      const { outcome } = await request(cluster.url, '/grow-for-ever', { timeoutMs: 30_000 });
+
+      expect(outcome).toBe('reset');
+      const died = await cluster.event('worker-died');
+      expect(died).toMatchObject({ cause: 'oom' });
+      expect(died['detail']).toContain('killed by SIGKILL');
+      expect(died['detail']).toContain('memory limit of its control group');
+      await replacementReady(cluster, died);
+      expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+      // One that somebody kills after that is not taken for another.
+      const [victim] = cluster.workerPids as [number];
+      process.kill(victim, 'SIGKILL');
+      expect(await cluster.event('worker-died', ({ pid }) => pid === victim)).toMatchObject({
+        cause: 'killed',
+      });
+      await cluster.destroy();
+    });
+
+    it('each worker gets its share of the limit as its heap, beside the primary', async () => {
+      const limitBytes = 640 * MIB;
+      const group = MemoryGroup.create(limitBytes)!;
+      onTestFinished(() => group.remove());
+      const cluster = await ClusterProcess.start({
+        env: behaviour('memory-routes'),
+        within: group.within,
+      });
+
+      const { limitBytes: heapBytes, execArgv } = (
+        await getJson<{ limitBytes: number; execArgv: string[] }>(cluster.url, '/heap')
+      ).body;
+
+      expect(execArgv.join(' ')).toMatch(/--max-old-space-size=\d+/);
+      // Both workers full, and the primary, fit into the limit.
+      expect(2 * heapBytes + residentBytesOf(cluster.pid)).toBeLessThan(limitBytes);
+      expect(2 * heapBytes).toBeGreaterThan(limitBytes / 2);
+      await cluster.destroy();
+    });
+
+    it('a heap size that somebody has set stays as it is', async () => {
+      const group = MemoryGroup.create(640 * MIB)!;
+      onTestFinished(() => group.remove());
+      const cluster = await ClusterProcess.start({
+        options: { workers: 1 },
+        env: { ...behaviour('memory-routes'), NODE_OPTIONS: '--max-old-space-size=100' },
+        within: group.within,
+      });
+
+      const { execArgv } = (await getJson<{ execArgv: string[] }>(cluster.url, '/heap')).body;
+
+      expect(execArgv.filter((argument) => argument.includes('old-space'))).toEqual([]);
+      await cluster.destroy();
+    });
+
+    it("workers 'auto' starts no more than the limit has room for", async () => {
+      const group = MemoryGroup.create(220 * MIB)!;
+      onTestFinished(() => group.remove());
+      const cluster = await ClusterProcess.start({
+        options: { workers: 'auto' },
+        env: behaviour('memory-routes'),
+        within: group.within,
+      });
+
+      expect(cluster.all('listening')[0]).toMatchObject({ workers: 1 });
+      await cluster.destroy();
+    });
+  });
+}

@@ -1,0 +1,115 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
+import { clusterReport } from '../support/health.js';
+import { Load, request } from '../support/http-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { endedReplacements, expectOneSlotAtATime } from '../support/replacements.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+afterEach(stopAll);
+
+const NO_FAILURES = { 'bad-status': 0, reset: 0, refused: 0, timeout: 0 };
+
+/** What a replacement says: how much the worker had served, and for how long. */
+function servedBy(line: LogLine): { requests: number; seconds: number } {
+  const [, requests, seconds] = /^(\d+) requests in (\d+) s$/.exec(String(line['detail']))!;
+  return { requests: Number(requests), seconds: Number(seconds) };
+}
+
+describe('recycling', () => {
+  it('replaces workers after so many requests, one slot at a time, and loses none', async () => {
+    const maxRequests = 200;
+    const jitterRatio = 0.5;
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: { intervalMs: 100 }, recycle: { maxRequests, jitterRatio } },
+    });
+    const fresh = new Load(cluster.url, '/wait/5', { clients: 3 });
+    const keptAlive = new Load(cluster.url, '/wait/5', { clients: 3, keepAlive: true });
+
+    await cluster.until('six replacements', () => endedReplacements(cluster).length >= 6, 60_000);
+
+    expect(await fresh.stop()).toMatchObject(NO_FAILURES);
+    expect(await keptAlive.stop()).toMatchObject(NO_FAILURES);
+    expectOneSlotAtATime(cluster, 2);
+    const replaced = cluster.all('worker-replacing');
+    expect(new Set(replaced.map(({ worker }) => worker))).toEqual(new Set([0, 1]));
+    for (const line of replaced) {
+      expect(line).toMatchObject({ level: 'info', cause: 'recycle' });
+      expect(servedBy(line).requests).toBeGreaterThanOrEqual(maxRequests * (1 - jitterRatio));
+    }
+    for (const line of cluster.all('worker-stopped')) {
+      expect(line).toMatchObject({
+        cause: 'recycle',
+        destroyedConnections: 0,
+        abortedRequests: 0,
+        problem: null,
+      });
+    }
+    // It is no failure: no restart is counted, and no slot is slowed down for it.
+    expect(cluster.all('worker-died')).toEqual([]);
+    expect(cluster.all('worker-restarting')).toEqual([]);
+    const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+    expect(page.sum('nestjs_cluster_worker_restarts_total')).toBe(0);
+    const { workers, degraded } = await clusterReport(cluster.url);
+    expect(degraded).toBe(0);
+    expect(new Set(workers.map(({ lastExit }) => lastExit?.cause))).toEqual(new Set(['recycle']));
+  });
+
+  it('replaces workers at an age that differs among those that started together', async () => {
+    const workers = 4;
+    const cluster = await ClusterProcess.start({
+      options: { workers, recycle: { maxAgeMs: 4_000, jitterRatio: 0.5 } },
+    });
+    const before = cluster.workerPids;
+    const load = new Load(cluster.url, '/wait/5', { clients: 4 });
+
+    await cluster.until('that all are replaced', () => {
+      const over = new Set(endedReplacements(cluster).map(({ pid }) => pid));
+      return before.every((pid) => over.has(pid));
+    });
+
+    expect(await load.stop()).toMatchObject(NO_FAILURES);
+    expectOneSlotAtATime(cluster, workers);
+    for (const line of cluster.all('worker-replacing')) {
+      expect(line['cause']).toBe('recycle');
+      // Rounded to a second.
+      expect(servedBy(line).seconds).toBeGreaterThanOrEqual(2);
+    }
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+
+  it('never lets a worker go for one that does not come up, and tries again later', async () => {
+    const broken = join(temporaryDirectory(), 'broken');
+    const cluster = await ClusterProcess.start({
+      options: {
+        workers: 1,
+        recycle: { maxAgeMs: 1_000, jitterRatio: 0 },
+        restart: { maxBackoffMs: 1_200 },
+      },
+      env: { ...behaviour('crash-boot-while'), TEST_BROKEN: broken },
+    });
+    const [pid] = cluster.workerPids;
+    const load = new Load(cluster.url, '/hello', { clients: 2 });
+    writeFileSync(broken, '');
+
+    await cluster.until('two failed tries', () => cluster.all('warning').length >= 2);
+
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual(
+      Array.from({ length: 2 }, () =>
+        expect.stringMatching(
+          /is not replaced \(cause=recycle\), next try in 1200 ms: .*the build is broken/,
+        ),
+      ),
+    );
+    expect(cluster.workerPids).toEqual([pid]);
+    expect(cluster.all('worker-draining').filter((line) => line.pid === pid)).toEqual([]);
+    rmSync(broken);
+    await cluster.event('worker-stopped', (line) => line.pid === pid);
+    expect(cluster.workerPids).toHaveLength(1);
+    expect(await load.stop()).toMatchObject(NO_FAILURES);
+    expect(cluster.all('worker-restarting')).toEqual([]);
+  });
+});

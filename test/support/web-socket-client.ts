@@ -1,0 +1,81 @@
+import { onTestFinished } from 'vitest';
+import { WebSocket } from 'ws';
+import { RawClient } from './raw-client.js';
+
+/** How a WebSocket was closed, as its client sees it. */
+export interface Closing {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** A WebSocket that does what the protocol asks of it. */
+export class WebSocketClient {
+  /** Texts received. */
+  readonly received: string[] = [];
+  readonly closed: Promise<Closing>;
+  readonly #socket: WebSocket;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', (data: Buffer) => this.received.push(data.toString()));
+    // What went wrong is told by the code of the closing.
+    socket.on('error', () => {});
+    this.closed = new Promise((resolve) => {
+      socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+    });
+  }
+
+  /** Connects to an HTTP URL; rejects where the server does not take it. */
+  static open(base: string, path = '/'): Promise<WebSocketClient> {
+    const socket = new WebSocket(new URL(path, base.replace(/^http/, 'ws')));
+    onTestFinished(() => socket.terminate());
+    const client = new WebSocketClient(socket);
+    return new Promise((resolve, reject) => {
+      socket.once('open', () => resolve(client));
+      socket.once('error', reject);
+    });
+  }
+
+  send(text: string): void {
+    this.#socket.send(text);
+  }
+
+  /** Goes on to be read by nobody: the close is not seen. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  /** Resolves with the next text. */
+  next(): Promise<string> {
+    return new Promise((resolve) => {
+      this.#socket.once('message', (data: Buffer) => resolve(data.toString()));
+    });
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+}
+
+const HANDSHAKE = [
+  'Host: test',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+];
+
+/** What a raw client reads of a close frame with status 1001; its first and last byte are no text. */
+export const GOING_AWAY = '\u0002\u0003';
+
+/** A WebSocket whose peer reads everything and answers nothing, not even a close. */
+export async function openDeafWebSocket(base: string, path = '/'): Promise<RawClient> {
+  const client = await RawClient.open(base);
+  client.write([`GET ${path} HTTP/1.1`, ...HANDSHAKE, '', ''].join('\r\n'));
+  await client.until(/^HTTP\/1\.1 101 [^]*\r\n\r\n/);
+  return client;
+}
