@@ -209,7 +209,8 @@ if (mayMakeGroups) {
         await getJson<{ limitBytes: number; execArgv: string[] }>(cluster.url, '/heap')
       ).body;
 
-      expect(execArgv.join(' ')).toMatch(/--max-old-space-size=\d+/);
+      // What the app passes on to threads and processes of its own is not ours to set.
+      expect(execArgv).toEqual([]);
       // Both workers full, and the primary, fit into the limit.
       expect(2 * heapBytes + residentBytesOf(cluster.pid)).toBeLessThan(limitBytes);
       expect(2 * heapBytes).toBeGreaterThan(limitBytes / 2);
@@ -225,9 +226,10 @@ if (mayMakeGroups) {
         within: group.within,
       });
 
-      const { execArgv } = (await getJson<{ execArgv: string[] }>(cluster.url, '/heap')).body;
+      const { limitBytes } = (await getJson<{ limitBytes: number }>(cluster.url, '/heap')).body;
 
-      expect(execArgv.filter((argument) => argument.includes('old-space'))).toEqual([]);
+      // Its own share would be 432 MiB: beside the old space there is room for the young one.
+      expect(limitBytes).toBeLessThan(200 * MIB);
       await cluster.destroy();
     });
 
