@@ -17,6 +17,7 @@ export class Upkeep {
   /** Slots whose last replacement failed, and when the next may be tried; monotonic ms. */
   readonly #notBefore = new WeakMap<Slot, number>();
 
+  /** That the limit is too low, is said once. */
   #warned = false;
 
   constructor(
@@ -86,7 +87,8 @@ export class Upkeep {
   /** Another one would be as large at once: it is replaced all the same, but not over and over. */
   #spare(slot: Slot, worker: WorkerHandle, detail: string): void {
     const pauseMs = this.options.restart.maxBackoffMs;
-    this.#notBefore.set(slot, (worker.readyAt ?? 0) + pauseMs);
+    const notBefore = (worker.readyAt ?? 0) + pauseMs;
+    this.#notBefore.set(slot, Math.max(this.#notBefore.get(slot) ?? 0, notBefore));
     if (this.#warned) return;
     this.#warned = true;
     this.emit('warning', {

@@ -3,6 +3,7 @@ import type { EmitEvent } from '../../src/events/index.js';
 import {
   beginCollapse,
   beginDeparture,
+  drainAfterAll,
   reportDeparture,
   reportFailure,
 } from '../../src/primary/departure.js';
@@ -32,6 +33,35 @@ function reported(worker: FakeWorker, exit: typeof CLEAN | typeof KILLED): unkno
   expect(well).toBe((emit.mock.calls[0]![1] as { problem: unknown }).problem === null);
   return emit.mock.calls[0]![1];
 }
+
+describe('a worker that is asked to leave while it comes up', () => {
+  it('is ended after a second where it does not become ready', () => {
+    const worker = new FakeWorker({ state: 'starting' });
+    depart(worker);
+    vi.advanceTimersByTime(1_000);
+    expect(worker.signals).toEqual(['SIGTERM', 'SIGKILL']);
+  });
+
+  it('drains like any other where it has become ready meanwhile: it serves', () => {
+    const worker = new FakeWorker({ state: 'starting' });
+    depart(worker);
+    drainAfterAll(worker.handle, performance.now(), SHUTDOWN);
+    expect(worker.sent('drain')).toMatchObject([{ cause: 'shutdown' }]);
+    vi.advanceTimersByTime(13_400);
+    expect(worker.signals).toEqual(['SIGTERM']);
+    vi.advanceTimersByTime(100);
+    expect(worker.signals).toEqual(['SIGTERM', 'SIGKILL']);
+  });
+
+  it('is told to drain once, however often it says that it is ready', () => {
+    const worker = new FakeWorker({ state: 'starting' });
+    depart(worker);
+    for (let times = 0; times < 3; times += 1) {
+      drainAfterAll(worker.handle, performance.now(), SHUTDOWN);
+    }
+    expect(worker.sent('drain')).toHaveLength(1);
+  });
+});
 
 describe('a worker that is asked to leave', () => {
   it('is told to drain, once, and said to be draining', () => {

@@ -254,6 +254,15 @@ describe('Heartbeat', () => {
       expect(tick(11_000, worker)).toEqual([worker]);
     });
 
+    it('gives a ping that waited behind the block a fresh window: another block may follow', () => {
+      const { heartbeat, tick, worker } = blocked();
+      heartbeat.resumed(worker.handle, 9_500);
+      expect(worker.handle.block).toBeUndefined();
+      tickFrom(6_000, 19_000, tick, worker);
+      expect(tick(19_499, worker)).toEqual([]);
+      expect(tick(19_500, worker)).toEqual([worker]);
+    });
+
     it('finds nobody who owes no answer: the watchdog alone is not enough', () => {
       const { heartbeat, worker } = blocked();
       heartbeat.pong(worker.handle, pong(pings(worker)[0]!), 5_500);

@@ -127,6 +127,16 @@ describe('each further request to stop', () => {
     ]);
   });
 
+  it('is nothing more where it is a call: only a signal is impatience', () => {
+    const { cluster, shutdown } = start(1);
+    const worker = cluster.current(0);
+    shutdown.request('SIGTERM', 15);
+    shutdown.request('shutdown()', 0);
+    shutdown.request('shutdown()', 0);
+    expect([worker.sent('force').length, worker.signals]).toEqual([0, []]);
+    expect(cluster.events('stopping')).toHaveLength(1);
+  });
+
   it('kills at once who cannot be told to destroy anything', () => {
     const { cluster, shutdown } = start(2);
     const [deaf, hearing] = [cluster.current(0), cluster.current(1)];

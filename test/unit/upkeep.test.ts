@@ -41,6 +41,41 @@ function complete(cluster: FakeCluster, index: number): void {
   cluster.exit(old);
 }
 
+describe('a worker that is above the soft limit from the start', () => {
+  function startTooLarge() {
+    const started = start(SOFT, 1);
+    const worker = started.cluster.current(0);
+    started.holds(worker, 250);
+    started.upkeep.welcome(worker.handle);
+    return started;
+  }
+
+  it('is replaced once in a while, not over and over, and that is said once', () => {
+    const { cluster, check } = startTooLarge();
+    for (let seconds = 0; seconds < 14; seconds += 1) {
+      check();
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(cluster.forked).toHaveLength(1);
+    vi.advanceTimersByTime(1_000);
+    check();
+    expect(cluster.forked).toHaveLength(2);
+    expect(cluster.events('warning')).toMatchObject([
+      { message: expect.stringContaining('softLimitBytes is too low') as string },
+    ]);
+  });
+
+  it('is replaced at once where it was not: it has grown', () => {
+    const { cluster, upkeep, holds, check } = start(SOFT, 1);
+    holds(cluster.current(0), 150);
+    upkeep.welcome(cluster.current(0).handle);
+    holds(cluster.current(0), 250);
+    check();
+    expect(cluster.forked).toHaveLength(2);
+    expect(cluster.events('warning')).toEqual([]);
+  });
+});
+
 describe('a worker above the soft limit', () => {
   it('is replaced: it serves until the new one is ready (M1)', () => {
     const { cluster, holds, check } = start(SOFT);
