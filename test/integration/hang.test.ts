@@ -278,25 +278,27 @@ describe('a worker that only seems to hang', () => {
     expectNobodyFailed(cluster, pids);
   });
 
-  it('is left alone while an inspector is open, by NODE_OPTIONS or an argument (H9)', async () => {
-    const open = '--inspect=127.0.0.1:0';
+  // One cluster at a time: Node takes the port after the primary's for a worker's inspector,
+  // whoever else has it, and a worker without an inspector is not left alone.
+  it.each([
+    {
+      by: 'NODE_OPTIONS',
+      start: { env: { ...behaviour('hang-routes'), NODE_OPTIONS: '--inspect=127.0.0.1:0' } },
+    },
+    {
+      by: 'an argument',
+      start: { env: behaviour('hang-routes'), execArgv: ['--inspect=127.0.0.1:0'] },
+    },
+  ])('is left alone while an inspector is open by $by (H9)', async ({ start }) => {
     const options = { workers: 1, heartbeat: FAST };
-    const clusters = await Promise.all([
-      ClusterProcess.start({
-        options,
-        env: { ...behaviour('hang-routes'), NODE_OPTIONS: open },
-      }),
-      ClusterProcess.start({ options, env: behaviour('hang-routes'), execArgv: [open] }),
-    ]);
-    const pids = clusters.map(({ workerPids }) => workerPids);
+    const cluster = await ClusterProcess.start({ options, ...start });
+    const pids = cluster.workerPids;
 
-    const answers = await Promise.all(clusters.map(({ url }) => request(url, '/block/2500')));
+    const { outcome } = await request(cluster.url, '/block/2500');
 
-    expect(answers.map(({ outcome }) => outcome)).toEqual(['ok', 'ok']);
-    for (const [i, cluster] of clusters.entries()) {
-      await livesOn(cluster, 2 * FAST.intervalMs);
-      expectNobodyFailed(cluster, pids[i]!);
-    }
+    expect(outcome).toBe('ok');
+    await livesOn(cluster, 2 * FAST.intervalMs);
+    expectNobodyFailed(cluster, pids);
   });
 
   it('is left alone in its boot too while an inspector is open (H9)', async () => {
