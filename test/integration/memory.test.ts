@@ -129,7 +129,8 @@ describe('the hard memory limit', () => {
     });
     const [pid] = cluster.workerPids;
 
-    expect((await request(cluster.url, '/grow/300')).outcome).toBe('ok');
+    // Answered or not: it may be looked at while it still grows.
+    await request(cluster.url, '/grow/300');
 
     expect(await cluster.event('worker-died')).toMatchObject({ pid, cause: 'memory' });
     await cluster.until('another', () => cluster.workerPids.length === 1);
