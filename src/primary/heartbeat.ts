@@ -13,6 +13,25 @@ export class Heartbeat {
 
   constructor(private readonly options: ResolvedClusterOptions['heartbeat']) {}
 
+  /** One round: kills the workers that are hung, and pings the rest. */
+  beat(workers: readonly WorkerHandle[], now: number): void {
+    for (const worker of this.tick(workers, now)) this.#kill(worker);
+  }
+
+  /** Kills a worker that is hung, between two rounds. */
+  judge(worker: WorkerHandle, now: number): void {
+    if (this.isOverdue(worker, now)) this.#kill(worker);
+  }
+
+  #kill(worker: WorkerHandle): void {
+    const { timeoutMs } = this.options;
+    // Nothing gentler works: its event loop reads no message and runs no handler.
+    worker.condemn(
+      'hang',
+      `it did not answer for ${timeoutMs} ms (heartbeat.timeoutMs) and was killed`,
+    );
+  }
+
   /** One round: returns the workers that are hung, and pings the rest. */
   tick(workers: readonly WorkerHandle[], now: number): WorkerHandle[] {
     const late = isTickLate(this.#lastTickAt, now, this.options.intervalMs);
@@ -30,9 +49,14 @@ export class Heartbeat {
     return hung;
   }
 
-  /** The watchdog of a worker says that its event loop is blocked. */
-  blocked(worker: WorkerHandle, report: BlockReport, now: number): void {
+  /**
+   * The watchdog of a worker says that its event loop is blocked.
+   *
+   * @returns the time after which it is hung if that goes on, in ms.
+   */
+  blocked(worker: WorkerHandle, report: BlockReport, now: number): number {
     worker.block = { report, since: now - report.forMs };
+    return Math.max(this.options.timeoutMs - report.forMs, 0);
   }
 
   /** It goes on. The ping may have waited behind a request, which may block anew: a fresh window. */

@@ -112,7 +112,7 @@ export class Lifecycle {
     worker.after(recovery.recoveryMs, () => post({ type: 'recovered', worker }));
     emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
     this.around.relay.foldIfNeeded();
-    if (this.around.upkeep.needed) this.around.upkeep.welcome(worker);
+    this.around.upkeep.welcome(worker);
     this.around.succession.ready(worker);
     this.around.scaling.settle();
     if (recovery.everReady) return;

@@ -166,11 +166,9 @@ export class Supervisor {
       case 'check-overdue':
         return this.#succession.checkOverdue(event.worker);
       case 'heartbeat-due':
-        return this.#onHeartbeat();
+        return this.#heartbeat.beat(this.#table.workers, performance.now());
       case 'block-overdue':
-        if (this.#heartbeat.isOverdue(event.worker, performance.now()))
-          this.#killHung(event.worker);
-        return;
+        return this.#heartbeat.judge(event.worker, performance.now());
       case 'upkeep-due':
         if (!this.#shutdown.begun) this.#upkeep.check(performance.now());
         return;
@@ -221,28 +219,10 @@ export class Supervisor {
     }
   }
 
-  #onHeartbeat(): void {
-    for (const worker of this.#heartbeat.tick(this.#table.workers, performance.now())) {
-      this.#killHung(worker);
-    }
-  }
-
   /** Its watchdog tells before the heartbeat can: judged when the time is up, not at the next tick. */
   #onBlocked(worker: WorkerHandle, report: WorkerMessage & { type: 'blocked' }): void {
-    this.#heartbeat.blocked(worker, report, performance.now());
-    const leftMs = this.options.heartbeat.timeoutMs - report.forMs;
-    if (Number.isFinite(leftMs)) {
-      worker.after(Math.max(leftMs, 0), () => this.#queue.post({ type: 'block-overdue', worker }));
-    }
-  }
-
-  #killHung(worker: WorkerHandle): void {
-    const { timeoutMs } = this.options.heartbeat;
-    // Nothing gentler works: its event loop reads no message and runs no handler.
-    worker.condemn(
-      'hang',
-      `it did not answer for ${timeoutMs} ms (heartbeat.timeoutMs) and was killed`,
-    );
+    const leftMs = this.#heartbeat.blocked(worker, report, performance.now());
+    worker.after(leftMs, () => this.#queue.post({ type: 'block-overdue', worker }));
   }
 
   #onReload(reason: string, done: (result: ReloadResult) => void, asker?: Slot): void {

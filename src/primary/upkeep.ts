@@ -30,17 +30,18 @@ export class Upkeep {
 
   /** Whether there is anything to look for. */
   get needed(): boolean {
-    const { memory, recycle } = this.options;
-    return [
-      memory.softLimitBytes,
-      memory.hardLimitBytes,
-      recycle.maxRequests,
-      recycle.maxAgeMs,
-    ].some(Number.isFinite);
+    const { maxRequests, maxAgeMs } = this.options.recycle;
+    return this.#limitsMemory || [maxRequests, maxAgeMs].some(Number.isFinite);
+  }
+
+  get #limitsMemory(): boolean {
+    const { softLimitBytes, hardLimitBytes } = this.options.memory;
+    return [softLimitBytes, hardLimitBytes].some(Number.isFinite);
   }
 
   /** A worker has become ready: what it holds now, every worker will. */
   welcome(worker: WorkerHandle): void {
+    if (!this.#limitsMemory) return;
     worker.bornTooLarge = judgeMemory(this.#residentBytes(worker), this.options.memory) !== 'fine';
   }
 
@@ -63,6 +64,7 @@ export class Upkeep {
 
   /** Kills what is above the hard limit; says in words what is above the soft one. */
   #checkMemory(worker: WorkerHandle): string | undefined {
+    if (!this.#limitsMemory) return undefined;
     const { memory } = this.options;
     const resident = this.#residentBytes(worker);
     switch (judgeMemory(resident, memory)) {
@@ -108,7 +110,7 @@ export class Upkeep {
   #replace(
     slot: Slot,
     worker: WorkerHandle,
-    cause: ReplaceCause & ('memory' | 'recycle'),
+    cause: Exclude<ReplaceCause, 'reload'>,
     detail: string,
     now: number,
   ): void {

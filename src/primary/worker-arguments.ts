@@ -8,6 +8,9 @@ const MIB = 1024 * 1024;
 /** Of what a worker may hold, the part its JavaScript heap may grow to; the rest is code, stacks and buffers. */
 const OLD_SPACE_RATIO = 0.75;
 
+/** A Nest app does not even start with less. */
+const MIN_OLD_SPACE_MIB = 48;
+
 /** Who sets one of these has decided. */
 const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
 
@@ -63,10 +66,7 @@ export function heapArguments(
   if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
-  // It only lowers what V8 would take. Without a sensible share, V8's own choice is as good as any.
+  // A share that no app starts with is no help; one above V8's own choice would only raise it.
   if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
   return [`--max-old-space-size=${oldSpace}`];
 }
-
-/** A Nest app does not even start with less. */
-const MIN_OLD_SPACE_MIB = 48;
