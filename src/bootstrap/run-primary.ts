@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
@@ -6,7 +5,7 @@ import { ClusterConfigurationError } from '../errors/index.js';
 import { type ClusterEventName, createEventLog, type EmitEvent } from '../events/index.js';
 import { reportError } from '../ipc/index.js';
 import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../options/index.js';
-import { ListeningSocket } from '../primary/listening-socket.js';
+import { openListening } from '../primary/listening/open-listening.js';
 import { Program } from '../primary/release.js';
 import { Supervisor } from '../primary/supervisor.js';
 import { outliveReadersOfOutput } from './broken-pipe.js';
@@ -33,9 +32,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const startedAt = performance.now();
   const listeners = new EventEmitter();
   const emit = announce(createEventLog(options.logFormat), listeners);
-  const socket = await ListeningSocket.open(options.address);
-  // Where a socket cannot be held, node:cluster shares its own among the workers.
-  if (socket.handle === undefined) cluster.schedulingPolicy = cluster.SCHED_NONE;
+  const listening = await openListening(options);
   // What tells processes apart comes first: `ps` shows no more than the length of the command line.
   process.title = 'primary nestjs-cluster';
 
@@ -44,7 +41,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     cwd: process.cwd(),
     pwd: process.env['PWD'],
   });
-  const supervisor = new Supervisor(options, socket, program, emit);
+  const supervisor = new Supervisor(options, listening, program, emit);
   obeySignals(supervisor, emit);
   supervisor.start();
   const ended = supervisor.ended.then((exitCode) => {
@@ -88,8 +85,9 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
     process.on(signal, () => {
       const workers = supervisor.snapshot().desired + step;
-      if (workers >= 1 && workers <= MAX_WORKERS) void supervisor.scale(workers, signal);
-      else emit('warning', { message: `${signal}: there cannot be ${workers} workers` });
+      const refuse = (why: string) => emit('warning', { message: `${signal}: ${why}` });
+      if (workers < 1 || workers > MAX_WORKERS) return refuse(`there cannot be ${workers} workers`);
+      supervisor.scale(workers, signal).catch((error: Error) => refuse(error.message));
     });
   }
 }

@@ -2,8 +2,8 @@ import type { Server } from 'node:http';
 import { constants } from 'node:os';
 import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import { ListeningSocket } from '../primary/listening-socket.js';
-import { drain } from '../worker/drain.js';
+import { BoundSocket } from '../primary/listening/bound-socket.js';
+import { drain, stopAccepting } from '../worker/drain.js';
 import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
 import { SoloLink } from '../worker/solo-link.js';
 import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
@@ -25,7 +25,7 @@ export async function runStandalone(
   const emit = createEventLog(options.logFormat);
   const link = new SoloLink();
   setCurrentLink(link);
-  const socket = await ListeningSocket.open(options.address);
+  const socket = await BoundSocket.open(options.address);
   const app = await createApp();
   const server = app.getHttpServer() as Server;
   link.local.follow(server);
@@ -46,7 +46,13 @@ export async function runStandalone(
   let drained: Promise<number> | undefined;
   const shutdown = (): Promise<number> => {
     link.local.state = 'draining';
-    drained ??= drain(app, link.local.tracker, options.shutdown, forced).then((report) => {
+    drained ??= drain(
+      app,
+      link.local.tracker,
+      () => stopAccepting(server),
+      options.shutdown,
+      forced,
+    ).then((report) => {
       setCurrentLink(undefined);
       if (report.hookError === null) return 0;
       emit('warning', { message: report.hookError });

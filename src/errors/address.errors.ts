@@ -10,7 +10,10 @@ export class AddressUnavailableError extends ClusterError {
   readonly exitCode = 69;
 
   /** @param cause what the system said; its `code` decides the advice. */
-  constructor(address: string, cause: AddressFailure) {
+  constructor(
+    readonly address: string,
+    cause: AddressFailure,
+  ) {
     super(`cannot listen on ${address}: ${explain(cause)}`, { cause });
   }
 }

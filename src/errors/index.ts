@@ -1,4 +1,5 @@
 export { ClusterError } from './cluster.error.js';
+export { ClusterUnreachableError } from './cluster-unreachable.errors.js';
 export { ClusterConfigurationError } from './configuration.errors.js';
 export { AddressUnavailableError, isAddressErrorCode } from './address.errors.js';
 export { NoPrimaryError } from './primary.errors.js';

@@ -44,13 +44,14 @@ function neededWorkers(minReady: MinReady, desired: number): number {
 }
 
 function describe({ snapshot, ageMs }: AgedSnapshot) {
-  const { desired, ready, generation, degraded, balancing, workers } = snapshot;
+  const { desired, ready, generation, degraded, balancing, ports, workers } = snapshot;
   return {
     desired,
     ready,
     generation,
     degraded,
     balancing,
+    ...(ports.length > 0 && { ports }),
     // Only a snapshot that the primary did not confirm has an age.
     ...(ageMs > 0 && { snapshotAgeMs: ageMs }),
     workers: workers.map(describeWorker),

@@ -1,1 +1,3 @@
+export * from './envelope.js';
+export * from './error-report.js';
 export * from './protocol.js';

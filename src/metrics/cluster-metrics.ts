@@ -78,6 +78,9 @@ export function clusterMetrics(collected: CollectedMetrics, prefix: string): Met
         value: snapshot.workers.filter((worker) => worker.state === state).length,
       })),
     ),
+    gauge('info', 'How connections reach the workers; always 1', [
+      { labels: { balancing: snapshot.balancing }, value: 1 },
+    ]),
     gauge('workers_desired', 'Workers there should be', [single(snapshot.desired)]),
     gauge('generation', 'Number of the last rolling reload that was completed', [
       single(snapshot.generation),
@@ -106,6 +109,11 @@ export function clusterMetrics(collected: CollectedMetrics, prefix: string): Met
       'worker_aborted_requests_total',
       'Requests cut off because a drain reached its deadline',
       byWorker(counts, (slot) => slot.abortedRequestsTotal),
+    ),
+    counter(
+      'rebalanced_connections_total',
+      'Connections closed because their clients were asked to connect again, for the balance',
+      byWorker(counts, (slot) => slot.rebalancedConnectionsTotal),
     ),
     ...WORKER_GAUGES.map(([name, help, read]) =>
       gauge(`worker_${name}`, help, byWorker(workers, read)),

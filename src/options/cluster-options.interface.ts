@@ -3,8 +3,16 @@
  *
  * - `shared`: the primary binds one socket and holds it; every worker listens
  *   on it and the kernel wakes a free one. Nothing passes through the primary.
+ * - `reuse-port`: a socket with SO_REUSEPORT for each slot, all held by the
+ *   primary; the kernel chooses one by a hash of the connection's addresses.
+ *   Linux, Node 22.12 or later.
+ * - `round-robin`: the primary accepts and hands each connection to the next
+ *   worker, as node:cluster does. Connections made while no worker is alive are refused.
+ * - `ports`: the worker of slot k listens on `port + k`, for a load balancer in front.
  */
-export type BalancingStrategy = 'shared';
+export type BalancingStrategy = (typeof BALANCING_STRATEGIES)[number];
+
+export const BALANCING_STRATEGIES = ['shared', 'reuse-port', 'round-robin', 'ports'] as const;
 
 /** When and how fast a failed worker is started again. */
 export interface RestartOptions {
@@ -93,6 +101,11 @@ export interface ClusterOptions {
   workers?: number | 'auto' | undefined;
   /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */
   balancing?: BalancingStrategy | undefined;
+  /**
+   * Whether workers that carry more than their share ask some of their clients to connect again, by
+   * `Connection: close` or GOAWAY. Looked at once a heartbeat. Default true.
+   */
+  rebalance?: boolean | undefined;
   /** A worker that is not ready by then has failed, in ms. Default 30 000. */
   readyTimeoutMs?: number | undefined;
   /** See {@link RestartOptions}. */
@@ -123,6 +136,7 @@ export interface ResolvedClusterOptions {
   /** 0 = standalone. */
   readonly workers: number;
   readonly balancing: BalancingStrategy;
+  readonly rebalance: boolean;
   readonly readyTimeoutMs: number;
   readonly restart: Readonly<Required<RestartOptions>>;
   /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */

@@ -3,6 +3,7 @@ export const DEFAULTS = Object.freeze({
   port: 3000,
   workers: 'auto',
   balancing: 'shared',
+  rebalance: true,
   readyTimeoutMs: 30_000,
   restart: Object.freeze({
     backoffMs: 100,

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { BALANCING_STRATEGIES } from './cluster-options.interface.js';
 import {
   durationMs,
   flag,
@@ -34,7 +35,7 @@ export const workersSchema = v.union(
 /** A worker holds about 100 MB before its app holds anything: less is a mistake in the unit. */
 const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
-export const balancingSchema = oneOf(['shared']);
+export const balancingSchema = oneOf(BALANCING_STRATEGIES);
 export const logFormatSchema = oneOf(['text', 'json']);
 
 /** What a user may pass to `bootstrap()`. */
@@ -48,6 +49,7 @@ export const clusterOptionsSchema = optionGroup({
   ),
   workers: workersSchema,
   balancing: balancingSchema,
+  rebalance: flag,
   readyTimeoutMs: durationMs(1),
   restart: optionGroup({
     backoffMs: durationMs(),

@@ -1,4 +1,3 @@
-import { ClusterConfigurationError } from '../errors/index.js';
 import { availableWorkers } from './available-workers.js';
 import type {
   ClusterOptions,
@@ -9,6 +8,7 @@ import type {
 import { DEFAULTS } from './defaults.js';
 import { readEnvironment } from './environment.js';
 import { clusterOptionsSchema, MAX_WORKERS } from './options.schema.js';
+import { refuseConflicts } from './refuse-conflicts.js';
 import { integer, validate } from './validate.js';
 
 /**
@@ -24,12 +24,12 @@ export function resolveOptions(
 ): ResolvedClusterOptions {
   const options = validate(clusterOptionsSchema, input, 'options');
   const overrides = readEnvironment(env);
-  refuseConflicts(options);
   const workers = overrides.workers ?? options.workers ?? DEFAULTS.workers;
-  return Object.freeze({
+  const resolved: ResolvedClusterOptions = Object.freeze({
     address: Object.freeze(resolveAddress(options)),
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing ?? DEFAULTS.balancing,
+    rebalance: options.rebalance ?? DEFAULTS.rebalance,
     readyTimeoutMs: options.readyTimeoutMs ?? DEFAULTS.readyTimeoutMs,
     restart: withDefaults(DEFAULTS.restart, options.restart),
     heartbeat: resolveHeartbeat(options.heartbeat),
@@ -40,6 +40,8 @@ export function resolveOptions(
     shutdown: withDefaults(DEFAULTS.shutdown, options.shutdown),
     logFormat: overrides.logFormat ?? DEFAULTS.logFormat,
   });
+  refuseConflicts(options, resolved);
+  return resolved;
 }
 
 /** @throws ClusterConfigurationError for what is no number of workers to scale to. */
@@ -57,37 +59,6 @@ function resolveHeartbeat(heartbeat: HeartbeatOptions | false | undefined) {
   return heartbeat === false
     ? Object.freeze({ ...DEFAULTS.heartbeat, timeoutMs: Infinity })
     : withDefaults(DEFAULTS.heartbeat, heartbeat);
-}
-
-function refuseConflicts(options: ClusterOptions): void {
-  const refuse = (message: string): never => {
-    throw new ClusterConfigurationError(`invalid options: ${message}`);
-  };
-  for (const key of ['port', 'host'] as const) {
-    if (options.path !== undefined && options[key] !== undefined) {
-      refuse(
-        `path and ${key} exclude each other (path: "${options.path}", ${key}: ${options[key]}); give one of them`,
-      );
-    }
-  }
-  const restart = withDefaults(DEFAULTS.restart, options.restart);
-  if (restart.backoffMs > restart.maxBackoffMs) {
-    refuse(
-      `restart.backoffMs (${restart.backoffMs}) is above restart.maxBackoffMs (${restart.maxBackoffMs}); lower the first or raise the second`,
-    );
-  }
-  const memory = withDefaults(DEFAULTS.memory, options.memory);
-  if (memory.softLimitBytes < Infinity && memory.softLimitBytes >= memory.hardLimitBytes) {
-    refuse(
-      `memory.softLimitBytes (${memory.softLimitBytes}) must be below memory.hardLimitBytes (${memory.hardLimitBytes})`,
-    );
-  }
-  const heartbeat = resolveHeartbeat(options.heartbeat);
-  if (heartbeat.timeoutMs <= heartbeat.intervalMs) {
-    refuse(
-      `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
-    );
-  }
 }
 
 /** `defaults` with every key of `given` that is not `undefined`. */

@@ -6,6 +6,7 @@ import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
 import { readReports } from './watchdog-reports.js';
+import { followConnections } from './unacknowledged-connections.js';
 import { guardChannel } from './guard-channel.js';
 import type { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
@@ -105,6 +106,8 @@ function follow(
   // Without this listener a send that fails throws in the primary.
   worker.on('error', (error) => tell({ type: 'channel-error', error }));
   worker.on('message', (message) => tell({ type: 'message', message }));
+  const recoverConnections =
+    cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
   guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));
   const reports = worker.process.stdio[REPORT_DESCRIPTOR] as Readable | null | undefined;
   if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
@@ -114,6 +117,7 @@ function follow(
   worker.process.once('exit', (code, signal) => {
     void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
       reports?.destroy();
+      recoverConnections?.();
       tell({ type: 'exit', exit: { code, signal } });
     });
   });

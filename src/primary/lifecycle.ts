@@ -14,8 +14,9 @@ import {
   reportDeparture,
   reportFailure,
 } from './departure.js';
+import type { Balance } from './balance.js';
 import { forkWorker, type ProcessEvent } from './fork-worker.js';
-import type { ListeningSocket } from './listening-socket.js';
+import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
 import { OomWatch } from './oom-watch.js';
 import { classifyFailure, type ProcessExit } from './policies/exit-cause.policy.js';
@@ -46,7 +47,7 @@ export interface Served {
 /** The rest of the primary, as far as a worker's life touches it. */
 export interface Surroundings {
   readonly options: ResolvedClusterOptions;
-  readonly socket: ListeningSocket;
+  readonly listening: Listening;
   readonly program: Program;
   readonly table: WorkerTable;
   readonly relay: MetricsRelay;
@@ -55,6 +56,7 @@ export interface Surroundings {
   readonly scaling: Scaling;
   readonly shutdown: Shutdown;
   readonly upkeep: Upkeep;
+  readonly balance: Balance;
   readonly emit: EmitEvent;
   readonly post: (event: LifecycleEvent) => void;
   /** The first worker is ready. */
@@ -113,6 +115,7 @@ export class Lifecycle {
     emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
     this.around.relay.foldIfNeeded();
     this.around.upkeep.welcome(worker);
+    this.around.balance.welcome();
     this.around.succession.ready(worker);
     this.around.scaling.settle();
     if (recovery.everReady) return;
@@ -136,14 +139,14 @@ export class Lifecycle {
 
   /** What no restart can mend ends the cluster before a worker has ever served. */
   onBootFailed(worker: WorkerHandle, message: WorkerMessage & { type: 'boot-failed' }): void {
-    const { recovery, shutdown, socket } = this.around;
+    const { recovery, shutdown, listening } = this.around;
     const { phase, error } = message;
     worker.error = error;
     if (recovery.everReady) return;
     if (error.code === ClusterConfigurationError.code) {
       shutdown.giveUp(new ClusterConfigurationError(error.message));
     } else if (phase === 'listen' && isAddressErrorCode(error.code)) {
-      shutdown.giveUp(new AddressUnavailableError(socket.url, error));
+      shutdown.giveUp(new AddressUnavailableError(listening.url, error));
     }
   }
 

@@ -3,7 +3,7 @@ import type { EmitEvent } from '../events/index.js';
 import type { ErrorReport } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { beginDeparture } from './departure.js';
-import type { ListeningSocket } from './listening-socket.js';
+import type { Listening } from './listening/listening.interface.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
@@ -22,7 +22,7 @@ export class Shutdown {
   constructor(
     private readonly options: ResolvedClusterOptions,
     private readonly table: WorkerTable,
-    private readonly socket: ListeningSocket,
+    private readonly listening: Listening,
     private readonly emit: EmitEvent,
     /** Whatever else was under way is given up. */
     private readonly onBegin: () => void,
@@ -70,7 +70,7 @@ export class Shutdown {
     this.#level = 0;
     // Workers listen on as long as their lame duck lasts; then whoever comes must be refused, not
     // left waiting on a socket that only the primary still holds.
-    setTimeout(() => this.socket.close(), this.options.shutdown.lameDuckMs).unref();
+    setTimeout(() => this.listening.close(), this.options.shutdown.lameDuckMs).unref();
     for (const slot of this.table.slots) slot.cancelStart();
     for (const worker of this.table.workers) this.#dismiss(worker);
     this.onBegin();
@@ -85,7 +85,7 @@ export class Shutdown {
 
   #endIfEmpty(): void {
     if (this.table.workers.length > 0) return;
-    this.socket.close();
+    this.listening.close();
     this.#resolveEnded(this.#exitCode);
   }
 }

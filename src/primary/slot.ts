@@ -21,7 +21,7 @@ export class Slot {
   lastExit: WorkerExit | null = null;
   readonly restarts = new Map<FailureCause, number>();
   /** Counted by workers of this slot that are gone. */
-  #retiredRequests = 0;
+  readonly #retired = { requestsTotal: 0, rebalancedConnectionsTotal: 0 };
   abortedRequests = 0;
   #startTimer: NodeJS.Timeout | undefined;
 
@@ -38,9 +38,18 @@ export class Slot {
 
   /** Requests served in this slot since the primary started. */
   get requestsTotal(): number {
+    return this.#total('requestsTotal');
+  }
+
+  /** Connections whose clients were asked to connect again, since the primary started. */
+  get rebalancedConnectionsTotal(): number {
+    return this.#total('rebalancedConnectionsTotal');
+  }
+
+  #total(name: 'requestsTotal' | 'rebalancedConnectionsTotal'): number {
     return this.workers.reduce(
-      (sum, worker) => sum + (worker.stats?.requestsTotal ?? 0),
-      this.#retiredRequests,
+      (sum, worker) => sum + (worker.stats?.[name] ?? 0),
+      this.#retired[name],
     );
   }
 
@@ -77,7 +86,8 @@ export class Slot {
   remove(worker: WorkerHandle, exit: WorkerExit): void {
     this.#vacate(worker);
     this.retiring.delete(worker);
-    this.#retiredRequests += worker.stats?.requestsTotal ?? 0;
+    this.#retired.requestsTotal += worker.stats?.requestsTotal ?? 0;
+    this.#retired.rebalancedConnectionsTotal += worker.stats?.rebalancedConnectionsTotal ?? 0;
     this.abortedRequests += worker.drain?.abortedRequests ?? 0;
     this.lastExit = exit;
   }

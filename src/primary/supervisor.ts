@@ -1,11 +1,13 @@
+import { AddressUnavailableError } from '../errors/index.js';
 import type { EmitEvent } from '../events/index.js';
 import { reportError, type WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { ClusterSnapshot, ReloadResult } from '../snapshot/index.js';
 import { EventQueue } from './event-queue.js';
+import { Balance, BALANCE_TICK_MS } from './balance.js';
 import { Heartbeat } from './heartbeat.js';
 import { Lifecycle, type LifecycleEvent, type Served } from './lifecycle.js';
-import type { ListeningSocket } from './listening-socket.js';
+import type { Listening } from './listening/listening.interface.js';
 import { MetricsRelay } from './metrics-relay.js';
 import { Recovery } from './recovery.js';
 import type { Program } from './release.js';
@@ -24,11 +26,22 @@ type SupervisorEvent =
   | LifecycleEvent
   | SuccessionEvent
   | { type: 'heartbeat-due' }
+  | { type: 'balance-due' }
   | { type: 'block-overdue'; worker: WorkerHandle }
   | { type: 'upkeep-due' }
   | { type: 'reload'; reason: string; done: (result: ReloadResult) => void }
-  | { type: 'scale'; workers: number; reason: string; done: (snapshot: ClusterSnapshot) => void }
+  | ({ type: 'scale' } & ScaleRequest)
   | { type: 'stop'; reason: string; signalNumber: number };
+
+/** Who wants another number of workers, and how it learns what came of it. */
+interface ScaleRequest {
+  readonly workers: number;
+  readonly reason: string;
+  /** Who asks is a worker, which may be one that leaves: it cannot wait for its own exit. */
+  readonly leaving: boolean;
+  readonly done: (snapshot: ClusterSnapshot) => void;
+  readonly refused: (error: AddressUnavailableError) => void;
+}
 
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
@@ -47,6 +60,7 @@ export class Supervisor {
 
   readonly #table: WorkerTable;
   readonly #heartbeat: Heartbeat;
+  readonly #balance: Balance;
   readonly #switchboard: Switchboard;
   readonly #lifecycle: Lifecycle;
   readonly #succession: Succession;
@@ -63,19 +77,27 @@ export class Supervisor {
 
   constructor(
     private readonly options: ResolvedClusterOptions,
-    socket: ListeningSocket,
+    private readonly listening: Listening,
     program: Program,
     private readonly emit: EmitEvent,
   ) {
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
-    const table = new WorkerTable(options.workers, options.balancing, program.resolve(0));
+    const table = new WorkerTable(options.workers, listening, program.resolve(0));
     const relay = new MetricsRelay(table);
     const recovery = new Recovery(options, table, emit, (slot) =>
       post({ type: 'start-due', slot }),
     );
     this.#table = table;
     this.#heartbeat = new Heartbeat(options.heartbeat);
-    this.#switchboard = new Switchboard(socket, table, this.#heartbeat, relay, emit);
+    this.#balance = new Balance(table);
+    this.#switchboard = new Switchboard(
+      listening,
+      table,
+      this.#heartbeat,
+      relay,
+      this.#balance,
+      emit,
+    );
     this.#succession = new Succession(options, emit, {
       fork: (slot, release) => this.#lifecycle.fork(slot, release),
       restart: (slot) => recovery.restart(slot),
@@ -88,13 +110,13 @@ export class Supervisor {
       dismiss: (slot) => this.#lifecycle.dismiss(slot),
     });
     this.#upkeep = new Upkeep(options, table, this.#succession, emit);
-    this.#shutdown = new Shutdown(options, table, socket, emit, () => {
+    this.#shutdown = new Shutdown(options, table, listening, emit, () => {
       this.#succession.cancel(SHUTTING_DOWN);
       this.#scaling.release();
     });
     this.#lifecycle = new Lifecycle({
       options,
-      socket,
+      listening,
       program,
       table,
       relay,
@@ -105,6 +127,7 @@ export class Supervisor {
       scaling: this.#scaling,
       shutdown: this.#shutdown,
       upkeep: this.#upkeep,
+      balance: this.#balance,
       serving: (served) => this.#resolveServing(served),
     });
     this.ended = this.#shutdown.ended.finally(() =>
@@ -117,6 +140,9 @@ export class Supervisor {
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
     this.#timers = [
       setInterval(() => post({ type: 'heartbeat-due' }), this.options.heartbeat.intervalMs),
+      ...(this.options.rebalance
+        ? [setInterval(() => post({ type: 'balance-due' }), BALANCE_TICK_MS)]
+        : []),
       ...(this.#upkeep.needed
         ? [setInterval(() => post({ type: 'upkeep-due' }), UPKEEP_INTERVAL_MS)]
         : []),
@@ -134,9 +160,15 @@ export class Supervisor {
     return new Promise((done) => this.#queue.post({ type: 'reload', reason, done }));
   }
 
-  /** Resolves once there are as many workers, or those that are missing have failed. */
+  /**
+   * Resolves once there are as many workers, or those that are missing have failed.
+   *
+   * @throws AddressUnavailableError where a new one would have nothing to listen on.
+   */
   scale(workers: number, reason: string): Promise<ClusterSnapshot> {
-    return new Promise((done) => this.#queue.post({ type: 'scale', workers, reason, done }));
+    return new Promise((done, refused) =>
+      this.#queue.post({ type: 'scale', workers, reason, leaving: false, done, refused }),
+    );
   }
 
   snapshot(): ClusterSnapshot {
@@ -144,11 +176,20 @@ export class Supervisor {
   }
 
   #handle(event: SupervisorEvent): void {
+    if (event.type === 'message') {
+      const message = this.#switchboard.receive(event.worker, event.message);
+      if (message === undefined) return; // it changed no worker's life
+      this.#onLifecycleMessage(event.worker, message);
+    } else {
+      this.#onEvent(event);
+    }
+    this.listening.settle(this.#table.workers, performance.now());
+  }
+
+  #onEvent(event: Exclude<SupervisorEvent, { type: 'message' }>): void {
     switch (event.type) {
       case 'start-due':
         return this.#lifecycle.onStartDue(event.slot);
-      case 'message':
-        return this.#onMessage(event.worker, event.message);
       case 'channel-error':
         // Expected while a worker ends; its exit tells the rest.
         event.worker.error ??= reportError(event.error);
@@ -167,6 +208,8 @@ export class Supervisor {
         return this.#succession.checkOverdue(event.worker);
       case 'heartbeat-due':
         return this.#heartbeat.beat(this.#table.workers, performance.now());
+      case 'balance-due':
+        return this.#balance.tick();
       case 'block-overdue':
         return this.#heartbeat.judge(event.worker, performance.now());
       case 'upkeep-due':
@@ -175,15 +218,10 @@ export class Supervisor {
       case 'reload':
         return this.#onReload(event.reason, event.done);
       case 'scale':
-        return this.#onScale(event.workers, event.reason, event.done);
+        return this.#onScale(event);
       case 'stop':
         return this.#shutdown.request(event.reason, event.signalNumber);
     }
-  }
-
-  #onMessage(worker: WorkerHandle, raw: unknown): void {
-    const message = this.#switchboard.receive(worker, raw);
-    if (message !== undefined) this.#onLifecycleMessage(worker, message);
   }
 
   #onLifecycleMessage(worker: WorkerHandle, message: LifecycleMessage): void {
@@ -210,12 +248,19 @@ export class Supervisor {
         this.#succession.doNotWaitFor(worker);
         return;
       case 'scale-request':
-        return this.#onScale(
-          message.workers,
-          `scale() in worker=${worker.identity.slot}`,
-          (snapshot) => worker.send({ type: 'scaled', id: message.id, snapshot }),
-          true,
-        );
+        return this.#onScale({
+          workers: message.workers,
+          reason: `scale() in worker=${worker.identity.slot}`,
+          leaving: true,
+          done: (snapshot) => worker.send({ type: 'scaled', id: message.id, snapshot }),
+          refused: ({ address, cause }) =>
+            worker.send({
+              type: 'scale-refused',
+              id: message.id,
+              address,
+              cause: reportError(cause),
+            }),
+        });
     }
   }
 
@@ -233,13 +278,14 @@ export class Supervisor {
     this.#reload.run(reason, { leaving: asker !== undefined, done }, asker);
   }
 
-  #onScale(
-    workers: number,
-    reason: string,
-    done: (snapshot: ClusterSnapshot) => void,
-    leaving = false,
-  ): void {
+  #onScale({ workers, reason, leaving, done, refused }: ScaleRequest): void {
     if (this.#shutdown.begun) return done(this.#table.snapshot());
+    try {
+      this.listening.reserve(workers);
+    } catch (error) {
+      if (error instanceof AddressUnavailableError) return refused(error);
+      throw error;
+    }
     this.#scaling.scale(workers, reason, { leaving, done });
   }
 }

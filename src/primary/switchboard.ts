@@ -1,7 +1,8 @@
 import type { EmitEvent } from '../events/index.js';
 import { isOurs, parseWorkerMessage, type WorkerMessage } from '../ipc/index.js';
+import type { Balance } from './balance.js';
 import type { Heartbeat } from './heartbeat.js';
-import type { ListeningSocket } from './listening-socket.js';
+import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
@@ -27,10 +28,11 @@ export class Switchboard {
   readonly #warned = new Set<string>();
 
   constructor(
-    private readonly socket: ListeningSocket,
+    private readonly listening: Listening,
     private readonly table: WorkerTable,
     private readonly heartbeat: Heartbeat,
     private readonly relay: MetricsRelay,
+    private readonly balance: Balance,
     private readonly emit: EmitEvent,
   ) {}
 
@@ -48,12 +50,14 @@ export class Switchboard {
       case 'listen-request': {
         if (worker.hasSocket) return undefined;
         worker.hasSocket = true;
-        const { target, handle } = this.socket;
-        worker.send({ type: 'listen', target }, handle);
+        this.listening.grant(worker);
         return undefined;
       }
       case 'pong':
         this.heartbeat.pong(worker, message, now);
+        return undefined;
+      case 'load':
+        this.balance.report(worker, message);
         return undefined;
       case 'snapshot-request':
         worker.stats = message.stats;
@@ -65,6 +69,7 @@ export class Switchboard {
         this.relay.collect(worker, message.id, message.body, now);
         return undefined;
       case 'metrics':
+        worker.stats = message.stats;
         this.relay.store(worker, message.body, message.asked, now);
         return undefined;
       case 'folded':

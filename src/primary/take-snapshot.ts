@@ -1,14 +1,12 @@
 import type { ClusterSnapshot, SlotCounts, WorkerSnapshot } from '../snapshot/index.js';
 import type { Slot } from './slot.js';
-import type { WorkerHandle } from './worker-handle.js';
-
-/** A ping that stays without an answer for this long is worth telling, long before it is a hang. */
-const UNRESPONSIVE_AFTER_MS = 2_000;
+import { isResponsive, type WorkerHandle } from './worker-handle.js';
 
 /** The cluster as it is at `now` (monotonic ms). */
 export function takeSnapshot(
   cluster: {
     readonly balancing: string;
+    readonly ports: readonly number[];
     readonly desired: number;
     readonly generation: number;
     readonly reloads: ClusterSnapshot['reloads'];
@@ -18,9 +16,10 @@ export function takeSnapshot(
   },
   now: number,
 ): ClusterSnapshot {
-  const { balancing, desired, generation, reloads, slots, surplus, dismissed } = cluster;
+  const { balancing, ports, desired, generation, reloads, slots, surplus, dismissed } = cluster;
   return {
     balancing,
+    ports,
     desired,
     ready: slots.filter((slot) => slot.ready).length,
     generation,
@@ -52,7 +51,7 @@ function snapshotOf(
     lastExit: slot.lastExit,
     degraded: slot.degraded,
     heartbeatAgeMs: worker?.seenAt === undefined ? null : Math.round(now - worker.seenAt),
-    responsive: worker !== undefined && now - (worker.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS,
+    responsive: worker !== undefined && isResponsive(worker, now),
     residentMemoryBytes: stats?.residentMemoryBytes ?? null,
     heapUsedBytes: stats?.heapUsedBytes ?? null,
     eventLoopUtilization: stats?.eventLoopUtilization ?? null,
@@ -69,5 +68,6 @@ function countsOf(slot: Slot): SlotCounts {
     restartsByCause: Object.fromEntries(slot.restarts),
     abortedRequestsTotal: slot.abortedRequests,
     requestsTotal: slot.requestsTotal,
+    rebalancedConnectionsTotal: slot.rebalancedConnectionsTotal,
   };
 }

@@ -13,7 +13,7 @@ import type {
   WorkerState,
   WorkerStats,
 } from '../snapshot/index.js';
-import type { ServerHandle } from './listening-socket.js';
+import type { ServerHandle } from './listening/bound-socket.js';
 
 /** The states a worker may go to from each. */
 const TRANSITIONS: Readonly<Record<WorkerState, readonly WorkerState[]>> = {
@@ -27,7 +27,15 @@ const TRANSITIONS: Readonly<Record<WorkerState, readonly WorkerState[]>> = {
 const MAX_UNSENT = 64;
 
 /** What a worker must be told all the same; each is sent a few times in its life at most. */
-const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set(['drain', 'force']);
+const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
+  'adopt',
+  'release',
+  'drain',
+  'force',
+]);
+
+/** A ping that stays without an answer for this long is worth telling, long before it is a hang. */
+const UNRESPONSIVE_AFTER_MS = 2_000;
 
 /** Metrics as a worker last serialised them. */
 export interface MetricsBody {
@@ -44,6 +52,11 @@ export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
   kill(signal: NodeJS.Signals): void;
+}
+
+/** Whether a worker answers its pings in time. One that is blocked or stopped does not. */
+export function isResponsive({ ping }: Pick<WorkerHandle, 'ping'>, now: number): boolean {
+  return now - (ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
 }
 
 /** One process, from fork to exit, as the primary knows it. */

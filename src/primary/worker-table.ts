@@ -1,4 +1,5 @@
 import { type ClusterSnapshot, type ReloadOutcome } from '../snapshot/index.js';
+import type { Listening } from './listening/listening.interface.js';
 import type { Release } from './release.js';
 import { Slot } from './slot.js';
 import { takeSnapshot } from './take-snapshot.js';
@@ -13,7 +14,8 @@ export class WorkerTable {
 
   constructor(
     desired: number,
-    readonly balancing: string,
+    /** How the workers come to their connections. */
+    private readonly listening: Pick<Listening, 'balancing' | 'ports'>,
     /** What a new slot runs: the release of the last reload that was completed. */
     public release: Release,
   ) {
@@ -22,6 +24,14 @@ export class WorkerTable {
 
   get generation(): number {
     return this.release.generation;
+  }
+
+  get balancing(): string {
+    return this.listening.balancing;
+  }
+
+  get ports(): readonly number[] {
+    return this.listening.ports;
   }
 
   /** Workers there should be. */

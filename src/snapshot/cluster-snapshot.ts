@@ -55,6 +55,8 @@ export interface WorkerStats {
   readonly requestsInFlight: number;
   /** Responses finished. */
   readonly requestsTotal: number;
+  /** Connections closed because their clients were asked to connect again, for the balance. */
+  readonly rebalancedConnectionsTotal: number;
 }
 
 /** What is counted for a slot, over all workers that it has had. */
@@ -65,6 +67,8 @@ export interface SlotCounts {
   readonly abortedRequestsTotal: number;
   /** Responses finished. */
   readonly requestsTotal: number;
+  /** Connections closed because their clients were asked to connect again, for the balance. */
+  readonly rebalancedConnectionsTotal: number;
 }
 
 /** One worker as the primary sees it. Measurements are `null` until its first heartbeat. */
@@ -88,6 +92,8 @@ export type WorkerSnapshot = SlotCounts & {
 /** The whole cluster at one moment: what `/health` and `/metrics` are made of. */
 export interface ClusterSnapshot {
   readonly balancing: string;
+  /** With the strategy `ports`, the port of each slot there ever was; else none. */
+  readonly ports: readonly number[];
   /** Workers there should be. */
   readonly desired: number;
   /** Workers that are ready. */

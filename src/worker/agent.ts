@@ -7,11 +7,13 @@ import { ClusterError } from '../errors/index.js';
 import { type BootPhase, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
+import { AdoptedSockets } from './adopted-sockets.js';
 import { BootWatch } from './boot-watch.js';
-import { drain, type DrainableApp } from './drain.js';
+import { drain, type DrainableApp, stopAccepting } from './drain.js';
 import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
 import { LocalProcess } from './local-process.js';
 import { PrimaryChannel } from './primary-channel.js';
+import { Rebalance } from './rebalance.js';
 import { catchUncaught, catchAbort } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
 import { SNAPSHOT_TIMEOUT_MS, WorkerLink } from './worker-link.js';
@@ -49,7 +51,9 @@ export class WorkerAgent {
   readonly link: WorkerLink;
   readonly #local: LocalProcess;
   readonly #channel = new PrimaryChannel();
+  readonly #rebalance: Rebalance;
   #app: WorkerApp | undefined;
+  #adopted: AdoptedSockets | undefined;
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
   #force!: () => void;
   readonly #forced = new Promise<void>((resolve) => (this.#force = resolve));
@@ -62,6 +66,7 @@ export class WorkerAgent {
     private readonly options: ResolvedClusterOptions,
   ) {
     this.#local = new LocalProcess(identity, options.balancing);
+    this.#rebalance = new Rebalance(this.#local.tracker);
     this.link = new WorkerLink(this.#local, this.#channel);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => this.#onOrphaned());
@@ -108,7 +113,9 @@ export class WorkerAgent {
         void this.#channel.send({ type: 'fatal', error: reportError(error), abort: true });
       });
       this.#app = app;
+      this.#adopted = new AdoptedSockets(server);
       this.#local.state = 'ready';
+      this.#rebalance.report(); // what coming up cost says nothing of its requests
       await this.#channel.send({ type: 'ready', url, endpoints: this.#local.endpoints });
       void this.link.snapshot();
     } catch (error) {
@@ -132,10 +139,18 @@ export class WorkerAgent {
     switch (message.type) {
       case 'listen':
         return this.#onListen?.(message, handle);
+      case 'adopt':
+        return this.#adopted?.adopt(message.slot, handle);
+      case 'release':
+        return this.#adopted?.release(message.slot);
       case 'ping':
         return this.#onPing(message.seq);
       case 'check':
         return void this.#onCheck(message.id);
+      case 'report-load':
+        return void this.#channel.send({ type: 'load', ...this.#rebalance.report() });
+      case 'give-away':
+        return this.#rebalance.giveAway(message.ratio);
       case 'drain':
         return void this.#leave(this.options.shutdown);
       case 'force':
@@ -154,6 +169,7 @@ export class WorkerAgent {
       case 'collected':
       case 'reloaded':
       case 'scaled':
+      case 'scale-refused':
         return this.link.answer(message);
     }
   }
@@ -178,7 +194,8 @@ export class WorkerAgent {
 
   async #sendMetrics(asked: boolean): Promise<void> {
     const body = await this.#local.serializeMetrics();
-    await this.#channel.send({ type: 'metrics', asked, body });
+    const stats = this.#local.meter.peek();
+    await this.#channel.send({ type: 'metrics', asked, stats, body });
   }
 
   /** Drains and ends. While the app is still coming up there is nothing to drain. */
@@ -186,7 +203,13 @@ export class WorkerAgent {
     if (this.#local.state === 'draining') return;
     this.#local.state = 'draining';
     if (this.#app === undefined) return this.#end(0);
-    const report = await drain(this.#app, this.#local.tracker, shutdown, this.#forced);
+    const server = this.#app.getHttpServer() as Server;
+    const leaveSockets = (): void => {
+      stopAccepting(server);
+      this.#adopted?.releaseAll();
+    };
+    const { tracker } = this.#local;
+    const report = await drain(this.#app, tracker, leaveSockets, shutdown, this.#forced);
     await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
     await this.#channel.send({ type: 'drained', report });
     this.#end(report.hookError === null ? exitCode : 1);

@@ -1,11 +1,20 @@
 import type { ServerResponse } from 'node:http';
+import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
+import { Farewell } from './farewell.js';
+import { closeGracefully } from './http2-sessions.js';
 import { sayGoingAway } from './web-socket.js';
+
+/** Over HTTP/2 it is the session that is closed, not a request that says so. */
+const SAID = { said: true, onRequest: () => true };
 
 export const CONNECTION = Symbol('nestjs-cluster.connection');
 
 export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
+
+/** An HTTP/2 session knows its connection: `session.socket` is a proxy, and slow. */
+export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
 
 /** The socket below TLS: set by Node 20 to 26, and not documented. */
 export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
@@ -26,6 +35,17 @@ export class Connection {
   /** Of the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
   webSocket = false;
+  /** Set where it speaks HTTP/2. */
+  session: Http2Session | undefined;
+  /** Requests answered on it. */
+  answered = 0;
+  /** Of those, what was answered in the last interval that was counted. */
+  recentRequests = 0;
+  /** Its client sends requests before it has its answers: closing it would lose some. */
+  pipelines = false;
+  /** Its client is to connect again. */
+  farewell: Pick<Farewell, 'said' | 'onRequest'> | undefined;
+  #counted = 0;
   /** Before the answer to the upgrade: until that is written it is HTTP still. */
   #bytesBeforeUpgrade = 0;
   /** The drain has asked the peer of the WebSocket to close. */
@@ -40,6 +60,33 @@ export class Connection {
   becomesWebSocket(): void {
     this.webSocket = true;
     this.#bytesBeforeUpgrade = this.socket.bytesWritten;
+  }
+
+  /** Its client can be asked to connect again, and has not been yet. */
+  get movable(): boolean {
+    return !this.webSocket && !this.pipelines && this.farewell === undefined;
+  }
+
+  /** Its client is to connect again, and most likely to reach another worker. */
+  leave(): void {
+    if (this.session === undefined) {
+      this.farewell = new Farewell();
+    } else {
+      this.farewell = SAID;
+      closeGracefully(this.session);
+    }
+  }
+
+  /** It may stay after all, unless its client has been asked already. */
+  stay(): void {
+    if (!this.farewell?.said) this.farewell = undefined;
+  }
+
+  /** Ends the interval of {@link recentRequests}. */
+  countRecent(): number {
+    this.recentRequests = this.answered - this.#counted;
+    this.#counted = this.answered;
+    return this.recentRequests;
   }
 
   /** Asks what has no end of its own to end; called again, it does nothing more. */

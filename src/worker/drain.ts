@@ -19,11 +19,13 @@ const SWEEP_MS = 50;
  * before this begins; Nest's shutdown hooks run last, because they may close
  * what requests in flight need.
  *
+ * @param stopAccepting closes the listening sockets, and nothing else.
  * @param force resolves when waiting must end now.
  */
 export async function drain(
   app: DrainableApp,
   tracker: RequestTracker,
+  stopAccepting: () => void,
   shutdown: ResolvedClusterOptions['shutdown'],
   force: Promise<void>,
 ): Promise<DrainReport> {
@@ -31,7 +33,7 @@ export async function drain(
   const forced = force.then(() => 'forced' as const);
   await Promise.race([delay(shutdown.lameDuckMs, undefined, { ref: true }), forced]);
 
-  stopAccepting(app.getHttpServer() as Server);
+  stopAccepting();
   tracker.closeAfterResponse();
   const deadline = performance.now() + shutdown.drainTimeoutMs;
   for (
@@ -56,7 +58,7 @@ export async function drain(
  * idle connections at once and stop the checks for slow senders
  * (https://github.com/nodejs/node/issues/60617).
  */
-function stopAccepting(server: Server): void {
+export function stopAccepting(server: Server): void {
   if (server.listening) net.Server.prototype.close.call(server);
 }
 

@@ -2,9 +2,8 @@
 // and only its exit code would be known.
 import util = require('node:util');
 import workerThreads = require('node:worker_threads');
-import type { Envelope, WorkerMessage } from '../ipc/protocol.js' with {
-  'resolution-mode': 'import',
-};
+import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
+import type { WorkerMessage } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
 
 /** The worker's agent is there: it watches from now on. */
 const HANDOVER = Symbol.for('nestjs-cluster.early-boot');

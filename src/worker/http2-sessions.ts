@@ -5,15 +5,34 @@ import type { Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node
 export interface Http2Exchange {
   readonly request: Http2ServerRequest;
   readonly response: Http2ServerResponse;
+  readonly session: Http2Session | undefined;
   /** Monotonic ms. */
   readonly startedAt: number;
 }
 
-/** RFC 9113, 7. Node's own constant would load its HTTP/2 into every worker. */
+/** RFC 9113, 7. Node's own constants would load its HTTP/2 into every worker. */
+const NO_ERROR = 0x0;
 const CANCEL = 0x8;
 
-/** What is told of each request. */
+/** The highest number that a stream can have. */
+const LAST_STREAM_ID = 2 ** 31 - 1;
+
+/** A request that was sent before its client could know of the GOAWAY arrives within this. */
+const GOAWAY_GRACE_MS = 250;
+
+/**
+ * Ends a session as RFC 9113, 6.8 describes: a GOAWAY that refuses no stream,
+ * so that what is on its way is still answered, and after a while the real one.
+ */
+export function closeGracefully(session: Http2Session): void {
+  if (session.closed) return;
+  session.goaway(NO_ERROR, LAST_STREAM_ID);
+  setTimeout(() => session.close(), GOAWAY_GRACE_MS).unref();
+}
+
+/** What is told of each session, and each request. */
 export interface Http2Observer {
+  opened(session: Http2Session): void;
   begun(): void;
   over(exchange: Http2Exchange): void;
 }
@@ -28,7 +47,8 @@ export class Http2Sessions {
     const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
       // A server that speaks both tells of both here.
       if (request.httpVersionMajor < 2) return;
-      const exchange = { request, response, startedAt: performance.now() };
+      const { session } = request.stream;
+      const exchange = { request, response, session, startedAt: performance.now() };
       this.#exchanges.add(exchange);
       observer.begun();
       response.once('close', () => {
@@ -39,6 +59,7 @@ export class Http2Sessions {
     server.once('session', () => server.prependListener('request', onRequest as never));
     server.on('session', (session: Http2Session) => {
       this.#sessions.add(session);
+      observer.opened(session);
       session.once('close', () => this.#sessions.delete(session));
     });
   }

@@ -13,7 +13,7 @@ export interface ListenableApp {
  * Length of the accept queue. The kernel caps it at net.core.somaxconn (4096
  * by default); it is where connections wait while no worker is alive.
  */
-const BACKLOG = 4_096;
+export const BACKLOG = 4_096;
 
 /** What is lost when `createApp()` does what is ours to do. */
 export const ALREADY_LISTENING =

@@ -58,6 +58,7 @@ export class LocalProcess {
     const stats = this.meter.peek();
     return {
       balancing: this.balancing,
+      ports: [],
       desired: 1,
       ready: this.state === 'ready' ? 1 : 0,
       generation,

@@ -54,6 +54,7 @@ export class ProcessMeter {
       openConnections: this.tracker.openConnections,
       requestsInFlight: this.tracker.requestsInFlight,
       requestsTotal: this.tracker.requestsTotal,
+      rebalancedConnectionsTotal: this.tracker.rebalancedConnectionsTotal,
     };
   }
 }

@@ -3,11 +3,13 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { BlockedRequest, DrainReport } from '../ipc/index.js';
 import type { ResponseObserver } from '../snapshot/index.js';
+import { askToClose, takeBack } from './closing-response.js';
 import {
   Connection,
   CONNECTION,
   type ConnectionOwner,
   type SecureSocket,
+  type TrackedSession,
   type TrackedSocket,
 } from './connection.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
@@ -38,6 +40,8 @@ export class RequestTracker implements ConnectionOwner {
   requestsInFlight = 0;
   /** Responses finished. */
   requestsTotal = 0;
+  /** Connections that were closed because their clients were asked to connect again. */
+  rebalancedConnectionsTotal = 0;
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
   #observer: ResponseObserver | undefined;
@@ -47,6 +51,10 @@ export class RequestTracker implements ConnectionOwner {
 
   get openConnections(): number {
     return this.#connections.size;
+  }
+
+  get connections(): Iterable<Connection> {
+    return this.#connections;
   }
 
   /** Starts to follow `server`; a second call changes nothing. */
@@ -128,6 +136,7 @@ export class RequestTracker implements ConnectionOwner {
   /** Called by the socket's own listener. */
   forget(connection: Connection): void {
     this.#connections.delete(connection);
+    if (connection.farewell?.said) this.rebalancedConnectionsTotal += 1;
     // Requests whose client went away before the answer: they will not finish.
     this.requestsInFlight -= connection.inFlight;
     connection.inFlight = 0;
@@ -154,10 +163,19 @@ export class RequestTracker implements ConnectionOwner {
   };
 
   readonly #http2Observer: Http2Observer = {
+    opened: (session: TrackedSession) => {
+      // With TLS the session's socket is the one that HTTP speaks on, known since it was secured.
+      const connection = (session.socket as TrackedSocket)[CONNECTION];
+      if (connection === undefined) return;
+      session[CONNECTION] = connection;
+      connection.session = session;
+    },
     begun: () => {
       this.requestsInFlight += 1;
     },
-    over: ({ request, response, startedAt }) => {
+    over: ({ session, request, response, startedAt }) => {
+      const connection = (session as TrackedSession | undefined)?.[CONNECTION];
+      if (connection !== undefined) connection.answered += 1;
       this.requestsInFlight -= 1;
       this.requestsTotal += 1;
       // What is read of them is the same on both.
@@ -167,7 +185,7 @@ export class RequestTracker implements ConnectionOwner {
   };
 
   readonly #onStart = (message: unknown): void => {
-    const { response, socket, server } = message as HttpMessage;
+    const { request, response, socket, server } = message as HttpMessage;
     if (server !== this.#server) return;
     const connection = socket[CONNECTION];
     if (connection === undefined) return;
@@ -176,12 +194,16 @@ export class RequestTracker implements ConnectionOwner {
     else (connection.pipelined ??= []).push(now);
     connection.inFlight += 1;
     this.requestsInFlight += 1;
+    const before = connection.response;
+    connection.response = response;
     if (this.#closingSince !== undefined) {
       // Only the last response may say so: what is pipelined behind it would be lost.
-      if (connection.response !== undefined) takeBack(connection.response);
+      if (before !== undefined) takeBack(before);
       askToClose(response);
+    } else if (connection.farewell?.onRequest(connection, request, response) === false) {
+      connection.farewell = undefined;
+      connection.pipelines = true;
     }
-    connection.response = response;
   };
 
   readonly #onFinish = (message: unknown): void => {
@@ -191,6 +213,7 @@ export class RequestTracker implements ConnectionOwner {
     if (connection === undefined || connection.inFlight === 0) return;
     const { startedAt } = connection;
     connection.inFlight -= 1;
+    connection.answered += 1;
     if (connection.inFlight === 0) connection.response = undefined;
     else connection.startedAt = connection.pipelined!.shift()!;
     this.requestsInFlight -= 1;
@@ -213,18 +236,4 @@ function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
 function onClose(this: TrackedSocket): void {
   const connection = this[CONNECTION]!;
   connection.owner.forget(connection);
-}
-
-const ASKED = Symbol('nestjs-cluster.asked-to-close');
-type MarkedResponse = ServerResponse & { [ASKED]?: true };
-
-/** Lets the response carry `Connection: close`, unless its head has left already. */
-function askToClose(response: MarkedResponse): void {
-  if (response.headersSent || !response.shouldKeepAlive) return;
-  response.shouldKeepAlive = false;
-  response[ASKED] = true;
-}
-
-function takeBack(response: MarkedResponse): void {
-  if (response[ASKED] && !response.headersSent) response.shouldKeepAlive = true;
 }

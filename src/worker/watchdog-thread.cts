@@ -3,7 +3,7 @@
 import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
-import type { Envelope } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
+import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
 const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question } =

@@ -1,4 +1,4 @@
-import { NoPrimaryError } from '../errors/index.js';
+import { AddressUnavailableError, NoPrimaryError } from '../errors/index.js';
 import { type PrimaryMessage, reportError } from '../ipc/index.js';
 import { checkWorkerCount } from '../options/index.js';
 import type {
@@ -28,7 +28,7 @@ const NO_TIMEOUT = Infinity;
 
 /** Messages that answer what this side asked. */
 export type AnswerMessage = PrimaryMessage & {
-  type: 'snapshot' | 'collected' | 'reloaded' | 'scaled';
+  type: 'snapshot' | 'collected' | 'reloaded' | 'scaled' | 'scale-refused';
 };
 
 /** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
@@ -40,7 +40,7 @@ export class WorkerLink implements ClusterLink {
     COLLECT_TIMEOUT_MS,
   );
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
-  readonly #scalings = new PendingRequests<ClusterSnapshot>(NO_TIMEOUT);
+  readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
   #lastCollected: (PrimaryMessage & { type: 'collected' }) | undefined;
 
@@ -60,6 +60,11 @@ export class WorkerLink implements ClusterLink {
         return this.#reloads.answer(message.id, message.result);
       case 'scaled':
         return this.#scalings.answer(message.id, message.snapshot);
+      case 'scale-refused':
+        return this.#scalings.answer(
+          message.id,
+          new AddressUnavailableError(message.address, message.cause),
+        );
     }
   }
 
@@ -129,10 +134,11 @@ export class WorkerLink implements ClusterLink {
 
   async scale(workers: number): Promise<ClusterSnapshot> {
     checkWorkerCount(workers);
-    const snapshot = await this.#scalings.askAlone((id) =>
+    const result = await this.#scalings.askAlone((id) =>
       this.channel.send({ type: 'scale-request', id, workers }),
     );
-    return snapshot ?? primaryIsGone('scale()');
+    if (result instanceof AddressUnavailableError) throw result;
+    return result ?? primaryIsGone('scale()');
   }
 
   provideMetrics(source: MetricsSource): void {

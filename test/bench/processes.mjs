@@ -12,7 +12,7 @@ export class Servers {
   /** Starts one process of a program; its environment chooses what it is. */
   start(node, script, env) {
     const child = spawn(node, [script], {
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', process.env.BENCH_LOG ? 'inherit' : 'ignore', 'inherit'],
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     });
     child.ended = new Promise((resolve) => child.once('exit', resolve));

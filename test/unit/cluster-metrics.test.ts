@@ -28,6 +28,7 @@ const READY: WorkerSnapshot = {
   openConnections: 4,
   requestsInFlight: 2,
   requestsTotal: 77,
+  rebalancedConnectionsTotal: 3,
 };
 
 /** Forked, and not heard of yet. */
@@ -43,6 +44,7 @@ const STARTING: WorkerSnapshot = {
   openConnections: null,
   requestsInFlight: null,
   requestsTotal: 0,
+  rebalancedConnectionsTotal: 0,
 };
 
 const EMPTY: WorkerSnapshot = { ...STARTING, pid: null, state: 'exited' };
@@ -62,6 +64,7 @@ async function pageOf(
   const collected: CollectedMetrics = {
     snapshot: {
       balancing: 'shared',
+      ports: [],
       desired: 2,
       ready: 1,
       generation: 3,
@@ -156,6 +159,7 @@ describe('the metrics of the cluster', () => {
             restartsByCause: { oom: 2 },
             abortedRequestsTotal: 3,
             requestsTotal: 500,
+            rebalancedConnectionsTotal: 0,
           },
         ],
       },

@@ -17,6 +17,8 @@ export const releaseOf = (generation: number): Release => ({
   cwd: `/app/${generation}`,
 });
 
+export const LISTENING = { balancing: 'shared', ports: [] } as const;
+
 export const EXIT: WorkerExit = {
   cause: 'crash',
   code: 1,
@@ -39,7 +41,7 @@ export class FakeCluster {
   /** `workers` slots with a worker of generation 0 each, ready if nothing else is said. */
   constructor(workers = 2, options: ClusterOptions = {}, state: WorkerState = 'ready') {
     this.options = resolveOptions({ ...options, workers }, {});
-    this.table = new WorkerTable(workers, this.options.balancing, releaseOf(0));
+    this.table = new WorkerTable(workers, LISTENING, releaseOf(0));
     for (const slot of this.table.slots) slot.current = this.fork(slot, slot.release, state).handle;
     this.succession = new Succession(this.options, this.emit, {
       fork: (slot, release) => this.fork(slot, release).handle,

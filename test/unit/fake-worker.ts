@@ -10,6 +10,7 @@ export const STATS: WorkerStats = {
   openConnections: 3,
   requestsInFlight: 2,
   requestsTotal: 10,
+  rebalancedConnectionsTotal: 0,
 };
 
 /** A worker of the primary without a process: it keeps what it is sent. */

@@ -63,6 +63,7 @@ describe('a process without a primary', () => {
     local.state = 'ready';
     expect(local.snapshot()).toMatchObject({
       balancing: 'shared',
+      ports: [],
       desired: 1,
       ready: 1,
       degraded: 0,
@@ -77,6 +78,7 @@ describe('a process without a primary', () => {
           lastExit: null,
           responsive: true,
           requestsTotal: 0,
+          rebalancedConnectionsTotal: 0,
         },
       ],
     });

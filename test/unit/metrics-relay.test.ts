@@ -8,6 +8,7 @@ import { FakeWorker } from './fake-worker.js';
 
 const SNAPSHOT: ClusterSnapshot = {
   balancing: 'shared',
+  ports: [],
   desired: 2,
   ready: 2,
   generation: 0,

@@ -581,6 +581,7 @@ describe('resolveOptions', () => {
       address: { kind: 'tcp', port: 3000, host: undefined },
       workers: 2,
       balancing: 'shared',
+      rebalance: true,
       readyTimeoutMs: 30_000,
       restart: {
         backoffMs: 100,

@@ -46,12 +46,14 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   },
   'snapshot-request': { type: 'snapshot-request', id: 1, stats: STATS },
   'collect-request': { type: 'collect-request', id: 2, stats: STATS, body: '[]' },
-  metrics: { type: 'metrics', asked: true, body: '[]' },
+  metrics: { type: 'metrics', asked: true, stats: STATS, body: '[]' },
+  load: { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
   folded: { type: 'folded', epoch: 0, count: 9, body: '[]' },
 };
 
 const SNAPSHOT: ClusterSnapshot = {
   balancing: 'shared',
+  ports: [],
   desired: 1,
   ready: 1,
   generation: 0,
@@ -63,7 +65,11 @@ const SNAPSHOT: ClusterSnapshot = {
 
 const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   listen: { type: 'listen', target: { kind: 'tcp', port: 3000, host: '::' } },
+  adopt: { type: 'adopt', slot: 1 },
+  release: { type: 'release', slot: 1 },
   ping: { type: 'ping', seq: 1 },
+  'report-load': { type: 'report-load' },
+  'give-away': { type: 'give-away', ratio: 0.25 },
   drain: { type: 'drain', cause: 'shutdown' },
   force: { type: 'force' },
   check: { type: 'check', id: 3 },
@@ -73,6 +79,12 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
     result: { outcome: 'aborted', generation: 2, reason: 'worker=0 gen=2: exited with code 1' },
   },
   scaled: { type: 'scaled', id: 5, snapshot: SNAPSHOT },
+  'scale-refused': {
+    type: 'scale-refused',
+    id: 6,
+    address: 'http://127.0.0.1:3002',
+    cause: { name: 'Error', message: 'bind EADDRINUSE', code: 'EADDRINUSE' },
+  },
   snapshot: { type: 'snapshot', id: 1, snapshot: SNAPSHOT },
   collect: { type: 'collect' },
   fold: { type: 'fold', epoch: 0, bodies: ['[]'] },

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError, WorkersFailedError } from '../../src/errors/index.js';
 import type { ClusterOptions } from '../../src/options/index.js';
-import type { ListeningSocket } from '../../src/primary/listening-socket.js';
+import type { Listening } from '../../src/primary/listening/listening.interface.js';
 import { Shutdown } from '../../src/primary/shutdown.js';
 import { FakeCluster } from './fake-cluster.js';
 
@@ -15,7 +15,7 @@ function start(workers = 2, options: ClusterOptions = {}) {
   const shutdown = new Shutdown(
     cluster.options,
     cluster.table,
-    socket as unknown as ListeningSocket,
+    socket as unknown as Listening,
     cluster.emit,
     onBegin,
   );

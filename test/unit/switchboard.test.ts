@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type BlockReport, seal, type WorkerMessage } from '../../src/ipc/index.js';
 import { Heartbeat } from '../../src/primary/heartbeat.js';
-import type { ListeningSocket } from '../../src/primary/listening-socket.js';
+import { Balance } from '../../src/primary/balance.js';
+import type { BoundSocket } from '../../src/primary/listening/bound-socket.js';
+import { SharedListening } from '../../src/primary/listening/shared-listening.js';
 import { MetricsRelay } from '../../src/primary/metrics-relay.js';
 import { Switchboard } from '../../src/primary/switchboard.js';
 import { FakeCluster } from './fake-cluster.js';
@@ -18,8 +20,16 @@ function start() {
   const cluster = new FakeCluster(2);
   const heartbeat = new Heartbeat(cluster.options.heartbeat);
   const relay = new MetricsRelay(cluster.table);
-  const socket = { target: TARGET, handle: undefined } as unknown as ListeningSocket;
-  const switchboard = new Switchboard(socket, cluster.table, heartbeat, relay, cluster.emit);
+  const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
+  const balance = new Balance(cluster.table);
+  const switchboard = new Switchboard(
+    new SharedListening('shared', socket),
+    cluster.table,
+    heartbeat,
+    relay,
+    balance,
+    cluster.emit,
+  );
   const worker = cluster.current(0);
   return {
     cluster,
@@ -47,7 +57,8 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'pong', seq: 1, stats: STATS, debugged: false },
   { type: 'snapshot-request', id: 1, stats: STATS },
   { type: 'collect-request', id: 1, stats: STATS, body: '[]' },
-  { type: 'metrics', asked: false, body: '[]' },
+  { type: 'metrics', asked: false, stats: STATS, body: '[]' },
+  { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
   {
     type: 'drained',

@@ -19,6 +19,7 @@ const EXIT: WorkerExit = {
 
 const CLUSTER = {
   balancing: 'shared',
+  ports: [],
   generation: 4,
   reloads: { completed: 3, aborted: 1 },
   surplus: [],
@@ -48,6 +49,7 @@ describe('a snapshot', () => {
 
     expect(snapshotOf(slot)).toEqual({
       balancing: 'shared',
+      ports: [],
       desired: 1,
       ready: 1,
       generation: 4,

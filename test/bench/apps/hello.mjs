@@ -3,6 +3,7 @@
 // ADAPTER   express (default) or fastify
 // MODE      bare: one process that listens with reusePort; cluster: bootstrap() with two workers
 // PORT
+// WORKERS, OPTIONS   of bootstrap(): a number (2), JSON
 import 'reflect-metadata';
 
 async function createApp(imports = []) {
@@ -38,6 +39,11 @@ if (process.env.MODE === 'bare') {
       const { ClusterModule } = await import('nestjs-cluster');
       return createApp([ClusterModule.forRoot()]);
     },
-    { port, host, workers: 2 },
+    {
+      port,
+      host,
+      workers: Number(process.env.WORKERS ?? 2),
+      ...JSON.parse(process.env.OPTIONS ?? '{}'),
+    },
   );
 }

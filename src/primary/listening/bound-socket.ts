@@ -1,8 +1,8 @@
 import net from 'node:net';
 import { getSystemErrorName } from 'node:util';
-import { AddressUnavailableError } from '../errors/index.js';
-import type { ListenTarget } from '../ipc/index.js';
-import type { ListenAddress } from '../options/index.js';
+import { AddressUnavailableError } from '../../errors/index.js';
+import type { ListenTarget } from '../../ipc/index.js';
+import type { ListenAddress } from '../../options/index.js';
 
 /** A bound socket of libuv that is not listening: `TCP` or `Pipe`. */
 export interface ServerHandle {
@@ -12,23 +12,24 @@ export interface ServerHandle {
 
 /**
  * What node:cluster itself calls to bind a socket. Undocumented, the same on
- * Node 20 to 26; where it is gone, {@link ListeningSocket} is not held.
+ * Node 20 to 26; where it is gone, {@link BoundSocket} is not held.
  */
 type CreateServerHandle = (
   address: string,
   port: number,
   addressType: 4 | 6 | -1,
+  fd?: undefined,
+  flags?: number,
 ) => ServerHandle | number;
 
 const createServerHandle = (net as unknown as { _createServerHandle?: CreateServerHandle })
   ._createServerHandle;
 
-/**
- * The socket of the whole cluster. The primary binds it and holds it, so that
- * it outlives every worker: connections made while none is alive wait in its
- * backlog. The primary never accepts from it.
- */
-export class ListeningSocket {
+/** Of libuv 1.49: sets SO_REUSEPORT. Node 22.12 is the first to pass it on. */
+const UV_TCP_REUSEPORT = 2;
+
+/** A socket that the primary has bound and holds. It never accepts from it. */
+export class BoundSocket {
   private constructor(
     readonly target: ListenTarget,
     /** `undefined` where this Node cannot hold a socket: workers then listen through node:cluster. */
@@ -36,56 +37,80 @@ export class ListeningSocket {
   ) {}
 
   /** @throws AddressUnavailableError when the address is taken, forbidden or unknown. */
-  static async open(address: ListenAddress): Promise<ListeningSocket> {
+  static async open(address: ListenAddress): Promise<BoundSocket> {
     try {
       return address.kind === 'unix'
-        ? await ListeningSocket.#openUnix(address.path)
-        : await ListeningSocket.#openTcp(address.port, address.host);
+        ? await BoundSocket.#openUnix(address.path)
+        : await BoundSocket.#openTcp(address.port, address.host);
     } catch (error) {
       throw new AddressUnavailableError(formatAddress(address), error as NodeJS.ErrnoException);
     }
   }
 
-  static async #openTcp(port: number, host: string | undefined): Promise<ListeningSocket> {
-    const addresses =
-      host === undefined
-        ? // As node:net does: all interfaces, by IPv6 and IPv4 where there is IPv6.
-          [
-            { address: '::', family: 6 },
-            { address: '0.0.0.0', family: 4 },
-          ]
-        : [await resolveHost(host)];
+  static async #openTcp(port: number, host: string | undefined): Promise<BoundSocket> {
+    const hosts = host === undefined ? ALL_INTERFACES : [await resolveHost(host)];
     if (createServerHandle === undefined) {
-      return new ListeningSocket({ kind: 'tcp', port, host: addresses.at(-1)!.address }, undefined);
+      return new BoundSocket({ kind: 'tcp', port, host: hosts.at(-1)! }, undefined);
     }
     let failure: NodeJS.ErrnoException | undefined;
-    for (const { address, family } of addresses) {
-      const handle = createServerHandle(address, port, family === 6 ? 6 : 4);
-      const bound: { port?: number } = {};
-      // libuv keeps a failed bind to itself until somebody asks for the name.
-      const status = typeof handle === 'number' ? handle : (handle.getsockname?.(bound) ?? 0);
-      if (status === 0 && typeof handle !== 'number') {
-        return new ListeningSocket(
-          { kind: 'tcp', port: bound.port ?? port, host: address },
-          handle,
-        );
+    for (const each of hosts) {
+      try {
+        return BoundSocket.#bindTcp(each, port, 0);
+      } catch (error) {
+        failure = error as NodeJS.ErrnoException;
+        if (failure.code !== 'EAFNOSUPPORT' && failure.code !== 'EADDRNOTAVAIL') break;
       }
-      if (typeof handle !== 'number') handle.close();
-      failure = systemError('bind', status);
-      if (failure.code !== 'EAFNOSUPPORT' && failure.code !== 'EADDRNOTAVAIL') break;
     }
     throw failure ?? new Error('no address to bind');
   }
 
-  static async #openUnix(path: string): Promise<ListeningSocket> {
+  static #bindTcp(host: string, port: number, flags: number): BoundSocket {
+    const handle = createServerHandle!(host, port, net.isIPv6(host) ? 6 : 4, undefined, flags);
+    if (typeof handle === 'number') throw systemError('bind', handle);
+    const bound: { port?: number } = {};
+    // libuv keeps a failed bind to itself until somebody asks for the name.
+    const status = handle.getsockname?.(bound) ?? 0;
+    if (status === 0) {
+      return new BoundSocket({ kind: 'tcp', port: bound.port ?? port, host }, handle);
+    }
+    handle.close();
+    throw systemError('bind', status);
+  }
+
+  static async #openUnix(path: string): Promise<BoundSocket> {
     await removeStaleSocket(path);
     const handle = createServerHandle?.(path, -1, -1);
     if (typeof handle === 'number') throw systemError('bind', handle);
-    return new ListeningSocket({ kind: 'unix', path }, handle);
+    return new BoundSocket({ kind: 'unix', path }, handle);
+  }
+
+  /**
+   * A further TCP socket of the same host: also on the same port, where all have `reusePort`.
+   *
+   * @throws AddressUnavailableError
+   */
+  another(port: number, { reusePort }: { reusePort: boolean }): BoundSocket {
+    const { host } = this.target as ListenTarget & { kind: 'tcp' };
+    try {
+      return BoundSocket.#bindTcp(host, port, reusePort ? UV_TCP_REUSEPORT : 0);
+    } catch (error) {
+      const address = formatAddress({ kind: 'tcp', host, port });
+      throw new AddressUnavailableError(address, error as NodeJS.ErrnoException);
+    }
+  }
+
+  /** The same address, not held any more. */
+  letGo(): BoundSocket {
+    this.close();
+    return new BoundSocket(this.target, undefined);
   }
 
   get url(): string {
     return formatAddress(this.target);
+  }
+
+  get port(): number | undefined {
+    return this.target.kind === 'tcp' ? this.target.port : undefined;
   }
 
   /** Lets go of the address; libuv also removes a unix socket's file. */
@@ -101,12 +126,14 @@ export function formatAddress(address: ListenAddress): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }
 
+/** As node:net does: all interfaces, by IPv6 and IPv4 where there is IPv6. */
+const ALL_INTERFACES = ['::', '0.0.0.0'];
+
 /** The IP address of a host. The resolver is loaded for names alone: the primary stays small. */
-async function resolveHost(host: string): Promise<{ address: string; family: number }> {
-  const family = net.isIP(host);
-  if (family !== 0) return { address: host, family };
+async function resolveHost(host: string): Promise<string> {
+  if (net.isIP(host) !== 0) return host;
   const { lookup } = await import('node:dns/promises');
-  return lookup(host);
+  return (await lookup(host)).address;
 }
 
 /**

@@ -1,0 +1,31 @@
+/** An error as it crosses a process boundary. */
+export interface ErrorReport {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+/** Longest text in a message; more of an error or a path says nothing more. */
+export const MAX_TEXT_LENGTH = 64 * 1024;
+
+/** An error, or whatever else was thrown, as a report that fits a message. Never throws. */
+export function reportError(thrown: unknown): ErrorReport {
+  if (!(thrown instanceof Error)) return { name: 'Error', message: asText(thrown) };
+  const { name, message, stack, code } = thrown as NodeJS.ErrnoException;
+  return {
+    name: asText(name),
+    message: asText(message),
+    stack: typeof stack === 'string' ? asText(stack) : undefined,
+    code: typeof code === 'string' ? asText(code) : undefined,
+  };
+}
+
+/** Anything can be thrown, also what has no text: an object without a prototype, a throwing toString(). */
+function asText(value: unknown): string {
+  try {
+    return String(value).slice(0, MAX_TEXT_LENGTH);
+  } catch {
+    return 'a value that cannot be shown as text';
+  }
+}

@@ -1,0 +1,90 @@
+import { ClusterConfigurationError } from '../errors/index.js';
+import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
+
+const MAX_PORT = 65_535;
+
+/** What the strategies rest on. */
+export interface Platform {
+  readonly system: string;
+  /** Of Node, as in `process.versions.node`. */
+  readonly nodeVersion: string;
+}
+
+/**
+ * Refuses values that are right each by itself and wrong together.
+ *
+ * @param options as the user wrote them: there a key that was left out is not the default yet.
+ * @throws ClusterConfigurationError that names both, the values seen and what to change.
+ */
+export function refuseConflicts(
+  options: ClusterOptions,
+  { address, restart, memory, heartbeat, ...resolved }: ResolvedClusterOptions,
+  platform: Platform = { system: process.platform, nodeVersion: process.versions.node },
+): void {
+  for (const key of ['port', 'host'] as const) {
+    if (options.path !== undefined && options[key] !== undefined) {
+      refuse(
+        `path and ${key} exclude each other (path: "${options.path}", ${key}: ${options[key]}); give one of them`,
+      );
+    }
+  }
+  if (restart.backoffMs > restart.maxBackoffMs) {
+    refuse(
+      `restart.backoffMs (${restart.backoffMs}) is above restart.maxBackoffMs (${restart.maxBackoffMs}); lower the first or raise the second`,
+    );
+  }
+  if (memory.softLimitBytes < Infinity && memory.softLimitBytes >= memory.hardLimitBytes) {
+    refuse(
+      `memory.softLimitBytes (${memory.softLimitBytes}) must be below memory.hardLimitBytes (${memory.hardLimitBytes})`,
+    );
+  }
+  if (heartbeat.timeoutMs <= heartbeat.intervalMs) {
+    refuse(
+      `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
+    );
+  }
+  // One process has nothing to balance.
+  if (resolved.workers > 0) refuseBalancing({ address, ...resolved }, platform);
+}
+
+function refuseBalancing(
+  {
+    address,
+    balancing,
+    workers,
+  }: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
+  { system, nodeVersion }: Platform,
+): void {
+  if (balancing !== 'reuse-port' && balancing !== 'ports') return;
+  if (address.kind === 'unix') {
+    refuse(
+      `balancing '${balancing}' needs a port, and path is "${address.path}"; give a port, or set balancing to 'shared'`,
+    );
+  } else if (balancing === 'ports') {
+    if (address.port === 0) {
+      refuse(
+        "balancing 'ports' needs to know the first port, and port is 0; give a port, the worker of slot k listens on port + k",
+      );
+    }
+    if (address.port + workers - 1 > MAX_PORT) {
+      refuse(
+        `balancing 'ports' with port ${address.port} and ${workers} workers goes beyond port ${MAX_PORT}; lower the port or the number of workers`,
+      );
+    }
+  } else if (system !== 'linux' || !passesReusePortOn(nodeVersion)) {
+    refuse(
+      `balancing 'reuse-port' needs Linux and Node 22.12 or later, and this is Node ${nodeVersion} on ${system}; set balancing to 'shared', which is the default`,
+    );
+  }
+}
+
+/** Node 22.12 and 23.1 are the first that pass SO_REUSEPORT on to libuv. */
+function passesReusePortOn(nodeVersion: string): boolean {
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  if (major === 22) return minor >= 12;
+  return major === 23 ? minor >= 1 : major > 23;
+}
+
+function refuse(message: string): never {
+  throw new ClusterConfigurationError(`invalid options: ${message}`);
+}

@@ -1,0 +1,23 @@
+import type { BalancingStrategy } from '../../options/index.js';
+import type { WorkerHandle } from '../worker-handle.js';
+
+/** How the workers of a cluster come to listen: one way for each balancing strategy. */
+export interface Listening {
+  readonly balancing: BalancingStrategy;
+  /** Where the first connection is to go. */
+  readonly url: string;
+  /** Ports of the slots, where each has one of its own; else none. */
+  readonly ports: readonly number[];
+  /** Gives a worker what it is to listen on. */
+  grant(worker: WorkerHandle): void;
+  /**
+   * Makes sure that there is something to listen on for as many slots.
+   *
+   * @throws AddressUnavailableError where there is not; nothing has changed then.
+   */
+  reserve(slots: number): void;
+  /** Workers may have come, gone or stopped answering since this was last called. */
+  settle(workers: readonly WorkerHandle[], now: number): void;
+  /** Lets go of every address. */
+  close(): void;
+}

@@ -1,0 +1,36 @@
+import cluster from 'node:cluster';
+import type { ResolvedClusterOptions } from '../../options/index.js';
+import { BoundSocket } from './bound-socket.js';
+import type { Listening } from './listening.interface.js';
+import { SharedListening } from './shared-listening.js';
+import { SlotListening } from './slot-listening.js';
+
+/**
+ * Binds what the workers are to listen on.
+ *
+ * @throws AddressUnavailableError when an address is taken, forbidden or unknown.
+ */
+export async function openListening(
+  options: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
+): Promise<Listening> {
+  const { address, balancing, workers } = options;
+  const socket = await BoundSocket.open(address);
+  if (balancing === 'shared') {
+    // Where a socket cannot be held, node:cluster shares its own among the workers.
+    if (socket.handle === undefined) cluster.schedulingPolicy = cluster.SCHED_NONE;
+    return new SharedListening(balancing, socket);
+  }
+  if (balancing === 'round-robin') {
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    // It was bound to learn early whether the address can be had, and which port 0 means.
+    return new SharedListening(balancing, socket.letGo());
+  }
+  const reusePort = balancing === 'reuse-port';
+  // The same: a socket with SO_REUSEPORT could be bound beside that of another cluster.
+  socket.close();
+  const listening = new SlotListening(balancing, (slot) =>
+    socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort }),
+  );
+  listening.reserve(workers);
+  return listening;
+}

@@ -1,0 +1,43 @@
+import type { Worker } from 'node:cluster';
+
+/** What node:cluster sends a worker with a connection, and what answers it; the same on Node 20 to 26. */
+interface ClusterMessage {
+  readonly cmd?: unknown;
+  readonly act?: unknown;
+  readonly seq?: unknown;
+  readonly ack?: unknown;
+}
+
+/**
+ * With round-robin the primary keeps each connection that it hands to a worker
+ * until the worker acknowledges it. Where the worker dies first, node:cluster
+ * forgets it: its client hangs for ever, and the primary loses a descriptor
+ * (https://github.com/nodejs/node/issues/21746). This remembers what a worker
+ * has yet to acknowledge.
+ *
+ * @returns gives that to other workers. To be called once the worker has exited
+ *   and everything it had sent has been read.
+ */
+export function followConnections(worker: Worker): () => void {
+  const { process } = worker;
+  const unacknowledged = new Set<number>();
+  const send = process.send.bind(process) as (...args: unknown[]) => boolean;
+  process.send = (...args: unknown[]) => {
+    const { cmd, act, seq } = (args[0] ?? {}) as ClusterMessage;
+    if (cmd === 'NODE_CLUSTER' && act === 'newconn') unacknowledged.add(seq as number);
+    return send(...args);
+  };
+  process.on('internalMessage', ({ cmd, ack }: ClusterMessage) => {
+    if (cmd === 'NODE_CLUSTER') unacknowledged.delete(ack as number);
+  });
+  return () => {
+    // Where Node has not seen to it, the dead worker would be given the next connection.
+    process.emit('disconnect');
+    for (const ack of unacknowledged) {
+      process.emit(
+        'internalMessage' as never,
+        { cmd: 'NODE_CLUSTER', ack, accepted: false } as never,
+      );
+    }
+  };
+}

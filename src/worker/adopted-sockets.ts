@@ -1,0 +1,48 @@
+import type { Server } from 'node:http';
+import net from 'node:net';
+import { BACKLOG } from './listen.js';
+
+/** What http.Server gives each connection, and an adopted socket has to as well; not in Node's types. */
+type ConnectionOptions = Pick<
+  net.ServerOpts,
+  'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
+>;
+
+/** Sockets of slots that have no worker, on which this one listens besides its own. */
+export class AdoptedSockets {
+  readonly #listeners = new Map<number, net.Server>();
+
+  constructor(private readonly server: Server) {}
+
+  /** Serves what comes over the slot's socket as if it came over the server's own. */
+  adopt(slot: number, handle: unknown): void {
+    if (this.#listeners.has(slot)) return;
+    const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, highWaterMark } = this
+      .server as Server & ConnectionOptions;
+    const listener = net.createServer({
+      allowHalfOpen: allowHalfOpen ?? false,
+      noDelay: noDelay ?? false,
+      keepAlive: keepAlive ?? false,
+      keepAliveInitialDelay: keepAliveInitialDelay ?? 0,
+      ...(highWaterMark !== undefined && { highWaterMark }),
+    });
+    listener.on('connection', (socket) => this.server.emit('connection', socket));
+    // It is the kernel's to say: the socket may have been closed meanwhile.
+    listener.on('error', () => this.release(slot));
+    this.#listeners.set(slot, listener);
+    (listener as unknown as { listen(handle: unknown, backlog: number): void }).listen(
+      handle,
+      BACKLOG,
+    );
+  }
+
+  /** Stops to accept from it; connections that came over it stay. */
+  release(slot: number): void {
+    this.#listeners.get(slot)?.close();
+    this.#listeners.delete(slot);
+  }
+
+  releaseAll(): void {
+    for (const slot of this.#listeners.keys()) this.release(slot);
+  }
+}
