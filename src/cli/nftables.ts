@@ -1,0 +1,33 @@
+/** Of our own: it can be replaced, and taken away, without touching anybody else's rules. */
+const TABLE = 'inet nestjs_cluster';
+
+/**
+ * A ruleset that spreads connections to the public port over the workers, one
+ * after the other, over IPv4 and IPv6. Loaded again, it replaces what it had
+ * set up before, in one step.
+ */
+export function nftablesRuleset(
+  ports: readonly number[],
+  { listen }: { readonly listen: number },
+): string {
+  const map = ports.map((port, index) => `${index} : ${port}`).join(', ');
+  return `#!/usr/sbin/nft -f
+# ${ports.length} workers of nestjs-cluster behind port ${listen}. Load it as root (nft -f); the workers have to
+# listen on all interfaces. "nft delete table ${TABLE}" takes it away.
+table ${TABLE}
+delete table ${TABLE}
+table ${TABLE} {
+  chain spread {
+    meta l4proto tcp redirect to :numgen inc mod ${ports.length} map { ${map} }
+  }
+  chain prerouting {
+    type nat hook prerouting priority dstnat; policy accept;
+    fib daddr type local tcp dport ${listen} jump spread
+  }
+  chain output {
+    type nat hook output priority -100; policy accept;
+    fib daddr type local tcp dport ${listen} jump spread
+  }
+}
+`;
+}
