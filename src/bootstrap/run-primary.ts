@@ -50,8 +50,14 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   });
   const served = await supervisor.serving;
   const { workers, balancing } = options;
+  const { ports } = listening;
+  // Whichever worker was first: the cluster begins at the port of slot 0.
+  const url = served.url.replace(/:\d+$/, (port) =>
+    ports[0] === undefined ? port : `:${ports[0]}`,
+  );
+  const { endpoints } = served;
   // Once whoever called bootstrap() has had time to listen to it.
-  setImmediate(() => emit('listening', { ...served, workers, balancing }));
+  setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints }));
   const runtime: PrimaryRuntime = {
     role: 'primary',
     snapshot: () => supervisor.snapshot(),

@@ -39,7 +39,8 @@ export async function runStandalone(
     url = await listen(app, socket.target, socket.handle);
   }
   link.local.state = 'ready';
-  emit('listening', { url, workers: 0, balancing: 'none', endpoints: link.local.endpoints });
+  const { endpoints } = link.local;
+  emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints });
 
   let force!: () => void;
   const forced = new Promise<void>((resolve) => (force = resolve));

@@ -17,6 +17,8 @@ export interface ClusterEvents {
     url: string;
     workers: number;
     balancing: string;
+    /** With the strategy `ports`, the port of each slot; else none. */
+    ports: readonly number[];
     endpoints: readonly string[];
   };
   'worker-ready': { worker: WorkerIdentity; bootMs: number };

@@ -16,9 +16,9 @@ const warn = (text: string): Description => ({ level: 'warn', text });
 const error = (text: string): Description => ({ level: 'error', text });
 
 const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
-  listening: ({ url, workers, balancing, endpoints }) =>
+  listening: ({ url, workers, balancing, ports, endpoints }) =>
     info(
-      `listening on ${url} (workers=${workers}, balancing=${balancing}` +
+      `listening on ${url}${ports.length > 1 ? ` to ${ports.at(-1)}` : ''} (workers=${workers}, balancing=${balancing}` +
         `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''})`,
     ),
   'worker-ready': ({ worker, bootMs }) =>

@@ -3,10 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
+import { balance } from './scopes/balance.mjs';
+import { openLoop } from './scopes/open-loop.mjs';
 import { overhead } from './scopes/overhead.mjs';
+import { recovery } from './scopes/recovery.mjs';
 import { reload } from './scopes/reload.mjs';
 
-const SCOPES = { overhead, reload };
+const SCOPES = { overhead, balance, recovery, 'open-loop': openLoop, reload };
 
 const { values } = parseArgs({
   options: {

@@ -71,6 +71,7 @@ const EVENTS: readonly AnyEvent[] = [
       url: 'http://127.0.0.1:3000',
       workers: 2,
       balancing: 'shared',
+      ports: [],
       endpoints: ['/health', '/metrics'],
     },
     level: 'info',
@@ -78,7 +79,7 @@ const EVENTS: readonly AnyEvent[] = [
   },
   {
     name: 'listening',
-    event: { url: 'unix:/a.sock', workers: 1, balancing: 'shared', endpoints: [] },
+    event: { url: 'unix:/a.sock', workers: 1, balancing: 'shared', ports: [], endpoints: [] },
     level: 'info',
     text: 'listening on unix:/a.sock (workers=1, balancing=shared)',
   },
@@ -423,7 +424,10 @@ const HOSTILE: readonly [string, (text: string) => [ClusterEventName, unknown]][
   ],
   [
     'an endpoint of an app',
-    (text) => ['listening', { url: 'u', workers: 1, balancing: 'shared', endpoints: [text] }],
+    (text) => [
+      'listening',
+      { url: 'u', workers: 1, balancing: 'shared', ports: [], endpoints: [text] },
+    ],
   ],
 ];
 

@@ -56,7 +56,7 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
   const limit = short ? mean : mean * (1 + TOLERANCE + chance);
   return reports.map(({ connections }, index) => {
     const load = loads[index] ?? 0;
-    if (load <= limit) return 0;
+    if (!(load > limit)) return 0;
     const surplus = (load - mean) / load;
     const one = 1 / connections;
     // Less than one connection cannot be given; a whole one only where that does not turn the tables.
