@@ -1,8 +1,18 @@
+import { AddressUnavailableError } from '../errors/index.js';
 import type { EmitEvent } from '../events/index.js';
 import type { ClusterSnapshot } from '../snapshot/index.js';
+import type { Listening } from './listening/listening.interface.js';
 import type { Slot } from './slot.js';
 import type { Waiting } from './waiting.js';
 import type { WorkerTable } from './worker-table.js';
+
+/** Somebody wants another number of workers. */
+export interface ScaleRequest extends Waiting<ClusterSnapshot> {
+  readonly workers: number;
+  readonly reason: string;
+  /** A new worker would have nothing to listen on. */
+  readonly refused: (error: AddressUnavailableError) => void;
+}
 
 /** What scaling needs of the supervisor. */
 export interface ScalingPorts {
@@ -17,13 +27,20 @@ export class Scaling {
 
   constructor(
     private readonly table: WorkerTable,
+    private readonly listening: Pick<Listening, 'reserve'>,
     private readonly emit: EmitEvent,
     private readonly ports: ScalingPorts,
   ) {}
 
-  /** `waiting.done` is told once the new workers are ready, or have failed, and the others are gone. */
-  scale(workers: number, reason: string, waiting: Waiting<ClusterSnapshot>): void {
+  /** Who asks is told once the new workers are ready, or have failed, and the others are gone. */
+  scale({ workers, reason, refused, ...waiting }: ScaleRequest): void {
     const { desired, slots } = this.table;
+    try {
+      this.listening.reserve(workers);
+    } catch (error) {
+      if (error instanceof AddressUnavailableError) return refused(error);
+      throw error;
+    }
     this.#waiting.push(waiting);
     if (workers !== desired) {
       this.emit('scaling', { from: desired, to: workers, reason });

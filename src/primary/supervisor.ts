@@ -1,47 +1,25 @@
-import { AddressUnavailableError } from '../errors/index.js';
 import type { EmitEvent } from '../events/index.js';
 import { reportError, type WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { ClusterSnapshot, ReloadResult } from '../snapshot/index.js';
-import { EventQueue } from './event-queue.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
+import { EventQueue } from './event-queue.js';
 import { Heartbeat } from './heartbeat.js';
-import { Lifecycle, type LifecycleEvent, type Served } from './lifecycle.js';
+import { Lifecycle, type Served } from './lifecycle.js';
 import type { Listening } from './listening/listening.interface.js';
 import { MetricsRelay } from './metrics-relay.js';
 import { Recovery } from './recovery.js';
 import type { Program } from './release.js';
 import { Reload } from './reload.js';
-import { Scaling } from './scaling.js';
+import { Scaling, type ScaleRequest } from './scaling.js';
 import { Shutdown } from './shutdown.js';
 import type { Slot } from './slot.js';
-import { Succession, type SuccessionEvent } from './succession.js';
+import { Succession } from './succession.js';
+import type { SupervisorEvent } from './supervisor-event.js';
 import { type LifecycleMessage, Switchboard } from './switchboard.js';
 import { Upkeep, UPKEEP_INTERVAL_MS } from './upkeep.js';
 import type { WorkerHandle } from './worker-handle.js';
 import { WorkerTable } from './worker-table.js';
-
-/** Everything that can happen to a running cluster. */
-type SupervisorEvent =
-  | LifecycleEvent
-  | SuccessionEvent
-  | { type: 'heartbeat-due' }
-  | { type: 'balance-due' }
-  | { type: 'block-overdue'; worker: WorkerHandle }
-  | { type: 'upkeep-due' }
-  | { type: 'reload'; reason: string; done: (result: ReloadResult) => void }
-  | ({ type: 'scale' } & ScaleRequest)
-  | { type: 'stop'; reason: string; signalNumber: number };
-
-/** Who wants another number of workers, and how it learns what came of it. */
-interface ScaleRequest {
-  readonly workers: number;
-  readonly reason: string;
-  /** Who asks is a worker, which may be one that leaves: it cannot wait for its own exit. */
-  readonly leaving: boolean;
-  readonly done: (snapshot: ClusterSnapshot) => void;
-  readonly refused: (error: AddressUnavailableError) => void;
-}
 
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
@@ -105,7 +83,7 @@ export class Supervisor {
       post,
     });
     this.#reload = new Reload(table, this.#succession, program, emit);
-    this.#scaling = new Scaling(table, emit, {
+    this.#scaling = new Scaling(table, listening, emit, {
       start: (slot) => this.#lifecycle.start(slot),
       dismiss: (slot) => this.#lifecycle.dismiss(slot),
     });
@@ -138,14 +116,12 @@ export class Supervisor {
   /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
   start(): void {
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
+    const every = (ms: number, type: 'heartbeat-due' | 'balance-due' | 'upkeep-due') =>
+      setInterval(() => post({ type }), ms);
     this.#timers = [
-      setInterval(() => post({ type: 'heartbeat-due' }), this.options.heartbeat.intervalMs),
-      ...(this.options.rebalance
-        ? [setInterval(() => post({ type: 'balance-due' }), BALANCE_TICK_MS)]
-        : []),
-      ...(this.#upkeep.needed
-        ? [setInterval(() => post({ type: 'upkeep-due' }), UPKEEP_INTERVAL_MS)]
-        : []),
+      every(this.options.heartbeat.intervalMs, 'heartbeat-due'),
+      ...(this.options.rebalance ? [every(BALANCE_TICK_MS, 'balance-due')] : []),
+      ...(this.#upkeep.needed ? [every(UPKEEP_INTERVAL_MS, 'upkeep-due')] : []),
     ];
     for (const slot of this.#table.slots) this.#lifecycle.start(slot);
   }
@@ -278,14 +254,8 @@ export class Supervisor {
     this.#reload.run(reason, { leaving: asker !== undefined, done }, asker);
   }
 
-  #onScale({ workers, reason, leaving, done, refused }: ScaleRequest): void {
-    if (this.#shutdown.begun) return done(this.#table.snapshot());
-    try {
-      this.listening.reserve(workers);
-    } catch (error) {
-      if (error instanceof AddressUnavailableError) return refused(error);
-      throw error;
-    }
-    this.#scaling.scale(workers, reason, { leaving, done });
+  #onScale(request: ScaleRequest): void {
+    if (this.#shutdown.begun) request.done(this.#table.snapshot());
+    else this.#scaling.scale(request);
   }
 }

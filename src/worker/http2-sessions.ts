@@ -20,13 +20,15 @@ const LAST_STREAM_ID = 2 ** 31 - 1;
 /** A request that was sent before its client could know of the GOAWAY arrives within this. */
 const GOAWAY_GRACE_MS = 250;
 
-/**
- * Ends a session as RFC 9113, 6.8 describes: a GOAWAY that refuses no stream,
- * so that what is on its way is still answered, and after a while the real one.
- */
+/** Asks a session's client to go elsewhere, by a GOAWAY that refuses no stream (RFC 9113, 6.8). */
+function announceClose(session: Http2Session): void {
+  // One that was destroyed is not closed until its socket is, and throws.
+  if (!session.closed && !session.destroyed) session.goaway(NO_ERROR, LAST_STREAM_ID);
+}
+
+/** The same, and closes the session once what was on its way has had time to arrive. */
 export function closeGracefully(session: Http2Session): void {
-  if (session.closed) return;
-  session.goaway(NO_ERROR, LAST_STREAM_ID);
+  announceClose(session);
   setTimeout(() => session.close(), GOAWAY_GRACE_MS).unref();
 }
 
@@ -67,6 +69,11 @@ export class Http2Sessions {
   /** Requests that are not over, in the order in which they began. */
   get exchanges(): Iterable<Http2Exchange> {
     return this.#exchanges;
+  }
+
+  /** What is new should go elsewhere; it is served here all the same. */
+  announceClose(): void {
+    for (const session of this.#sessions) announceClose(session);
   }
 
   /** GOAWAY: what has begun is finished, what is new goes elsewhere. */

@@ -95,6 +95,7 @@ export class RequestTracker implements ConnectionOwner {
   /** From now on the last response of each connection carries `Connection: close`. */
   closeAfterResponse(): void {
     this.#closingSince = performance.now();
+    this.#http2.announceClose();
     for (const { response } of this.#connections) {
       if (response !== undefined) askToClose(response);
     }

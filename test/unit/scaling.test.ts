@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { AddressUnavailableError } from '../../src/errors/index.js';
 import { Scaling } from '../../src/primary/scaling.js';
 import type { Slot } from '../../src/primary/slot.js';
 import type { ClusterSnapshot } from '../../src/snapshot/index.js';
@@ -13,7 +14,9 @@ function start(workers = 2) {
   const { table } = cluster;
   const forked: number[] = [];
   const dismissed: number[] = [];
-  const scaling = new Scaling(table, cluster.emit, {
+  const reserve = vi.fn();
+  const refused: Error[] = [];
+  const scaling = new Scaling(table, { reserve }, cluster.emit, {
     start: (slot) => {
       forked.push(slot.index);
       slot.current = cluster.fork(slot, slot.release).handle;
@@ -34,12 +37,20 @@ function start(workers = 2) {
   return {
     cluster,
     scaling,
+    reserve,
+    refused,
     forked,
     dismissed,
     /** Asks for `workers`; keeps what is told. `leaving`: one of the workers asks. */
     scale: (to: number, leaving = false): ClusterSnapshot[] => {
       const told: ClusterSnapshot[] = [];
-      scaling.scale(to, 'test', { leaving, done: (snapshot) => void told.push(snapshot) });
+      scaling.scale({
+        workers: to,
+        reason: 'test',
+        leaving,
+        done: (snapshot) => void told.push(snapshot),
+        refused: (error) => void refused.push(error),
+      });
       return told;
     },
     ready: (worker: FakeWorker) => settleAfter(() => cluster.becomeReady(worker)),
@@ -198,6 +209,41 @@ describe('whoever waits for scaling', () => {
     const told = scale(3);
     scaling.release();
     expect(told).toMatchObject([{ desired: 3, ready: 1 }]);
+  });
+});
+
+describe('a worker more that would have nothing to listen on', () => {
+  const taken = new AddressUnavailableError('http://127.0.0.1:3002', {
+    code: 'EADDRINUSE',
+    message: 'bind EADDRINUSE',
+  });
+
+  it('is refused, and nothing changes', () => {
+    const { cluster, scale, reserve, refused, forked } = start(2);
+    reserve.mockImplementationOnce(() => {
+      throw taken;
+    });
+    const told = scale(3);
+    expect(refused).toEqual([taken]);
+    expect(told).toEqual([]);
+    expect(cluster.table.desired).toBe(2);
+    expect(forked).toEqual([]);
+    expect(cluster.events('scaling')).toEqual([]);
+  });
+
+  it('is no reason to hide another error', () => {
+    const { scale, reserve, refused } = start(2);
+    reserve.mockImplementationOnce(() => {
+      throw new TypeError('not an address');
+    });
+    expect(() => scale(3)).toThrow('not an address');
+    expect(refused).toEqual([]);
+  });
+
+  it('is asked for by the number that there are to be', () => {
+    const { scale, reserve } = start(2);
+    scale(4);
+    expect(reserve.mock.calls).toEqual([[4]]);
   });
 });
 
