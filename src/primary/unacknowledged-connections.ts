@@ -1,4 +1,4 @@
-import type { Worker } from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 
 /** What node:cluster sends a worker with a connection, and what answers it; the same on Node 20 to 26. */
 interface ClusterMessage {
@@ -15,8 +15,8 @@ interface ClusterMessage {
  * (https://github.com/nodejs/node/issues/21746). This remembers what a worker
  * has yet to acknowledge.
  *
- * @returns gives that to other workers. To be called once the worker has exited
- *   and everything it had sent has been read.
+ * @returns gives that to other workers, or closes it where there are none. To be
+ *   called once the worker has exited and everything it had sent has been read.
  */
 export function followConnections(worker: Worker): () => void {
   const { process } = worker;
@@ -33,11 +33,19 @@ export function followConnections(worker: Worker): () => void {
   return () => {
     // Where Node has not seen to it, the dead worker would be given the next connection.
     process.emit('disconnect');
+    // With the last worker the listener has gone: what is given back to that is never looked at again.
+    const answer = { cmd: 'NODE_CLUSTER', accepted: !isAnyoneListening() };
     for (const ack of unacknowledged) {
-      process.emit(
-        'internalMessage' as never,
-        { cmd: 'NODE_CLUSTER', ack, accepted: false } as never,
-      );
+      process.emit('internalMessage' as never, { ...answer, ack } as never);
     }
   };
+}
+
+/** Node's own state of a worker; the same on Node 20 to 26, and not in its types. */
+type WorkerWithState = Worker & { readonly state?: string };
+
+function isAnyoneListening(): boolean {
+  return Object.values(cluster.workers ?? {}).some(
+    (worker: WorkerWithState | undefined) => worker?.state === 'listening',
+  );
 }
