@@ -1,50 +1,50 @@
 #!/usr/bin/env node
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { readFileSync } from 'node:fs';
+import { Command, Option } from 'commander';
 import { ClusterError } from '../errors/index.js';
-import { MAX_WORKERS } from '../options/index.js';
-import { iptablesScript, iptablesRemovalScript } from './iptables.js';
+import {
+  hostName,
+  httpUrl,
+  identifier,
+  listenAddress,
+  portNumber,
+  workerCount,
+} from './arguments.js';
+import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration } from './nginx.js';
-import { describedPorts, runningPorts } from './worker-ports.js';
+import { describedPorts, hostOf, runningPorts } from './worker-ports.js';
 
 /** Where the ports of the workers are to be had from. */
 interface PortOptions {
   readonly url: string;
   readonly port?: number;
   readonly workers?: number;
+  readonly name: string;
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:3000/health';
+const DEFAULT_NAME = 'nestjs_cluster';
+const DEFAULT_PORT = 80;
 
-function portNumber(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port;
-  throw new InvalidArgumentError('expected a port from 1 to 65535.');
-}
+const { version } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+) as { version: string };
 
-function hostName(text: string): string {
-  if (/^[\w.:-]+$/.test(text)) return text;
-  throw new InvalidArgumentError('expected a host name or an address.');
-}
+const program = new Command('nestjs-cluster')
+  .description("Prints what stands in front of a cluster with balancing 'ports'.")
+  .version(version)
+  .showHelpAfterError('(--help shows what there is)')
+  .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 
-function count(text: string): number {
-  const workers = Number(text);
-  if (Number.isInteger(workers) && workers >= 1 && workers <= MAX_WORKERS) return workers;
-  throw new InvalidArgumentError(`expected a whole number from 1 to ${MAX_WORKERS}.`);
-}
-
-/** With `port` and `workers` nothing is asked; else the running cluster is. */
-function workerPorts({ url, port, workers }: PortOptions): Promise<readonly number[]> {
-  return port === undefined || workers === undefined
-    ? runningPorts(url)
-    : Promise.resolve(describedPorts(port, workers));
-}
-
-function generator(name: string, summary: string): Command {
-  return new Command(name)
-    .summary(summary)
+function generator(name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(`${description}. Writes to standard output, changes nothing.`)
     .addOption(
-      new Option('--url <url>', 'health endpoint of the running cluster').default(DEFAULT_URL),
+      new Option('--url <url>', 'health endpoint of the running cluster')
+        .argParser(httpUrl)
+        .default(DEFAULT_URL),
     )
     .addOption(
       new Option('--port <port>', 'port of the first worker, instead of asking (with --workers)')
@@ -53,62 +53,74 @@ function generator(name: string, summary: string): Command {
     )
     .addOption(
       new Option('--workers <n>', 'number of workers, instead of asking (with --port)')
-        .argParser(count)
+        .argParser(workerCount)
         .conflicts('url'),
     )
-    .addOption(new Option('--listen <port>', 'public port').argParser(portNumber).default(80))
-    .hook('preAction', (command) => {
-      const { port, workers } = command.opts<PortOptions>();
-      if ((port === undefined) !== (workers === undefined)) {
-        command.error(
-          "error: '--port' and '--workers' go together; without them the cluster at --url is asked",
-        );
-      }
-    });
+    .addOption(
+      new Option('--name <name>', 'name of what is set up, where there is more than one cluster')
+        .argParser(identifier)
+        .default(DEFAULT_NAME),
+    );
 }
 
-const program = new Command('nestjs-cluster')
-  .description("Configures what stands in front of a cluster with balancing 'ports'.")
-  .showHelpAfterError('(--help shows what there is)');
+const publicPort = () =>
+  new Option('--listen <port>', 'public port').argParser(portNumber).default(DEFAULT_PORT);
 
-program.addCommand(
-  generator('nginx', 'print an nginx configuration that balances over the workers')
-    .addOption(
-      new Option('--host <address>', 'address at which nginx reaches the workers')
-        .argParser(hostName)
-        .default('127.0.0.1'),
-    )
-    .action(async (options: PortOptions & { host: string; listen: number }) => {
-      process.stdout.write(nginxConfiguration(await workerPorts(options), options));
-    }),
-);
+/** With `port` and `workers` nothing is asked; else the running cluster is. */
+async function workerPorts({ url, port, workers }: PortOptions): Promise<readonly number[]> {
+  if (port !== undefined && workers !== undefined) return describedPorts(port, workers);
+  if (port === undefined && workers === undefined) return runningPorts(url);
+  return program.error(
+    "error: '--port' and '--workers' go together; without them the cluster at --url is asked",
+  );
+}
 
-program.addCommand(
-  generator('iptables', 'print a shell script of iptables rules that balance over the workers')
-    .option('--ipv6', 'rules of ip6tables', false)
-    .option('--remove', 'print what takes the rules away again', false)
-    .action(async (options: PortOptions & { listen: number; ipv6: boolean; remove: boolean }) => {
-      process.stdout.write(
-        options.remove
-          ? iptablesRemovalScript(options)
-          : iptablesScript(await workerPorts(options), options),
-      );
-    }),
-);
+generator('nginx', 'Prints a configuration of nginx that balances over the workers')
+  .addOption(
+    new Option('--listen <[address:]port>', 'public address')
+      .argParser(listenAddress)
+      .default(String(DEFAULT_PORT)),
+  )
+  .addOption(
+    new Option(
+      '--host <address>',
+      'where nginx reaches the workers (default: the host of --url)',
+    ).argParser(hostName),
+  )
+  .action(async (options: PortOptions & { host?: string; listen: string }) => {
+    const ports = await workerPorts(options);
+    const host = options.host ?? hostOf(options.url);
+    process.stdout.write(nginxConfiguration(ports, { ...options, host }));
+  });
 
-program.addCommand(
-  generator('nftables', 'print an nftables ruleset that balances over the workers').action(
-    async (options: PortOptions & { listen: number }) => {
-      process.stdout.write(nftablesRuleset(await workerPorts(options), options));
-    },
-  ),
-);
+generator('iptables', 'Prints a shell script of iptables rules that balance over the workers')
+  .addOption(publicPort())
+  .option('--ipv6', 'rules of ip6tables', false)
+  .option('--remove', 'print what takes the rules away again', false)
+  .action(async (options: PortOptions & { listen: number; ipv6: boolean; remove: boolean }) => {
+    process.stdout.write(
+      options.remove
+        ? iptablesRemovalScript(options)
+        : iptablesScript(await workerPorts(options), options),
+    );
+  });
+
+generator('nftables', 'Prints a ruleset of nftables that balances over the workers')
+  .addOption(publicPort())
+  .action(async (options: PortOptions & { listen: number }) => {
+    process.stdout.write(nftablesRuleset(await workerPorts(options), options));
+  });
 
 try {
   await program.parseAsync();
 } catch (error) {
-  if (error instanceof CommanderError) process.exit(error.exitCode);
   if (!(error instanceof ClusterError)) throw error;
-  process.stderr.write(`error: ${error.message}\n`);
+  process.stderr.write(`error: ${withoutControls(error.message)}\n`);
   process.exit(error.exitCode);
+}
+
+/** What is quoted from outside must not move the cursor or rename the terminal. */
+function withoutControls(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '');
 }

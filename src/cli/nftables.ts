@@ -1,22 +1,20 @@
-/** Of our own: it can be replaced, and taken away, without touching anybody else's rules. */
-const TABLE = 'inet nestjs_cluster';
-
 /**
  * A ruleset that spreads connections to the public port over the workers, one
- * after the other, over IPv4 and IPv6. Loaded again, it replaces what it had
+ * after the other, over IPv4 and IPv6, in a table of its own. Loaded again, it replaces what it had
  * set up before, in one step.
  */
 export function nftablesRuleset(
   ports: readonly number[],
-  { listen }: { readonly listen: number },
+  { listen, name }: { readonly listen: number; readonly name: string },
 ): string {
+  const table = `inet ${name}`;
   const map = ports.map((port, index) => `${index} : ${port}`).join(', ');
   return `#!/usr/sbin/nft -f
 # ${ports.length} workers of nestjs-cluster behind port ${listen}. Load it as root (nft -f); the workers have to
-# listen on all interfaces. "nft delete table ${TABLE}" takes it away.
-table ${TABLE}
-delete table ${TABLE}
-table ${TABLE} {
+# listen on all interfaces. "nft delete table ${table}" takes it away.
+table ${table}
+delete table ${table}
+table ${table} {
   chain spread {
     meta l4proto tcp redirect to :numgen inc mod ${ports.length} map { ${map} }
   }

@@ -1,22 +1,24 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError, ClusterUnreachableError } from '../errors/index.js';
-
-const MAX_PORT = 65_535;
+import { BALANCING_STRATEGIES, MAX_WORKERS } from '../options/index.js';
+import { MAX_PORT } from './arguments.js';
 
 /** A worker that is blocked does not answer; another would, but nobody says which. */
 const TIMEOUT_MS = 5_000;
 
 const INSTEAD = 'or describe it with --port and --workers';
+const NO_CLUSTER = `its answer says nothing of a cluster. Give the URL of its health endpoint, which has to show details (health.details), ${INSTEAD}`;
 
-const portSchema = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PORT));
-
-/** What is read of `/health`. It comes from outside and goes into scripts: no more than numbers pass. */
+/** What is read of `/health`. It comes from outside and goes into scripts: nothing but numbers passes. */
 const healthSchema = v.object({
   details: v.object({
     cluster: v.object({
-      balancing: v.string(),
-      desired: v.number(),
-      ports: v.optional(v.array(portSchema), []),
+      balancing: v.picklist(BALANCING_STRATEGIES),
+      desired: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
+      ports: v.optional(
+        v.array(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PORT))),
+        [],
+      ),
     }),
   }),
 });
@@ -35,6 +37,11 @@ export function describedPorts(port: number, workers: number): readonly number[]
   return Array.from({ length: workers }, (_, slot) => port + slot);
 }
 
+/** The host of a URL, as an address is written outside of one. */
+export function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '');
+}
+
 /**
  * The ports of the workers of the cluster whose `/health` is at `url`.
  *
@@ -43,30 +50,27 @@ export function describedPorts(port: number, workers: number): readonly number[]
  */
 export async function runningPorts(url: string): Promise<readonly number[]> {
   const health = v.safeParse(healthSchema, await readJson(url));
-  if (!health.success) {
-    throw new ClusterUnreachableError(
-      url,
-      `its answer says nothing of a cluster. Give the URL of its health endpoint, which has to show details (health.details), ${INSTEAD}`,
-    );
-  }
+  if (!health.success) throw new ClusterUnreachableError(url, NO_CLUSTER);
   const { balancing, desired, ports } = health.output.details.cluster;
   if (balancing !== 'ports') {
     throw new ClusterConfigurationError(
       `the cluster at ${url} runs with balancing '${balancing}', in which workers have no ports of their own; start it with CLUSTER_BALANCING=ports`,
     );
   }
+  if (ports.length < desired) throw new ClusterUnreachableError(url, NO_CLUSTER);
   // Slots that were scaled away keep theirs; the others serve them.
   return ports.slice(0, desired);
 }
 
 async function readJson(url: string): Promise<unknown> {
+  let response: Response;
   try {
-    // Also with 503: a cluster that is not well yet has ports all the same.
-    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return await response.json();
+    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     const { message, cause } = error as Error;
     const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
     throw new ClusterUnreachableError(url, `${why}. Start the cluster, give its --url, ${INSTEAD}`);
   }
+  // Also with 503: a cluster that is not well yet has ports all the same.
+  return response.json().catch(() => undefined);
 }

@@ -1,3 +1,4 @@
+export { BALANCING_STRATEGIES } from './cluster-options.interface.js';
 export type {
   BalancingStrategy,
   ClusterOptions,

@@ -1,0 +1,50 @@
+import { isIPv6 } from 'node:net';
+import { InvalidArgumentError } from 'commander';
+import { MAX_WORKERS } from '../options/index.js';
+
+export const MAX_PORT = 65_535;
+
+/** What a value must look like, and how it is said where it does not. */
+const parser = (pattern: RegExp, expected: string) => (text: string) => {
+  if (pattern.test(text)) return text;
+  throw new InvalidArgumentError(`expected ${expected}.`);
+};
+
+function wholeNumber(max: number, what: string): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+    if (value >= 1 && value <= max) return value;
+    throw new InvalidArgumentError(`expected ${what} from 1 to ${max}.`);
+  };
+}
+
+export const portNumber = wholeNumber(MAX_PORT, 'a port');
+export const workerCount = wholeNumber(MAX_WORKERS, 'a whole number');
+
+/** Of an upstream, a chain, a table: what all three allow. */
+export const identifier = parser(
+  /^[a-z][a-z0-9_]{0,19}$/,
+  'at most 20 small letters, digits and underscores, the first a letter',
+);
+
+export function hostName(text: string): string {
+  if (isIPv6(text) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(text)) return text;
+  throw new InvalidArgumentError('expected a host name or an address.');
+}
+
+/** What nginx listens on: a port, or an address and a port. */
+export function listenAddress(text: string): string {
+  const [, ipv6, ipv4, port] = /^(?:(?:\[([\da-f:.]+)\]|([\d.]+)):)?(\d+)$/i.exec(text) ?? [];
+  if (port === undefined || (ipv6 !== undefined && !isIPv6(ipv6)) || ipv4 === '.') {
+    throw new InvalidArgumentError(
+      "expected a port, or an address as in '127.0.0.1:8080' or '[::]:80'.",
+    );
+  }
+  portNumber(port);
+  return text;
+}
+
+export function httpUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:3000/health.');
+}
