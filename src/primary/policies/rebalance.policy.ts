@@ -21,8 +21,11 @@ const LASTING_ROUNDS = 2;
  */
 const COST_NOISE = 2;
 
-/** Where all are above it, the time of their event loops says nothing more of what waits for it. */
-const FULL_UTILIZATION = 0.9;
+/**
+ * Where all are above it, the time of their event loops says little of what waits for them. Where one
+ * is below, the difference to a full one is more than the tolerance.
+ */
+const FULL_UTILIZATION = 0.8;
 
 /** A surplus that is not smaller by this than it was has not been helped. */
 const PROGRESS = 0.8;
