@@ -41,7 +41,7 @@ export class Connection {
   answered = 0;
   /** Of those, what was answered in the last interval that was counted. */
   recentRequests = 0;
-  /** Its client sends requests before it has its answers: closing it would lose some. */
+  /** Its client sends requests ahead of the answers, which come too soon for {@link pipelined} to show it. */
   pipelines = false;
   /** Its client is to connect again. */
   farewell: Pick<Farewell, 'said' | 'onRequest'> | undefined;
@@ -64,7 +64,8 @@ export class Connection {
 
   /** Its client can be asked to connect again, and has not been yet. */
   get movable(): boolean {
-    return !this.webSocket && !this.pipelines && this.farewell === undefined;
+    const pipelines = this.pipelines || this.pipelined !== undefined;
+    return !this.webSocket && !pipelines && this.farewell === undefined;
   }
 
   /** Its client is to connect again, and most likely to reach another worker. */
