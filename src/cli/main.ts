@@ -111,6 +111,13 @@ generator('nftables', 'Prints a ruleset of nftables that balances over the worke
     process.stdout.write(nftablesRuleset(await workerPorts(options), options));
   });
 
+// A reader that leaves early (head, a pager) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(`error: cannot write the output: ${error.message}\n`);
+  process.exit(1);
+});
+
 try {
   await program.parseAsync();
 } catch (error) {

@@ -13,7 +13,7 @@ const NO_CLUSTER = `its answer says nothing of a cluster. Give the URL of its he
 const healthSchema = v.object({
   details: v.object({
     cluster: v.object({
-      balancing: v.picklist(BALANCING_STRATEGIES),
+      balancing: v.picklist([...BALANCING_STRATEGIES, 'none']),
       desired: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
       ports: v.optional(
         v.array(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PORT))),
@@ -52,6 +52,11 @@ export async function runningPorts(url: string): Promise<readonly number[]> {
   const health = v.safeParse(healthSchema, await readJson(url));
   if (!health.success) throw new ClusterUnreachableError(url, NO_CLUSTER);
   const { balancing, desired, ports } = health.output.details.cluster;
+  if (balancing === 'none') {
+    throw new ClusterConfigurationError(
+      `what runs at ${url} is one process without workers; start it with CLUSTER_BALANCING=ports and at least one worker`,
+    );
+  }
   if (balancing !== 'ports') {
     throw new ClusterConfigurationError(
       `the cluster at ${url} runs with balancing '${balancing}', in which workers have no ports of their own; start it with CLUSTER_BALANCING=ports`,

@@ -21,10 +21,7 @@ const LASTING_ROUNDS = 2;
  */
 const COST_NOISE = 2;
 
-/**
- * Where all are above it, the time of their event loops says little of what waits for them. Where one
- * is below, the difference to a full one is more than the tolerance.
- */
+/** Where their mean is above it, the time of event loops says little of what waits for them. */
 const FULL_UTILIZATION = 0.8;
 
 /** A surplus that is not smaller by this than it was has not been helped. */
@@ -68,8 +65,8 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
 }
 
 /**
- * What each worker carries: event-loop time for its requests. Where every event
- * loop is full that says nothing more of what waits: then it is the time that
+ * What each worker carries: event-loop time for its requests. Where event loops
+ * are full that says nothing more of what waits: then it is the time that
  * serving each connection once takes, which is what clients wait.
  * `undefined` where it cannot be told.
  */
@@ -80,10 +77,12 @@ function loadsOf(reports: readonly LoadReport[], requests: number): (number | un
     const expected = report.requests * cost;
     return Math.min(Math.max(expected, utilization / COST_NOISE), utilization * COST_NOISE);
   });
-  if (reports.some(({ utilization }) => utilization < FULL_UTILIZATION)) return busy;
-  return reports.map((report, index) =>
-    report.requests > 0 ? (report.connections * busy[index]!) / report.requests : undefined,
-  );
+  const meanUtilization = sum(reports.map(({ utilization }) => utilization)) / reports.length;
+  if (meanUtilization < FULL_UTILIZATION) return busy;
+  return reports.map(({ requests: answered, connections, utilization }, index) => {
+    if (answered > 0) return (connections * busy[index]!) / answered;
+    return utilization < FULL_UTILIZATION ? 0 : undefined;
+  });
 }
 
 /** The surplus of a worker after a further round. */
