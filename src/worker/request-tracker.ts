@@ -61,8 +61,9 @@ export class RequestTracker implements ConnectionOwner {
   follow(server: Server): void {
     if (this.#server !== undefined) return;
     this.#server = server;
-    server.on('connection', this.#onConnection);
-    server.on('secureConnection', this.#onSecureConnection);
+    // First of all: the server's own listeners begin an HTTP/2 session at once.
+    server.prependListener('connection', this.#onConnection);
+    server.prependListener('secureConnection', this.#onSecureConnection);
     followUpgrades(server, this.#onWebSocket);
     this.#http2.follow(server, this.#http2Observer);
     subscribe('http.server.request.start', this.#onStart);
