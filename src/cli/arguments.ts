@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { MAX_WORKERS } from '../options/index.js';
 
@@ -27,15 +27,28 @@ export const identifier = parser(
   'at most 20 small letters, digits and underscores, the first a letter',
 );
 
+/** The host of a URL, as an address is written outside of one. */
+export function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '');
+}
+
+function isHostName(text: string): boolean {
+  return isIPv6(text) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(text);
+}
+
 export function hostName(text: string): string {
-  if (isIPv6(text) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(text)) return text;
+  if (isHostName(text)) return text;
   throw new InvalidArgumentError('expected a host name or an address.');
 }
 
 /** What nginx listens on: a port, or an address and a port. */
 export function listenAddress(text: string): string {
   const [, ipv6, ipv4, port] = /^(?:(?:\[([\da-f:.]+)\]|([\d.]+)):)?(\d+)$/i.exec(text) ?? [];
-  if (port === undefined || (ipv6 !== undefined && !isIPv6(ipv6)) || ipv4 === '.') {
+  if (
+    port === undefined ||
+    (ipv6 !== undefined && !isIPv6(ipv6)) ||
+    (ipv4 !== undefined && !isIPv4(ipv4))
+  ) {
     throw new InvalidArgumentError(
       "expected a port, or an address as in '127.0.0.1:8080' or '[::]:80'.",
     );
@@ -45,6 +58,9 @@ export function listenAddress(text: string): string {
 }
 
 export function httpUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  // Its host goes into a configuration, where a URL may hold what ends a word there.
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && isHostName(hostOf(text))) {
+    return text;
+  }
   throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:3000/health.');
 }

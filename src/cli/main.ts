@@ -4,6 +4,7 @@ import { Command, Option } from 'commander';
 import { ClusterError } from '../errors/index.js';
 import {
   hostName,
+  hostOf,
   httpUrl,
   identifier,
   listenAddress,
@@ -13,7 +14,7 @@ import {
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration } from './nginx.js';
-import { describedPorts, hostOf, runningPorts } from './worker-ports.js';
+import { describedPorts, runningPorts } from './worker-ports.js';
 
 /** Where the ports of the workers are to be had from. */
 interface PortOptions {

@@ -37,11 +37,6 @@ export function describedPorts(port: number, workers: number): readonly number[]
   return Array.from({ length: workers }, (_, slot) => port + slot);
 }
 
-/** The host of a URL, as an address is written outside of one. */
-export function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '');
-}
-
 /**
  * The ports of the workers of the cluster whose `/health` is at `url`.
  *
