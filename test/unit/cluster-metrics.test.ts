@@ -87,12 +87,14 @@ async function pageOf(
 
 const TYPES = {
   nestjs_cluster_workers: 'gauge',
+  nestjs_cluster_info: 'gauge',
   nestjs_cluster_workers_desired: 'gauge',
   nestjs_cluster_generation: 'gauge',
   nestjs_cluster_reloads_total: 'counter',
   nestjs_cluster_worker_restarts_total: 'counter',
   nestjs_cluster_worker_requests_total: 'counter',
   nestjs_cluster_worker_aborted_requests_total: 'counter',
+  nestjs_cluster_rebalanced_connections_total: 'counter',
   nestjs_cluster_worker_up: 'gauge',
   nestjs_cluster_worker_degraded: 'gauge',
   nestjs_cluster_worker_uptime_seconds: 'gauge',
@@ -159,7 +161,7 @@ describe('the metrics of the cluster', () => {
             restartsByCause: { oom: 2 },
             abortedRequestsTotal: 3,
             requestsTotal: 500,
-            rebalancedConnectionsTotal: 0,
+            rebalancedConnectionsTotal: 9,
           },
         ],
       },
@@ -171,7 +173,30 @@ describe('the metrics of the cluster', () => {
     expect(
       page.values('nestjs_cluster_worker_restarts_total', { worker: '7', cause: 'oom' }),
     ).toEqual([2]);
+    expect(page.values('nestjs_cluster_rebalanced_connections_total', { worker: '7' })).toEqual([
+      9,
+    ]);
     expect(page.values('nestjs_cluster_worker_up', { worker: '7' })).toEqual([]);
+  });
+
+  it.each(['shared', 'reuse-port', 'round-robin', 'ports', 'none'])(
+    'say how connections reach the workers: %s',
+    async (balancing) => {
+      const page = await pageOf([READY], { snapshot: { balancing } });
+      expect(page.labelValues('nestjs_cluster_info', 'balancing')).toEqual([balancing]);
+      expect(page.values('nestjs_cluster_info')).toEqual([1]);
+    },
+  );
+
+  it('count the clients that were asked to connect again, by worker and from 0', async () => {
+    const page = await pageOf([
+      READY,
+      { ...STARTING, slot: 1 },
+      { ...EMPTY, slot: 2, rebalancedConnectionsTotal: 8 },
+    ]);
+    const count = (worker: string) =>
+      page.values('nestjs_cluster_rebalanced_connections_total', { worker });
+    expect([count('0'), count('1'), count('2')]).toEqual([[3], [0], [8]]);
   });
 
   it('count restarts by cause, from 0', async () => {

@@ -82,8 +82,17 @@ describe('WEB_CONCURRENCY', () => {
 });
 
 describe('CLUSTER_BALANCING', () => {
-  it('may be shared', () => {
-    expect(resolve({ CLUSTER_BALANCING: 'shared' }).balancing).toBe('shared');
+  it.each(['shared', 'reuse-port', 'round-robin', 'ports'] as const)('may be %s', (balancing) => {
+    // No worker: then no strategy is in conflict with the Node that runs this.
+    expect(resolve({ CLUSTER_BALANCING: balancing, CLUSTER_WORKERS: '0' }).balancing).toBe(
+      balancing,
+    );
+  });
+
+  it('wins over the option', () => {
+    expect(resolve({ CLUSTER_BALANCING: 'ports' }, { balancing: 'round-robin' }).balancing).toBe(
+      'ports',
+    );
   });
 
   it('counts as not set where it is empty', () => {
@@ -93,7 +102,7 @@ describe('CLUSTER_BALANCING', () => {
   it.each(['fair', 'SHARED', ' shared'])('is refused as %j', (text) => {
     const message = refusal({ CLUSTER_BALANCING: text });
     expect(message).toContain(`CLUSTER_BALANCING: "${text}" `);
-    expect(message).toContain("'shared'");
+    expect(message).toContain("'shared', 'reuse-port', 'round-robin', 'ports'");
   });
 });
 

@@ -79,6 +79,30 @@ const EVENTS: readonly AnyEvent[] = [
   },
   {
     name: 'listening',
+    event: {
+      url: 'http://127.0.0.1:3000',
+      workers: 3,
+      balancing: 'ports',
+      ports: [3_000, 3_001, 3_002],
+      endpoints: [],
+    },
+    level: 'info',
+    text: 'listening on http://127.0.0.1:3000 to 3002 (workers=3, balancing=ports)',
+  },
+  {
+    name: 'listening',
+    event: {
+      url: 'http://127.0.0.1:3000',
+      workers: 1,
+      balancing: 'ports',
+      ports: [3_000],
+      endpoints: [],
+    },
+    level: 'info',
+    text: 'listening on http://127.0.0.1:3000 (workers=1, balancing=ports)',
+  },
+  {
+    name: 'listening',
     event: { url: 'unix:/a.sock', workers: 1, balancing: 'shared', ports: [], endpoints: [] },
     level: 'info',
     text: 'listening on unix:/a.sock (workers=1, balancing=shared)',

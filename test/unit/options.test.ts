@@ -312,15 +312,42 @@ describe('balancing', () => {
     },
   );
 
+  it.each(['shared', 'reuse-port', 'round-robin', 'ports'] as const)('may be %s', (balancing) => {
+    // No worker: then no strategy is in conflict with the Node that runs this.
+    expect(resolve({ balancing, workers: 0 }).balancing).toBe(balancing);
+  });
+
   it.each([
     ['"fair"', 'fair'],
+    ['"reusePort"', 'reusePort'],
     ['"SHARED"', 'SHARED'],
     ['1', 1],
     ['null', null],
   ] as const)('is refused as %s', (shown, balancing) => {
     const message = refusal({ balancing });
     expect(message).toContain(`balancing: ${shown} `);
-    expect(message).toContain("'shared'");
+    expect(message).toContain("'shared', 'reuse-port', 'round-robin', 'ports'");
+  });
+});
+
+describe('rebalance', () => {
+  it.each([
+    [undefined, true],
+    [true, true],
+    [false, false],
+  ])('for %s is %s', (rebalance, resolved) => {
+    expect(resolve({ rebalance }).rebalance).toBe(resolved);
+  });
+
+  it.each([
+    ['"false"', 'false'],
+    ['0', 0],
+    ['null', null],
+    ['an object', {}],
+  ] as const)('is refused as %s', (shown, rebalance) => {
+    const message = refusal({ rebalance });
+    expect(message).toContain(`rebalance: ${shown} `);
+    expect(message).toContain('true or false');
   });
 });
 

@@ -71,6 +71,43 @@ describe('requestsTotal of a slot', () => {
   });
 });
 
+describe('rebalancedConnectionsTotal of a slot', () => {
+  const count = (rebalancedConnectionsTotal: number) => ({ ...STATS, rebalancedConnectionsTotal });
+
+  it('is 0 before a worker has said anything', () => {
+    expect(slotWith(new FakeWorker()).rebalancedConnectionsTotal).toBe(0);
+  });
+
+  it('stays when its worker dies, and goes on with the next', () => {
+    const slot = slotWith(new FakeWorker());
+    slot.current!.stats = count(5);
+    slot.remove(slot.current!, EXIT);
+    expect(slot.rebalancedConnectionsTotal).toBe(5);
+    slot.current = new FakeWorker().handle;
+    slot.current.stats = count(2);
+    expect(slot.rebalancedConnectionsTotal).toBe(7);
+    slot.remove(slot.current, EXIT);
+    expect(slot.rebalancedConnectionsTotal).toBe(7);
+  });
+
+  it('is that of all its processes, and apart from the requests', () => {
+    const [old, candidate] = [new FakeWorker(), new FakeWorker()];
+    const slot = slotWith(old);
+    slot.candidate = candidate.handle;
+    old.handle.stats = count(5);
+    candidate.handle.stats = count(1);
+    expect([slot.rebalancedConnectionsTotal, slot.requestsTotal]).toEqual([6, 20]);
+    slot.remove(old.handle, EXIT);
+    expect([slot.rebalancedConnectionsTotal, slot.requestsTotal]).toEqual([6, 20]);
+  });
+
+  it('takes nothing from a worker that died before it said anything', () => {
+    const slot = slotWith(new FakeWorker());
+    slot.remove(slot.current!, EXIT);
+    expect([slot.rebalancedConnectionsTotal, slot.requestsTotal]).toEqual([0, 0]);
+  });
+});
+
 describe('a slot', () => {
   it('gives its place to the next worker while the old one leaves', () => {
     const old = new FakeWorker();

@@ -33,6 +33,7 @@ function start() {
   const worker = cluster.current(0);
   return {
     cluster,
+    balance,
     heartbeat,
     worker,
     receive: (message: WorkerMessage, from = worker) =>
@@ -95,6 +96,36 @@ describe('the switchboard', () => {
     expect(worker.sent('snapshot')).toMatchObject([
       { id: 7, snapshot: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
     ]);
+  });
+
+  it('files the figures that come with metrics: they are the last of a worker that leaves', () => {
+    const { cluster, worker, receive } = start();
+    const stats = { ...STATS, requestsTotal: 70, rebalancedConnectionsTotal: 5 };
+    receive({ type: 'metrics', asked: false, stats, body: '[1]' });
+    expect(worker.handle).toMatchObject({ stats, metrics: { body: '[1]' } });
+    expect(cluster.table.snapshot().workers[0]).toMatchObject({
+      requestsTotal: 70,
+      rebalancedConnectionsTotal: 5,
+    });
+  });
+
+  it('passes what a worker carries to the balance', () => {
+    const { balance, worker, cluster, receive } = start();
+    balance.tick();
+    receive({ type: 'load', requests: 1_500_000, connections: 10, utilization: 0.3 });
+    receive(
+      { type: 'load', requests: 500_000, connections: 10, utilization: 0.1 },
+      cluster.current(1),
+    );
+    expect(worker.sent('give-away')).toMatchObject([{ ratio: expect.closeTo(1 / 3, 6) }]);
+    expect(cluster.current(1).sent('give-away')).toEqual([]);
+  });
+
+  it('grants a worker its socket once, however often it asks', () => {
+    const { worker, receive } = start();
+    receive({ type: 'listen-request' });
+    receive({ type: 'listen-request' });
+    expect(worker.sent('listen')).toHaveLength(1);
   });
 
   it('keeps what a worker says of its drain', () => {

@@ -203,6 +203,43 @@ describe('a snapshot', () => {
     });
   });
 
+  it('tells how connections reach the workers, and on which ports', () => {
+    const ports = [3_000, 3_001];
+    const snapshot = takeSnapshot(
+      { ...CLUSTER, balancing: 'ports', ports, desired: 0, slots: [] },
+      0,
+    );
+    expect(snapshot).toMatchObject({ balancing: 'ports', ports });
+  });
+
+  it('tells how many clients of a slot were asked to connect again, over all its workers', () => {
+    const slot = slotWith(new FakeWorker());
+    slot.current!.stats = { ...STATS, rebalancedConnectionsTotal: 4 };
+    slot.remove(slot.current!, EXIT);
+    slot.current = new FakeWorker().handle;
+    slot.current.stats = { ...STATS, rebalancedConnectionsTotal: 3 };
+    expect(snapshotOf(slot).workers[0]!.rebalancedConnectionsTotal).toBe(7);
+  });
+
+  it('keeps what was counted in slots that have no worker any more, and nothing else of them', () => {
+    const slot = slotWith(new FakeWorker({ slot: 3 }), 50);
+    slot.current!.stats = { ...slot.current!.stats!, rebalancedConnectionsTotal: 6 };
+    slot.countRestart('oom');
+    slot.remove(slot.current!, EXIT);
+    slot.abortedRequests = 2;
+    const snapshot = takeSnapshot({ ...CLUSTER, desired: 0, slots: [], dismissed: [slot] }, 0);
+    expect(snapshot.dismissed).toEqual([
+      {
+        slot: 3,
+        restartsByCause: { oom: 1 },
+        abortedRequestsTotal: 2,
+        requestsTotal: 50,
+        rebalancedConnectionsTotal: 6,
+      },
+    ]);
+    expect(snapshot.workers).toEqual([]);
+  });
+
   it('has reloads that do not change with the next one', () => {
     const reloads = { completed: 1, aborted: 0 };
     const snapshot = takeSnapshot({ ...CLUSTER, reloads, desired: 0, slots: [] }, 0);

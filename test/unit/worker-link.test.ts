@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ClusterConfigurationError, NoPrimaryError } from '../../src/errors/index.js';
+import {
+  AddressUnavailableError,
+  ClusterConfigurationError,
+  NoPrimaryError,
+} from '../../src/errors/index.js';
 import type { WorkerMessage } from '../../src/ipc/index.js';
 import { LocalProcess } from '../../src/worker/local-process.js';
 import type { PrimaryChannel } from '../../src/worker/primary-channel.js';
@@ -77,6 +81,43 @@ describe('scale() in a worker', () => {
     const { link, sent } = start();
     await expect(link.scale(workers as number)).rejects.toThrow(ClusterConfigurationError);
     expect(sent('scale-request')).toEqual([]);
+  });
+
+  it('rejects where a further worker would have nothing to listen on, as the primary would', async () => {
+    const { link, sent } = start();
+    const refused = link.scale(3);
+    link.answer({
+      type: 'scale-refused',
+      id: sent('scale-request')[0]!.id,
+      address: 'http://127.0.0.1:3002',
+      cause: { name: 'Error', message: 'bind EADDRINUSE', code: 'EADDRINUSE' },
+    });
+    await expect(refused).rejects.toThrow(AddressUnavailableError);
+    await expect(refused).rejects.toMatchObject({
+      address: 'http://127.0.0.1:3002',
+      code: 'CLUSTER_ADDRESS_UNAVAILABLE',
+      message: expect.stringMatching(/^cannot listen on http:\/\/127.0.0.1:3002: .*EADDRINUSE/),
+      cause: { code: 'EADDRINUSE' },
+    });
+  });
+
+  it('is refused alone: another that was asked for comes about', async () => {
+    const { link, sent, snapshotOf } = start();
+    const [refused, scaled] = [link.scale(9), link.scale(2)];
+    const [first, second] = sent('scale-request');
+    const cause = { name: 'Error', message: 'x' };
+    link.answer({ type: 'scale-refused', id: first!.id, address: 'http://127.0.0.1:1', cause });
+    link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(2) });
+    await expect(refused).rejects.toThrow(AddressUnavailableError);
+    expect(await scaled).toMatchObject({ desired: 2 });
+  });
+
+  it('is not refused by an answer to nobody', () => {
+    const { link } = start();
+    const cause = { name: 'Error', message: 'x' };
+    expect(() =>
+      link.answer({ type: 'scale-refused', id: 99, address: 'http://127.0.0.1:1', cause }),
+    ).not.toThrow();
   });
 
   it('rejects when the primary is gone (I7)', async () => {

@@ -1,0 +1,333 @@
+import { InvalidArgumentError } from 'commander';
+import { describe, expect, it } from 'vitest';
+import {
+  hostName,
+  httpUrl,
+  identifier,
+  listenAddress,
+  portNumber,
+  workerCount,
+} from '../../src/cli/arguments.js';
+import { iptablesRemovalScript, iptablesScript } from '../../src/cli/iptables.js';
+import { nftablesRuleset } from '../../src/cli/nftables.js';
+import { nginxConfiguration } from '../../src/cli/nginx.js';
+import { ClusterConfigurationError } from '../../src/errors/index.js';
+
+const PORTS = [3_000, 3_001, 3_002];
+
+const lines = (text: string) => text.split('\n').map((line) => line.trim());
+
+describe('the configuration of nginx', () => {
+  const configuration = (ports = PORTS, options: object = {}) =>
+    nginxConfiguration(ports, { host: '127.0.0.1', listen: '80', name: 'shop', ...options });
+
+  it('has each worker as a server that never counts as failed', () => {
+    expect(lines(configuration()).filter((line) => line.startsWith('server '))).toEqual([
+      'server 127.0.0.1:3000 max_fails=0;',
+      'server 127.0.0.1:3001 max_fails=0;',
+      'server 127.0.0.1:3002 max_fails=0;',
+      'server {',
+    ]);
+  });
+
+  it('keeps 32 connections to each worker, and for less than the 5 s that Node does', () => {
+    expect(lines(configuration())).toEqual(
+      expect.arrayContaining(['keepalive 96;', 'keepalive_timeout 4s;']),
+    );
+    expect(lines(configuration([3_000]))).toContain('keepalive 32;');
+  });
+
+  it('passes on connections that are upgraded, and long silence', () => {
+    expect(lines(configuration())).toEqual(
+      expect.arrayContaining([
+        'proxy_http_version 1.1;',
+        'proxy_set_header Upgrade $http_upgrade;',
+        'proxy_set_header Connection $shop_connection;',
+        "''      '';",
+        'proxy_read_timeout 1h;',
+      ]),
+    );
+  });
+
+  it('has its name wherever two of them would be in each other’s way', () => {
+    const text = configuration(PORTS, { name: 'blog' });
+    expect(lines(text)).toEqual(
+      expect.arrayContaining([
+        'upstream blog {',
+        'map $http_upgrade $blog_connection {',
+        'proxy_pass http://blog;',
+      ]),
+    );
+    expect(text).not.toContain('shop');
+  });
+
+  it.each([
+    ['10.0.0.7', '10.0.0.7:3000'],
+    ['::1', '[::1]:3000'],
+    ['app.internal', 'app.internal:3000'],
+  ])('reaches the workers at %s as %s', (host, address) => {
+    expect(configuration(PORTS, { host })).toContain(`  server ${address} max_fails=0;\n`);
+  });
+
+  it.each(['80', '127.0.0.1:8080', '[::]:443'])('listens on %s', (listen) => {
+    expect(lines(configuration(PORTS, { listen }))).toContain(`listen ${listen};`);
+  });
+
+  it.each(['3000', '3002', '127.0.0.1:3001', '[::]:3001'])(
+    'is refused where nginx would listen on %s, which a worker does',
+    (listen) => {
+      const make = () => configuration(PORTS, { listen });
+      expect(make).toThrow(ClusterConfigurationError);
+      expect(make).toThrow(/a worker does \(3000 to 3002\); give another --listen/);
+    },
+  );
+
+  it.each(['2999', '3003', '[3000::1]:80'])('is not refused on %s', (listen) => {
+    expect(() => configuration(PORTS, { listen })).not.toThrow();
+  });
+
+  it('has its braces in pairs and its statements ended', () => {
+    const text = configuration();
+    expect(text.match(/\{/g)).toHaveLength(text.match(/\}/g)!.length);
+    for (const line of lines(text)) expect(line).toMatch(/^(?:#.*|.*[;{}])?$/);
+  });
+});
+
+describe('the script of iptables', () => {
+  const script = (ports = PORTS, options: object = {}) =>
+    iptablesScript(ports, { listen: 80, ipv6: false, name: 'shop', ...options });
+
+  it('gives each worker its share of what comes to the public port, the last the rest', () => {
+    expect(lines(script()).filter((line) => line.startsWith('-A SHOP'))).toEqual([
+      '-A SHOP -p tcp ! --dport 80 -j RETURN',
+      '-A SHOP -p tcp -m statistic --mode nth --every 3 --packet 0 -j REDIRECT --to-ports 3000',
+      '-A SHOP -p tcp -m statistic --mode nth --every 2 --packet 0 -j REDIRECT --to-ports 3001',
+      '-A SHOP -p tcp -j REDIRECT --to-ports 3002',
+    ]);
+  });
+
+  it('gives a single worker all', () => {
+    expect(lines(script([3_000])).filter((line) => line.startsWith('-A SHOP'))).toEqual([
+      '-A SHOP -p tcp ! --dport 80 -j RETURN',
+      '-A SHOP -p tcp -j REDIRECT --to-ports 3000',
+    ]);
+  });
+
+  it('fills its chain in one step, and only then leads to it, once', () => {
+    const text = script();
+    const order = [
+      'set -e',
+      "iptables-restore --wait --noflush <<'RULES'",
+      ':SHOP - [0:0]',
+      'COMMIT',
+      '-C "$hook" -p tcp -m addrtype --dst-type LOCAL -j SHOP',
+      '-A "$hook" -p tcp -m addrtype --dst-type LOCAL -j SHOP',
+    ].map((part) => text.indexOf(part));
+    expect(order.every((place) => place >= 0)).toBe(true);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(text).toContain('for hook in PREROUTING OUTPUT; do');
+  });
+
+  it('leads to it by the same rule whatever the port is: run again, it is found', () => {
+    const jumps = (text: string) => lines(text).filter((line) => line.includes('"$hook"'));
+    expect(jumps(script(PORTS, { listen: 81 }))).toEqual(jumps(script()));
+  });
+
+  it.each([
+    [false, /(?<!p)iptables/, /ip6tables/],
+    [true, /ip6tables/, /(?<!p6)iptables(?!\.)/],
+  ])('is of the right family where ipv6 is %s', (ipv6, right, wrong) => {
+    for (const text of [script(PORTS, { ipv6 }), iptablesRemovalScript({ ipv6, name: 'shop' })]) {
+      expect(text).toMatch(right);
+      expect(text).not.toMatch(wrong);
+    }
+  });
+
+  it('is undone by one that removes the very rule and the chain', () => {
+    const removal = iptablesRemovalScript({ ipv6: false, name: 'shop' });
+    const jump = '"$hook" -p tcp -m addrtype --dst-type LOCAL -j SHOP';
+    expect(script()).toContain(`-A ${jump}`);
+    for (const part of [`-C ${jump}`, `-D ${jump}`, "'-N SHOP'", '-F SHOP', '-X SHOP']) {
+      expect(removal).toContain(part);
+    }
+    expect(removal.indexOf('-F SHOP')).toBeLessThan(removal.indexOf('-X SHOP'));
+    expect(lines(removal)[0]).toBe('#!/bin/sh');
+  });
+});
+
+describe('the ruleset of nftables', () => {
+  const ruleset = (ports = PORTS, options: object = {}) =>
+    nftablesRuleset(ports, { listen: 80, name: 'shop', ...options });
+
+  it('deals connections to the workers one after the other', () => {
+    expect(ruleset()).toContain(
+      'redirect to :numgen inc mod 3 map { 0 : 3000, 1 : 3001, 2 : 3002 }',
+    );
+    expect(ruleset([3_000])).toContain('numgen inc mod 1 map { 0 : 3000 }');
+  });
+
+  it('replaces its own table in one step, also where there is none yet', () => {
+    const text = lines(ruleset());
+    const [declared, deleted, defined] = [
+      'table inet shop',
+      'delete table inet shop',
+      'table inet shop {',
+    ].map((line) => text.indexOf(line));
+    expect(declared).toBeGreaterThan(0);
+    expect([deleted, defined]).toEqual([declared! + 1, declared! + 2]);
+  });
+
+  it('takes what comes to the public port of this machine, from outside and from inside', () => {
+    expect(
+      lines(ruleset(PORTS, { listen: 8_080 })).filter((line) => line.includes('dport')),
+    ).toEqual(Array(2).fill('fib daddr type local tcp dport 8080 jump spread'));
+  });
+});
+
+describe('a port', () => {
+  it.each([
+    ['1', 1],
+    ['80', 80],
+    ['65535', 65_535],
+    ['00080', 80],
+  ])('may be %j', (text, port) => {
+    expect(portNumber(text)).toBe(port);
+  });
+
+  it.each([
+    '0',
+    '65536',
+    '-1',
+    '+1',
+    '1.5',
+    '0x50',
+    '1e3',
+    '',
+    ' ',
+    ' 80',
+    '80 ',
+    '٨٠',
+    '80;',
+    '99999999',
+  ])('is refused as %j', (text) => {
+    expect(() => portNumber(text)).toThrow(InvalidArgumentError);
+    expect(() => portNumber(text)).toThrow('expected a port from 1 to 65535.');
+  });
+});
+
+describe('a number of workers', () => {
+  it.each(['1', '256'])('may be %j', (text) => {
+    expect(workerCount(text)).toBe(Number(text));
+  });
+
+  it.each(['0', '257', 'auto', '2.5'])('is refused as %j', (text) => {
+    expect(() => workerCount(text)).toThrow('expected a whole number from 1 to 256.');
+  });
+});
+
+/** What would end a word in a shell, in nginx's configuration or in a ruleset. */
+const HOSTILE = [
+  '$(reboot)',
+  '`reboot`',
+  'a b',
+  'a;b',
+  'a\nb',
+  'a\n',
+  '\na',
+  'a{',
+  'a}',
+  "a'",
+  'a"',
+  'a|b',
+  'a&b',
+  'a\\b',
+  'a/b',
+  '$a',
+  '#a',
+  '-a',
+  '',
+];
+
+describe('a name', () => {
+  it.each(['a', 'nestjs_cluster', 'shop2', `a${'x'.repeat(19)}`])('may be %j', (text) => {
+    expect(identifier(text)).toBe(text);
+  });
+
+  it.each([...HOSTILE, 'A', '2a', '_a', 'a-b', 'é', `a${'x'.repeat(20)}`])(
+    'is refused as %j',
+    (text) => {
+      expect(() => identifier(text)).toThrow(InvalidArgumentError);
+    },
+  );
+});
+
+describe('a host', () => {
+  it.each(['localhost', '127.0.0.1', '::1', 'fe80::1', 'a', 'APP-1.internal', '2001:db8::1'])(
+    'may be %j',
+    (text) => {
+      expect(hostName(text)).toBe(text);
+    },
+  );
+
+  it.each([...HOSTILE, '1:2', 'a:80', '[::1]', 'a-', '.a', 'a.', 'a_b'])(
+    'is refused as %j',
+    (text) => {
+      expect(() => hostName(text)).toThrow('expected a host name or an address.');
+    },
+  );
+});
+
+describe('an address to listen on', () => {
+  it.each(['80', '127.0.0.1:8080', '[::]:80', '[::1]:65535', '0.0.0.0:1'])('may be %j', (text) => {
+    expect(listenAddress(text)).toBe(text);
+  });
+
+  it.each([
+    ...HOSTILE,
+    '80;',
+    '80 default_server',
+    '127.0.0.1',
+    '127.0.0.1:0',
+    '65536',
+    '127.0.0.1:65536',
+    '::1:80',
+    '[1:2]:80',
+    '[::1]',
+    'localhost:80',
+    '.:80',
+    ':80',
+    '...:80',
+    '999.1.1.1:80',
+    '1.2.3:80',
+    '80\n',
+  ])('is refused as %j', (text) => {
+    expect(() => listenAddress(text)).toThrow(InvalidArgumentError);
+  });
+});
+
+describe('a URL', () => {
+  it.each(['http://127.0.0.1:3000/health', 'https://app/health', 'http://[::1]:3000/'])(
+    'may be %j',
+    (text) => {
+      expect(httpUrl(text)).toBe(text);
+    },
+  );
+
+  it.each([
+    '127.0.0.1:3000/health',
+    'localhost:3000/health',
+    'file:///etc/passwd',
+    'ftp://a/',
+    'xhttp://a/',
+    'httpx://a/',
+    'http://',
+    '',
+    'http://a;b/health',
+    "http://a'/health",
+    'http://a{b}/health',
+    'http://$a/health',
+    'http://a_b/health',
+  ])('is refused as %j', (text) => {
+    expect(() => httpUrl(text)).toThrow('expected a URL such as http://127.0.0.1:3000/health.');
+  });
+});
