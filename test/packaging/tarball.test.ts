@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plainEnvironment, runCommand } from './support/run-command.js';
+import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { packInto, type Tarball } from './support/tarball.js';
 import { ROOT, TemporaryProject } from './support/temporary-project.js';
 
@@ -106,7 +106,7 @@ describe('package.json', () => {
       rxjs: '^7.1.0',
     });
     expect(manifest.peerDependenciesMeta).toBeUndefined();
-    const allowed = ['piscina', 'valibot'];
+    const allowed = ['commander', 'piscina', 'valibot'];
     expect(Object.keys(manifest.dependencies).filter((name) => !allowed.includes(name))).toEqual(
       [],
     );

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { npmEnvironment, runCommand } from './run-command.js';
+import { npmEnvironment, runCommand } from '../../support/run-command.js';
 import { ROOT } from './temporary-project.js';
 
 /** What `npm pack` made of the package. */

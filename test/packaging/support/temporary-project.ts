@@ -3,7 +3,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { NODE } from '../../support/cluster-process.js';
-import { type CommandResult, npmEnvironment, plainEnvironment, runCommand } from './run-command.js';
+import {
+  type CommandResult,
+  npmEnvironment,
+  plainEnvironment,
+  runCommand,
+} from '../../support/run-command.js';
 
 /** The repository. */
 export const ROOT = join(import.meta.dirname, '../../..');

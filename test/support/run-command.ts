@@ -11,24 +11,29 @@ export interface CommandOptions {
   readonly cwd: string;
   /** Nothing of this process's own environment is added. */
   readonly env: NodeJS.ProcessEnv;
+  /** What it reads. */
+  readonly input?: string;
 }
 
 /** Runs a program to its end; whether it ended well is the caller's question. */
 export async function runCommand(
   command: string,
   args: readonly string[],
-  { cwd, env }: CommandOptions,
+  { cwd, env, input = '' }: CommandOptions,
 ): Promise<CommandResult> {
   const child = spawn(command, args, {
     cwd,
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     timeout: 90_000,
   });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+  // It need not read it.
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);

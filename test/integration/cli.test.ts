@@ -1,0 +1,434 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { commandLine, MAIN, printed } from '../support/command-line.js';
+import { freePorts } from '../support/free-ports.js';
+import { request } from '../support/http-client.js';
+import { plainEnvironment } from '../support/run-command.js';
+
+const COMMANDS = ['nginx', 'iptables', 'nftables'] as const;
+
+/** The ports that a configuration leads to, in its order. */
+const PORTS_IN = {
+  nginx: (text: string) => numbersIn(text, /^ +server \S+:(\d+)/gm),
+  iptables: (text: string) => numbersIn(text, /-j REDIRECT --to-ports (\d+)$/gm),
+  nftables: (text: string) => numbersIn(text, /\d+ : (\d+)/g),
+} as const;
+
+function numbersIn(text: string, pattern: RegExp): number[] {
+  return [...text.matchAll(pattern)].map(([, number]) => Number(number));
+}
+
+/** A command that failed as it should: nothing to put into a file or a shell, one line for a human. */
+async function refusal(code: number, ...args: string[]): Promise<string> {
+  const result = await commandLine(...args);
+  expect(result).toMatchObject({ code, stdout: '' });
+  expect(result.stderr).toMatch(/^error: /);
+  // oxlint-disable-next-line no-control-regex -- what a terminal would obey
+  expect(result.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+  return result.stderr;
+}
+
+/** The URL of a server that is no cluster: it answers everything with `body`. */
+async function answering(body: string, type = 'application/json'): Promise<string> {
+  const server = http.createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': type }).end(body);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/health`;
+}
+
+const health = (cluster: object) => JSON.stringify({ details: { cluster } });
+const GOOD = { balancing: 'ports', desired: 2, ports: [3000, 3001] };
+
+describe.each(COMMANDS)('%s', (command) => {
+  const portsOf = async (...args: string[]) => PORTS_IN[command](await printed(command, ...args));
+
+  it('prints the ports of a cluster that is described', async () => {
+    expect(await portsOf('--port', '3000', '--workers', '3')).toEqual([3000, 3001, 3002]);
+    expect(await portsOf('--port', '65535', '--workers', '1')).toEqual([65_535]);
+    expect(await portsOf('--port', '3000', '--workers', '256')).toHaveLength(256);
+  });
+
+  it('listens on port 80, or on the one it is told', async () => {
+    const described = [command, '--port', '3000', '--workers', '2'];
+
+    expect(await printed(...described)).toMatch(/(?:listen|dport) 80\b/);
+    const told = await printed(...described, '--listen', '8080');
+    expect(told).toMatch(/(?:listen|dport) 8080\b/);
+    expect(told).not.toMatch(/\b80\b/);
+  });
+
+  it('explains itself', async () => {
+    const help = await printed(command, '--help');
+
+    expect(help).toContain(`Usage: nestjs-cluster ${command}`);
+    expect(help).toContain('changes nothing');
+    for (const option of ['--url', '--port', '--workers', '--listen', '--name', '--help']) {
+      expect(help).toContain(option);
+    }
+    expect(help).toContain('http://127.0.0.1:3000/health');
+  });
+
+  it.each([['--port', '3000'], ['--nope'], ['more']])(
+    'refuses %s as wrong usage',
+    async (...args) => {
+      expect(await refusal(1, command, ...args)).toMatch(/--help|--workers/);
+    },
+  );
+
+  it('refuses ports that there are none of', async () => {
+    const error = await refusal(78, command, '--port', '65530', '--workers', '7');
+
+    expect(error).toContain('7 workers from port 65530 on go beyond port 65535');
+    expect(error).toContain('lower one of them');
+  });
+
+  it('says what to do where nothing answers', async () => {
+    const url = `http://127.0.0.1:${await freePorts(1)}/health`;
+
+    const error = await refusal(69, command, '--url', url);
+
+    expect(error).toContain(url);
+    expect(error).toContain('ECONNREFUSED');
+    expect(error).toContain('--port and --workers');
+  });
+});
+
+/** All commands read them in the same way. */
+describe('the options', () => {
+  const misuses = [
+    { args: ['--port', '3000'], says: '--workers' },
+    { args: ['--workers', '2'], says: '--port' },
+    { args: ['--port', '3000', '--workers', '2', '--url', 'http://127.0.0.1'], says: '--url' },
+    { args: ['--port', '0', '--workers', '2'], says: 'from 1 to 65535' },
+    { args: ['--port', '65536', '--workers', '1'], says: 'from 1 to 65535' },
+    { args: ['--port', '-3000', '--workers', '1'], says: 'from 1 to 65535' },
+    { args: ['--port', '3000.5', '--workers', '2'], says: 'from 1 to 65535' },
+    { args: ['--port', '', '--workers', '2'], says: 'from 1 to 65535' },
+    { args: ['--port', '3000;reboot', '--workers', '2'], says: 'from 1 to 65535' },
+    { args: ['--port', '3000', '--workers', '0'], says: 'from 1 to 256' },
+    { args: ['--port', '3000', '--workers', '257'], says: 'from 1 to 256' },
+    { args: ['--port', '3000', '--workers', 'auto'], says: 'from 1 to 256' },
+    { args: ['--port', '3000', '--workers', '2', '--listen', '0'], says: 'from 1 to 65535' },
+    { args: ['--port', '3000', '--workers', '2', '--listen', 'http'], says: 'expected a port' },
+    { args: ['--port', '0x50', '--workers', '2'], says: 'from 1 to 65535' },
+    { args: ['--port', '3000', '--workers', '1e1'], says: 'from 1 to 256' },
+    { args: ['--url', '127.0.0.1:3000/health'], says: 'http://127.0.0.1:3000/health' },
+    { args: ['--url', 'localhost:3000'], says: 'http://127.0.0.1:3000/health' },
+    { args: ['--url', 'file:///etc/passwd'], says: 'http://127.0.0.1:3000/health' },
+    { args: ['--name', 'a;b', '--port', '3000', '--workers', '2'], says: 'letters' },
+    { args: ['--name', 'a b', '--port', '3000', '--workers', '2'], says: 'letters' },
+    { args: ['--name', '', '--port', '3000', '--workers', '2'], says: 'letters' },
+    {
+      args: ['--name', `a${'b'.repeat(20)}`, '--port', '3000', '--workers', '2'],
+      says: 'at most 20',
+    },
+    { args: ['--nope'], says: '--help' },
+    { args: ['--port', '3000', '--workers', '2', 'more'], says: '--help' },
+  ].map((misuse) => ({ ...misuse, line: misuse.args.join(' ') }));
+
+  it.each(misuses)('refuses $line', async ({ args, says }) => {
+    expect(await refusal(1, 'iptables', ...args)).toContain(says);
+  });
+});
+
+describe('nginx', () => {
+  const described = ['nginx', '--port', '3000', '--workers', '2'];
+
+  it.each(['8080', '127.0.0.1:8080', '[::]:80', '[fd00::1]:65535'])(
+    'can listen on %s',
+    async (address) => {
+      expect(await printed(...described, '--listen', address)).toContain(`  listen ${address};\n`);
+    },
+  );
+
+  it.each(['0', '65536', '127.0.0.1', '127.0.0.1:0', '[::]', '[:::]:80', '[1:2]:80', '80;', ''])(
+    'refuses to listen on %j',
+    async (address) => {
+      expect(await refusal(1, ...described, `--listen=${address}`)).toContain('expected a port');
+    },
+  );
+
+  it.each(['3001', '127.0.0.1:3000'])(
+    'refuses to listen on %s, where a worker does',
+    async (at) => {
+      const error = await refusal(78, ...described, '--listen', at);
+
+      expect(error).toContain('a worker does (3000 to 3001)');
+      expect(error).toContain('--listen');
+    },
+  );
+
+  it('has no name twice where there are two clusters', async () => {
+    const names = async (...args: string[]) =>
+      [...(await printed(...described, ...args)).matchAll(/upstream \w+|map \S+ \S+/g)].flat();
+
+    const first = await names();
+    const second = await names('--name', 'second');
+    expect([first.length, second.length]).toEqual([2, 2]);
+    expect(first.filter((name) => second.includes(name))).toEqual([]);
+  });
+});
+
+describe('nginx --host', () => {
+  const described = ['nginx', '--port', '3000', '--workers', '2'];
+
+  it('is where the workers are', async () => {
+    const servers = async (...args: string[]) =>
+      [...(await printed(...described, ...args)).matchAll(/^ +server (\S+)/gm)].map(([, at]) => at);
+
+    expect(await servers()).toEqual(['127.0.0.1:3000', '127.0.0.1:3001']);
+    expect(await servers('--host', '10.0.0.5')).toEqual(['10.0.0.5:3000', '10.0.0.5:3001']);
+    expect(await servers('--host', '::1')).toEqual(['[::1]:3000', '[::1]:3001']);
+    expect(await servers('--host', 'app.internal')).toEqual([
+      'app.internal:3000',
+      'app.internal:3001',
+    ]);
+  });
+
+  it('is that of --url, where the cluster is asked', async () => {
+    const url = await answering(health(GOOD));
+
+    const there = await printed('nginx', '--url', url.replace('127.0.0.1', 'localhost'));
+    expect(there).toContain('server localhost:3000 ');
+    expect(await printed('nginx', '--url', url, '--host', '10.0.0.5')).toContain(
+      'server 10.0.0.5:3000 ',
+    );
+  });
+
+  it.each(['1:2', '-', '', 'a b', '127.0.0.1;', '$host', '{', '127.0.0.1\nserver 1.2.3.4'])(
+    'refuses %j',
+    async (host) => {
+      // The message shows what was typed: also a line break.
+      const { code, stdout, stderr } = await commandLine(...described, `--host=${host}`);
+
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain('expected a host name or an address');
+    },
+  );
+});
+
+describe('nestjs-cluster', () => {
+  it('lists its commands', async () => {
+    const help = await printed('--help');
+
+    expect(help).toContain('Usage: nestjs-cluster');
+    for (const command of COMMANDS) expect(help).toMatch(new RegExp(`^ +${command}\\b`, 'm'));
+  });
+
+  it('knows its version', async () => {
+    const { version } = JSON.parse(
+      readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
+    ) as { version: string };
+
+    expect(await printed('--version')).toBe(`${version}\n`);
+  });
+
+  it('shows them to those who name none, as an error', async () => {
+    const { code, stdout, stderr } = await commandLine();
+
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(await printed('--help'));
+  });
+
+  it.each(['haproxy', '--nope'])('refuses %s as wrong usage', async (argument) => {
+    const error = await refusal(1, argument);
+
+    expect(error).toContain(`'${argument}'`);
+    expect(error).toContain('--help');
+  });
+
+  it.each([
+    { code: 1, args: ['\u001b[2J'] },
+    { code: 1, args: ['nginx', '--\u001b]0;owned\u0007'] },
+    { code: 1, args: ['nginx', '--port', '\u009b31m', '--workers', '2'] },
+    { code: 69, args: ['nginx', '--url', 'http://127.0.0.1:9/\u001b[2J'] },
+  ])('quotes $args without what a terminal would obey', async ({ code, args }) => {
+    await refusal(code, ...args);
+  });
+
+  it('says nothing to a reader that leaves early', async () => {
+    const child = spawn(NODE, [MAIN, 'nginx', '--port', '3000', '--workers', '256'], {
+      env: plainEnvironment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+
+    child.stdout.destroy();
+
+    await once(child, 'close');
+    expect(stderr).toBe('');
+  });
+});
+
+describe('a cluster that runs', () => {
+  let cluster: ClusterProcess;
+  let port: number;
+
+  beforeAll(async () => {
+    port = await freePorts(3);
+    cluster = await ClusterProcess.start({
+      program: 'sample',
+      options: { balancing: 'ports', workers: 3, port },
+    });
+  });
+
+  afterAll(stopAll);
+
+  const portsNow = async (command: (typeof COMMANDS)[number]) =>
+    PORTS_IN[command](await printed(command, '--url', `${cluster.url}/health`));
+
+  it.each(COMMANDS)('tells %s the port of each worker', async (command) => {
+    expect(await portsNow(command)).toEqual([port, port + 1, port + 2]);
+  });
+
+  it('has to be asked at its health endpoint', async () => {
+    const error = await refusal(69, 'nginx', '--url', cluster.url);
+
+    expect(error).toContain('health endpoint');
+  });
+
+  it('tells the ports of the workers that there should be, when it has been scaled down', async () => {
+    cluster.kill('SIGTTOU');
+    await cluster.event('worker-stopped', ({ worker }) => worker === 2);
+
+    for (const command of COMMANDS) {
+      expect(await portsNow(command)).toEqual([port, port + 1]);
+    }
+  });
+});
+
+describe('a cluster that is not ready', () => {
+  afterAll(stopAll);
+
+  it('tells its ports all the same', async () => {
+    const port = await freePorts(2);
+    const cluster = new ClusterProcess({
+      options: { balancing: 'ports', workers: 2, port },
+      env: {
+        ...behaviour('never-ready'),
+        TEST_SLOTS: '1',
+        TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady: 'all' } }),
+      },
+    });
+    await cluster.event('listening');
+    expect((await request(cluster.url, '/health')).status).toBe(503);
+
+    for (const command of COMMANDS) {
+      const text = await printed(command, '--url', `${cluster.url}/health`);
+      expect(PORTS_IN[command](text)).toEqual([port, port + 1]);
+    }
+  });
+});
+
+describe('a cluster whose health shows no details', () => {
+  afterAll(stopAll);
+
+  it('is refused, with the option that shows them', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
+      env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { details: false } }) },
+    });
+
+    for (const command of COMMANDS) {
+      const error = await refusal(69, command, '--url', `${cluster.url}/health`);
+      expect(error).toContain('health.details');
+      expect(error).toContain('--port and --workers');
+    }
+  });
+});
+
+describe('a cluster with another balancing', () => {
+  afterAll(stopAll);
+
+  it('is refused, with the way to change it', async () => {
+    const cluster = await ClusterProcess.start({ options: { workers: 1 } });
+
+    for (const command of COMMANDS) {
+      const error = await refusal(78, command, '--url', `${cluster.url}/health`);
+      expect(error).toContain("balancing 'shared'");
+      expect(error).toContain('CLUSTER_BALANCING=ports');
+    }
+  });
+});
+
+describe('an answer of something else', () => {
+  it('is used where it is that of a cluster', async () => {
+    const url = await answering(health({ ...GOOD, more: '$(reboot)' }));
+
+    for (const command of COMMANDS) {
+      expect(PORTS_IN[command](await printed(command, '--url', url))).toEqual(GOOD.ports);
+    }
+  });
+
+  const ESCAPES = '\u001b]0;owned\u0007\u001b[2J\u009b31m\r\n\u0000';
+
+  it.each([
+    { what: 'a command for a port', body: health({ ...GOOD, ports: ['3000; reboot', 3001] }) },
+    { what: 'a substitution for a port', body: health({ ...GOOD, ports: ['$(reboot)', 3001] }) },
+    { what: 'a new line for a port', body: health({ ...GOOD, ports: ['3000\nreboot', 3001] }) },
+    { what: 'a port in a string', body: health({ ...GOOD, ports: ['3000', '3001'] }) },
+    { what: 'port 0', body: health({ ...GOOD, ports: [0, 1] }) },
+    { what: 'a port below', body: health({ ...GOOD, ports: [-1, 3001] }) },
+    { what: 'a port beyond', body: health({ ...GOOD, ports: [65_536, 3001] }) },
+    { what: 'half a port', body: health({ ...GOOD, ports: [3000.5, 3001] }) },
+    { what: 'ports in ports', body: health({ ...GOOD, ports: [[3000], 3001] }) },
+    { what: 'ports by name', body: health({ ...GOOD, ports: { 0: 3000, 1: 3001 } }) },
+    { what: 'no port at all', body: health({ ...GOOD, ports: [] }) },
+    { what: 'no word of ports', body: health({ balancing: 'ports', desired: 2 }) },
+    { what: 'fewer ports than workers', body: health({ ...GOOD, desired: 3 }) },
+    { what: 'no worker', body: health({ ...GOOD, desired: 0 }) },
+    { what: 'less than no worker', body: health({ ...GOOD, desired: -1 }) },
+    { what: 'half a worker', body: health({ ...GOOD, desired: 1.5 }) },
+    { what: 'workers in a string', body: health({ ...GOOD, desired: '2' }) },
+    { what: 'escapes for a balancing', body: health({ ...GOOD, balancing: ESCAPES }) },
+    { what: 'a command for a balancing', body: health({ ...GOOD, balancing: '`reboot`' }) },
+    { what: 'a prototype', body: '{"__proto__":{"details":{"cluster":{}}}}' },
+    { what: 'nothing', body: '' },
+    { what: 'null', body: 'null' },
+    { what: 'a list', body: '[]' },
+    { what: 'escapes', body: ESCAPES, type: 'text/plain' },
+    { what: 'a page', body: '<!doctype html><p>not here', type: 'text/html' },
+  ])('is refused where it says $what', async ({ body, type }) => {
+    // The one whose output a root shell runs. All of them ask in the same way.
+    const error = await refusal(69, 'iptables', '--url', await answering(body, type));
+
+    expect(error.trim()).not.toContain('\n');
+    expect(error).toContain('health endpoint');
+  });
+
+  it('is refused where it is one process without workers', async () => {
+    const url = await answering(health({ ...GOOD, balancing: 'none', desired: 1, ports: [] }));
+
+    const error = await refusal(78, 'nginx', '--url', url);
+
+    expect(error).toContain('one process');
+    expect(error).toContain('CLUSTER_BALANCING=ports');
+  });
+
+  it('is not waited for without end', async () => {
+    const server = http.createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).write('{"details":');
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/health`;
+
+    expect(await refusal(69, 'nginx', '--url', url)).toContain(url);
+  });
+});

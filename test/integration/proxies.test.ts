@@ -1,0 +1,358 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { MAIN, printed } from '../support/command-line.js';
+import { freePorts } from '../support/free-ports.js';
+import { request } from '../support/http-client.js';
+import { keepAliveAgent } from '../support/keep-alive-agent.js';
+import { NetworkNamespace } from '../support/network-namespace.js';
+import { NginxProcess } from '../support/nginx-process.js';
+import { RawClient } from '../support/raw-client.js';
+import { describeWith } from '../support/system-packages.js';
+import { Traffic } from '../support/traffic.js';
+import { WebSocketClient } from '../support/web-socket-client.js';
+
+const SLOTS = [0, 1, 2];
+
+/** Starts nginx in front of a cluster that runs, with the configuration that is printed for it. */
+async function nginxFor(cluster: ClusterProcess): Promise<NginxProcess> {
+  const port = await freePorts(1);
+  const args = ['--url', `${cluster.url}/health`, '--listen', `127.0.0.1:${port}`];
+  return NginxProcess.start(await printed('nginx', ...args), port);
+}
+
+describeWith(['nginx'], 'nginx with the configuration that is printed for it', () => {
+  describe('in front of the sample app', () => {
+    let nginx: NginxProcess;
+
+    beforeAll(async () => {
+      const cluster = await ClusterProcess.start({
+        program: 'sample',
+        options: { balancing: 'ports', workers: 3, port: await freePorts(3) },
+      });
+      nginx = await nginxFor(cluster);
+    });
+
+    afterAll(async () => {
+      await nginx?.stop();
+      await stopAll();
+    });
+
+    it('spreads the requests of one client over all workers', async () => {
+      const agent = keepAliveAgent();
+      const counts = SLOTS.map(() => 0);
+
+      for (let i = 0; i < 30; i++) {
+        const { outcome, body } = await request(nginx.url, '/whoami', { agent });
+        expect(outcome).toBe('ok');
+        counts[(JSON.parse(body) as { slot: number }).slot]! += 1;
+      }
+
+      expect(Math.min(...counts), counts.join()).toBeGreaterThanOrEqual(5);
+    });
+
+    it('passes events on as they come', async () => {
+      const client = await RawClient.open(nginx.url);
+
+      client.get('/events');
+
+      await client.until(/content-type: text\/event-stream/i);
+      await client.until(/"counter":0/);
+      await client.until(/"counter":1/);
+      client.destroy();
+    });
+
+    it.each(['with their length', 'in chunks'])('passes bodies on %s', async (how) => {
+      const body = JSON.stringify({ text: 'x'.repeat(64 * 1024) });
+      const headers = {
+        'content-type': 'application/json',
+        ...(how === 'in chunks' && { 'transfer-encoding': 'chunked' }),
+      };
+
+      const answer = await request(nginx.url, '/echo', { method: 'POST', headers, body });
+
+      expect(answer.status).toBe(200);
+      expect(answer.body).toBe(body);
+    });
+  });
+
+  describe('in front of an app with WebSockets', () => {
+    let cluster: ClusterProcess;
+    let nginx: NginxProcess;
+
+    beforeAll(async () => {
+      cluster = await ClusterProcess.start({
+        options: { balancing: 'ports', workers: 3, port: await freePorts(3) },
+        env: behaviour('proxied'),
+      });
+      nginx = await nginxFor(cluster);
+    });
+
+    afterAll(async () => {
+      await nginx?.stop();
+      await stopAll();
+    });
+
+    it('keeps its connections to the workers', async () => {
+      const agent = keepAliveAgent();
+      const peers = new Set<number>();
+
+      for (let i = 0; i < 60; i++) {
+        const { outcome, body } = await request(nginx.url, '/peer', { agent });
+        expect(outcome).toBe('ok');
+        peers.add((JSON.parse(body) as { port: number }).port);
+      }
+
+      expect(peers.size).toBeLessThan(20);
+    });
+
+    it('passes WebSockets both ways, and tells the worker when a client has gone', async () => {
+      const client = await WebSocketClient.open(nginx.url);
+
+      client.send(JSON.stringify({ event: 'echo', data: 'through nginx' }));
+
+      expect(JSON.parse(await client.next())).toEqual({ event: 'echo', data: 'through nginx' });
+      client.terminate();
+      await cluster.until('the end of the WebSocket', () =>
+        cluster.output.includes('web socket closed with 1006'),
+      );
+    });
+
+    it('loses no more than a killed worker was at, and nothing by a reload', async () => {
+      const traffic = new Traffic(nginx.url, 2);
+      try {
+        await traffic.serves(200);
+        const killed = cluster.workerPids[1]!;
+
+        process.kill(killed, 'SIGKILL');
+        await cluster.event('worker-ready', ({ worker, pid }) => worker === 1 && pid !== killed);
+        await traffic.serves(200);
+
+        // What was asked for without a body nginx asks of another. Each client posts one at a time.
+        const lostByTheKill = [...traffic.lost];
+        expect(lostByTheKill.filter(({ kind }) => !kind.endsWith('POST'))).toEqual([]);
+        expect(lostByTheKill.filter(({ status }) => status !== 502)).toEqual([]);
+        expect(lostByTheKill.length).toBeLessThanOrEqual(4);
+
+        cluster.kill('SIGHUP');
+        expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
+        await traffic.until('every new worker', () => traffic.seen.get(1)?.size === 3);
+        await traffic.serves(100);
+        expect(traffic.lost.slice(lostByTheKill.length)).toEqual([]);
+      } catch (error) {
+        throw new Error(`${nginx.output}\n${cluster.output}`, { cause: error });
+      } finally {
+        await traffic.stop();
+      }
+    });
+  });
+});
+
+/** A way to redirect connections, as it is used inside a namespace. */
+interface PacketFilter {
+  readonly programs: Parameters<typeof describeWith>[0];
+  readonly load: (namespace: NetworkNamespace, script: string) => Promise<string>;
+  /** Everything that is set up, of whomever. */
+  readonly rules: (namespace: NetworkNamespace) => Promise<string>;
+  /** Sets up something of somebody else. */
+  readonly setUpForeign: (namespace: NetworkNamespace) => Promise<unknown>;
+  readonly remove: (namespace: NetworkNamespace) => Promise<unknown>;
+  /** What to print for IPv6. */
+  readonly ipv6: readonly string[];
+  readonly removeIPv6: (namespace: NetworkNamespace) => Promise<unknown>;
+  readonly clear: (namespace: NetworkNamespace) => Promise<unknown>;
+}
+
+const IPTABLES = ['iptables', 'ip6tables'] as const;
+
+const FILTERS: Readonly<Record<'iptables' | 'nftables', PacketFilter>> = {
+  iptables: {
+    programs: [...IPTABLES, 'ip'],
+    load: (namespace, script) => namespace.output('sh', [], script),
+    rules: async (namespace) => {
+      const tables = IPTABLES.map((program) => namespace.output(program, ['-t', 'nat', '-S']));
+      return (await Promise.all(tables)).join();
+    },
+    setUpForeign: async (namespace) => {
+      for (const program of IPTABLES) {
+        const foreign = `-t nat -A PREROUTING -p tcp --dport 2222 -j REDIRECT --to-ports 22`;
+        await namespace.output(program, foreign.split(' '));
+      }
+    },
+    remove: async (namespace) => namespace.output('sh', [], await printed('iptables', '--remove')),
+    ipv6: ['--ipv6'],
+    removeIPv6: async (namespace) =>
+      namespace.output('sh', [], await printed('iptables', '--remove', '--ipv6')),
+    clear: async (namespace) => {
+      for (const program of IPTABLES) {
+        for (const what of ['-F', '-X']) await namespace.output(program, ['-t', 'nat', what]);
+      }
+    },
+  },
+  nftables: {
+    programs: ['nft', 'ip'],
+    load: (namespace, script) => namespace.output('nft', ['-f', '-'], script),
+    rules: (namespace) => namespace.output('nft', ['list', 'ruleset']),
+    setUpForeign: (namespace) =>
+      namespace.output(
+        'nft',
+        ['-f', '-'],
+        'add table inet foreign { chain input { type filter hook input priority 0; }; }',
+      ),
+    remove: (namespace) => namespace.output('nft', ['delete', 'table', 'inet', 'nestjs_cluster']),
+    ipv6: [],
+    removeIPv6: (namespace) =>
+      namespace.output('nft', ['delete', 'table', 'inet', 'nestjs_cluster']),
+    clear: (namespace) => namespace.output('nft', ['flush', 'ruleset']),
+  },
+};
+
+const THREE = ['--port', '3000', '--workers', '3'];
+
+/** Asserts that slots answered one after the other, whichever was the first. */
+function expectInTurn(slots: readonly number[], workers: number): void {
+  const [first] = slots;
+  expect(slots).toEqual(slots.map((_, index) => (first! + index) % workers));
+}
+
+describe.each(['iptables', 'nftables'] as const)('%s', (name) => {
+  const filter = FILTERS[name];
+
+  describeWith(filter.programs, 'with what is printed for it', () => {
+    /** The cluster is in the first; the second is connected to it. */
+    const namespaces: NetworkNamespace[] = [];
+    let inside: NetworkNamespace;
+    let outside: NetworkNamespace;
+
+    beforeAll(async () => {
+      for (let i = 0; i < 2; i++) namespaces.push(await NetworkNamespace.create());
+      [inside, outside] = namespaces as [NetworkNamespace, NetworkNamespace];
+      await inside.connectTo(outside, '10.0.0.1/24', '10.0.0.2/24');
+      await Promise.all([
+        ClusterProcess.start({
+          program: 'sample',
+          options: { balancing: 'ports', workers: 3, port: 3000, host: '0.0.0.0' },
+          within: inside.within,
+        }),
+        // Without a host: by IPv6 as well.
+        ClusterProcess.start({
+          options: { workers: 3 },
+          env: { TEST_OPTIONS: JSON.stringify({ balancing: 'ports', workers: 3, port: 4000 }) },
+          within: inside.within,
+        }),
+      ]);
+    });
+
+    afterEach(() => filter.clear(inside));
+
+    afterAll(async () => {
+      await stopAll();
+      await Promise.all(namespaces.map((namespace) => namespace.remove()));
+    });
+
+    it('gives new connections from the machine itself to the workers in turn', async () => {
+      await filter.load(inside, await printed(name, ...THREE));
+
+      expectInTurn(await inside.slotsAt('http://127.0.0.1', 12), 3);
+      expectInTurn(await inside.slotsAt('http://10.0.0.1', 12), 3);
+    });
+
+    it('gives new connections from outside to the workers in turn', async () => {
+      await filter.load(inside, await printed(name, ...THREE));
+
+      expectInTurn(await outside.slotsAt('http://10.0.0.1', 12), 3);
+    });
+
+    it('gives new connections by IPv6 to the workers in turn', async () => {
+      const before = await filter.rules(inside);
+      const args = ['--port', '4000', '--workers', '3', ...filter.ipv6];
+      await filter.load(inside, await printed(name, ...args));
+
+      expectInTurn(await inside.slotsAt('http://[::1]', 12), 3);
+      await filter.removeIPv6(inside);
+      expect(await filter.rules(inside)).toBe(before);
+    });
+
+    it('leaves connections alone that do not end here', async () => {
+      await filter.load(inside, await printed(name, ...THREE));
+
+      // Nobody listens there; redirected it would be answered.
+      await expect(inside.slotsAt('http://10.0.0.2', 1)).rejects.toThrow('ECONNREFUSED');
+    });
+
+    it('is the same for a cluster that runs as for one that is described', async () => {
+      const url = ['--url', 'http://127.0.0.1:3000/health'];
+
+      expect(await inside.output(NODE, [MAIN, name, ...url])).toBe(await printed(name, ...THREE));
+    });
+
+    it('replaces what it had set up before', async () => {
+      const script = await printed(name, ...THREE);
+      await filter.load(inside, script);
+      const rules = await filter.rules(inside);
+
+      await filter.load(inside, script);
+
+      expect(await filter.rules(inside)).toBe(rules);
+      await filter.load(inside, await printed(name, '--port', '3000', '--workers', '2'));
+      expectInTurn(await inside.slotsAt('http://127.0.0.1', 8), 2);
+      await filter.load(inside, await printed(name, '--port', '3001', '--workers', '1'));
+      expect(await inside.slotsAt('http://127.0.0.1', 3)).toEqual([1, 1, 1]);
+    });
+
+    it('replaces another public port', async () => {
+      await filter.load(inside, await printed(name, ...THREE));
+
+      await filter.load(inside, await printed(name, ...THREE, '--listen', '8080'));
+
+      expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 3);
+      await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
+    });
+
+    it('sets up a second cluster beside the first, by another name', async () => {
+      const second = ['--port', '4000', '--workers', '2', '--listen', '8080', '--name', 'second'];
+      await filter.load(inside, await printed(name, ...THREE));
+
+      await filter.load(inside, await printed(name, ...second));
+
+      expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 2);
+      expectInTurn(await inside.slotsAt('http://127.0.0.1', 6), 3);
+      await filter.remove(inside);
+      expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 2);
+      await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
+    });
+
+    it('can be taken away, and leaves what others have set up', async () => {
+      await filter.setUpForeign(inside);
+      const before = await filter.rules(inside);
+      await filter.load(inside, await printed(name, ...THREE));
+      expect(await filter.rules(inside)).not.toBe(before);
+
+      await filter.remove(inside);
+
+      expect(await filter.rules(inside)).toBe(before);
+      await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
+    });
+
+    if (name === 'iptables') {
+      it('can be taken away where there is nothing', async () => {
+        const before = await filter.rules(inside);
+
+        const removal = await inside.run('sh', [], await printed('iptables', '--remove'));
+
+        expect(removal).toEqual({ code: 0, stdout: '', stderr: '' });
+        expect(await filter.rules(inside)).toBe(before);
+      });
+
+      it('says so where it may not be taken away', async () => {
+        await filter.load(inside, await printed('iptables', ...THREE));
+        const nobody = ['--reuid=65534', '--clear-groups', 'sh'];
+
+        const removal = await inside.run('setpriv', nobody, await printed('iptables', '--remove'));
+
+        expect(removal.code).not.toBe(0);
+        expect(removal.stderr).toContain('Permission denied');
+      });
+    }
+  });
+});

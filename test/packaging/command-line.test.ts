@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { npmEnvironment, runCommand } from '../support/run-command.js';
+import { foreignImportsOf } from './support/imports.js';
+import { packInto } from './support/tarball.js';
+import { TemporaryProject } from './support/temporary-project.js';
+
+/** The package with none of its peers: the command needs nothing of Nest. */
+let project: TemporaryProject;
+
+beforeAll(async () => {
+  project = await TemporaryProject.create();
+  const tarball = await packInto(project.directory);
+  await project.install([tarball.path], { withoutPeers: true });
+});
+
+afterAll(() => project.remove());
+
+/** As a user types it; `--no`: never another package of that name. */
+const npx = (...args: string[]) =>
+  runCommand('npx', ['--no', '--', 'nestjs-cluster', ...args], {
+    cwd: project.directory,
+    env: npmEnvironment(),
+  });
+
+describe('npx nestjs-cluster', () => {
+  it('lists its commands', async () => {
+    const { code, stdout } = await npx('--help');
+
+    expect(code).toBe(0);
+    expect(stdout).toContain('Usage: nestjs-cluster');
+    expect(stdout).toMatch(/^ +nginx\b[^]*^ +iptables\b[^]*^ +nftables\b/m);
+  });
+
+  it('prints a configuration', async () => {
+    const { code, stdout } = await npx('nginx', '--port', '3000', '--workers', '2');
+
+    expect(code).toBe(0);
+    expect(stdout).toContain('server 127.0.0.1:3000 ');
+    expect(stdout).toContain('server 127.0.0.1:3001 ');
+  });
+
+  it('hands on with what it failed', async () => {
+    const { code, stdout, stderr } = await npx('nginx', '--port', '65535', '--workers', '2');
+
+    expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+    expect(stderr).toContain('error: 2 workers from port 65535 on go beyond port 65535');
+  });
+});
+
+describe('the command', () => {
+  it('is a program of Node that may be run', async () => {
+    const path = project.path('node_modules/.bin/nestjs-cluster');
+
+    expect(await readFile(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect((await stat(path)).mode & 0o111).toBe(0o111);
+  });
+
+  it('is alone in loading what reads command lines', async () => {
+    const dist = (file: string) => project.path('node_modules/nestjs-cluster/dist', file);
+
+    expect(existsSync(project.path('node_modules/commander'))).toBe(true);
+    expect([...foreignImportsOf(dist('cli/main.js'))]).toContain('commander');
+    expect([...foreignImportsOf(dist('index.js'))]).not.toContain('commander');
+    expect([...foreignImportsOf(dist('bootstrap/index.js'))]).not.toContain('commander');
+  });
+});

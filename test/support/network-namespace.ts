@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { NODE } from './cluster-process.js';
+import { type CommandResult, runCommand } from './run-command.js';
+import { SYSTEM_ENVIRONMENT } from './system-packages.js';
+
+const root = join(import.meta.dirname, '../..');
+const client = join(root, 'test/fixtures/ask-slots.mjs');
+
+/** A network of its own: its ports, its addresses and its packet filter concern nobody else. */
+export class NetworkNamespace {
+  private constructor(private readonly name: string) {}
+
+  /** One with nothing but a loopback interface, by IPv4 and IPv6. */
+  static async create(): Promise<NetworkNamespace> {
+    const namespace = new NetworkNamespace(`nestjs-cluster-${randomUUID().slice(0, 8)}`);
+    await succeed('ip', ['netns', 'add', namespace.name]);
+    try {
+      await namespace.ip('link', 'set', 'lo', 'up');
+    } catch (error) {
+      await namespace.remove();
+      throw error;
+    }
+    return namespace;
+  }
+
+  /** The command that runs another one in here. */
+  get within(): string[] {
+    return ['ip', 'netns', 'exec', this.name];
+  }
+
+  /** Runs a program in here to its end. */
+  run(command: string, args: readonly string[] = [], input = ''): Promise<CommandResult> {
+    const [ip, ...within] = this.within;
+    return runCommand(ip!, [...within, command, ...args], {
+      cwd: root,
+      env: SYSTEM_ENVIRONMENT,
+      input,
+    });
+  }
+
+  /** What a program prints in here; fails unless it ends well. */
+  async output(command: string, args: readonly string[] = [], input = ''): Promise<string> {
+    const { code, stdout, stderr } = await this.run(command, args, input);
+    if (code !== 0) {
+      throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${stderr}${input}`);
+    }
+    return stdout;
+  }
+
+  /** A cable to another one: `address` is ours, `theirs` the other's, both with their length of prefix. */
+  async connectTo(other: NetworkNamespace, address: string, theirs: string): Promise<void> {
+    await this.ip('link', 'add', 'cable', 'type', 'veth', 'peer', 'cable', 'netns', other.name);
+    await this.#plugIn(address);
+    await other.#plugIn(theirs);
+  }
+
+  /** From in here: slots of the workers that answer, on a new connection each time, in that order. */
+  async slotsAt(url: string, times: number): Promise<readonly number[]> {
+    return JSON.parse(await this.output(NODE, [client, url, String(times)])) as number[];
+  }
+
+  /** Removes it, with all that was set up in it. */
+  async remove(): Promise<void> {
+    await succeed('ip', ['netns', 'delete', this.name]);
+  }
+
+  async #plugIn(address: string): Promise<void> {
+    await this.ip('address', 'add', address, 'dev', 'cable');
+    await this.ip('link', 'set', 'cable', 'up');
+  }
+
+  /** Configures it. */
+  private ip(...args: string[]): Promise<void> {
+    return succeed('ip', ['-netns', this.name, ...args]);
+  }
+}
+
+async function succeed(command: string, args: readonly string[]): Promise<void> {
+  const { code, stderr } = await runCommand(command, args, { cwd: root, env: SYSTEM_ENVIRONMENT });
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${stderr}`);
+}

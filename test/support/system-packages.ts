@@ -1,0 +1,69 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { describe, it } from 'vitest';
+import { plainEnvironment } from './run-command.js';
+
+/** Programs that are not npm's to install, and the packages of Debian that have them. */
+const PACKAGES = {
+  nginx: 'nginx-light',
+  iptables: 'iptables',
+  ip6tables: 'iptables',
+  nft: 'nftables',
+  ip: 'iproute2',
+} as const;
+
+type Program = keyof typeof PACKAGES;
+
+/** What such programs need of the environment. Debian leaves the administrator's out of a user's PATH. */
+export const SYSTEM_ENVIRONMENT: NodeJS.ProcessEnv = {
+  ...plainEnvironment(),
+  PATH: [process.env['PATH'], '/usr/sbin', '/sbin'].join(delimiter),
+};
+
+/**
+ * `describe()` for tests that need programs of the system; `ip` means network
+ * namespaces as well. Where something is missing, one test stands for all of
+ * them and says what to do: it is skipped, but in CI it fails.
+ */
+export function describeWith(programs: readonly Program[], name: string, define: () => void): void {
+  const missing = whatIsMissing(programs);
+  if (missing === undefined) {
+    describe(name, define);
+    return;
+  }
+  if (process.env['CI'] !== 'true') console.warn(`skipped: ${name}: ${missing}`);
+  describe(name, () => {
+    it(missing, (context) => {
+      if (process.env['CI'] === 'true') throw new Error(missing);
+      context.skip(missing);
+    });
+  });
+}
+
+function whatIsMissing(programs: readonly Program[]): string | undefined {
+  const absent = programs.filter((program) => !isInstalled(program));
+  if (absent.length > 0) {
+    const packages = new Set(absent.map((program) => PACKAGES[program]));
+    return `needs ${absent.join(', ')}: apt-get install --no-install-recommends ${[...packages].join(' ')}`;
+  }
+  if (programs.includes('ip') && !mayMakeNamespaces()) {
+    return 'needs network namespaces: run it as root, in a container with the capabilities NET_ADMIN and SYS_ADMIN';
+  }
+  return undefined;
+}
+
+function isInstalled(program: string): boolean {
+  const directories = SYSTEM_ENVIRONMENT['PATH']!.split(delimiter);
+  return directories.some((directory) => existsSync(join(directory, program)));
+}
+
+function mayMakeNamespaces(): boolean {
+  const name = `nestjs-cluster-probe-${process.pid}`;
+  const ip = (...args: string[]) => spawnSync('ip', args, { env: SYSTEM_ENVIRONMENT });
+  try {
+    return ip('netns', 'add', name).status === 0;
+  } finally {
+    ip('netns', 'delete', name);
+  }
+}
