@@ -31,6 +31,7 @@ export class Balance {
 
   /** A worker has become ready, and most likely carries nothing: that need not wait. */
   welcome(): void {
+    this.#surpluses.clear(); // what could not be helped without it may be now
     this.#ticksToRest = 0;
   }
 

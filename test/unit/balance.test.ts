@@ -233,6 +233,15 @@ describe('a surplus', () => {
     expect(started.given[0]).toHaveLength(20 + 2);
   });
 
+  it('is acted on anew once there is a worker that may help', () => {
+    const started = start(2);
+    for (let i = 0; i < 40; i += 1) started.round(2, 0);
+    const before = started.given[0]!.length;
+    started.balance.welcome();
+    started.round(2, 0);
+    expect(started.given[0]).toHaveLength(before + 1);
+  });
+
   it('is acted on anew once it was gone', () => {
     const started = start(2);
     for (let i = 0; i < 40; i += 1) started.round(2, 0);

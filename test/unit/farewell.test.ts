@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { askToClose, hasBody, takeBack } from '../../src/worker/closing-response.js';
 import { Farewell } from '../../src/worker/farewell.js';
@@ -310,6 +311,15 @@ describe('an HTTP/2 connection', () => {
     expect(session.closed).toBe(true);
     client.close();
     expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
+  });
+
+  it('counts the requests that its session has answered: they are its load', () => {
+    const session = server.openSession(client);
+    const answer = new EventEmitter();
+    server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, answer);
+    expect([client.connection.countRecent(), server.tracker.requestsInFlight]).toEqual([0, 1]);
+    answer.emit('close');
+    expect([client.connection.countRecent(), server.tracker.requestsTotal]).toEqual([1, 1]);
   });
 
   it('stays left: what was said cannot be taken back', () => {

@@ -315,7 +315,7 @@ describe('a surplus over its rounds', () => {
     );
 
   it('begins with its first round', () => {
-    expect(after(0.1)).toEqual({ ratio: 0.1, rounds: 1, mark: expect.closeTo(0.08, 9) });
+    expect(after(0.1)).toEqual({ ratio: 0.1, rounds: 1, initialRatio: 0.1 });
   });
 
   it('is forgotten by a round without one', () => {
@@ -325,19 +325,26 @@ describe('a surplus over its rounds', () => {
   });
 
   it('counts the rounds in which it does not shrink, by a fifth of what it was at first', () => {
-    expect(after(0.5, 0.5, 0.41, 0.41)).toEqual({ ratio: 0.41, rounds: 4, mark: 0.4 });
-    expect(after(0.5, 0.6, 0.7)).toMatchObject({ ratio: 0.7, rounds: 3, mark: 0.4 });
-    expect(after(0.5, 0.4)).toMatchObject({ rounds: 2, mark: 0.4 });
+    expect(after(0.5, 0.5, 0.41, 0.41)).toEqual({ ratio: 0.41, rounds: 4, initialRatio: 0.5 });
+    expect(after(0.5, 0.6, 0.64)).toMatchObject({ ratio: 0.64, rounds: 3, initialRatio: 0.5 });
+    expect(after(0.5, 0.4)).toMatchObject({ rounds: 2, initialRatio: 0.5 });
   });
 
   it('counts anew once it has shrunk by more, and goes on lasting', () => {
     expect(after(0.5, 0.5, 0.5, 0.3)).toEqual({
       ratio: 0.3,
       rounds: 2,
-      mark: expect.closeTo(0.24, 9),
+      initialRatio: 0.3,
     });
     expect(after(0.5, 0.3, 0.25)).toMatchObject({ rounds: 3 });
-    expect(after(0.5, 0.3, 0.2)).toMatchObject({ rounds: 2, mark: expect.closeTo(0.16, 9) });
+    expect(after(0.5, 0.3, 0.2)).toMatchObject({ rounds: 2, initialRatio: 0.2 });
+  });
+
+  it('counts anew, and is acted on at once, where it has grown by something new', () => {
+    const surplus = after(...Array.from({ length: 40 }, () => 0.06), 0.5)!;
+    expect(surplus).toEqual({ ratio: 0.5, rounds: 1, initialRatio: 0.5 });
+    expect(isToGiveAway(surplus)).toBe(true);
+    expect(after(0.06, 0.06, 0.21)).toMatchObject({ rounds: 3, initialRatio: 0.06 });
   });
 
   it.each([
@@ -353,7 +360,7 @@ describe('whether a surplus is acted on', () => {
   /** Rounds, up to the 1,000th, in which a surplus that does not shrink is acted on. */
   const roundsOf = (ratio: number) =>
     Array.from({ length: 1_000 }, (_, index) => index + 1).filter((rounds) =>
-      isToGiveAway({ ratio, rounds, mark: 0 }),
+      isToGiveAway({ ratio, rounds, initialRatio: ratio }),
     );
 
   it('is at once where it is clear, and in its second round where it is small', () => {

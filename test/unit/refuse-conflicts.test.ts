@@ -68,6 +68,10 @@ describe('the strategy ports', () => {
     expect(message).toContain('port + k');
   });
 
+  it('is refused so with one worker too: it may be scaled', () => {
+    expect(refusal({ balancing: 'ports', port: 0, workers: 1 })).toContain('port is 0');
+  });
+
   it.each([
     [65_535, 1],
     [65_532, 4],

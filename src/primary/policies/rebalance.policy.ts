@@ -37,10 +37,10 @@ const MAX_PAUSE_ROUNDS = 64;
 export interface Surplus {
   /** Share of the worker's load that is above the mean, 0..1. */
   readonly ratio: number;
-  /** Rounds in a row in which it has not shrunk; 1 in its first. */
+  /** Rounds in a row in which it has stayed about the same; 1 in its first. */
   readonly rounds: number;
-  /** What it has to fall below to have shrunk. */
-  readonly mark: number;
+  /** What it was in the first of them. */
+  readonly initialRatio: number;
 }
 
 /** The share of its load that each worker should give away, 0..1: what it carries above the mean. */
@@ -88,11 +88,14 @@ function loadsOf(reports: readonly LoadReport[], requests: number): (number | un
 /** The surplus of a worker after a further round. */
 export function nextSurplus(previous: Surplus | undefined, ratio: number): Surplus | undefined {
   if (ratio === 0) return undefined;
-  const shrunk = previous !== undefined && ratio < previous.mark;
-  if (previous === undefined || shrunk) {
-    return { ratio, rounds: shrunk ? 2 : 1, mark: ratio * PROGRESS };
-  }
-  return { ratio, rounds: previous.rounds + 1, mark: previous.mark };
+  const fresh = { ratio, rounds: 1, initialRatio: ratio };
+  if (previous === undefined) return fresh;
+  const { rounds, initialRatio } = previous;
+  // Something else has happened, which must not wait for what could not be helped.
+  if (ratio > initialRatio + CLEAR_SURPLUS) return fresh;
+  // It is no chance any more, and it is being helped.
+  if (ratio < initialRatio * PROGRESS) return { ...fresh, rounds: LASTING_ROUNDS };
+  return { ratio, rounds: rounds + 1, initialRatio };
 }
 
 /** Whether it is too much to be chance. */
