@@ -8,14 +8,22 @@ type ConnectionOptions = Pick<
   'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
 >;
 
+/** What arrives beside the message. */
+interface ListeningHandle {
+  close(): void;
+}
+
 /** Sockets of slots that have no worker, on which this one listens besides its own. */
 export class AdoptedSockets {
   readonly #listeners = new Map<number, net.Server>();
+  /** The worker drains: what the primary sent before it knew comes too late. */
+  #closed = false;
 
   constructor(private readonly server: Server) {}
 
   /** Serves what comes over the slot's socket as if it came over the server's own. */
-  adopt(slot: number, handle: unknown): void {
+  adopt(slot: number, handle: ListeningHandle): void {
+    if (this.#closed) return handle.close();
     if (this.#listeners.has(slot)) return;
     const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, highWaterMark } = this
       .server as Server & ConnectionOptions;
@@ -42,7 +50,9 @@ export class AdoptedSockets {
     this.#listeners.delete(slot);
   }
 
-  releaseAll(): void {
+  /** Adopts nothing any more. */
+  close(): void {
+    this.#closed = true;
     for (const slot of this.#listeners.keys()) this.release(slot);
   }
 }

@@ -140,7 +140,7 @@ export class WorkerAgent {
       case 'listen':
         return this.#onListen?.(message, handle);
       case 'adopt':
-        return this.#adopted?.adopt(message.slot, handle);
+        return this.#adopted?.adopt(message.slot, handle as { close(): void });
       case 'release':
         return this.#adopted?.release(message.slot);
       case 'ping':
@@ -206,7 +206,7 @@ export class WorkerAgent {
     const server = this.#app.getHttpServer() as Server;
     const leaveSockets = (): void => {
       stopAccepting(server);
-      this.#adopted?.releaseAll();
+      this.#adopted?.close();
     };
     const { tracker } = this.#local;
     const report = await drain(this.#app, tracker, leaveSockets, shutdown, this.#forced);

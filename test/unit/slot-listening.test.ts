@@ -32,6 +32,7 @@ class FakeSocket {
 /** A worker that keeps what it is sent, with the handle beside it. */
 class Worker {
   readonly handle: WorkerHandle;
+  #listens = false;
   readonly #sent: { type: string; slot?: number; target?: ListenTarget; handle: unknown }[] = [];
 
   constructor(slot: number, state: WorkerState = 'ready') {
@@ -54,6 +55,14 @@ class Worker {
 
   get sent() {
     return this.#sent;
+  }
+
+  /** Whoever is ready was given its socket before; nothing is kept of that. */
+  listenOn(listening: SlotListening): void {
+    if (this.#listens || this.handle.state !== 'ready') return;
+    this.#listens = true;
+    listening.grant(this.handle);
+    this.#sent.pop();
   }
 
   /** It owes the answer to a ping for so long. */
@@ -82,11 +91,13 @@ function start(slots = 3, { balancing = 'reuse-port' as 'reuse-port' | 'ports', 
     listening,
     sockets,
     refuse,
-    settle: (...workers: Worker[]) =>
+    settle: (...workers: Worker[]) => {
+      for (const worker of workers) worker.listenOn(listening);
       listening.settle(
         workers.map(({ handle }) => handle),
         NOW,
-      ),
+      );
+    },
   };
 }
 
@@ -274,7 +285,7 @@ describe('a socket whose worker is gone', () => {
   });
 });
 
-describe('a socket of a slot that never had a worker', () => {
+describe('a socket that no worker was given', () => {
   it('is adopted by nobody: nothing can wait in it', () => {
     const { listening, settle } = start(2);
     const [a, b] = workersOf(2);
@@ -287,12 +298,16 @@ describe('a socket of a slot that never had a worker', () => {
     expect(a!.told).toEqual(['adopt 1']);
   });
 
-  it('is no reason to grant one that failed while it started', () => {
-    const { settle } = start(2);
+  it('is adopted once it was given to one that never became ready', () => {
+    const { listening, settle } = start(2);
     const [a] = workersOf(1);
-    settle(a!, new Worker(1, 'starting'));
-    settle(a!, new Worker(1, 'exited'));
+    const failing = new Worker(1, 'starting');
+    settle(a!, failing);
     expect(a!.told).toEqual([]);
+    listening.grant(failing.handle);
+    failing.handle.enter('exited');
+    settle(a!);
+    expect(a!.told).toEqual(['adopt 1']);
   });
 });
 

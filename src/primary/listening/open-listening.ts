@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { ClusterConfigurationError } from '../../errors/index.js';
 import type { ResolvedClusterOptions } from '../../options/index.js';
 import { BoundSocket } from './bound-socket.js';
 import type { Listening } from './listening.interface.js';
@@ -9,6 +10,7 @@ import { SlotListening } from './slot-listening.js';
  * Binds what the workers are to listen on.
  *
  * @throws AddressUnavailableError when an address is taken, forbidden or unknown.
+ * @throws ClusterConfigurationError where this Node cannot hold the sockets of slots.
  */
 export async function openListening(
   options: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
@@ -24,6 +26,11 @@ export async function openListening(
     cluster.schedulingPolicy = cluster.SCHED_RR;
     // It was bound to learn early whether the address can be had, and which port 0 means.
     return new SharedListening(balancing, socket.letGo());
+  }
+  if (socket.handle === undefined) {
+    throw new ClusterConfigurationError(
+      `balancing '${balancing}' needs net._createServerHandle of Node, which this one (${process.version}) does not have; set balancing to 'shared', which is the default`,
+    );
   }
   const reusePort = balancing === 'reuse-port';
   // The same: a socket with SO_REUSEPORT could be bound beside that of another cluster.

@@ -10,7 +10,7 @@ import type { Listening } from './listening.interface.js';
  */
 export class SlotListening implements Listening {
   readonly #sockets: BoundSocket[] = [];
-  /** Slots that have had a worker: before that nothing can wait in their sockets. */
+  /** Slots whose socket a worker was given: from then on it may listen, and something wait in it. */
   readonly #opened = new Set<number>();
   /** The orphaned sockets that each worker listens on besides its own, by slot. */
   #adopted = new Map<WorkerHandle, Set<number>>();
@@ -43,7 +43,9 @@ export class SlotListening implements Listening {
   }
 
   grant(worker: WorkerHandle): void {
-    const { target, handle } = this.#sockets[worker.identity.slot]!;
+    const { slot } = worker.identity;
+    const { target, handle } = this.#sockets[slot]!;
+    this.#opened.add(slot);
     worker.send({ type: 'listen', target }, handle);
   }
 
@@ -51,7 +53,6 @@ export class SlotListening implements Listening {
     const ready = workers.filter(({ state }) => state === 'ready');
     const served = new Set<number>();
     for (const worker of ready) {
-      this.#opened.add(worker.identity.slot);
       if (isResponsive(worker, now)) served.add(worker.identity.slot);
     }
     const orphaned = [...this.#opened].filter((slot) => !served.has(slot));
