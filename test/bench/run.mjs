@@ -8,8 +8,16 @@ import { openLoop } from './scopes/open-loop.mjs';
 import { overhead } from './scopes/overhead.mjs';
 import { recovery } from './scopes/recovery.mjs';
 import { reload } from './scopes/reload.mjs';
+import { reusePort } from './scopes/reuse-port.mjs';
 
-const SCOPES = { overhead, balance, recovery, 'open-loop': openLoop, reload };
+const SCOPES = {
+  overhead,
+  balance,
+  recovery,
+  'open-loop': openLoop,
+  reload,
+  'reuse-port': reusePort,
+};
 
 const { values } = parseArgs({
   options: {

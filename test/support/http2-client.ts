@@ -6,6 +6,8 @@ export interface Http2Answer {
   readonly body: string;
   /** Its stream ended as it should: not reset, not cut. */
   readonly complete: boolean;
+  /** Set where the request never left: a GOAWAY came first, and Node refused it by itself. */
+  readonly unsent?: true;
 }
 
 /** One session of HTTP/2, in clear text or with TLS as its URL says. */
@@ -31,7 +33,13 @@ export class Http2Client {
     return new Promise((resolve, reject) => {
       session.once('remoteSettings', () => resolve(client));
       session.once('error', reject);
+      session.once('close', () => reject(new Error('closed at once')));
     });
+  }
+
+  /** It takes no more requests: the server has said so, or it is closed. */
+  get leaving(): boolean {
+    return this.#session.closed || this.#session.destroyed;
   }
 
   /** Never rejects: the answer tells. */
@@ -41,6 +49,7 @@ export class Http2Client {
       let status: number | undefined;
       let body = '';
       let complete = false;
+      let unsent: true | undefined;
       stream.setEncoding('utf8');
       stream.on('response', (headers) => (status = headers[':status']));
       stream.on('data', (chunk: string) => {
@@ -49,8 +58,10 @@ export class Http2Client {
       });
       stream.on('end', () => (complete = true));
       stream.on('error', () => (complete = false));
+      stream.on('frameError', () => (unsent = true));
       stream.on('close', () => {
-        resolve({ status, body, complete: complete && stream.rstCode === 0 });
+        const answer = { status, body, complete: complete && stream.rstCode === 0 };
+        resolve(unsent ? { ...answer, unsent } : answer);
       });
     });
   }

@@ -1,4 +1,7 @@
 // The sample app as a cluster that reloads when it is told to, and says what its primary holds.
+//
+// PORT, WORKERS, CANARY_MS
+// OPTIONS   further ones of bootstrap(), JSON
 import cluster from 'node:cluster';
 import { readdirSync } from 'node:fs';
 import { bootstrap } from 'nestjs-cluster/bootstrap';
@@ -13,6 +16,7 @@ const runtime = await bootstrap(
     port: Number(process.env.PORT),
     workers: Number(process.env.WORKERS),
     reload: { canaryMs: Number(process.env.CANARY_MS) },
+    ...JSON.parse(process.env.OPTIONS ?? '{}'),
   },
 );
 

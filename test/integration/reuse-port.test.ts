@@ -1,0 +1,338 @@
+import { execFileSync } from 'node:child_process';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { began, NEVER_MS } from '../support/drain.js';
+import { eventually } from '../support/eventually.js';
+import { getJson, request } from '../support/http-client.js';
+import { keepAliveAgent } from '../support/keep-alive-agent.js';
+import { acceptedBy, type Listener, listenersOf } from '../support/kernel-sockets.js';
+import { freeze, isFrozen, killInTheMiddle, outcomes, queueAt } from '../support/killed-worker.js';
+import { NewConnections } from '../support/new-connections.js';
+import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
+
+const VERSION = execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim();
+const [MAJOR, MINOR] = VERSION.split('.').map(Number) as [number, number];
+
+/** Node 22.12 is the first that passes SO_REUSEPORT on to libuv. */
+const HAS_REUSE_PORT =
+  process.platform === 'linux' && (MAJOR > 22 || (MAJOR === 22 && MINOR >= 12));
+
+const balancing = 'reuse-port';
+
+/** Whoever is killed is replaced at once, however often that happens. */
+const RESTARTS = { backoffMs: 10, maxBackoffMs: 10, maxFailures: 1_000 };
+
+const ascending = (a: number, b: number): number => a - b;
+
+const inodes = (listeners: readonly Listener[]): number[] => listeners.map(({ inode }) => inode);
+
+/** Resolves once every slot has its worker, and each listens on its own socket and no other. */
+async function settled(cluster: ClusterProcess, workers: number): Promise<void> {
+  await eventually(
+    `${workers} workers with a socket each`,
+    () => cluster.workerPids.map((pid) => inodes(listenersOf(pid))),
+    (sockets) =>
+      sockets.length === workers &&
+      sockets.every(({ length }) => length === 1) &&
+      new Set(sockets.flat()).size === workers,
+    30_000,
+  );
+}
+
+if (!HAS_REUSE_PORT) {
+  describe(`balancing 'reuse-port' on Node ${VERSION}`, () => {
+    afterEach(stopAll);
+
+    it('is refused with the reason', async () => {
+      const cluster = new ClusterProcess({ options: { balancing } });
+
+      expect(await cluster.exited()).toEqual({ code: 78, signal: null });
+
+      expect(cluster.output).toContain(
+        "balancing 'reuse-port' needs Linux and Node 22.12 or later",
+      );
+      expect(cluster.output).toContain(`this is Node ${VERSION} on ${process.platform}`);
+      expect(cluster.output).toContain("set balancing to 'shared'");
+      expect(cluster.survivors()).toEqual([]);
+    });
+  });
+}
+
+if (HAS_REUSE_PORT) {
+  describe('under clients that open a new connection for each request', () => {
+    const WORKERS = 3;
+    let cluster: ClusterProcess;
+    let control: PrimaryControl;
+    let port: number;
+    let load: NewConnections;
+    let sockets: readonly number[];
+
+    beforeAll(async () => {
+      cluster = await ClusterProcess.start({
+        options: {
+          balancing,
+          workers: WORKERS,
+          restart: RESTARTS,
+          heartbeat: { timeoutMs: 30_000 },
+          reload: { canaryMs: 0 },
+        },
+        env: CONTROLLED,
+      });
+      control = await PrimaryControl.of(cluster);
+      port = Number(new URL(cluster.url).port);
+      sockets = inodes(listenersOf(cluster.pid).filter(({ localPort }) => localPort === port));
+      load = new NewConnections([cluster.url]);
+      await load.serves(50);
+    });
+
+    afterAll(async () => {
+      const stopped = load.stop();
+      await stopAll();
+      await stopped;
+    });
+
+    /** Resolves once each worker there is has answered again. */
+    async function allServe(): Promise<void> {
+      load.answeredBy.clear();
+      await eventually(
+        'answers of all workers',
+        () => cluster.workerPids.filter((pid) => !load.answeredBy.has(pid)),
+        ({ length }) => length === 0,
+      );
+    }
+
+    it('each worker listens on one socket of that port, and the primary holds them all', async () => {
+      await settled(cluster, WORKERS);
+
+      expect(sockets).toHaveLength(WORKERS);
+      const held = cluster.workerPids.flatMap((pid) => listenersOf(pid));
+      expect(held.map(({ localPort }) => localPort)).toEqual([port, port, port]);
+      expect(inodes(held).toSorted(ascending)).toEqual(sockets.toSorted(ascending));
+      const listening = cluster.all('listening')[0]!;
+      expect(listening).toMatchObject({ balancing, ports: [] });
+      expect(listening.message).toContain('balancing=reuse-port');
+    });
+
+    it('serves evenly enough', async () => {
+      load.answeredBy.clear();
+      await eventually('600 answers of /whoami', () => {
+        return [...load.answeredBy.values()].reduce((sum, count) => sum + count, 0) >= 600;
+      });
+
+      // A hash of 600 ports: 100 is seven standard deviations from the mean of 200.
+      for (const pid of cluster.workerPids) {
+        expect(load.answeredBy.get(pid)).toBeGreaterThan(100);
+      }
+      expect(load.takeLost()).toEqual([]);
+    });
+
+    it('loses only what a killed worker had accepted, six times, also where two are down', async () => {
+      let lost = 0;
+      for (let round = 0; round < 3; round++) {
+        await settled(cluster, WORKERS);
+        const victims = [round, (round + 1) % WORKERS].map((slot) => cluster.workerPids[slot]!);
+        for (const pid of victims) {
+          const { accepted, queued } = await killInTheMiddle(pid, [port], cluster.url);
+          expect(outcomes(await Promise.all(queued))).toEqual(['ok']);
+          await load.turnOver();
+          const losses = load.takeLost();
+          expect(losses.filter(({ clientPort }) => !accepted.has(clientPort!))).toEqual([]);
+          lost += losses.length;
+        }
+      }
+      // Else nothing was proved: some had been accepted each time.
+      expect(lost).toBeGreaterThan(0);
+      await settled(cluster, WORKERS);
+      expect(cluster.all('worker-died').map(({ cause }) => cause)).toEqual(
+        Array.from({ length: 6 }, () => 'killed'),
+      );
+      await allServe();
+      expect(load.takeLost()).toEqual([]);
+    });
+
+    it('answers afterwards what was connected while all workers were dead', async () => {
+      const victims = cluster.workerPids;
+      await Promise.all(victims.map(freeze));
+      // The clients are stuck by then: with all that they had under way in the queues, or accepted.
+      const accepted = new Set(victims.flatMap((pid) => [...acceptedBy(pid, [port])]));
+      for (const pid of victims) process.kill(pid, 'SIGKILL');
+      await eventually('nobody who could accept', () => victims.every((pid) => !isAlive(pid)));
+      const meanwhile = Array.from({ length: 30 }, () =>
+        request(cluster.url, '/hello', { timeoutMs: 30_000 }),
+      );
+
+      const answers = await Promise.all(meanwhile);
+
+      expect(outcomes(answers)).toEqual(['ok']);
+      await settled(cluster, WORKERS);
+      const losses = load.takeLost();
+      expect(losses.filter(({ clientPort }) => !accepted.has(clientPort!))).toEqual([]);
+      await allServe();
+    });
+
+    it('loses nothing in three reloads, and keeps its sockets', async () => {
+      for (let generation = 1; generation <= 3; generation++) {
+        expect(await control.reload()).toMatchObject({ outcome: 'completed', generation });
+        await settled(cluster, WORKERS);
+        await allServe();
+      }
+
+      expect(load.takeLost()).toEqual([]);
+      expect(
+        cluster.workerPids.flatMap((pid) => inodes(listenersOf(pid))).toSorted(ascending),
+      ).toEqual(sockets.toSorted(ascending));
+    });
+
+    it('loses nothing when scaled from 3 to 1 and up again; the one serves what comes to all sockets', async () => {
+      const [survivor] = cluster.workerPids as [number];
+
+      expect(await control.scale(1)).toMatchObject({ desired: 1, ready: 1 });
+
+      await eventually(
+        'one that listens on all sockets',
+        () => inodes(listenersOf(survivor)),
+        ({ length }) => length === WORKERS,
+      );
+      expect(inodes(listenersOf(survivor)).toSorted(ascending)).toEqual(
+        sockets.toSorted(ascending),
+      );
+      await load.turnOver();
+      load.answeredBy.clear();
+      // Two of three go to a socket that is not its own.
+      await load.serves(200);
+      expect([...load.answeredBy.keys()]).toEqual([survivor]);
+      expect(load.takeLost()).toEqual([]);
+
+      expect(await control.scale(WORKERS)).toMatchObject({ desired: WORKERS, ready: WORKERS });
+
+      await settled(cluster, WORKERS);
+      await allServe();
+      expect(load.takeLost()).toEqual([]);
+      expect(inodes(listenersOf(cluster.pid).filter((each) => each.localPort === port))).toEqual(
+        sockets,
+      );
+    });
+
+    it('answers what comes to the socket of a worker that stands still, and gives it back', async () => {
+      const pids = cluster.workerPids;
+      const still = pids[1]!;
+      const others = [pids[0]!, pids[2]!];
+
+      await freeze(still);
+      const answers = await Promise.all(await queueAt(still, cluster.url));
+
+      expect(outcomes(answers)).toEqual(['ok']);
+      expect(isFrozen(still)).toBe(true);
+      await eventually('others that have adopted its socket', () =>
+        others.every((pid) => listenersOf(pid).length === 2),
+      );
+      expect(answers.map(({ body }) => body).join()).not.toContain(`"pid":${still}`);
+
+      process.kill(still, 'SIGCONT');
+
+      await settled(cluster, WORKERS);
+      await allServe();
+      expect(cluster.workerPids).toEqual(pids);
+      // What it had accepted has waited for it.
+      await load.turnOver();
+      expect(load.takeLost()).toEqual([]);
+    });
+
+    it('refuses a second cluster on its port, which SO_REUSEPORT alone would let in', async () => {
+      const second = new ClusterProcess({ options: { balancing, port } });
+
+      expect(await second.exited()).toEqual({ code: 69, signal: null });
+
+      const [failed] = second.all('failed');
+      expect(failed).toMatchObject({ exitCode: 69 });
+      expect(failed!.message).toContain('EADDRINUSE');
+      expect(failed!.message).toContain(`127.0.0.1:${port}`);
+      await load.serves(50);
+      expect(load.takeLost()).toEqual([]);
+    });
+  });
+
+  describe('the sockets of slots without a worker', () => {
+    afterEach(stopAll);
+
+    /** A cluster of two whose worker 1 is dead and stays that; worker 0 has adopted its socket. */
+    async function bereaved(workers = 2): Promise<ClusterProcess> {
+      const cluster = await ClusterProcess.start({
+        options: {
+          balancing,
+          workers,
+          restart: { backoffMs: NEVER_MS, maxBackoffMs: NEVER_MS, stableAfterMs: NEVER_MS },
+        },
+        env: behaviour('announce-requests'),
+      });
+      process.kill(cluster.workerPids[1]!, 'SIGKILL');
+      await cluster.event('worker-died');
+      await eventually('an adopted socket', () =>
+        cluster.workerPids.every((pid) => listenersOf(pid).length === 2),
+      );
+      return cluster;
+    }
+
+    it('are closed in a drain as well: it answers what it has begun and refuses the rest', async () => {
+      const cluster = await bereaved();
+      const [pid] = cluster.workerPids as [number];
+      let answered = false;
+      const slow = request(cluster.url, '/wait/3000', { agent: keepAliveAgent() }).finally(
+        () => (answered = true),
+      );
+      await began(cluster, '/wait/3000');
+
+      cluster.kill('SIGTERM');
+
+      await eventually('nobody who listens', () => listenersOf(pid).length === 0);
+      await eventually('a primary that holds none', () => listenersOf(cluster.pid).length === 0);
+      const late = await Promise.all(
+        Array.from({ length: 20 }, () => request(cluster.url, '/hello')),
+      );
+      expect(outcomes(late)).toEqual(['refused']);
+      expect(answered).toBe(false);
+      expect(await slow).toMatchObject({ outcome: 'ok' });
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      expect(cluster.all('worker-stopped')).toMatchObject([
+        { pid, cause: 'shutdown', problem: null, abortedRequests: 0 },
+      ]);
+    });
+
+    it('are left by a worker that drains alone, and served by the others', async () => {
+      const cluster = await bereaved(3);
+      const [leaver, stayer] = cluster.workerPids as [number, number];
+      let answered = false;
+      // To whom they come the kernel decides: to both, or else the hash would be none.
+      const slow = Array.from({ length: 20 }, () =>
+        request(cluster.url, '/wait/3000', { timeoutMs: 30_000 }).finally(() => (answered = true)),
+      );
+      await began(cluster, '/wait/3000', 20);
+
+      process.kill(leaver, 'SIGTERM');
+
+      await eventually('a worker that listens on nothing', () => listenersOf(leaver).length === 0);
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => getJson<{ pid: number }>(cluster.url, '/whoami')),
+      );
+      expect(new Set(answers.map(({ body }) => body.pid))).not.toContain(leaver);
+      expect(answered).toBe(false);
+      expect(outcomes(await Promise.all(slow))).toEqual(['ok']);
+      expect(await cluster.event('worker-stopped')).toMatchObject({
+        pid: leaver,
+        abortedRequests: 0,
+        problem: null,
+      });
+      expect(stayer).toBe(cluster.workerPids.at(-1));
+    });
+  });
+}
+
+/** Whether a process runs or could run: not where it has ended and nobody has asked how. */
+function isAlive(pid: number): boolean {
+  try {
+    return listenersOf(pid).length > 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,121 @@
+import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** What takes its time is what a worker that dies has accepted and not answered. */
+const SLOW_PATH = '/wait/20';
+
+/** Else the clients would have the machine, and a worker that boots under them would take for ever. */
+const PAUSE_MS = 4;
+
+/** A request that was not answered with 200. */
+export interface LostRequest {
+  /** Port of the client; `undefined` where it was never connected. */
+  readonly clientPort: number | undefined;
+  readonly serverPort: number;
+  /** Its error's code, or the status. */
+  readonly outcome: string;
+  /** Of `performance.now()`. */
+  readonly startedAt: number;
+}
+
+/**
+ * Clients that ask one time after the other, open a new connection for each request and never ask
+ * twice for what was lost. Every second one asks for what takes 20 ms.
+ */
+export class NewConnections {
+  served = 0;
+  /** Answers of `/whoami` by pid. */
+  answeredBy = new Map<number, number>();
+  #lost: LostRequest[] = [];
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #clients: Promise<void>[];
+  readonly #watchers = new Set<() => void>();
+  #stopped = false;
+
+  /** @param urls each has `clients` clients. */
+  constructor(urls: readonly string[], clients = 6) {
+    this.#clients = urls.flatMap((url) =>
+      Array.from({ length: clients }, (_, index) =>
+        this.#client(Number(new URL(url).port), index % 2 === 0 ? '/whoami' : SLOW_PATH),
+      ),
+    );
+  }
+
+  /** What was lost since the last call. */
+  takeLost(): LostRequest[] {
+    const lost = this.#lost;
+    this.#lost = [];
+    return lost;
+  }
+
+  /** Resolves once `count` more were answered. */
+  async serves(count: number, timeoutMs = 30_000): Promise<void> {
+    const goal = this.served + count;
+    await new Promise<void>((resolve, reject) => {
+      const settle = (done: () => void): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(check);
+        done();
+      };
+      const check = (): void => {
+        if (this.served >= goal) settle(resolve);
+      };
+      const timer = setTimeout(() => {
+        const missing = goal - this.served;
+        settle(() => reject(new Error(`${missing} not served: ${JSON.stringify(this.#lost)}`)));
+      }, timeoutMs);
+      this.#watchers.add(check);
+    });
+  }
+
+  /** Resolves once every request that is under way now has been answered or lost. */
+  async turnOver(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+  }
+
+  async #client(port: number, path: string): Promise<void> {
+    while (!this.#stopped) {
+      const asked = this.#ask(port, path);
+      this.#underWay.add(asked);
+      await asked;
+      this.#underWay.delete(asked);
+      for (const watcher of this.#watchers) watcher();
+      await delay(PAUSE_MS);
+    }
+  }
+
+  #ask(port: number, path: string): Promise<void> {
+    const startedAt = performance.now();
+    let clientPort: number | undefined;
+    return new Promise((resolve) => {
+      const lose = (outcome: string): void => {
+        this.#lost.push({ clientPort, serverPort: port, outcome, startedAt });
+        resolve();
+      };
+      const request = http.get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('error', ({ message }) => lose(`in the response: ${message}`));
+        response.on('end', () => {
+          if (response.statusCode !== 200) return lose(`status ${response.statusCode}`);
+          this.served += 1;
+          if (path === '/whoami') {
+            const { pid } = JSON.parse(text) as { pid: number };
+            this.answeredBy.set(pid, (this.answeredBy.get(pid) ?? 0) + 1);
+          }
+          resolve();
+        });
+      });
+      request.on('socket', (socket) => {
+        socket.on('connect', () => (clientPort = socket.localPort));
+      });
+      request.setTimeout(30_000, () => request.destroy(new Error('no answer in 30 s')));
+      request.on('error', (error: NodeJS.ErrnoException) => lose(error.code ?? error.message));
+    });
+  }
+}
