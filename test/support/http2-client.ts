@@ -1,12 +1,16 @@
 import http2 from 'node:http2';
 import { onTestFinished } from 'vitest';
 
+const REFUSED_STREAM = 0x7;
+
 export interface Http2Answer {
   readonly status: number | undefined;
   readonly body: string;
   /** Its stream ended as it should: not reset, not cut. */
   readonly complete: boolean;
-  /** Set where the request never left: a GOAWAY came first, and Node refused it by itself. */
+  /** Why it was reset; 0 where it was not. */
+  readonly rstCode?: number | undefined;
+  /** Set where the request was not looked at by anybody: a GOAWAY met it. */
   readonly unsent?: true;
 }
 
@@ -60,8 +64,11 @@ export class Http2Client {
       stream.on('error', () => (complete = false));
       stream.on('frameError', () => (unsent = true));
       stream.on('close', () => {
-        const answer = { status, body, complete: complete && stream.rstCode === 0 };
-        resolve(unsent ? { ...answer, unsent } : answer);
+        const { rstCode } = stream;
+        const answer = { status, body, complete: complete && rstCode === 0, rstCode };
+        // Refused: it was not processed, and may be sent again (RFC 9113, 8.7).
+        const refused = unsent ?? (rstCode === REFUSED_STREAM && status === undefined);
+        resolve(refused ? { ...answer, unsent: true } : answer);
       });
     });
   }

@@ -20,7 +20,7 @@ const MODES = {
 
 const LOADS = [
   { workers: 2, connections: 64, newConnections: false },
-  { workers: 8, connections: 128, newConnections: false },
+  { workers: 8, connections: 128, newConnections: false, modes: ['shared', 'round-robin'] },
   { workers: 2, connections: 64, newConnections: true },
 ];
 
@@ -32,9 +32,10 @@ export async function balance({ node, adapters, seconds, rounds, progress }) {
   const results = [];
   for (const adapter of adapters) {
     for (const load of LOADS) {
-      const runs = Object.fromEntries(Object.keys(MODES).map((mode) => [mode, []]));
+      const { modes = Object.keys(MODES) } = load;
+      const runs = Object.fromEntries(modes.map((mode) => [mode, []]));
       for (let round = 0; round < rounds; round += 1) {
-        for (const mode of Object.keys(MODES)) {
+        for (const mode of modes) {
           const run = await measure({ node, adapter, ...load, options: MODES[mode], seconds });
           runs[mode].push(run);
           progress(
@@ -65,7 +66,8 @@ export async function balance({ node, adapters, seconds, rounds, progress }) {
 
 /** Each round against its neighbours: drift of the machine cancels out. */
 function ratios(measured, runs) {
-  const over = (mode) => median(measured.map((run, i) => run.cpuMicros / runs[mode][i].cpuMicros));
+  const over = (mode) =>
+    runs[mode] && median(measured.map((run, i) => run.cpuMicros / runs[mode][i].cpuMicros));
   return { toUnbalanced: over('shared, no rebalance'), toRoundRobin: over('round-robin') };
 }
 
