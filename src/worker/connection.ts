@@ -6,7 +6,8 @@ import { Farewell } from './farewell.js';
 import { closeGracefully } from './http2-sessions.js';
 import { sayGoingAway } from './web-socket.js';
 
-/** Over HTTP/2 it is the session that is closed, not a request that says so. */
+/** Over HTTP/2 it is the session that is closed, not a response that says so. */
+const TO_SAY = { said: false, onRequest: () => true };
 const SAID = { said: true, onRequest: () => true };
 
 export const CONNECTION = Symbol('nestjs-cluster.connection');
@@ -70,12 +71,14 @@ export class Connection {
 
   /** Its client is to connect again, and most likely to reach another worker. */
   leave(): void {
-    if (this.session === undefined) {
-      this.farewell = new Farewell();
-    } else {
-      this.farewell = SAID;
-      closeGracefully(this.session);
-    }
+    this.farewell = this.session === undefined ? new Farewell() : TO_SAY;
+  }
+
+  /** A request has begun on its session: the moment for a GOAWAY, see {@link closeGracefully}. */
+  streamBegun(): void {
+    if (this.farewell !== TO_SAY || this.session === undefined) return;
+    this.farewell = SAID;
+    closeGracefully(this.session);
   }
 
   /** It may stay after all, unless its client has been asked already. */

@@ -26,7 +26,11 @@ function announceClose(session: Http2Session): void {
   if (!session.closed && !session.destroyed) session.goaway(NO_ERROR, LAST_STREAM_ID);
 }
 
-/** The same, and closes the session once what was on its way has had time to arrive. */
+/**
+ * The same, and closes the session once what was on its way has had time to
+ * arrive. To be called while a stream is open: else nghttp2 wants to read no
+ * more after its GOAWAY, and what crosses that is refused.
+ */
 export function closeGracefully(session: Http2Session): void {
   announceClose(session);
   setTimeout(() => session.close(), GOAWAY_GRACE_MS).unref();
@@ -35,7 +39,7 @@ export function closeGracefully(session: Http2Session): void {
 /** What is told of each session, and each request. */
 export interface Http2Observer {
   opened(session: Http2Session): void;
-  begun(): void;
+  begun(exchange: Http2Exchange): void;
   over(exchange: Http2Exchange): void;
 }
 
@@ -43,6 +47,8 @@ export interface Http2Observer {
 export class Http2Sessions {
   readonly #sessions = new Set<Http2Session>();
   readonly #exchanges = new Set<Http2Exchange>();
+  readonly #announced = new WeakSet<Http2Session>();
+  #closing = false;
 
   /** A server of HTTP/1.1 alone has no session and costs nothing. */
   follow(server: Server, observer: Http2Observer): void {
@@ -52,7 +58,8 @@ export class Http2Sessions {
       const { session } = request.stream;
       const exchange = { request, response, session, startedAt: performance.now() };
       this.#exchanges.add(exchange);
-      observer.begun();
+      if (this.#closing) this.#announce(session);
+      observer.begun(exchange);
       response.once('close', () => {
         this.#exchanges.delete(exchange);
         observer.over(exchange);
@@ -71,9 +78,16 @@ export class Http2Sessions {
     return this.#exchanges;
   }
 
-  /** What is new should go elsewhere; it is served here all the same. */
+  /** What is new should go elsewhere; it is served here all the same. Idle sessions are told with a request to come. */
   announceClose(): void {
-    for (const session of this.#sessions) announceClose(session);
+    this.#closing = true;
+    for (const { session } of this.#exchanges) this.#announce(session);
+  }
+
+  #announce(session: Http2Session | undefined): void {
+    if (session === undefined || this.#announced.has(session)) return;
+    this.#announced.add(session);
+    announceClose(session);
   }
 
   /** GOAWAY: what has begun is finished, what is new goes elsewhere. */

@@ -172,11 +172,12 @@ export class RequestTracker implements ConnectionOwner {
       session[CONNECTION] = connection;
       connection.session = session;
     },
-    begun: () => {
+    begun: ({ session }) => {
       this.requestsInFlight += 1;
+      connectionOf(session)?.streamBegun();
     },
     over: ({ session, request, response, startedAt }) => {
-      const connection = (session as TrackedSession | undefined)?.[CONNECTION];
+      const connection = connectionOf(session);
       if (connection !== undefined) connection.answered += 1;
       this.requestsInFlight -= 1;
       this.requestsTotal += 1;
@@ -222,6 +223,10 @@ export class RequestTracker implements ConnectionOwner {
     this.requestsTotal += 1;
     this.#observer?.(request, response, performance.now() - startedAt);
   };
+}
+
+function connectionOf(session: TrackedSession | undefined): Connection | undefined {
+  return session?.[CONNECTION];
 }
 
 type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;

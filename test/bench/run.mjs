@@ -9,6 +9,8 @@ import { overhead } from './scopes/overhead.mjs';
 import { recovery } from './scopes/recovery.mjs';
 import { reload } from './scopes/reload.mjs';
 import { reusePort } from './scopes/reuse-port.mjs';
+import { steady } from './scopes/steady.mjs';
+import { strict } from './scopes/strict.mjs';
 
 const SCOPES = {
   overhead,
@@ -17,6 +19,8 @@ const SCOPES = {
   'open-loop': openLoop,
   reload,
   'reuse-port': reusePort,
+  steady,
+  strict,
 };
 
 const { values } = parseArgs({
@@ -28,6 +32,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     workers: { type: 'string', multiple: true, default: ['2', '1'] }, // of scope reload
     reloads: { type: 'string', default: '50' },
+    requests: { type: 'string', default: '1000000' }, // of scope strict
     json: { type: 'string' },
   },
 });
@@ -44,6 +49,7 @@ const results = await scope({
   rounds: Number(values.rounds),
   workers: values.workers.map(Number),
   reloads: Number(values.reloads),
+  requests: Number(values.requests),
   progress: (line) => console.error(line),
 });
 const machine = {

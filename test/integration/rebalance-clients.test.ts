@@ -7,8 +7,9 @@ import { selfSignedCertificate } from '../support/certificate.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { Http2Client } from '../support/http2-client.js';
+import { Http2Tap } from '../support/http2-tap.js';
 import { RawClient } from '../support/raw-client.js';
-import { StrictClients } from '../support/strict-client.js';
+import { StrictClients } from '../support/strict-clients.js';
 import { WebSocketClient } from '../support/web-socket-client.js';
 
 afterEach(stopAll);
@@ -23,43 +24,50 @@ function many<T>(count: number, one: () => Promise<T>): Promise<T[]> {
 }
 
 describe.each(ADAPTERS)('clients that are asked to connect again, on %s', (adapter) => {
-  const REQUESTS = 10_000;
-  const ROUNDS = 3;
+  const ROUNDS = 2;
 
-  it('lose nothing, be it with bodies or answered before these were read', async () => {
-    const cluster = await ClusterProcess.start({
-      options: FRESH,
-      env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
-    });
-    const clients = StrictClients.forTest([cluster.url], {
-      kinds: ['get', 'post', 'get', 'early'],
-      clients: 32,
-      pauseMs: 5,
-    });
+  it.each([
+    { kinds: ['get', 'post'], requests: 8_000, which: 'half of them with bodies' },
+    // Among themselves: the busiest are moved first, and these are slow.
+    { kinds: ['early'], requests: 2_500, which: 'answered before their bodies were read' },
+  ] as const)(
+    'lose nothing: $which',
+    async ({ kinds, requests }) => {
+      const cluster = await ClusterProcess.start({
+        options: FRESH,
+        env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
+      });
+      const clients = StrictClients.forTest([cluster.url], {
+        kinds,
+        clients: 32,
+        pauseMs: 5,
+      });
 
-    const metrics = BalanceMetrics.of(cluster.url);
-    const [first, second] = cluster.workerPids;
-    // No worker drains: it is not its farewell that is looked at.
-    for (let round = 0; round < ROUNDS; round++) {
-      await metrics.even([0, 1]);
-      const { moved } = clients;
-      clients.withdrawFrom(clients.at(first!) < clients.at(second!) ? first! : second!);
+      const metrics = BalanceMetrics.of(cluster.url);
+      const [first, second] = cluster.workerPids;
+      // No worker drains: it is not its farewell that is looked at.
+      for (let round = 0; round < ROUNDS; round++) {
+        await metrics.even([0, 1]);
+        const { moved } = clients;
+        clients.withdrawFrom(clients.at(first!) < clients.at(second!) ? first! : second!);
+        await eventually(
+          'clients of the other worker move',
+          () => ({ moved: clients.moved, faults: clients.faults }),
+          (now) => now.moved >= moved + 3,
+        );
+        clients.comeBack();
+      }
       await eventually(
-        'clients of the other worker move',
-        () => ({ moved: clients.moved, faults: clients.faults }),
-        (now) => now.moved >= moved + 3,
+        `${requests} answers`,
+        () => clients.served,
+        (served) => served >= requests,
+        60_000,
       );
-      clients.comeBack();
-    }
-    await eventually(
-      `${REQUESTS} answers`,
-      () => clients.served,
-      (served) => served >= REQUESTS,
-      60_000,
-    );
 
-    expect(clients.faults).toEqual([]);
-  }, 120_000);
+      expect(clients.faults).toEqual([]);
+    },
+    120_000,
+  );
 });
 
 describe.each(ADAPTERS)('on %s, while others are moved', (adapter) => {
@@ -173,7 +181,8 @@ class Http2Clients {
   async #ask(session: Http2Client): Promise<void> {
     while (!this.#stopped && !session.leaving) {
       const answer = await session.get('/wait/20');
-      if (answer.unsent) return;
+      // Asked for just before the GOAWAY was read: Node did not send it. The tap knows better.
+      if (answer.refused && session.leaving) return;
       const good = answer.status === 200 && answer.body === '{"waitedMs":20}' && answer.complete;
       if (good) this.served += 1;
       else this.faults.push(JSON.stringify(answer));
@@ -189,7 +198,9 @@ describe.each(['http2', 'http2-tls'])('sessions on %s', (server) => {
       env: { TEST_SERVER: server, TEST_TLS: JSON.stringify(selfSignedCertificate()) },
     });
     const url = server === 'http2' ? cluster.url : cluster.url.replace('http:', 'https:');
-    const clients = Http2Clients.forTest(url, 12);
+    // What is said within TLS cannot be looked at.
+    const tap = server === 'http2' ? await Http2Tap.to(url) : undefined;
+    const clients = Http2Clients.forTest(tap?.url ?? url, 12);
     const metrics = new BalanceMetrics(async () => {
       const session = await Http2Client.open(url);
       const { status, body } = await session.get('/metrics');
@@ -206,6 +217,7 @@ describe.each(['http2', 'http2-tls'])('sessions on %s', (server) => {
       () => metrics.rebalanced(0),
       (count) => count >= 3,
     );
+    if (tap !== undefined) expect([tap.resets, tap.refused]).toEqual([0, 0]);
     expect(clients.goaways.length).toBeGreaterThanOrEqual(3);
     expect(new Set(clients.goaways)).toEqual(new Set([0]));
     expect(clients.faults).toEqual([]);

@@ -12,7 +12,7 @@ import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-import { StrictClients } from '../support/strict-client.js';
+import { StrictClients } from '../support/strict-clients.js';
 
 /** What workers count is reported with their heartbeats: so it is fresh. */
 const FRESH = { heartbeat: { intervalMs: 100 } } satisfies ClusterOptions;

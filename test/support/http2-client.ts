@@ -1,17 +1,13 @@
 import http2 from 'node:http2';
 import { onTestFinished } from 'vitest';
 
-const REFUSED_STREAM = 0x7;
-
 export interface Http2Answer {
   readonly status: number | undefined;
   readonly body: string;
   /** Its stream ended as it should: not reset, not cut. */
   readonly complete: boolean;
-  /** Why it was reset; 0 where it was not. */
-  readonly rstCode?: number | undefined;
-  /** Set where the request was not looked at by anybody: a GOAWAY met it. */
-  readonly unsent?: true;
+  /** Set where it was not processed, and may be sent again: by the server, or by Node itself. */
+  readonly refused?: true;
 }
 
 /** One session of HTTP/2, in clear text or with TLS as its URL says. */
@@ -53,7 +49,6 @@ export class Http2Client {
       let status: number | undefined;
       let body = '';
       let complete = false;
-      let unsent: true | undefined;
       stream.setEncoding('utf8');
       stream.on('response', (headers) => (status = headers[':status']));
       stream.on('data', (chunk: string) => {
@@ -62,13 +57,10 @@ export class Http2Client {
       });
       stream.on('end', () => (complete = true));
       stream.on('error', () => (complete = false));
-      stream.on('frameError', () => (unsent = true));
       stream.on('close', () => {
-        const { rstCode } = stream;
-        const answer = { status, body, complete: complete && rstCode === 0, rstCode };
-        // Refused: it was not processed, and may be sent again (RFC 9113, 8.7).
-        const refused = unsent ?? (rstCode === REFUSED_STREAM && status === undefined);
-        resolve(refused ? { ...answer, unsent: true } : answer);
+        const answer = { status, body, complete: complete && stream.rstCode === 0 };
+        const refused = stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM;
+        resolve(refused ? { ...answer, refused } : answer);
       });
     });
   }

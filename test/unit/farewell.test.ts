@@ -300,9 +300,16 @@ describe('a drain', () => {
 });
 
 describe('an HTTP/2 connection', () => {
-  it('is left by a GOAWAY that refuses no stream, and closed 250 ms later', () => {
+  /** A request begins on the session. */
+  const request = (session: ReturnType<typeof server.openSession>) =>
+    server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, new EventEmitter());
+
+  it('is left with its next request, by a GOAWAY that refuses no stream, and closed 250 ms later', () => {
     const session = server.openSession(client);
     client.connection.leave();
+    expect(session.goaways).toEqual([]);
+    request(session);
+    request(session);
     expect(session.goaways).toEqual([[0, 2 ** 31 - 1]]);
     expect(client.connection.movable).toBe(false);
     vi.advanceTimersByTime(249);
@@ -323,16 +330,37 @@ describe('an HTTP/2 connection', () => {
   });
 
   it('stays left: what was said cannot be taken back', () => {
-    server.openSession(client);
+    const session = server.openSession(client);
     client.connection.leave();
+    request(session);
     client.connection.stay();
     expect(client.connection.movable).toBe(false);
+  });
+
+  it('may stay where no request has come since', () => {
+    const session = server.openSession(client);
+    client.connection.leave();
+    client.connection.stay();
+    request(session);
+    expect(client.connection.movable).toBe(true);
+    expect(session.goaways).toEqual([]);
+  });
+
+  it('is told of a drain once, and not before a request on it', () => {
+    const [busy, idle] = [server.openSession(client), server.openSession(client)];
+    request(busy);
+    server.tracker.closeAfterResponse();
+    expect([busy.goaways.length, idle.goaways.length]).toEqual([1, 0]);
+    request(busy);
+    request(idle);
+    expect([busy.goaways.length, idle.goaways.length]).toEqual([1, 1]);
   });
 
   it.each(['closed', 'destroyed'] as const)('that is %s already is not told', (state) => {
     const session = server.openSession(client);
     session[state] = true;
-    expect(() => client.connection.leave()).not.toThrow();
+    client.connection.leave();
+    expect(() => request(session)).not.toThrow();
     expect(session.goaways).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { between, readWorkers, sum } from '../cluster-metrics.mjs';
@@ -68,7 +69,7 @@ export async function recovery({ node, adapters, rounds, progress }) {
 async function measure({ node, adapter, disturbance }) {
   const base = `http://127.0.0.1:${PORT}`;
   const primary = spawn(node, [APP], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
@@ -109,8 +110,10 @@ async function measure({ node, adapter, disturbance }) {
 /** Resolves with the next event of that name in the log of a primary. */
 function event(primary, name) {
   return new Promise((resolve) => {
-    primary.stdout.on('data', (chunk) => {
-      if (String(chunk).includes(`"event":"${name}"`)) resolve();
-    });
+    for (const stream of [primary.stdout, primary.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => {
+        if (line.includes(`"event":"${name}"`)) resolve();
+      });
+    }
   });
 }

@@ -1,127 +1,12 @@
-import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-
-/** How long an answer, or the end of a connection that was announced, may take. */
-const PATIENCE_MS = 20_000;
+import { type StrictAnswer, StrictConnection } from './strict-connection.js';
 
 /** Before a client that was failed connects again: else it would do nothing else. */
 const AFTER_FAULT_MS = 50;
 
 /** How often a client that waits looks whether it may come back. */
 const AWAY_MS = 20;
-
-/** An answer of HTTP/1.1 with a `Content-Length`. */
-export interface StrictAnswer {
-  readonly status: number;
-  readonly body: string;
-  /** It says `Connection: close`. */
-  readonly last: boolean;
-}
-
-/** One connection that is to end only after an answer that says so, and then by FIN. */
-export class StrictConnection {
-  /** Resolves when nothing more comes, with `fin` or with what else it was. */
-  readonly ended: Promise<string>;
-  readonly #socket: net.Socket;
-  readonly #answers: StrictAnswer[] = [];
-  #received = '';
-  #end: string | undefined;
-  #wake: () => void = () => {};
-
-  private constructor(socket: net.Socket) {
-    this.#socket = socket;
-    this.ended = new Promise((resolve) => {
-      let how: string | undefined;
-      socket.on('end', () => (how ??= 'fin'));
-      // A reset that follows a FIN is a reset: what the client still had to say was thrown away.
-      socket.on('error', (error: NodeJS.ErrnoException) => (how = error.code ?? error.message));
-      socket.on('close', () => {
-        this.#end = how ?? 'closed by this client';
-        this.#wake();
-        resolve(this.#end);
-      });
-    });
-    socket.setNoDelay(true);
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      this.#received += chunk;
-      this.#takeAnswers();
-      this.#wake();
-    });
-  }
-
-  static open(base: string): Promise<StrictConnection> {
-    const { hostname, port } = new URL(base);
-    return new Promise((resolve, reject) => {
-      const socket = net.connect({ host: hostname, port: Number(port) }, () => {
-        socket.off('error', reject);
-        resolve(new StrictConnection(socket));
-      });
-      socket.once('error', reject);
-    });
-  }
-
-  write(text: string): void {
-    this.#socket.write(text, 'latin1');
-  }
-
-  /** Resolves with the next answers; rejects where the connection ends without them. */
-  async answers(count: number): Promise<StrictAnswer[]> {
-    await this.#until(() => this.#answers.length >= count, `of ${count} answers`);
-    return this.#answers.splice(0, count);
-  }
-
-  /** Resolves with how it ended; rejects where it does not. */
-  async end(): Promise<string> {
-    await this.#until(() => this.#end !== undefined, 'of its end');
-    return this.#received === '' && this.#answers.length === 0
-      ? this.#end!
-      : `more than was asked for: ${this.#received.slice(0, 100)}`;
-  }
-
-  close(): void {
-    this.#socket.end();
-  }
-
-  async #until(holds: () => boolean, what: string): Promise<void> {
-    if (holds()) return;
-    await new Promise<void>((resolve, reject) => {
-      const settle = (done: () => void): void => {
-        clearTimeout(timer);
-        this.#wake = () => {};
-        done();
-      };
-      const check = (): void => {
-        if (holds()) settle(resolve);
-        else if (this.#end !== undefined) {
-          settle(() => reject(new Error(`${this.#end} instead ${what}`)));
-        }
-      };
-      const timer = setTimeout(
-        () => settle(() => reject(new Error(`${PATIENCE_MS} ms instead ${what}`))),
-        PATIENCE_MS,
-      );
-      this.#wake = check;
-      check();
-    });
-  }
-
-  #takeAnswers(): void {
-    for (;;) {
-      const headLength = this.#received.indexOf('\r\n\r\n') + 4;
-      if (headLength < 4) return;
-      const head = this.#received.slice(0, headLength);
-      const length = Number(/^content-length: (\d+)\r$/im.exec(head)?.[1]);
-      if (!(this.#received.length >= headLength + length)) return;
-      this.#answers.push({
-        status: Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length)),
-        body: this.#received.slice(headLength, headLength + length),
-        last: /^connection: close\r$/im.test(head),
-      });
-      this.#received = this.#received.slice(headLength + length);
-    }
-  }
-}
 
 /**
  * `get`: GET /whoami. `post`: POST /echo with 16 KB. `early`: by turns a GET, and a POST that is
@@ -259,13 +144,13 @@ export class StrictClients {
 
   async #client(id: number, kind: StrictKind, pauseMs: number): Promise<void> {
     while (!this.#stopped) {
+      let connection: StrictConnection | undefined;
       try {
-        const connection = await StrictConnection.open(
-          this.bases[this.#opened++ % this.bases.length]!,
-        );
+        connection = await StrictConnection.open(this.bases[this.#opened++ % this.bases.length]!);
         await this.#converse(id, connection, kind, pauseMs);
         while (this.#withdrawn.has(id) && !this.#stopped) await delay(AWAY_MS);
       } catch (error) {
+        connection?.destroy();
         if (this.#stopped) return;
         this.faults.push({ kind, pid: this.#met.get(id), what: (error as Error).message });
         await delay(AFTER_FAULT_MS);
