@@ -6,7 +6,7 @@ import { median } from '../statistics.mjs';
 
 const APP = fileURLToPath(new URL('../../../sample-app/dist/main.js', import.meta.url));
 const PORT = 21_350;
-const MODES = ['shared', 'round-robin', 'reuse-port'];
+const MODES = ['shared', 'round-robin'];
 
 /** Of what the workers can compute. */
 const UTILIZATION = 0.6;
