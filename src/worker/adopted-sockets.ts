@@ -23,8 +23,7 @@ export class AdoptedSockets {
 
   /** Serves what comes over the slot's socket as if it came over the server's own. */
   adopt(slot: number, handle: ListeningHandle): void {
-    if (this.#closed) return handle.close();
-    if (this.#listeners.has(slot)) return;
+    if (this.#closed || this.#listeners.has(slot)) return handle.close();
     const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, highWaterMark } = this
       .server as Server & ConnectionOptions;
     const listener = net.createServer({
