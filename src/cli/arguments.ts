@@ -1,14 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { MAX_WORKERS } from '../options/index.js';
-
-export const MAX_PORT = 65_535;
-
-/** What a value must look like, and how it is said where it does not. */
-const parser = (pattern: RegExp, expected: string) => (text: string) => {
-  if (pattern.test(text)) return text;
-  throw new InvalidArgumentError(`expected ${expected}.`);
-};
+import { MAX_PORT, MAX_WORKERS } from '../options/index.js';
 
 function wholeNumber(max: number, what: string): (text: string) => number {
   return (text) => {
@@ -22,10 +14,12 @@ export const portNumber = wholeNumber(MAX_PORT, 'a port');
 export const workerCount = wholeNumber(MAX_WORKERS, 'a whole number');
 
 /** Of an upstream, a chain, a table: what all three allow. */
-export const identifier = parser(
-  /^[a-z][a-z0-9_]{0,19}$/,
-  'at most 20 small letters, digits and underscores, the first a letter',
-);
+export function identifier(text: string): string {
+  if (/^[a-z][a-z0-9_]{0,19}$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'expected at most 20 small letters, digits and underscores, the first a letter.',
+  );
+}
 
 /** The host of a URL, as an address is written outside of one. */
 export function hostOf(url: string): string {

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError, ClusterUnreachableError } from '../errors/index.js';
-import { BALANCING_STRATEGIES, MAX_WORKERS } from '../options/index.js';
-import { MAX_PORT } from './arguments.js';
+import { BALANCING_STRATEGIES, MAX_PORT, MAX_WORKERS } from '../options/index.js';
 
 /** A worker that is blocked does not answer; another would, but nobody says which. */
 const TIMEOUT_MS = 5_000;

@@ -103,7 +103,7 @@ export interface ClusterOptions {
   balancing?: BalancingStrategy | undefined;
   /**
    * Whether workers that carry more than their share ask some of their clients to connect again, by
-   * `Connection: close` or GOAWAY. Looked at once a heartbeat. Default true.
+   * `Connection: close` or GOAWAY. Looked at once a second. Default true.
    */
   rebalance?: boolean | undefined;
   /** A worker that is not ready by then has failed, in ms. Default 30 000. */

@@ -1,3 +1,4 @@
+export { MAX_PORT } from './refuse-conflicts.js';
 export { BALANCING_STRATEGIES } from './cluster-options.interface.js';
 export type {
   BalancingStrategy,

@@ -1,7 +1,7 @@
 import { ClusterConfigurationError } from '../errors/index.js';
 import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
 
-const MAX_PORT = 65_535;
+export const MAX_PORT = 65_535;
 
 /** What the strategies rest on. */
 export interface Platform {
