@@ -5,15 +5,17 @@ import {
   type ModuleMetadata,
   type NestModule,
   type OnApplicationBootstrap,
+  type OnApplicationShutdown,
   type OnModuleDestroy,
   type Provider,
 } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
 import { TerminusModule } from '@nestjs/terminus';
 import { bootstrap } from './bootstrap/bootstrap.js';
 import type { ClusterRuntime, CreateApp } from './bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from './bootstrap/current-link.js';
 import { ClusterService } from './cluster.service.js';
+import { ClusterConfigurationError } from './errors/index.js';
 import { ClusterHealthIndicator } from './health/cluster.health.js';
 import { EventLoopHealthIndicator } from './health/event-loop.health.js';
 import { HealthEndpoints } from './health/health.endpoints.js';
@@ -21,6 +23,14 @@ import { ProcessMemoryHealthIndicator } from './health/memory.health.js';
 import { OffloadHealthIndicator } from './health/offload.health.js';
 import { MetricsEndpoint } from './metrics/metrics.endpoint.js';
 import {
+  callerFile,
+  MODULE_ORIGIN,
+  noteModuleInThread,
+  Offload,
+  OffloadExplorer,
+} from './offload/index.js';
+import {
+  type Class,
   type ClusterModuleOptions,
   MODULE_OPTIONS,
   resolveModuleOptions,
@@ -36,6 +46,8 @@ export interface ClusterModuleAsyncOptions extends Pick<ModuleMetadata, 'imports
   readonly useFactory: (
     ...dependencies: never[]
   ) => ClusterModuleOptions | Promise<ClusterModuleOptions>;
+  /** `offload.module`, which threads have to know before any factory runs. Not in what the factory returns. */
+  readonly offloadModule?: Class | undefined;
 }
 
 const PUBLIC_PROVIDERS = [
@@ -50,6 +62,8 @@ const PROVIDERS: Provider[] = [
   ProcessMemoryHealthIndicator,
   HealthEndpoints,
   MetricsEndpoint,
+  Offload,
+  OffloadExplorer,
   { provide: CLUSTER_LINK, useFactory: linkOfThisProcess },
 ];
 
@@ -59,7 +73,9 @@ const PROVIDERS: Provider[] = [
  * Without `bootstrap()` they report the one process there is.
  */
 @Module({})
-export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModuleDestroy {
+export class ClusterModule
+  implements NestModule, OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown
+{
   /** The same as `bootstrap` of `nestjs-cluster/bootstrap`, which loads nothing of Nest. */
   static bootstrap(createApp: CreateApp, options?: ClusterOptions): Promise<ClusterRuntime> {
     return bootstrap(createApp, options);
@@ -67,7 +83,13 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
 
   /** @throws ClusterConfigurationError for an option that is unknown or wrong. */
   static forRoot(options?: ClusterModuleOptions): DynamicModule {
-    return moduleWith([], { provide: MODULE_OPTIONS, useValue: resolveModuleOptions(options) });
+    const resolved = resolveModuleOptions(options);
+    return moduleWith(
+      [],
+      { provide: MODULE_OPTIONS, useValue: resolved },
+      resolved.offload.module,
+      callerFile(),
+    );
   }
 
   /** `forRoot()` with options that a factory makes, from injected providers. */
@@ -75,20 +97,22 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
     imports = [],
     inject = [],
     useFactory,
+    offloadModule,
   }: ClusterModuleAsyncOptions): DynamicModule {
-    return moduleWith(imports, {
+    const options: Provider = {
       provide: MODULE_OPTIONS,
       inject: [...inject] as never[],
       useFactory: async (...dependencies: never[]) => {
         const given = await useFactory(...dependencies);
         try {
-          return resolveModuleOptions(given);
+          return withModule(resolveModuleOptions(given), offloadModule);
         } catch (error) {
           await linkOfThisProcess().reportBootFailure(error);
           throw error;
         }
       },
-    });
+    };
+    return moduleWith(imports, options, offloadModule, callerFile());
   }
 
   constructor(
@@ -97,10 +121,11 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
     @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
     @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
+    @Inject(Offload) private readonly offload: Offload,
   ) {}
 
   /** Nest calls this before it registers the app's routes: ours come first. */
-  configure(): void {
+  async configure(): Promise<void> {
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
     // Metrics first: on Fastify they see only routes that are registered after them.
@@ -108,6 +133,8 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
     const reports = health === false ? [] : this.health.mount(httpAdapter, health);
     if (health !== false) this.link.provideHealth(() => this.health.verdict());
     this.link.announceEndpoints([...reports, ...page]);
+    await this.offload.start(httpAdapter);
+    this.metrics.include(this.offload.metrics);
   }
 
   onApplicationBootstrap(): void {
@@ -118,17 +145,39 @@ export class ClusterModule implements NestModule, OnApplicationBootstrap, OnModu
   onModuleDestroy(): void {
     this.link.detach();
   }
+
+  /** Last of all: what is destroyed, and what is answered meanwhile, may still compute. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.offload.close();
+  }
 }
 
 function moduleWith(
   imports: NonNullable<ModuleMetadata['imports']>,
   options: Provider,
+  offloadModule: Class | undefined,
+  /** The file that has given it. */
+  origin: string | undefined,
 ): DynamicModule {
+  noteModuleInThread(offloadModule);
   return {
     module: ClusterModule,
     global: true,
-    imports: [TerminusModule, ...imports],
-    providers: [options, ...PROVIDERS],
+    imports: [TerminusModule, DiscoveryModule, ...imports],
+    providers: [options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };
+}
+
+/** @throws ClusterConfigurationError where the factory has given the module: no thread would know it. */
+function withModule(
+  options: ResolvedModuleOptions,
+  module: Class | undefined,
+): ResolvedModuleOptions {
+  if (options.offload.module !== undefined) {
+    throw new ClusterConfigurationError(
+      'invalid module options: offload.module comes from the factory of forRootAsync(), which threads do not run; give it beside useFactory, as offloadModule',
+    );
+  }
+  return { ...options, offload: { ...options.offload, module } };
 }

@@ -3,11 +3,24 @@ export { ClusterService } from './cluster.service.js';
 export { ClusterHealthIndicator } from './health/cluster.health.js';
 export { EventLoopHealthIndicator } from './health/event-loop.health.js';
 export { OffloadHealthIndicator } from './health/offload.health.js';
+export {
+  carryContext,
+  type ContextStorage,
+  CpuBound,
+  move,
+  TaskAbortedException,
+  TaskRejectedException,
+  type TaskRejection,
+  TaskTimeoutException,
+  ThreadLostException,
+} from './offload/index.js';
 export type {
   ClusterModuleOptions,
+  CpuBoundOptions,
   HealthOptions,
   MetricsOptions,
   MinReady,
+  OffloadOptions,
 } from './options/module.js';
 export { bootstrap } from './bootstrap/bootstrap.js';
 export type {
@@ -49,5 +62,6 @@ export {
   ClusterError,
   AddressUnavailableError,
   NoPrimaryError,
+  UncloneableValueError,
   WorkersFailedError,
 } from './errors/index.js';

@@ -8,12 +8,13 @@ import { environment } from './environment.js';
 import { EventsModule } from './events/events.module.js';
 import { FaultsModule } from './faults/faults.module.js';
 import { OffloadModule } from './offload/offload.module.js';
+import { PrimesModule } from './offload/primes.module.js';
 import { WaitModule } from './wait/wait.module.js';
 import { WhoamiModule } from './whoami/whoami.module.js';
 
 @Module({
   imports: [
-    ClusterModule.forRoot(),
+    ClusterModule.forRoot({ offload: { module: PrimesModule } }),
     CpuModule,
     OffloadModule,
     WhoamiModule,

@@ -20,11 +20,18 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };
   const assigned = env[WORKER_VARIABLE];
   if (assigned !== undefined) {
-    const { slot, generation, primaryPid, reportTo } = JSON.parse(assigned) as WorkerAssignment;
+    const { slot, generation, workers, primaryPid, reportTo } = JSON.parse(
+      assigned,
+    ) as WorkerAssignment;
     return cluster.isWorker && process.ppid === primaryPid
       ? {
           name: 'worker',
-          assignment: { identity: { slot, generation, pid: process.pid }, primaryPid, reportTo },
+          assignment: {
+            identity: { slot, generation, pid: process.pid },
+            workers,
+            primaryPid,
+            reportTo,
+          },
         }
       : { name: 'bystander' };
   }

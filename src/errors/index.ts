@@ -4,3 +4,4 @@ export { ClusterConfigurationError } from './configuration.errors.js';
 export { AddressUnavailableError, isAddressErrorCode } from './address.errors.js';
 export { NoPrimaryError } from './primary.errors.js';
 export { WorkersFailedError } from './worker.errors.js';
+export { UncloneableValueError } from './uncloneable.errors.js';

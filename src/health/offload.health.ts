@@ -1,12 +1,31 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import { Offload } from '../offload/index.js';
+import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../options/module.js';
 
-/** The offload pool of this process. It has no threads while nothing is offloaded. */
+/**
+ * The threads of this process that run `@CpuBound()` methods, and who waits for
+ * them. Down when the queue has been full for longer than `offload.queueFullMs`,
+ * and when no thread can be started.
+ */
 @Injectable()
 export class OffloadHealthIndicator {
-  constructor(@Inject(HealthIndicatorService) private readonly health: HealthIndicatorService) {}
+  constructor(
+    @Inject(HealthIndicatorService) private readonly health: HealthIndicatorService,
+    @Inject(Offload) private readonly offload: Offload,
+    @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
+  ) {}
 
   check<const Key extends string = 'offload'>(key = 'offload' as Key): HealthIndicatorResult<Key> {
-    return this.health.check(key).up({ threads: 0, queueSize: 0 });
+    const { maxQueue, queueFullMs } = this.options.offload;
+    const { threads, running, queueSize, fullForMs, unavailable } = this.offload.snapshot();
+    const details = { threads, running, queueSize, maxQueue };
+    const indicator = this.health.check(key);
+    if (unavailable) return indicator.down({ ...details, message: 'no thread can be started' });
+    if (fullForMs > queueFullMs) {
+      const seconds = Math.round(fullForMs / 1_000);
+      return indicator.down({ ...details, message: `the queue has been full for ${seconds} s` });
+    }
+    return indicator.up(details);
   }
 }

@@ -65,6 +65,7 @@ const workerMessageSchema = v.variant('type', [
   }),
   v.object({ type: v.literal('reload-request'), id: amount }),
   v.object({ type: v.literal('scale-request'), id: amount, workers: workerCount }),
+  v.object({ type: v.literal('replace-request'), reason: text }),
   v.object({ type: v.literal('warning'), message: text }),
   v.object({ type: v.literal('pong'), seq: amount, stats, debugged: v.boolean() }),
   v.object({

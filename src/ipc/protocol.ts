@@ -80,6 +80,8 @@ export type WorkerMessage =
   | ({ readonly type: 'checked'; readonly id: number } & HealthVerdict)
   | { readonly type: 'reload-request'; readonly id: number }
   | { readonly type: 'scale-request'; readonly id: number; readonly workers: number }
+  /** Something in it cannot be stopped or repaired: another worker should take its place. */
+  | { readonly type: 'replace-request'; readonly reason: string }
   /** Something the operator should know; one line. */
   | { readonly type: 'warning'; readonly message: string }
   | {

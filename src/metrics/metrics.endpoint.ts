@@ -42,6 +42,11 @@ export class MetricsEndpoint implements MetricsSource {
     return path;
   }
 
+  /** Metrics that another part of this package measures. */
+  include(metrics: readonly Metric[]): void {
+    for (const metric of metrics) this.#own.registerMetric(metric);
+  }
+
   async serialize(): Promise<string> {
     return encodeMetrics(await this.#read());
   }

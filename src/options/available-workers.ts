@@ -16,13 +16,21 @@ export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
  */
 export function availableWorkers(
   limits: CgroupLimits = readCgroupLimits(),
-  // sched_getaffinity(2) on every supported Node
-  cores: number = availableParallelism(),
+  affine: number = availableParallelism(),
 ): number {
-  const byQuota = limits.cpus === undefined ? cores : Math.floor(limits.cpus);
+  const cores = availableCores(limits, affine);
   const byMemory =
     limits.memoryBytes === undefined
       ? cores
       : Math.floor((limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES) / MEMORY_PER_WORKER_BYTES);
-  return Math.max(1, Math.min(cores, byQuota, byMemory));
+  return Math.max(1, Math.min(cores, byMemory));
+}
+
+/** Cores this process may keep busy: by CPU affinity and cgroup quota, rounded down, at least 1. */
+export function availableCores(
+  limits: Pick<CgroupLimits, 'cpus'> = readCgroupLimits(),
+  // sched_getaffinity(2) on every supported Node
+  affine: number = availableParallelism(),
+): number {
+  return Math.max(1, Math.min(affine, Math.floor(limits.cpus ?? affine)));
 }

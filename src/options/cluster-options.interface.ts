@@ -156,5 +156,10 @@ export type ListenAddress =
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string | undefined }
   | { readonly kind: 'unix'; readonly path: string };
 
+/** Where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
+export type OffloadMode = (typeof OFFLOAD_MODES)[number];
+
+export const OFFLOAD_MODES = ['threads', 'inline'] as const;
+
 /** `text` = one readable line an event, `json` = one JSON object a line. Environment: `CLUSTER_LOG_FORMAT`. */
 export type LogFormat = 'text' | 'json';

@@ -28,4 +28,14 @@ export const DEFAULTS = Object.freeze({
     buckets: Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
     defaultMetrics: true,
   }),
+  offload: Object.freeze({
+    mode: 'threads',
+    threads: 'auto',
+    maxQueue: 10_000,
+    queueTimeoutMs: 5_000,
+    timeoutMs: 30_000,
+    niceIncrement: 10,
+    queueFullMs: 5_000,
+    heapLimitBytes: Infinity,
+  }),
 } as const);

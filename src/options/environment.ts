@@ -1,9 +1,12 @@
 import * as v from 'valibot';
-import type { ClusterOptions, LogFormat } from './cluster-options.interface.js';
+import type { ClusterOptions, LogFormat, OffloadMode } from './cluster-options.interface.js';
 import {
   balancingSchema,
+  EXPECTED_THREADS,
   EXPECTED_WORKERS,
   logFormatSchema,
+  offloadModeSchema,
+  threadsSchema,
   workersSchema,
 } from './options.schema.js';
 import { validate } from './validate.js';
@@ -11,21 +14,27 @@ import { validate } from './validate.js';
 /** What an operator may set without touching the code. Wins over the options of `bootstrap()`. */
 export interface EnvironmentOverrides extends Pick<ClusterOptions, 'workers' | 'balancing'> {
   logFormat?: LogFormat;
+  offload?: OffloadMode;
+  threads?: number | 'auto';
 }
 
-/** Text of a variable as what `workers` takes. `Number('')` and `Number(' ')` are 0: hence the digits. */
-const workersFromText = v.pipe(
-  v.string(),
-  v.regex(/^(auto|\d{1,3})$/, EXPECTED_WORKERS),
-  v.transform((text) => (text === 'auto' ? ('auto' as const) : Number(text))),
-  workersSchema,
-);
+/** Text of a variable as a count. `Number('')` and `Number(' ')` are 0: hence the digits. */
+const countFromText = (expected: string) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^(auto|\d{1,3})$/, expected),
+    v.transform((text) => (text === 'auto' ? ('auto' as const) : Number(text))),
+  );
+
+const workersFromText = v.pipe(countFromText(EXPECTED_WORKERS), workersSchema);
 
 const environmentSchema = v.object({
   CLUSTER_WORKERS: v.optional(workersFromText),
   WEB_CONCURRENCY: v.optional(workersFromText),
   CLUSTER_BALANCING: v.optional(balancingSchema),
   CLUSTER_LOG_FORMAT: v.optional(logFormatSchema),
+  CLUSTER_OFFLOAD: v.optional(offloadModeSchema),
+  CLUSTER_THREADS: v.optional(v.pipe(countFromText(EXPECTED_THREADS), threadsSchema)),
 });
 
 /**
@@ -43,6 +52,8 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentOverrides {
       WEB_CONCURRENCY: (!env['CLUSTER_WORKERS'] && env['WEB_CONCURRENCY']) || undefined,
       CLUSTER_BALANCING: env['CLUSTER_BALANCING'] || undefined,
       CLUSTER_LOG_FORMAT: env['CLUSTER_LOG_FORMAT'] || undefined,
+      CLUSTER_OFFLOAD: env['CLUSTER_OFFLOAD'] || undefined,
+      CLUSTER_THREADS: env['CLUSTER_THREADS'] || undefined,
     },
     'environment',
   );
@@ -50,5 +61,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentOverrides {
     workers: values.CLUSTER_WORKERS ?? values.WEB_CONCURRENCY,
     balancing: values.CLUSTER_BALANCING,
     logFormat: values.CLUSTER_LOG_FORMAT,
+    offload: values.CLUSTER_OFFLOAD,
+    threads: values.CLUSTER_THREADS,
   };
 }

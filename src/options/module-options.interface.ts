@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { OffloadMode } from './cluster-options.interface.js';
 
 /** Workers that must be ready: a count from 1, a share of the desired ones below 1, or all of them. */
 export type MinReady = number | 'all';
@@ -27,12 +28,49 @@ export interface MetricsOptions {
   defaultMetrics?: boolean | undefined;
 }
 
+/** A class, as Nest takes one. */
+export type Class = new (...dependencies: never[]) => unknown;
+
+/** Options of `@CpuBound()` methods in one process: each worker has threads and a queue of its own. */
+export interface OffloadOptions {
+  /**
+   * `'threads'` runs them in a pool of threads, `'inline'` on the event loop, with the same
+   * admission, errors and metrics. Default `'threads'`. Environment: `CLUSTER_OFFLOAD`.
+   */
+  mode?: OffloadMode | undefined;
+  /**
+   * Threads of this process, 1..256. Default `'auto'`: the cores divided by the workers, so that all
+   * workers together have a thread for each core, and each worker has at least one. Environment:
+   * `CLUSTER_THREADS`.
+   */
+  threads?: number | 'auto' | undefined;
+  /**
+   * Module from which a thread takes instances of classes whose constructor asks for something. Each
+   * thread builds it once: keep it to what the tasks need, without timers, consumers or an HTTP server.
+   */
+  module?: Class | undefined;
+  /** Calls that may wait for a thread; what comes on top is refused with 503. Default 10 000. */
+  maxQueue?: number | undefined;
+  /** Longest wait for a thread, then 503, in ms. Default 5 000. */
+  queueTimeoutMs?: number | undefined;
+  /** Longest run, then 504 and a fresh thread, in ms. Default 30 000. */
+  timeoutMs?: number | undefined;
+  /** How much nicer threads are than the event loop, 0..19 (Linux, macOS): it comes first. Default 10. */
+  niceIncrement?: number | undefined;
+  /** The queue being full for this long turns `OffloadHealthIndicator` down, in ms. Default 5 000. */
+  queueFullMs?: number | undefined;
+  /** JavaScript heap a thread may fill before it is replaced, in bytes. Default: Node's own limit. */
+  heapLimitBytes?: number | undefined;
+}
+
 /** Options of `ClusterModule.forRoot()`. Every one has a default. */
 export interface ClusterModuleOptions {
   /** See {@link HealthOptions}; `false` leaves the endpoints out. */
   health?: HealthOptions | false | undefined;
   /** See {@link MetricsOptions}; `false` leaves the endpoint out and measures no request. */
   metrics?: MetricsOptions | false | undefined;
+  /** See {@link OffloadOptions}. */
+  offload?: OffloadOptions | undefined;
 }
 
 /** {@link ClusterModuleOptions} with every value in force. */
@@ -43,4 +81,12 @@ export interface ResolvedModuleOptions {
         readonly registry: Registry | undefined;
       })
     | false;
+  readonly offload: ResolvedOffloadOptions;
 }
+
+/** {@link OffloadOptions} with every value in force. `heapLimitBytes` is `Infinity` where there is no limit. */
+export type ResolvedOffloadOptions = Readonly<
+  Required<{
+    [K in keyof Omit<OffloadOptions, 'module'>]: Exclude<OffloadOptions[K], undefined>;
+  }>
+> & { readonly module: Class | undefined };

@@ -1,10 +1,15 @@
 // The options of the Nest module: apart from those of bootstrap(), so that the primary does not load them.
 export type {
+  Class,
   ClusterModuleOptions,
   HealthOptions,
   MetricsOptions,
   MinReady,
+  OffloadOptions,
   ResolvedModuleOptions,
+  ResolvedOffloadOptions,
 } from './module-options.interface.js';
+export { availableCores } from './available-workers.js';
 export { MODULE_OPTIONS } from './module-options.token.js';
+export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';
 export { resolveModuleOptions } from './resolve-module-options.js';

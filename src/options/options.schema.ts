@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { BALANCING_STRATEGIES } from './cluster-options.interface.js';
+import { BALANCING_STRATEGIES, OFFLOAD_MODES } from './cluster-options.interface.js';
 import {
   durationMs,
   flag,
@@ -13,11 +13,21 @@ import {
 /** More workers than this are a mistake in a unit or a variable, not a machine. */
 export const MAX_WORKERS = 256;
 
+/** Likewise. */
+const MAX_THREADS = 256;
+
 /** sun_path of sockaddr_un holds 108 bytes on Linux, one of them the closing NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
 export const EXPECTED_WORKERS = `'auto' or a whole number from 0 to ${MAX_WORKERS}`;
 const EXPECTED_PATH = `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`;
+
+export const EXPECTED_THREADS = `'auto' or a whole number from 1 to ${MAX_THREADS}`;
+
+export const threadsSchema = v.union(
+  [v.literal('auto'), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_THREADS))],
+  EXPECTED_THREADS,
+);
 
 export const workersSchema = v.union(
   [
@@ -33,9 +43,10 @@ export const workersSchema = v.union(
 );
 
 /** A worker holds about 100 MB before its app holds anything: less is a mistake in the unit. */
-const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
+export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 export const balancingSchema = oneOf(BALANCING_STRATEGIES);
+export const offloadModeSchema = oneOf(OFFLOAD_MODES);
 export const logFormatSchema = oneOf(['text', 'json']);
 
 /** What a user may pass to `bootstrap()`. */

@@ -2,8 +2,21 @@ import type { Registry } from 'prom-client';
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { DEFAULTS } from './defaults.js';
-import type { ClusterModuleOptions, ResolvedModuleOptions } from './module-options.interface.js';
-import { flag, optionGroup, optionGroupOrFalse, validate } from './validate.js';
+import { readEnvironment } from './environment.js';
+import type {
+  Class,
+  ClusterModuleOptions,
+  ResolvedModuleOptions,
+} from './module-options.interface.js';
+import { memoryBytes, offloadModeSchema, threadsSchema } from './options.schema.js';
+import {
+  durationMs,
+  flag,
+  integer,
+  optionGroup,
+  optionGroupOrFalse,
+  validate,
+} from './validate.js';
 
 const EXPECTED_PATH = "a path that begins with '/', without parameters, wildcards or a query";
 const EXPECTED_PREFIX = 'letters, digits, _ and :, not beginning with a digit';
@@ -51,9 +64,22 @@ const metricsSchema = optionGroupOrFalse({
   defaultMetrics: flag,
 });
 
+const offloadSchema = optionGroup({
+  mode: offloadModeSchema,
+  threads: threadsSchema,
+  module: v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
+  maxQueue: integer(0, 1_000_000),
+  queueTimeoutMs: durationMs(),
+  timeoutMs: durationMs(1),
+  niceIncrement: integer(0, 19),
+  queueFullMs: durationMs(),
+  heapLimitBytes: memoryBytes,
+});
+
 const moduleOptionsSchema = optionGroup({
   health: healthSchema,
   metrics: metricsSchema,
+  offload: offloadSchema,
 });
 
 /**
@@ -61,8 +87,12 @@ const moduleOptionsSchema = optionGroup({
  *
  * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
  */
-export function resolveModuleOptions(input: ClusterModuleOptions = {}): ResolvedModuleOptions {
-  const { health, metrics } = validate(moduleOptionsSchema, input, 'module options');
+export function resolveModuleOptions(
+  input: ClusterModuleOptions = {},
+  env: NodeJS.ProcessEnv = process.env,
+): ResolvedModuleOptions {
+  const { health, metrics, offload } = validate(moduleOptionsSchema, input, 'module options');
+  const overrides = readEnvironment(env);
   const resolved: ResolvedModuleOptions = {
     health:
       health === false
@@ -79,6 +109,12 @@ export function resolveModuleOptions(input: ClusterModuleOptions = {}): Resolved
             ...({ registry: undefined } as { registry?: Registry | undefined }),
             ...defined(metrics ?? {}),
           },
+    offload: {
+      ...DEFAULTS.offload,
+      ...({ module: undefined } as { module?: Class | undefined }),
+      ...defined(offload ?? {}),
+      ...defined({ mode: overrides.offload, threads: overrides.threads }),
+    } as ResolvedModuleOptions['offload'],
   };
   refuseSamePath(resolved);
   return resolved;

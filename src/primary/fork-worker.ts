@@ -18,6 +18,8 @@ export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 export interface WorkerAssignment {
   readonly slot: number;
   readonly generation: number;
+  /** Workers there are to be. */
+  readonly workers: number;
   readonly primaryPid: number;
   /** Descriptor on which its watchdog reports. */
   readonly reportTo: number | undefined;
@@ -42,6 +44,8 @@ const REPORT_DESCRIPTOR = 4;
 /** How a worker is started. */
 export interface Launch {
   readonly slot: number;
+  /** Workers there are to be. */
+  readonly workers: number;
   readonly release: Release;
   readonly arguments: ReturnType<typeof workerArguments>;
   /** Gives it a pipe for its watchdog. */
@@ -72,7 +76,7 @@ export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void):
   return follow(worker, { ...identity, pid: worker.process.pid }, tell);
 }
 
-function fork({ slot, release, arguments: { execArgv, own }, watchdog }: Launch): Worker {
+function fork({ slot, workers, release, arguments: { execArgv, own }, watchdog }: Launch): Worker {
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))
     throw new Error(`the working directory ${release.cwd} is not there`);
@@ -91,6 +95,7 @@ function fork({ slot, release, arguments: { execArgv, own }, watchdog }: Launch)
   const assignment: WorkerAssignment = {
     slot,
     generation: release.generation,
+    workers,
     primaryPid: process.pid,
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
     ownArguments: own,

@@ -86,6 +86,7 @@ export class Lifecycle {
     const { readyTimeoutMs, watchdog } = options;
     const launch = {
       slot: slot.index,
+      workers: table.desired,
       release: program.revive(release),
       arguments: workerArguments(table.desired),
       watchdog,

@@ -1,9 +1,11 @@
 import { AddressUnavailableError } from '../errors/index.js';
 import type { EmitEvent } from '../events/index.js';
+import { reportError, type WorkerMessage } from '../ipc/index.js';
 import type { ClusterSnapshot } from '../snapshot/index.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { Slot } from './slot.js';
 import type { Waiting } from './waiting.js';
+import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
 /** Somebody wants another number of workers. */
@@ -12,6 +14,21 @@ export interface ScaleRequest extends Waiting<ClusterSnapshot> {
   readonly reason: string;
   /** A new worker would have nothing to listen on. */
   readonly refused: (error: AddressUnavailableError) => void;
+}
+
+/** What a worker asks, and how it is answered. */
+export function scaleRequestOf(
+  worker: WorkerHandle,
+  { id, workers }: WorkerMessage & { type: 'scale-request' },
+): ScaleRequest {
+  return {
+    workers,
+    reason: `scale() in worker=${worker.identity.slot}`,
+    leaving: true,
+    done: (snapshot) => worker.send({ type: 'scaled', id, snapshot }),
+    refused: ({ address, cause }) =>
+      worker.send({ type: 'scale-refused', id, address, cause: reportError(cause) }),
+  };
 }
 
 /** What scaling needs of the supervisor. */

@@ -11,7 +11,7 @@ import { MetricsRelay } from './metrics-relay.js';
 import { Recovery } from './recovery.js';
 import type { Program } from './release.js';
 import { Reload } from './reload.js';
-import { Scaling, type ScaleRequest } from './scaling.js';
+import { Scaling, type ScaleRequest, scaleRequestOf } from './scaling.js';
 import { Shutdown } from './shutdown.js';
 import type { Slot } from './slot.js';
 import { Succession } from './succession.js';
@@ -224,19 +224,9 @@ export class Supervisor {
         this.#succession.doNotWaitFor(worker);
         return;
       case 'scale-request':
-        return this.#onScale({
-          workers: message.workers,
-          reason: `scale() in worker=${worker.identity.slot}`,
-          leaving: true,
-          done: (snapshot) => worker.send({ type: 'scaled', id: message.id, snapshot }),
-          refused: ({ address, cause }) =>
-            worker.send({
-              type: 'scale-refused',
-              id: message.id,
-              address,
-              cause: reportError(cause),
-            }),
-        });
+        return this.#onScale(scaleRequestOf(worker, message));
+      case 'replace-request':
+        return this.#upkeep.retire(worker, message.reason, performance.now());
     }
   }
 

@@ -17,7 +17,8 @@ export type LifecycleMessage = WorkerMessage & {
     | 'checked'
     | 'blocked'
     | 'reload-request'
-    | 'scale-request';
+    | 'scale-request'
+    | 'replace-request';
 };
 
 /** Different warnings of workers that are told; an app that varies them would fill the log. */
@@ -88,6 +89,7 @@ export class Switchboard {
       case 'checked':
       case 'reload-request':
       case 'scale-request':
+      case 'replace-request':
       case 'ready':
       case 'boot-failed':
       case 'fatal':

@@ -45,6 +45,15 @@ export class Upkeep {
     worker.bornTooLarge = judgeMemory(this.#residentBytes(worker), this.options.memory) !== 'fine';
   }
 
+  /** The worker itself says that it should go. It says so again while it is there. */
+  retire(worker: WorkerHandle, reason: string, now: number): void {
+    const slot = this.table.slotOf(worker);
+    const serves = slot.current === worker && worker.state === 'ready';
+    if (serves && worker.condemned === undefined) {
+      this.#replace(slot, worker, 'recycle', reason, now);
+    }
+  }
+
   check(now: number): void {
     for (const worker of this.table.workers) {
       const slot = this.table.slotOf(worker);

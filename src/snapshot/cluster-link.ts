@@ -46,6 +46,9 @@ export type ResponseObserver = (
   durationMs: number,
 ) => void;
 
+/** Told of each request that begins, in its own asynchronous context. Likewise cheap. */
+export type RequestObserver = (response: ServerResponse) => void;
+
 /**
  * What a Nest app knows of the cluster it runs in: the one thing that
  * `health/`, `metrics/` and `ClusterService` talk to. A worker asks its primary;
@@ -53,6 +56,8 @@ export type ResponseObserver = (
  */
 export interface ClusterLink {
   readonly identity: WorkerIdentity;
+  /** Processes like this one that there are to be: they share the machine. */
+  readonly workers: number;
   /** Whether this process still wants traffic: false from the start of a drain. */
   readonly accepting: boolean;
   /** What this process measures of itself, now. */
@@ -69,6 +74,17 @@ export interface ClusterLink {
   /** @throws ClusterError where there is no primary, or for a number that is out of range. */
   scale(workers: number): Promise<ClusterSnapshot>;
   observeResponses(observer: ResponseObserver): void;
+  observeRequests(observer: RequestObserver): void;
+  /**
+   * Calls `gone` once if the client goes away before its answer is complete; at once if it is gone.
+   *
+   * @returns what ends the watch.
+   */
+  watchClient(response: ServerResponse, gone: () => void): () => void;
+  /** How many tasks there are that a drain should wait for, beside its requests. */
+  provideTasks(pending: () => number): void;
+  /** Something in this process cannot be stopped or repaired: another should take its place. */
+  requestReplacement(reason: string): void;
   /** The app cannot come up, and Nest will end the process before the error gets anywhere. */
   reportBootFailure(error: unknown): void | Promise<void>;
   /** The app serves on this HTTP server. A second call changes nothing. */

@@ -26,6 +26,8 @@ export interface WorkerApp extends DrainableApp, ListenableApp {
 /** Where a worker comes from. */
 export interface Assignment {
   readonly identity: WorkerIdentity;
+  /** Workers there were to be when it was forked. */
+  readonly workers: number;
   readonly primaryPid: number;
   /** Descriptor on which the watchdog reports. */
   readonly reportTo: number | undefined;
@@ -62,12 +64,12 @@ export class WorkerAgent {
   });
 
   constructor(
-    { identity, primaryPid, reportTo }: Assignment,
+    { identity, workers, primaryPid, reportTo }: Assignment,
     private readonly options: ResolvedClusterOptions,
   ) {
     this.#local = new LocalProcess(identity, options.balancing);
     this.#rebalance = new Rebalance(this.#local.tracker);
-    this.link = new WorkerLink(this.#local, this.#channel);
+    this.link = new WorkerLink(this.#local, this.#channel, workers);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => this.#onOrphaned());
     for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
@@ -208,8 +210,7 @@ export class WorkerAgent {
       stopAccepting(server);
       this.#adopted?.close();
     };
-    const { tracker } = this.#local;
-    const report = await drain(this.#app, tracker, leaveSockets, shutdown, this.#forced);
+    const report = await drain(this.#app, this.#local, leaveSockets, shutdown, this.#forced);
     await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
     await this.#channel.send({ type: 'drained', report });
     this.#end(report.hookError === null ? exitCode : 1);

@@ -44,6 +44,8 @@ export class Connection {
   recentRequests = 0;
   /** Its client sends requests ahead of the answers, which come too soon for {@link pipelined} to show it. */
   pipelines = false;
+  /** To be called if its client goes away: for what is computed for it. */
+  watchers: Set<() => void> | undefined;
   /** Its client is to connect again. */
   farewell: Pick<Farewell, 'said' | 'onRequest'> | undefined;
   #counted = 0;

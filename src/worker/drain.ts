@@ -3,7 +3,7 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../ipc/index.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../options/index.js';
-import type { RequestTracker } from './request-tracker.js';
+import type { LocalProcess } from './local-process.js';
 
 /** What of an app its drain needs. */
 export interface DrainableApp {
@@ -24,7 +24,7 @@ const SWEEP_MS = 50;
  */
 export async function drain(
   app: DrainableApp,
-  tracker: RequestTracker,
+  { tracker, pendingTasks }: Pick<LocalProcess, 'tracker' | 'pendingTasks'>,
   stopAccepting: () => void,
   shutdown: ResolvedClusterOptions['shutdown'],
   force: Promise<void>,
@@ -38,7 +38,9 @@ export async function drain(
   const deadline = performance.now() + shutdown.drainTimeoutMs;
   for (
     let state;
-    tracker.openConnections > 0 && state !== 'forced' && performance.now() < deadline;
+    tracker.openConnections + pendingTasks() > 0 &&
+    state !== 'forced' &&
+    performance.now() < deadline;
   ) {
     tracker.closeIdle();
     state = await Promise.race([delay(SWEEP_MS), forced]);

@@ -18,6 +18,8 @@ export class LocalProcess {
   state: WorkerState = 'starting';
   endpoints: readonly string[] = [];
   metrics: MetricsSource | undefined;
+  /** Tasks that are no request, for a drain to wait for. */
+  pendingTasks: () => number = () => 0;
   /** Monotonic ms. */
   serializedAt = -Infinity;
   #lastBody = '';

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { BlockedRequest, DrainReport } from '../ipc/index.js';
-import type { ResponseObserver } from '../snapshot/index.js';
+import type { RequestObserver, ResponseObserver } from '../snapshot/index.js';
 import { askToClose, takeBack } from './closing-response.js';
 import {
   Connection,
@@ -12,14 +12,13 @@ import {
   type TrackedSession,
   type TrackedSocket,
 } from './connection.js';
+import { describeRequest } from './describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { type Http2Observer, Http2Sessions } from './http2-sessions.js';
 import { followUpgrades } from './web-socket.js';
 
 /** A request that the client had sent before it could know of the drain arrives within this. */
 const IDLE_GRACE_MS = 250;
-
-const MAX_PATH_LENGTH = 200;
 
 /** What Node publishes on both channels. */
 interface HttpMessage {
@@ -45,6 +44,7 @@ export class RequestTracker implements ConnectionOwner {
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
   #observer: ResponseObserver | undefined;
+  #requestObserver: RequestObserver | undefined;
   #server: Server | undefined;
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
   #closingSince: number | undefined;
@@ -80,6 +80,11 @@ export class RequestTracker implements ConnectionOwner {
   /** Tells `observer` of each response. There is one observer at most. */
   observe(observer: ResponseObserver): void {
     this.#observer = observer;
+  }
+
+  /** Tells `observer` of each request. There is one observer at most. */
+  observeRequests(observer: RequestObserver): void {
+    this.#requestObserver = observer;
   }
 
   /** Requests in flight, the oldest first. */
@@ -143,6 +148,7 @@ export class RequestTracker implements ConnectionOwner {
     this.requestsInFlight -= connection.inFlight;
     connection.inFlight = 0;
     connection.response = undefined;
+    for (const leave of connection.watchers ?? []) leave();
   }
 
   readonly #onConnection = (socket: TrackedSocket): void => {
@@ -172,8 +178,9 @@ export class RequestTracker implements ConnectionOwner {
       session[CONNECTION] = connection;
       connection.session = session;
     },
-    begun: ({ session }) => {
+    begun: ({ session, response }) => {
       this.requestsInFlight += 1;
+      this.#requestObserver?.(response as unknown as ServerResponse);
       connectionOf(session)?.streamBegun();
     },
     over: ({ session, request, response, startedAt }) => {
@@ -197,6 +204,7 @@ export class RequestTracker implements ConnectionOwner {
     else (connection.pipelined ??= []).push(now);
     connection.inFlight += 1;
     this.requestsInFlight += 1;
+    this.#requestObserver?.(response);
     const before = connection.response;
     connection.response = response;
     if (this.#closingSince !== undefined) {
@@ -227,16 +235,6 @@ export class RequestTracker implements ConnectionOwner {
 
 function connectionOf(session: TrackedSession | undefined): Connection | undefined {
   return session?.[CONNECTION];
-}
-
-type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
-
-/** What a request asks for, without the query: that may hold secrets. */
-function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
-  // Express cuts off what a router has matched; the whole is kept beside it.
-  const { originalUrl, url } = request;
-  const path = (originalUrl ?? url ?? '').split('?')[0]!.slice(0, MAX_PATH_LENGTH);
-  return { method: request.method ?? '', path, forMs };
 }
 
 /** One function for all sockets: a closure each would cost every new connection. */

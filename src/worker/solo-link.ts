@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type {
   AgedSnapshot,
   ClusterLink,
@@ -5,12 +6,14 @@ import type {
   CollectedMetrics,
   MetricsSource,
   ReloadResult,
+  RequestObserver,
   ResponseObserver,
   WorkerIdentity,
   WorkerStats,
 } from '../snapshot/index.js';
 import { NoPrimaryError } from '../errors/index.js';
 import { LocalProcess } from './local-process.js';
+import { watchClient } from './watch-client.js';
 
 /** How often the event loop is measured where no heartbeat asks for it. */
 const MEASURE_MS = 1_000;
@@ -22,6 +25,7 @@ const NO_BALANCING = 'none';
 
 /** The link of a process that has no primary: it answers for itself. */
 export class SoloLink implements ClusterLink {
+  readonly workers = 1;
   readonly local: LocalProcess;
   readonly #timer: NodeJS.Timeout;
 
@@ -70,6 +74,22 @@ export class SoloLink implements ClusterLink {
 
   observeResponses(observer: ResponseObserver): void {
     this.local.tracker.observe(observer);
+  }
+
+  observeRequests(observer: RequestObserver): void {
+    this.local.tracker.observeRequests(observer);
+  }
+
+  watchClient(response: ServerResponse, gone: () => void): () => void {
+    return watchClient(response, gone);
+  }
+
+  provideTasks(pending: () => number): void {
+    this.local.pendingTasks = pending;
+  }
+
+  requestReplacement(): void {
+    // Nobody could take its place.
   }
 
   announceEndpoints(paths: readonly string[]): void {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { AddressUnavailableError, NoPrimaryError } from '../errors/index.js';
 import { type PrimaryMessage, reportError } from '../ipc/index.js';
 import { checkWorkerCount } from '../options/index.js';
@@ -9,6 +10,7 @@ import type {
   HealthVerdict,
   MetricsSource,
   ReloadResult,
+  RequestObserver,
   ResponseObserver,
   WorkerIdentity,
   WorkerStats,
@@ -16,6 +18,7 @@ import type {
 import type { LocalProcess } from './local-process.js';
 import { PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
+import { watchClient } from './watch-client.js';
 
 /** A snapshot that takes longer is not worth waiting for: the last one is given. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
@@ -25,6 +28,9 @@ const COLLECT_TIMEOUT_MS = 900;
 
 /** A reload has no length of its own: it ends, or the primary does. */
 const NO_TIMEOUT = Infinity;
+
+/** A worker that should be replaced says so this often. */
+const ASK_AGAIN_MS = 15_000;
 
 /** Messages that answer what this side asked. */
 export type AnswerMessage = PrimaryMessage & {
@@ -41,12 +47,14 @@ export class WorkerLink implements ClusterLink {
   );
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
   readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
+  #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
   #lastCollected: (PrimaryMessage & { type: 'collected' }) | undefined;
 
   constructor(
     private readonly local: LocalProcess,
     private readonly channel: PrimaryChannel,
+    readonly workers: number = 1,
   ) {}
 
   /** Takes in an answer of the primary. */
@@ -151,6 +159,26 @@ export class WorkerLink implements ClusterLink {
 
   observeResponses(observer: ResponseObserver): void {
     this.local.tracker.observe(observer);
+  }
+
+  observeRequests(observer: RequestObserver): void {
+    this.local.tracker.observeRequests(observer);
+  }
+
+  watchClient(response: ServerResponse, gone: () => void): () => void {
+    return watchClient(response, gone);
+  }
+
+  provideTasks(pending: () => number): void {
+    this.local.pendingTasks = pending;
+  }
+
+  requestReplacement(reason: string): void {
+    if (this.#asking !== undefined) return;
+    const ask = () => void this.channel.send({ type: 'replace-request', reason });
+    ask();
+    // The replacement may not come up.
+    this.#asking = setInterval(ask, ASK_AGAIN_MS).unref();
   }
 
   announceEndpoints(paths: readonly string[]): void {

@@ -17,6 +17,18 @@ const DEFAULT_METRICS = {
   defaultMetrics: true,
 };
 
+const DEFAULT_OFFLOAD = {
+  mode: 'threads',
+  threads: 'auto',
+  module: undefined,
+  maxQueue: 10_000,
+  queueTimeoutMs: 5_000,
+  timeoutMs: 30_000,
+  niceIncrement: 10,
+  queueFullMs: 5_000,
+  heapLimitBytes: Infinity,
+};
+
 function refusal(options: unknown): string {
   try {
     resolveModuleOptions(options as ClusterModuleOptions);
@@ -38,6 +50,7 @@ describe('defaults of forRoot()', () => {
       expect(resolveModuleOptions(options)).toEqual({
         health: DEFAULT_HEALTH,
         metrics: DEFAULT_METRICS,
+        offload: DEFAULT_OFFLOAD,
       });
     },
   );
@@ -59,6 +72,7 @@ describe('health', () => {
     expect(resolveModuleOptions({ health: false })).toEqual({
       health: false,
       metrics: DEFAULT_METRICS,
+      offload: DEFAULT_OFFLOAD,
     });
   });
 
@@ -108,6 +122,7 @@ describe('metrics', () => {
     expect(resolveModuleOptions({ metrics: false })).toEqual({
       health: DEFAULT_HEALTH,
       metrics: false,
+      offload: DEFAULT_OFFLOAD,
     });
   });
 

@@ -31,6 +31,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   checked: { type: 'checked', id: 4, healthy: false, detail: 'database: connection refused' },
   'reload-request': { type: 'reload-request', id: 5 },
   'scale-request': { type: 'scale-request', id: 6, workers: 3 },
+  'replace-request': { type: 'replace-request', reason: 'held by native code' },
   warning: { type: 'warning', message: 'odd' },
   pong: { type: 'pong', seq: 7, stats: STATS, debugged: false },
   leaving: { type: 'leaving' },

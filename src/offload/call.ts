@@ -1,0 +1,55 @@
+import type { Run, RunRequest, RunResult } from './runner.interface.js';
+import type { Task } from './task.js';
+import type { Queued } from './task-queue.js';
+
+/** Somebody who waits for a call. */
+export interface Waiter {
+  /** What it waits for, once that is admitted. */
+  call: Call | undefined;
+  resolve(result: RunResult & { ok: true }): void;
+  reject(error: unknown): void;
+  /** Ends the watch on its client. */
+  unwatch: () => void;
+}
+
+/** `waiting → running → over`, or from `waiting` to `over`. */
+type CallState = 'waiting' | 'running' | 'over';
+
+/** One call of a task: more than one caller may wait for it. */
+export class Call implements Queued {
+  before: Queued | undefined;
+  behind: Queued | undefined;
+  state: CallState = 'waiting';
+  /** Monotonic ms. */
+  startedAt = 0;
+  run: Run | undefined;
+  /** Of the wait, then of the run. */
+  timer: NodeJS.Timeout | undefined;
+  readonly waiters = new Set<Waiter>();
+
+  constructor(
+    readonly task: Task,
+    readonly request: RunRequest,
+    readonly calledAt: number,
+    /** Equal for calls that are coalesced. */
+    readonly key: string | undefined,
+  ) {}
+
+  welcome(waiter: Waiter): void {
+    waiter.call = this;
+    this.waiters.add(waiter);
+  }
+
+  /** Tells everybody; the last thing that happens to a call. */
+  end(tell: (waiter: Waiter, first: boolean) => void): void {
+    this.state = 'over';
+    clearTimeout(this.timer);
+    let first = true;
+    for (const waiter of this.waiters) {
+      waiter.unwatch();
+      tell(waiter, first);
+      first = false;
+    }
+    this.waiters.clear();
+  }
+}

@@ -1,0 +1,69 @@
+import { types } from 'node:util';
+
+/** Cloned whole, or shared: nothing inside to look at. */
+const { isAnyArrayBuffer, isDate, isRegExp, isBoxedPrimitive } = types;
+
+/**
+ * What in a value structured clone refuses, in words; `undefined` where nothing
+ * is known to be in the way.
+ *
+ * @param name what the value is called, as the beginning of a path.
+ */
+export function findUncloneable(value: unknown, name: string): string | undefined {
+  const seen = new Set<object>();
+  const rest: { path: string; value: unknown }[] = [{ path: name, value }];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const { path, value } = next;
+    const obstacle = obstacleIn(value);
+    if (obstacle !== undefined) return `${path} is ${obstacle}`;
+    if (typeof value !== 'object' || value === null || seen.has(value) || isWhole(value)) continue;
+    seen.add(value);
+    rest.push(...partsOf(value, path));
+  }
+  return undefined;
+}
+
+function obstacleIn(value: unknown): string | undefined {
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'symbol') return 'a symbol';
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (types.isProxy(value)) return 'a Proxy';
+  if (types.isPromise(value)) return 'a promise';
+  if (types.isWeakMap(value)) return 'a WeakMap';
+  if (types.isWeakSet(value)) return 'a WeakSet';
+  return value instanceof WeakRef ? 'a WeakRef' : undefined;
+}
+
+function isWhole(value: object): boolean {
+  return (
+    ArrayBuffer.isView(value) ||
+    isAnyArrayBuffer(value) ||
+    isDate(value) ||
+    isRegExp(value) ||
+    isBoxedPrimitive(value)
+  );
+}
+
+function partsOf(value: object, path: string): { path: string; value: unknown }[] {
+  if (types.isMap(value)) {
+    return [...value].flatMap(([key, entry], i) => [
+      { path: `key ${i} of ${path}`, value: key as unknown },
+      { path: `entry ${i} of ${path}`, value: entry as unknown },
+    ]);
+  }
+  if (types.isSet(value)) {
+    return [...value].map((entry, i) => ({ path: `entry ${i} of ${path}`, value: entry }));
+  }
+  // Of an error name, message, stack and cause are taken.
+  if (types.isNativeError(value)) return [{ path: `${path}.cause`, value: value.cause }];
+  if (Array.isArray(value)) {
+    // An array of numbers may be long, and has no obstacle.
+    return value.flatMap((entry: unknown, i) =>
+      typeof entry === 'number' ? [] : [{ path: `${path}[${i}]`, value: entry }],
+    );
+  }
+  return Object.entries(value).map(([key, entry]) => ({
+    path: `${path}.${key}`,
+    value: entry as unknown,
+  }));
+}

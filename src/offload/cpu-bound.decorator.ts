@@ -1,0 +1,101 @@
+import { ClusterConfigurationError } from '../errors/index.js';
+import { type CpuBoundOptions, resolveCpuBoundOptions } from '../options/module.js';
+import { callerFile } from './call-site.js';
+import {
+  type CpuBoundDefinition,
+  defineCpuBound,
+  type Method,
+  offloadedCall,
+  ownDefinitions,
+} from './cpu-bound.metadata.js';
+
+/**
+ * Runs a method in a thread, so that the event loop stays free. For controller
+ * handlers, which keep their route, pipes, guards, interceptors and filters,
+ * and for methods of providers, whose callers get a promise: declare those
+ * `async`.
+ *
+ * The body runs in a thread that has imported the file of the class, on an
+ * instance of its own: made by `new` where the constructor takes nothing, else
+ * from `offload.module`. Arguments, result and errors are copied by structured
+ * clone; a class instance arrives as plain data. Needs `ClusterModule.forRoot()`
+ * in the app; without it, as in a unit test of the class, the method just runs.
+ *
+ * A call is rejected with {@link TaskRejectedException} (503),
+ * {@link TaskTimeoutException} (504), {@link TaskAbortedException} or
+ * {@link ThreadLostException} (500), {@link UncloneableValueError}, or what the
+ * body throws.
+ *
+ * @throws ClusterConfigurationError for an option that is wrong, and for what is not a method.
+ */
+export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
+  const decorate: MethodDecorator = (target, key, descriptor) => {
+    const subject = nameOf(target, key);
+    const body = checkedBody(
+      target,
+      key,
+      descriptor as TypedPropertyDescriptor<unknown> | undefined,
+      subject,
+    );
+    const definition: CpuBoundDefinition = {
+      owner: target,
+      method: key as string,
+      options: resolveCpuBoundOptions(options, subject),
+      body,
+      file: callerFile(),
+    };
+    if (ownDefinitions(target).some(({ method }) => method === key)) {
+      throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);
+    }
+    defineCpuBound(definition);
+    const value = function (this: unknown, ...args: unknown[]): unknown {
+      const offloaded = offloadedCall(this, definition);
+      return offloaded === undefined ? body.apply(this, args) : offloaded(args);
+    };
+    copyMethodMetadata(body, value);
+    return { ...descriptor, value: value as never };
+  };
+  return decorate;
+}
+
+function checkedBody(
+  target: object,
+  key: unknown,
+  descriptor: TypedPropertyDescriptor<unknown> | undefined,
+  subject: string,
+): Method {
+  if (typeof key === 'object') {
+    throw new ClusterConfigurationError(
+      '@CpuBound() was applied as a standard decorator; like those of Nest it needs "experimentalDecorators": true in tsconfig.json',
+    );
+  }
+  if (typeof key !== 'string' || typeof target === 'function') {
+    throw new ClusterConfigurationError(
+      `${subject} cannot have @CpuBound(): a thread finds methods of instances by their name; make it a method that is neither static nor named by a symbol`,
+    );
+  }
+  if (typeof descriptor?.value !== 'function') {
+    throw new ClusterConfigurationError(
+      `${subject} cannot have @CpuBound(): it is not a method; decorate a method (not a getter, not a property that holds a function)`,
+    );
+  }
+  return descriptor.value as Method;
+}
+
+/** Decorators below left theirs on the method that is wrapped; those above find the wrapper. */
+function copyMethodMetadata(from: Method, to: Method): void {
+  for (const name of ['name', 'length'] as const) {
+    Object.defineProperty(to, name, { value: from[name], configurable: true });
+  }
+  const { getOwnMetadataKeys, getOwnMetadata, defineMetadata } = Reflect as Partial<
+    Pick<typeof Reflect, 'getOwnMetadataKeys' | 'getOwnMetadata' | 'defineMetadata'>
+  >;
+  for (const key of getOwnMetadataKeys?.(from) ?? []) {
+    defineMetadata?.(key, getOwnMetadata?.(key, from), to);
+  }
+}
+
+function nameOf(target: object, key: unknown): string {
+  const className = (typeof target === 'function' ? target : target.constructor).name;
+  return `${className}.${String(key)}()`;
+}

@@ -1,0 +1,270 @@
+import { keyOf, uncloneableArguments } from './arguments.js';
+import { Call, type Waiter } from './call.js';
+import type { CarriedContexts } from './carry-context.js';
+import { aborted, failed, type Failure, lost, rejected, timedOut } from './failures.js';
+import { TaskAbortedException, type TaskRejection } from './offload.exceptions.js';
+import { Paced } from './paced.js';
+import { restoreBuffers } from './parcel.js';
+import { QueueGauge } from './queue-gauge.js';
+import { RetryAdvice } from './retry-advice.js';
+import type { Runner, RunResult } from './runner.interface.js';
+import type { Task, TaskObserver } from './task.js';
+import { restoreError } from './task-error.js';
+import { TaskQueue } from './task-queue.js';
+
+/** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
+const ABANDON_GRACE_MS = 100;
+
+/** Watches whether the one who waits is still there. @returns what ends the watch. */
+export type Watch = (gone: () => void) => () => void;
+
+const NOBODY: Watch = () => () => {};
+
+/** What was asked for, as it came about. */
+export type Completed = RunResult & { ok: true };
+
+/**
+ * Admits calls, in the order in which they came: as many run as there are
+ * threads, a bounded number waits for a bounded time, the rest is refused.
+ * Piscina's own limit does not count calls that can be aborted.
+ */
+export class Dispatcher {
+  readonly #queue = new TaskQueue<Call>();
+  readonly #running = new Set<Call>();
+  /** Calls that others may join, by what makes them the same. */
+  readonly #shared = new Map<string, Call>();
+  readonly #overdue = new Paced<Call>((call) => this.#expire(call));
+  readonly #gauge = new QueueGauge();
+  readonly #advice = new RetryAdvice();
+  #closed = false;
+
+  constructor(
+    private readonly runner: Runner,
+    private readonly maxQueue: number,
+    private readonly observer: TaskObserver,
+    /** Told of a thread that was lost, and of one that cannot do its work. */
+    private readonly report: (problem: string) => void,
+  ) {}
+
+  get queueSize(): number {
+    return this.#queue.size;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** How long the queue has been full, with no more than a second's relief, in ms. */
+  get fullForMs(): number {
+    return this.#gauge.fullForMs(this.#isFull, performance.now());
+  }
+
+  /**
+   * Resolves with the result; rejects with what the task threw, or with one of
+   * the exceptions of this package.
+   */
+  submit(
+    task: Task,
+    args: readonly unknown[],
+    contexts: CarriedContexts | undefined,
+    watch: Watch = NOBODY,
+  ): Promise<Completed> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { call: undefined, resolve, reject, unwatch: () => {} };
+      let gone = false;
+      waiter.unwatch = watch(() => {
+        gone = true;
+        this.#leave(waiter);
+      });
+      if (!gone) return this.#admit(task, args, contexts, waiter);
+      this.observer.ended(task, 'aborted');
+      reject(new TaskAbortedException(task.name));
+    });
+  }
+
+  /** A thread may have become free, or there may be none any more. */
+  pump(): void {
+    while (this.#queue.size > 0 && this.runner.idle > 0) {
+      this.#gauge.note(this.#isFull, performance.now());
+      this.#start(this.#queue.shift()!);
+    }
+    if (this.runner.size === 0) this.#refuseQueued('unavailable');
+  }
+
+  /** Refuses what waits and what comes, and ends what runs. */
+  close(): void {
+    this.#closed = true;
+    this.#refuseQueued('closing');
+    for (const call of this.#running) this.#abort(call, aborted(call.task));
+  }
+
+  get #isFull(): boolean {
+    return this.maxQueue > 0 && this.#queue.size >= this.maxQueue;
+  }
+
+  get #canStart(): boolean {
+    return this.#queue.size === 0 && this.runner.idle > 0;
+  }
+
+  #admit(
+    task: Task,
+    args: readonly unknown[],
+    contexts: CarriedContexts | undefined,
+    waiter: Waiter,
+  ): void {
+    let key: string | undefined;
+    try {
+      key = task.coalesce ? keyOf(task, args) : undefined;
+    } catch (error) {
+      waiter.unwatch();
+      this.observer.ended(task, 'failed');
+      return waiter.reject(uncloneableArguments(task, args, error));
+    }
+    const same = key === undefined ? undefined : this.#shared.get(key);
+    if (same !== undefined) return same.welcome(waiter);
+    const call = new Call(task, { task: task.index, args, contexts }, performance.now(), key);
+    call.welcome(waiter);
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return this.#end(call, this.#rejected(task, refusal));
+    if (key !== undefined) this.#shared.set(key, call);
+    if (this.#canStart) this.#start(call);
+    else this.#wait(call);
+  }
+
+  #refusal(): TaskRejection | undefined {
+    if (this.#closed) return 'closing';
+    if (this.runner.size === 0) return 'unavailable';
+    if (this.#canStart || this.#queue.size < this.maxQueue) return undefined;
+    this.#gauge.note(true, performance.now());
+    return 'queue-full';
+  }
+
+  #wait(call: Call): void {
+    this.#queue.push(call);
+    this.#gauge.note(this.#isFull, performance.now());
+    call.timer = setTimeout(() => this.#overdue.push(call), call.task.queueTimeoutMs);
+  }
+
+  #expire(call: Call): void {
+    if (call.state !== 'waiting') return; // it got its thread, or its client left
+    this.#queue.remove(call);
+    this.#end(call, this.#rejected(call.task, 'queue-timeout'));
+  }
+
+  #refuseQueued(reason: TaskRejection): void {
+    for (let call = this.#queue.shift(); call !== undefined; call = this.#queue.shift()) {
+      this.#end(call, this.#rejected(call.task, reason));
+    }
+  }
+
+  #start(call: Call): void {
+    const { task } = call;
+    clearTimeout(call.timer);
+    call.state = 'running';
+    call.startedAt = performance.now();
+    this.#running.add(call);
+    this.observer.began(task, call.startedAt - call.calledAt);
+    call.timer = setTimeout(() => this.#abort(call, timedOut(task)), task.timeoutMs);
+    call.run = this.runner.run(call.request);
+    call.run.result.then(
+      (result) => this.#onResult(call, result),
+      (error: unknown) => this.#onLost(call, error),
+    );
+  }
+
+  #onResult(call: Call, result: RunResult): void {
+    if (call.state === 'over') return;
+    if (result.ok) return this.#complete(call, result);
+    if ('error' in result)
+      return this.#fail(
+        call,
+        failed(() => restoreError(result.error)),
+      );
+    this.report(result.unavailable);
+    this.#fail(call, this.#rejected(call.task, 'unavailable'));
+  }
+
+  #onLost(call: Call, error: unknown): void {
+    if (call.state === 'over') return;
+    const { task, request } = call;
+    if (error instanceof DOMException && error.name === 'DataCloneError') {
+      const clear = uncloneableArguments(task, request.args, error);
+      return this.#fail(
+        call,
+        failed(() => clear),
+      );
+    }
+    this.report(`the thread of ${task.name} was lost: ${String(error)}`);
+    this.#fail(call, lost(task, error));
+  }
+
+  #complete(call: Call, result: Completed): void {
+    const [value] = restoreBuffers([result.value], result.buffers);
+    this.#leaveRunning(call);
+    call.end((waiter, first) => {
+      this.observer.ended(call.task, first ? 'completed' : 'coalesced');
+      // What one of them changes in it, none of the others is to see.
+      waiter.resolve(first ? { ...result, value } : copyOf({ ...result, value }));
+    });
+    this.pump();
+  }
+
+  #fail(call: Call, failure: Failure): void {
+    this.#end(call, failure);
+    this.pump();
+  }
+
+  #abort(call: Call, failure: Failure): void {
+    this.#end(call, failure);
+    call.run?.abort();
+    this.pump();
+  }
+
+  #end(call: Call, { outcome, error }: Failure): void {
+    this.#leaveRunning(call);
+    call.end((waiter) => {
+      this.observer.ended(call.task, outcome);
+      waiter.reject(error());
+    });
+  }
+
+  #leaveRunning(call: Call): void {
+    this.#unshare(call);
+    if (!this.#running.delete(call)) return;
+    const ms = performance.now() - call.startedAt;
+    this.#advice.ran(ms);
+    this.observer.ran(call.task, ms);
+  }
+
+  #unshare(call: Call): void {
+    const { key } = call;
+    if (key !== undefined && this.#shared.get(key) === call) this.#shared.delete(key);
+  }
+
+  /** A waiter's client is gone. With the last one the call has lost its purpose. */
+  #leave(waiter: Waiter): void {
+    const { call } = waiter;
+    if (call === undefined || !call.waiters.delete(waiter)) return;
+    waiter.unwatch();
+    this.observer.ended(call.task, 'aborted');
+    waiter.reject(new TaskAbortedException(call.task.name));
+    if (call.waiters.size > 0) return;
+    this.#unshare(call);
+    if (call.state === 'waiting') {
+      this.#queue.remove(call);
+      return this.#end(call, aborted(call.task));
+    }
+    clearTimeout(call.timer);
+    call.timer = setTimeout(() => this.#abort(call, aborted(call.task)), ABANDON_GRACE_MS);
+  }
+
+  #rejected(task: Task, reason: TaskRejection): Failure {
+    return rejected(task, reason, this.#advice.seconds(this.#queue.size, this.runner.size));
+  }
+}
+
+/** `value` has been copied to this thread; so is what others get. */
+function copyOf(result: Completed): Completed {
+  const [value] = restoreBuffers([structuredClone(result.value)], result.buffers);
+  return { ...result, value };
+}

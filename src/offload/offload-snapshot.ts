@@ -1,0 +1,13 @@
+/** What is known of `@CpuBound()` calls in this process. */
+export interface OffloadSnapshot {
+  /** Threads there are; 0 where nothing is offloaded, or everything runs inline. */
+  readonly threads: number;
+  /** Calls that run. */
+  readonly running: number;
+  /** Calls that wait. */
+  readonly queueSize: number;
+  /** How long no more could wait, in ms. */
+  readonly fullForMs: number;
+  /** There are tasks, and no thread that could run them. */
+  readonly unavailable: boolean;
+}

@@ -1,0 +1,99 @@
+import { Inject, Injectable, type Type } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.metadata.js';
+import { refusalOf, type Subject } from './refusals.js';
+
+/** A method that is to be offloaded, on the instance of it that the app has. */
+export interface Found {
+  readonly name: string;
+  readonly definition: CpuBoundDefinition;
+  readonly className: string;
+  readonly instance: object;
+  /** Its constructor, or a property, asks Nest for something. */
+  readonly injected: boolean;
+}
+
+/** What an app has of `@CpuBound()` methods. */
+export interface Exploration {
+  readonly found: readonly Found[];
+  /** What cannot work, each with its remedy. */
+  readonly refusals: readonly string[];
+  /** What will surprise. */
+  readonly warnings: readonly string[];
+}
+
+// Nest's own, the same in 11 and 12.
+const CONSTRUCTOR_PARAMETERS = 'design:paramtypes';
+const INJECTED_PARAMETERS = 'self:paramtypes';
+const INJECTED_PROPERTIES = 'self:properties_metadata';
+
+/** Finds the `@CpuBound()` methods of all controllers and providers. */
+@Injectable()
+export class OffloadExplorer {
+  constructor(@Inject(DiscoveryService) private readonly discovery: DiscoveryService) {}
+
+  explore(hasModule: boolean): Exploration {
+    const found: Found[] = [];
+    const refusals: string[] = [];
+    const warnings: string[] = [];
+    const seen = new Set<unknown>();
+    const controllers = this.discovery.getControllers();
+    for (const wrapper of [...controllers, ...this.discovery.getProviders()]) {
+      // A factory may make an instance of any class; one that is not made at start has a class alone.
+      const instance = wrapper.instance as object | null | undefined;
+      const type = classOf(instance) ?? (wrapper.metatype as Type | null);
+      const prototype = type?.prototype as object | undefined;
+      if (prototype === undefined || seen.has(instance ?? type)) continue;
+      seen.add(instance ?? type);
+      for (const definition of definitionsOf(prototype)) {
+        const subject: Subject = {
+          name: definition.options.name ?? `${type!.name}.${definition.method}`,
+          definition,
+          type: type!,
+          isController: controllers.includes(wrapper),
+          isStatic: wrapper.isDependencyTreeStatic() && !wrapper.isTransient,
+          injected: isInjected(type!),
+          hasModule,
+        };
+        const refusal = refusalOf(subject);
+        if (refusal !== undefined) refusals.push(refusal);
+        else if (instance) found.push({ ...subject, className: type!.name, instance });
+        const warning = surprise(subject);
+        if (warning !== undefined) warnings.push(warning);
+      }
+    }
+    return { found, refusals: [...new Set([...refusals, ...namesakes(found)])], warnings };
+  }
+}
+
+function classOf(instance: object | null | undefined): Type | undefined {
+  const { constructor } = instance ?? {};
+  return typeof instance === 'object' && constructor !== Object ? (constructor as Type) : undefined;
+}
+
+function isInjected(type: Type): boolean {
+  const lists = [CONSTRUCTOR_PARAMETERS, INJECTED_PARAMETERS, INJECTED_PROPERTIES].map(
+    (key) => (Reflect.getMetadata(key, type) as unknown[] | undefined)?.length ?? 0,
+  );
+  return type.length > 0 || lists.some((length) => length > 0);
+}
+
+/** A method with a name of two classes would count as one. */
+function namesakes(found: readonly Found[]): string[] {
+  const byName = new Map(found.map(({ name, definition }) => [name, definition]));
+  return found
+    .filter(({ name, definition }) => byName.get(name) !== definition)
+    .map(
+      ({ name }) =>
+        `two @CpuBound() methods are called "${name}"; give one a name of its own: @CpuBound({ name: '…' })`,
+    );
+}
+
+/** Callers of a provider's method get a promise, whatever its type says. */
+function surprise({ name, definition, isController }: Subject): string | undefined {
+  if (isController) return undefined;
+  const { owner, method } = definition;
+  const type = Reflect.getMetadata('design:returntype', owner, method) as Type | undefined;
+  if (type === undefined || type === Object || (type as unknown) === Promise) return undefined;
+  return `${name} is declared to return ${type.name}, and its callers get a promise: declare it async`;
+}

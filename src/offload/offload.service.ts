@@ -1,0 +1,215 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { AbstractHttpAdapter } from '@nestjs/core';
+import { isMainThread } from 'node:worker_threads';
+import type { Metric } from 'prom-client';
+import { ClusterConfigurationError } from '../errors/index.js';
+import { availableCores, MODULE_OPTIONS, type ResolvedModuleOptions } from '../options/module.js';
+import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
+import { parameterNames } from './arguments.js';
+import { adoptContexts, captureContexts } from './carry-context.js';
+import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
+import { Dispatcher } from './dispatcher.js';
+import { InlineRunner } from './inline-runner.js';
+import { TaskRejectedException } from './offload.exceptions.js';
+import { type Found, OffloadExplorer } from './offload.explorer.js';
+import type { OffloadSnapshot } from './offload-snapshot.js';
+import { OffloadMetrics, UNOBSERVED } from './offload.metrics.js';
+import type { Runner } from './runner.interface.js';
+import type { Task } from './task.js';
+import type { PlannedTask, ThreadPlan } from './thread/plan.js';
+import { WaitingClient } from './waiting-client.js';
+
+/** Where `offload.module` was given: a thread finds it there. */
+export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
+
+const IDLE: OffloadSnapshot = {
+  threads: 0,
+  running: 0,
+  queueSize: 0,
+  fullForMs: 0,
+  unavailable: false,
+};
+
+/** Offloads the `@CpuBound()` methods of an app, from its start to its end. */
+@Injectable()
+export class Offload {
+  readonly #logger = new Logger('ClusterModule');
+  readonly #told = new Set<string>();
+  #dispatcher: Dispatcher | undefined;
+  #runner: Runner | undefined;
+  #metrics: OffloadMetrics | undefined;
+
+  constructor(
+    @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
+    @Inject(MODULE_ORIGIN) private readonly moduleOrigin: string | undefined,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
+  ) {}
+
+  /**
+   * Finds what is to be offloaded and starts the threads for it. In a thread
+   * nothing is: there a method is what it is.
+   *
+   * @throws ClusterConfigurationError for what cannot work, all of it in one message.
+   */
+  async start(adapter: AbstractHttpAdapter | undefined): Promise<void> {
+    if (!isMainThread) return;
+    const { found, refusals, warnings } = this.explorer.explore(
+      this.options.offload.module !== undefined,
+    );
+    refuse(refusals);
+    for (const warning of warnings) this.#logger.warn(warning);
+    if (found.length === 0) return;
+    const definitions = [...new Set(found.map(({ definition }) => definition))];
+    const tasks = definitions.map((definition, index) => this.#taskOf(definition, index, found));
+    this.#runner = await this.#startRunner(definitions, found);
+    const observer = this.#observe(tasks);
+    const { maxQueue } = this.options.offload;
+    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, (problem) =>
+      this.#tellOnce(problem),
+    );
+    this.#dispatcher = dispatcher;
+    const client = new WaitingClient(this.link);
+    client.follow(adapter);
+    this.link.provideTasks(() => dispatcher.queueSize + dispatcher.running);
+    for (const { instance, definition } of found) {
+      const task = tasks[definitions.indexOf(definition)]!;
+      bindOffloaded(instance, definition, (args) => call(dispatcher, task, args, client));
+    }
+  }
+
+  /** For the registry of this process; empty where nothing is offloaded or measured. */
+  get metrics(): readonly Metric[] {
+    return this.#metrics?.all ?? [];
+  }
+
+  snapshot(): OffloadSnapshot {
+    const dispatcher = this.#dispatcher;
+    const runner = this.#runner;
+    if (dispatcher === undefined || runner === undefined) return IDLE;
+    return {
+      threads: runner instanceof InlineRunner ? 0 : runner.size,
+      running: dispatcher.running,
+      queueSize: dispatcher.queueSize,
+      fullForMs: dispatcher.fullForMs,
+      unavailable: runner.size === 0,
+    };
+  }
+
+  /** Ends what still runs, and the threads. */
+  async close(): Promise<void> {
+    this.#dispatcher?.close();
+    await this.#runner?.close();
+  }
+
+  #taskOf(definition: CpuBoundDefinition, index: number, found: readonly Found[]): Task {
+    const { offload } = this.options;
+    const { options, body } = definition;
+    return {
+      name: found.find((each) => each.definition === definition)!.name,
+      index,
+      timeoutMs: options.timeoutMs ?? offload.timeoutMs,
+      queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
+      coalesce: options.coalesce ?? false,
+      parameters: parameterNames(body),
+    };
+  }
+
+  async #startRunner(
+    definitions: readonly CpuBoundDefinition[],
+    found: readonly Found[],
+  ): Promise<Runner> {
+    const { offload } = this.options;
+    const threads =
+      offload.threads === 'auto'
+        ? threadsFor(availableCores(), this.link.workers, this.link.identity.slot)
+        : offload.threads;
+    if (offload.mode === 'inline') {
+      const instances = definitions.map(
+        (definition) => found.find((each) => each.definition === definition)!.instance,
+      );
+      return new InlineRunner(threads, (task, args) =>
+        definitions[task]!.body.apply(instances[task], args),
+      );
+    }
+    // Loaded by apps that have a use for it alone: it takes some 8 MB.
+    const { ThreadPool } = await import('./thread-pool.js');
+    const { niceIncrement, heapLimitBytes } = offload;
+    const pool = new ThreadPool(
+      this.#planFor(definitions, found),
+      { threads, niceIncrement, heapLimitBytes },
+      {
+        changed: () => this.#dispatcher?.pump(),
+        warning: (message) => this.#logger.warn(message),
+        stuck: () => this.#onStuck(),
+      },
+    );
+    const problems = await pool.check();
+    if (problems.length > 0) await pool.close();
+    refuse(problems);
+    return pool;
+  }
+
+  #planFor(definitions: readonly CpuBoundDefinition[], found: readonly Found[]): ThreadPlan {
+    const { module } = this.options.offload;
+    return {
+      tasks: definitions.map((definition): PlannedTask => {
+        const { name, className, injected } = found.find((each) => each.definition === definition)!;
+        return { name, file: definition.file!, className, method: definition.method, injected };
+      }),
+      module: module && { name: module.name, file: this.moduleOrigin },
+    };
+  }
+
+  #observe(tasks: readonly Task[]): OffloadMetrics | typeof UNOBSERVED {
+    const { metrics } = this.options;
+    if (metrics === false) return UNOBSERVED;
+    const { slot } = this.link.identity;
+    this.#metrics = new OffloadMetrics(metrics.prefix, slot, tasks, () => this.snapshot());
+    return this.#metrics;
+  }
+
+  #onStuck(): void {
+    const reason = 'a thread that was to be ended is held by native code';
+    this.#logger.warn(`${reason}; this process should be replaced`);
+    this.link.requestReplacement(reason);
+  }
+
+  /** Each call that meets the same would say it. */
+  #tellOnce(problem: string): void {
+    if (this.#told.has(problem)) return;
+    this.#told.add(problem);
+    this.#logger.error(problem);
+  }
+}
+
+async function call(
+  dispatcher: Dispatcher,
+  task: Task,
+  args: unknown[],
+  client: WaitingClient,
+): Promise<unknown> {
+  const response = client.current;
+  try {
+    const watch = response && client.watch(response);
+    const { value, contexts } = await dispatcher.submit(task, args, captureContexts(), watch);
+    adoptContexts(contexts);
+    return value;
+  } catch (error) {
+    // Nest's exceptions have a status and a body, and no headers.
+    if (error instanceof TaskRejectedException && response?.headersSent === false) {
+      response.setHeader('Retry-After', String(error.retryAfterSeconds));
+    }
+    throw error;
+  }
+}
+
+/** The cores, shared out; the first slots have what is left over. */
+export function threadsFor(cores: number, workers: number, slot: number): number {
+  return Math.max(1, Math.floor(cores / workers) + (slot < cores % workers ? 1 : 0));
+}
+
+function refuse(problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  throw new ClusterConfigurationError(`@CpuBound() cannot work here: ${problems.join(' | ')}`);
+}

@@ -1,0 +1,72 @@
+import type { Type } from '@nestjs/common';
+import type { CpuBoundDefinition } from './cpu-bound.metadata.js';
+
+/** What there is to know of a `@CpuBound()` method before any thread is asked. */
+export interface Subject {
+  readonly name: string;
+  readonly definition: CpuBoundDefinition;
+  readonly type: Type;
+  readonly isController: boolean;
+  /** There is one instance of it, made at start. */
+  readonly isStatic: boolean;
+  readonly injected: boolean;
+  readonly hasModule: boolean;
+}
+
+// Nest's own, the same in 11 and 12.
+const ROUTE_ARGUMENTS = '__routeArguments__';
+const SSE = '__sse__';
+
+/** Parameters that hold sockets and functions, by the number with which Nest's keys begin. */
+const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
+
+/** Why a method cannot run in a thread, with the remedy; `undefined` where nothing speaks against it. */
+export function refusalOf(subject: Subject): string | undefined {
+  const { name, definition, type, isStatic, injected, hasModule } = subject;
+  const owner = definition.owner.constructor;
+  if (owner !== type) {
+    return (
+      `${name} is inherited from ${owner.name}, of which a thread would make an instance, not of ${type.name}; ` +
+      `override it in ${type.name} with @CpuBound() and call super.${definition.method}()`
+    );
+  }
+  const parameter = connectionParameter(subject);
+  if (parameter !== undefined) {
+    return (
+      `${name} takes ${parameter}, which cannot leave the event loop; ` +
+      `take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`
+    );
+  }
+  if (Reflect.getMetadata(SSE, definition.body) === true) {
+    return `${name} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
+  }
+  if (!isStatic) {
+    return (
+      `${name} belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); ` +
+      `move the method to a provider of default scope, and pass what it needs of the request as arguments`
+    );
+  }
+  if (injected && !hasModule) {
+    return (
+      `${type.name} is injected with something, and a thread has nothing to inject into it for ${name}; ` +
+      `name a module that provides it in ClusterModule.forRoot({ offload: { module: … } }), or move the method to a class whose constructor takes nothing`
+    );
+  }
+  if (definition.file === undefined) {
+    return (
+      `${name} is declared in code that is in no file, so that no thread can import it; ` +
+      `declare the class in a file, or set CLUSTER_OFFLOAD=inline`
+    );
+  }
+  return undefined;
+}
+
+function connectionParameter({ type, definition }: Subject): string | undefined {
+  const parameters = Reflect.getMetadata(ROUTE_ARGUMENTS, type, definition.method) as
+    Record<string, unknown> | undefined;
+  // Keys are `number:index`; those of custom decorators have text for a number.
+  const kinds = Object.keys(parameters ?? {}).map(
+    (key) => OF_THE_CONNECTION[Number(key.split(':')[0])],
+  );
+  return kinds.find((kind) => kind !== undefined);
+}

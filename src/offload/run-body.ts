@@ -1,0 +1,45 @@
+import { types } from 'node:util';
+import { UncloneableValueError } from '../errors/index.js';
+import { type CarriedContexts, captureContexts, runInContexts } from './carry-context.js';
+import { findUncloneable } from './cloneable.js';
+import { contentsOf } from './parcel.js';
+import type { RunResult } from './runner.interface.js';
+import { describeError } from './task-error.js';
+
+/**
+ * Runs the body of a task where it is to run, and makes of how it ends what can
+ * travel. Never rejects.
+ *
+ * @param contexts those of the caller; `undefined` where it runs in them anyway.
+ */
+export async function runBody(
+  body: () => unknown,
+  contexts: CarriedContexts | undefined,
+): Promise<RunResult> {
+  try {
+    return await runInContexts(contexts, async () => {
+      const value = await settle(body());
+      const changed = contexts && captureContexts();
+      const obstacle =
+        findUncloneable(value, 'it') ?? findUncloneable(changed, 'a carried context');
+      if (obstacle !== undefined) throw uncloneableResult(obstacle);
+      return { ok: true, value, buffers: contentsOf([value]).buffers, contexts: changed };
+    });
+  } catch (thrown) {
+    return { ok: false, error: describeError(thrown) };
+  }
+}
+
+/** Nest takes an Observable as an answer too: it is its last value. */
+async function settle(value: unknown): Promise<unknown> {
+  if (typeof value !== 'object' || value === null || types.isPromise(value)) return value;
+  if (typeof (value as { subscribe?: unknown }).subscribe !== 'function') return value;
+  const { isObservable, lastValueFrom } = await import('rxjs');
+  return isObservable(value) ? lastValueFrom(value) : value;
+}
+
+function uncloneableResult(obstacle: string): UncloneableValueError {
+  return new UncloneableValueError(
+    `the result cannot be copied from its thread: ${obstacle}; return plain data (what structuredClone() takes)`,
+  );
+}

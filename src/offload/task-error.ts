@@ -1,0 +1,119 @@
+import * as nest from '@nestjs/common';
+import { findUncloneable } from './cloneable.js';
+
+/** A chain of causes may be a circle. */
+const MAX_CAUSES = 8;
+
+/** What was thrown in a thread, as it travels. */
+export type TaskError =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | {
+      readonly kind: 'error';
+      /** Names of its class and those that it extends, up to but without `Error`. */
+      readonly classes: readonly string[];
+      readonly name: string;
+      readonly message: string;
+      readonly stack: string | undefined;
+      /** Whatever else it carries and can be copied: `code`, a status, a body. */
+      readonly properties: Readonly<Record<string, unknown>>;
+      readonly cause?: TaskError;
+      /** Of an `AggregateError`. */
+      readonly errors?: readonly TaskError[];
+    };
+
+const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
+
+/** Takes apart what was thrown. Whatever it is, the result can be copied. */
+export function describeError(thrown: unknown, depth = 0): TaskError {
+  if (!(thrown instanceof Error)) {
+    return { kind: 'value', value: isCloneable(thrown) ? thrown : String(thrown) };
+  }
+  const { name, message, stack, cause } = thrown;
+  const { code } = thrown as NodeJS.ErrnoException;
+  const own = Object.entries(thrown).filter(
+    ([key, value]) => !OWN_FIELDS.has(key) && isCloneable(value),
+  );
+  const deeper = depth < MAX_CAUSES;
+  const { errors } = thrown as Partial<AggregateError>;
+  return {
+    kind: 'error',
+    classes: classesOf(thrown),
+    name: String(name),
+    message: String(message),
+    stack,
+    properties: {
+      ...(isCloneable(code) && code !== undefined && { code }),
+      ...Object.fromEntries(own),
+    },
+    ...(cause !== undefined && deeper && { cause: describeError(cause, depth + 1) }),
+    ...(Array.isArray(errors) &&
+      deeper && { errors: errors.map((each) => describeError(each, depth + 1)) }),
+  };
+}
+
+/**
+ * Puts it together again. An exception of Nest, or of a class that extends one,
+ * is an instance of Nest's class: filters and status are as if it had been
+ * thrown here. So are JavaScript's own errors; any other is an `Error` with the
+ * name, the message, the stack and the properties that it had.
+ */
+export function restoreError(described: TaskError): unknown {
+  if (described.kind === 'value') return described.value;
+  const { classes, name, message, stack, properties, cause, errors } = described;
+  const error = new Error(message);
+  Object.setPrototypeOf(error, prototypeFor(classes));
+  for (const [key, value] of Object.entries(properties)) set(error, key, value, true);
+  if (error.name !== name) set(error, 'name', name);
+  if (stack !== undefined) set(error, 'stack', stack);
+  if (cause !== undefined) set(error, 'cause', restoreError(cause));
+  if (errors !== undefined) set(error, 'errors', errors.map(restoreError));
+  return error;
+}
+
+/** Defined, not assigned: a property may be one that the prototype only lets be read. */
+function set(error: Error, key: string, value: unknown, enumerable = false): void {
+  Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
+}
+
+function isCloneable(value: unknown): boolean {
+  return findUncloneable(value, '') === undefined;
+}
+
+function classesOf(error: Error): string[] {
+  const names: string[] = [];
+  for (
+    let prototype = Object.getPrototypeOf(error) as object | null;
+    prototype !== null && prototype !== Error.prototype && prototype !== Object.prototype;
+    prototype = Object.getPrototypeOf(prototype) as object | null
+  ) {
+    names.push(String(prototype.constructor?.name));
+  }
+  return names;
+}
+
+const NATIVE_ERRORS: readonly ErrorConstructor[] = [
+  RangeError,
+  TypeError,
+  SyntaxError,
+  ReferenceError,
+  EvalError,
+  URIError,
+];
+
+function prototypeFor(classes: readonly string[]): object {
+  for (const name of classes) {
+    const exported: unknown = Object.hasOwn(nest, name) && (nest as Record<string, unknown>)[name];
+    if (isHttpException(exported)) return exported.prototype;
+    const native = NATIVE_ERRORS.find((candidate) => candidate.name === name);
+    if (native !== undefined) return native.prototype;
+    if (name === AggregateError.name) return AggregateError.prototype;
+  }
+  return Error.prototype;
+}
+
+function isHttpException(exported: unknown): exported is typeof nest.HttpException {
+  return (
+    typeof exported === 'function' &&
+    (exported === nest.HttpException || exported.prototype instanceof nest.HttpException)
+  );
+}

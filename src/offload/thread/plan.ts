@@ -1,0 +1,17 @@
+/** A task as a thread finds it: by file, class and method. Nothing in it comes from a request. */
+export interface PlannedTask {
+  readonly name: string;
+  /** Absolute path. */
+  readonly file: string;
+  readonly className: string;
+  readonly method: string;
+  /** Its instance comes from the module: the constructor asks for something. */
+  readonly injected: boolean;
+}
+
+/** All that a thread is told when it starts; numbers of tasks are places in `tasks`. */
+export interface ThreadPlan {
+  readonly tasks: readonly PlannedTask[];
+  /** Where `offload.module` is found: `forRoot()` is called in that file with it. */
+  readonly module: { readonly name: string; readonly file: string | undefined } | undefined;
+}

@@ -1,0 +1,36 @@
+import * as v from 'valibot';
+import { durationMs, flag, optionGroup, validate } from './validate.js';
+
+/** Options of one `@CpuBound()` method. */
+export interface CpuBoundOptions {
+  /** Its name in metrics and messages: letters, digits and `_ . : -`. Default `Class.method`. */
+  readonly name?: string | undefined;
+  /** Longest run, then 504 and a fresh thread, in ms. Default `offload.timeoutMs`. */
+  readonly timeoutMs?: number | undefined;
+  /** Longest wait for a thread, then 503, in ms. Default `offload.queueTimeoutMs`. */
+  readonly queueTimeoutMs?: number | undefined;
+  /**
+   * Calls with equal arguments that are waiting or running are computed once, and each gets the
+   * result. Only for what gives everybody the same answer. Default false.
+   */
+  readonly coalesce?: boolean | undefined;
+}
+
+const EXPECTED_NAME = "1 to 100 letters, digits and '_', '.', ':' or '-'";
+
+const cpuBoundSchema = optionGroup({
+  name: v.pipe(v.string(EXPECTED_NAME), v.regex(/^[\w.:-]{1,100}$/, EXPECTED_NAME)),
+  timeoutMs: durationMs(1),
+  queueTimeoutMs: durationMs(0),
+  coalesce: flag,
+});
+
+/**
+ * Checks the options of a decorator.
+ *
+ * @param subject the method, for the message.
+ * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
+ */
+export function resolveCpuBoundOptions(input: unknown, subject: string): CpuBoundOptions {
+  return validate(cpuBoundSchema, input, `options of @CpuBound() on ${subject}`);
+}
