@@ -23,7 +23,7 @@ export async function runStandalone(
 ): Promise<StandaloneRuntime> {
   const startedAt = performance.now();
   const emit = createEventLog(options.logFormat);
-  const link = new SoloLink();
+  const link = new SoloLink(true);
   setCurrentLink(link);
   const socket = await BoundSocket.open(options.address);
   const app = await createApp();

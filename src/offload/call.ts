@@ -1,12 +1,15 @@
-import type { Run, RunRequest, RunResult } from './runner.interface.js';
+import type { Completed, Run, RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
 import type { Queued } from './task-queue.js';
+
+/** Watches whether the one who waits is still there. @returns what ends the watch. */
+export type Watch = (gone: () => void) => () => void;
 
 /** Somebody who waits for a call. */
 export interface Waiter {
   /** What it waits for, once that is admitted. */
   call: Call | undefined;
-  resolve(result: RunResult & { ok: true }): void;
+  resolve(result: Completed): void;
   reject(error: unknown): void;
   /** Ends the watch on its client. */
   unwatch: () => void;

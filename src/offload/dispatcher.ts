@@ -1,5 +1,5 @@
-import { keyOf, uncloneableArguments } from './arguments.js';
-import { Call, type Waiter } from './call.js';
+import { uncloneableArguments } from './arguments.js';
+import { Call, type Waiter, type Watch } from './call.js';
 import type { CarriedContexts } from './carry-context.js';
 import { aborted, failed, type Failure, lost, rejected, timedOut } from './failures.js';
 import { TaskAbortedException, type TaskRejection } from './offload.exceptions.js';
@@ -7,7 +7,8 @@ import { Paced } from './paced.js';
 import { restoreBuffers } from './parcel.js';
 import { QueueGauge } from './queue-gauge.js';
 import { RetryAdvice } from './retry-advice.js';
-import type { Runner, RunResult } from './runner.interface.js';
+import type { Completed, Runner, RunResult } from './runner.interface.js';
+import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
 import { TaskQueue } from './task-queue.js';
@@ -15,13 +16,7 @@ import { TaskQueue } from './task-queue.js';
 /** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
 const ABANDON_GRACE_MS = 100;
 
-/** Watches whether the one who waits is still there. @returns what ends the watch. */
-export type Watch = (gone: () => void) => () => void;
-
 const NOBODY: Watch = () => () => {};
-
-/** What was asked for, as it came about. */
-export type Completed = RunResult & { ok: true };
 
 /**
  * Admits calls, in the order in which they came: as many run as there are
@@ -31,8 +26,7 @@ export type Completed = RunResult & { ok: true };
 export class Dispatcher {
   readonly #queue = new TaskQueue<Call>();
   readonly #running = new Set<Call>();
-  /** Calls that others may join, by what makes them the same. */
-  readonly #shared = new Map<string, Call>();
+  readonly #shared = new SharedCalls();
   readonly #overdue = new Paced<Call>((call) => this.#expire(call));
   readonly #gauge = new QueueGauge();
   readonly #advice = new RetryAdvice();
@@ -114,19 +108,19 @@ export class Dispatcher {
   ): void {
     let key: string | undefined;
     try {
-      key = task.coalesce ? keyOf(task, args) : undefined;
+      key = this.#shared.keyOf(task, args);
     } catch (error) {
       waiter.unwatch();
       this.observer.ended(task, 'failed');
       return waiter.reject(uncloneableArguments(task, args, error));
     }
-    const same = key === undefined ? undefined : this.#shared.get(key);
+    const same = this.#shared.get(key);
     if (same !== undefined) return same.welcome(waiter);
     const call = new Call(task, { task: task.index, args, contexts }, performance.now(), key);
     call.welcome(waiter);
     const refusal = this.#refusal();
     if (refusal !== undefined) return this.#end(call, this.#rejected(task, refusal));
-    if (key !== undefined) this.#shared.set(key, call);
+    this.#shared.add(call);
     if (this.#canStart) this.#start(call);
     else this.#wait(call);
   }
@@ -229,16 +223,11 @@ export class Dispatcher {
   }
 
   #leaveRunning(call: Call): void {
-    this.#unshare(call);
+    this.#shared.remove(call);
     if (!this.#running.delete(call)) return;
     const ms = performance.now() - call.startedAt;
     this.#advice.ran(ms);
     this.observer.ran(call.task, ms);
-  }
-
-  #unshare(call: Call): void {
-    const { key } = call;
-    if (key !== undefined && this.#shared.get(key) === call) this.#shared.delete(key);
   }
 
   /** A waiter's client is gone. With the last one the call has lost its purpose. */
@@ -249,7 +238,7 @@ export class Dispatcher {
     this.observer.ended(call.task, 'aborted');
     waiter.reject(new TaskAbortedException(call.task.name));
     if (call.waiters.size > 0) return;
-    this.#unshare(call);
+    this.#shared.remove(call);
     if (call.state === 'waiting') {
       this.#queue.remove(call);
       return this.#end(call, aborted(call.task));

@@ -1,7 +1,7 @@
 import { Inject, Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.metadata.js';
-import { refusalOf, type Subject } from './refusals.js';
+import { refusalOf, type Situation, type Subject } from './refusals.js';
 
 /** A method that is to be offloaded, on the instance of it that the app has. */
 export interface Found {
@@ -32,7 +32,7 @@ const INJECTED_PROPERTIES = 'self:properties_metadata';
 export class OffloadExplorer {
   constructor(@Inject(DiscoveryService) private readonly discovery: DiscoveryService) {}
 
-  explore(hasModule: boolean): Exploration {
+  explore(situation: Situation): Exploration {
     const found: Found[] = [];
     const refusals: string[] = [];
     const warnings: string[] = [];
@@ -53,7 +53,7 @@ export class OffloadExplorer {
           isController: controllers.includes(wrapper),
           isStatic: wrapper.isDependencyTreeStatic() && !wrapper.isTransient,
           injected: isInjected(type!),
-          hasModule,
+          ...situation,
         };
         const refusal = refusalOf(subject);
         if (refusal !== undefined) refusals.push(refusal);

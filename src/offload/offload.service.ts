@@ -1,5 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
+import { realpathSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
 import { ClusterConfigurationError } from '../errors/index.js';
@@ -14,6 +15,7 @@ import { TaskRejectedException } from './offload.exceptions.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadSnapshot } from './offload-snapshot.js';
 import { OffloadMetrics, UNOBSERVED } from './offload.metrics.js';
+import { refusalOfModule } from './refusals.js';
 import type { Runner } from './runner.interface.js';
 import type { Task } from './task.js';
 import type { PlannedTask, ThreadPlan } from './thread/plan.js';
@@ -54,10 +56,15 @@ export class Offload {
    */
   async start(adapter: AbstractHttpAdapter | undefined): Promise<void> {
     if (!isMainThread) return;
-    const { found, refusals, warnings } = this.explorer.explore(
-      this.options.offload.module !== undefined,
-    );
-    refuse(refusals);
+    const { module, mode } = this.options.offload;
+    const situation = {
+      hasModule: module !== undefined,
+      threads: mode === 'threads',
+      mainFile: this.link.bootstrapped ? undefined : mainFile(),
+    };
+    const { found, refusals, warnings } = this.explorer.explore(situation);
+    const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
+    refuse(misplaced === undefined || found.length === 0 ? refusals : [...refusals, misplaced]);
     for (const warning of warnings) this.#logger.warn(warning);
     if (found.length === 0) return;
     const definitions = [...new Set(found.map(({ definition }) => definition))];
@@ -201,6 +208,15 @@ async function call(
       response.setHeader('Retry-After', String(error.retryAfterSeconds));
     }
     throw error;
+  }
+}
+
+/** What Node was started with, by the path that imports of it have. */
+function mainFile(): string | undefined {
+  try {
+    return realpathSync(process.argv[1] ?? '');
+  } catch {
+    return undefined; // a program from standard input, or `node --eval`
   }
 }
 

@@ -1,8 +1,31 @@
 import type { Type } from '@nestjs/common';
 import type { CpuBoundDefinition } from './cpu-bound.metadata.js';
 
+/** What is the same for all methods of an app. */
+export interface Situation {
+  /** There is an `offload.module`. */
+  readonly hasModule: boolean;
+  /** Threads import the files of the classes. */
+  readonly threads: boolean;
+  /** The program's own file, where importing it a second time would start the app a second time. */
+  readonly mainFile: string | undefined;
+}
+
+/** Why a thread cannot look for `offload.module` in the file that names it. */
+export function refusalOfModule(
+  name: string,
+  file: string | undefined,
+  { threads, mainFile }: Situation,
+): string | undefined {
+  if (!threads || file === undefined || file !== mainFile) return undefined;
+  return (
+    `offload.module (${name}) is given to forRoot() in ${file}, which starts the app: a thread that imports it would start another; ` +
+    `move the module that imports ClusterModule to a file of its own, or start the app by ClusterModule.bootstrap()`
+  );
+}
+
 /** What there is to know of a `@CpuBound()` method before any thread is asked. */
-export interface Subject {
+export interface Subject extends Situation {
   readonly name: string;
   readonly definition: CpuBoundDefinition;
   readonly type: Type;
@@ -10,7 +33,6 @@ export interface Subject {
   /** There is one instance of it, made at start. */
   readonly isStatic: boolean;
   readonly injected: boolean;
-  readonly hasModule: boolean;
 }
 
 // Nest's own, the same in 11 and 12.
@@ -52,10 +74,20 @@ export function refusalOf(subject: Subject): string | undefined {
       `name a module that provides it in ClusterModule.forRoot({ offload: { module: … } }), or move the method to a class whose constructor takes nothing`
     );
   }
+  return subject.threads ? refusalOfFile(subject) : undefined;
+}
+
+function refusalOfFile({ name, definition, mainFile }: Subject): string | undefined {
   if (definition.file === undefined) {
     return (
       `${name} is declared in code that is in no file, so that no thread can import it; ` +
       `declare the class in a file, or set CLUSTER_OFFLOAD=inline`
+    );
+  }
+  if (definition.file === mainFile) {
+    return (
+      `${name} is declared in ${definition.file}, which starts the app: a thread that imports it would start another; ` +
+      `declare the class in a file of its own, or start the app by ClusterModule.bootstrap()`
     );
   }
   return undefined;

@@ -29,6 +29,9 @@ export type RunResult =
   /** The thread has not got what it takes: its file cannot be imported any more. */
   | { readonly ok: false; readonly unavailable: string };
 
+/** It ended well. */
+export type Completed = RunResult & { ok: true };
+
 /** A call that is running. */
 export interface Run {
   /** Rejects when the thread is lost, or the arguments cannot be copied. */

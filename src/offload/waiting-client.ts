@@ -2,7 +2,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import type { ClusterLink } from '../snapshot/index.js';
-import type { Watch } from './dispatcher.js';
+import type { Watch } from './call.js';
 
 interface FastifyInstance {
   addHook(

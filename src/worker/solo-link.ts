@@ -29,7 +29,7 @@ export class SoloLink implements ClusterLink {
   readonly local: LocalProcess;
   readonly #timer: NodeJS.Timeout;
 
-  constructor() {
+  constructor(readonly bootstrapped: boolean = false) {
     this.local = new LocalProcess({ slot: 0, pid: process.pid, generation: 0 }, NO_BALANCING);
     this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
   }

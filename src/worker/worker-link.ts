@@ -47,6 +47,7 @@ export class WorkerLink implements ClusterLink {
   );
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
   readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
+  readonly bootstrapped = true;
   #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
   #lastCollected: (PrimaryMessage & { type: 'collected' }) | undefined;

@@ -4,7 +4,11 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { balance } from './scopes/balance.mjs';
+import { disconnects } from './scopes/disconnects.mjs';
+import { offload } from './scopes/offload.mjs';
+import { offloadCost } from './scopes/offload-cost.mjs';
 import { openLoop } from './scopes/open-loop.mjs';
+import { overload } from './scopes/overload.mjs';
 import { overhead } from './scopes/overhead.mjs';
 import { recovery } from './scopes/recovery.mjs';
 import { reload } from './scopes/reload.mjs';
@@ -21,6 +25,10 @@ const SCOPES = {
   'reuse-port': reusePort,
   steady,
   strict,
+  offload,
+  overload,
+  'offload-cost': offloadCost,
+  disconnects,
 };
 
 const { values } = parseArgs({
