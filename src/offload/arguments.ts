@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { serialize } from 'node:v8';
 import { UncloneableValueError } from '../errors/index.js';
 import { findUncloneable } from './cloneable.js';
+import type { RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
 
 /** A key this long is replaced by its digest: it would hold all arguments a second time. */
@@ -24,12 +25,16 @@ export function keyOf(task: Task, args: readonly unknown[]): string {
 /** Says which argument it was that could not be copied to a thread, and what in it. */
 export function uncloneableArguments(
   task: Task,
-  args: readonly unknown[],
+  { args, contexts }: Pick<RunRequest, 'args' | 'contexts'>,
   cause: unknown,
 ): UncloneableValueError {
-  const obstacle = args
-    .map((arg, i) => findUncloneable(arg, parameterName(task, i)))
-    .find((found) => found !== undefined);
+  const obstacles = [
+    ...args.map((arg, i) => findUncloneable(arg, parameterName(task, i))),
+    ...Object.entries(contexts ?? {}).map(([name, store]) =>
+      findUncloneable(store, `the carried context "${name}"`),
+    ),
+  ];
+  const obstacle = obstacles.find((found) => found !== undefined);
   return new UncloneableValueError(
     `${task.name}: the arguments cannot be copied to a thread: ${obstacle ?? String(cause)}; pass plain data (what structuredClone() takes)`,
     { cause },
@@ -46,8 +51,10 @@ function parameterName({ parameters }: Task, index: number): string {
  * source, for messages only.
  */
 export function parameterNames(method: (...args: never[]) => unknown): string[] {
-  const list = /^[^(]*\(([^()]*)\)/.exec(String(method))?.[1] ?? '';
-  const names = list.split(',').map((part) => /^\s*([\w$]+)\s*(?:=|$)/.exec(part)?.[1]);
-  const unclear = names.indexOf(undefined);
-  return names.slice(0, unclear === -1 ? names.length : unclear) as string[];
+  const list = /^[^(]*\(([^()]*)/.exec(String(method))?.[1] ?? '';
+  const [plain] = list.split(/[={[.]/); // a default or a pattern may have commas of its own
+  return plain!
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }

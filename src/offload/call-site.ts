@@ -27,8 +27,11 @@ export function callerFile(): string | undefined {
   }));
   const applied = frames.findIndex(({ decorates }) => decorates);
   // The helper that decorates is in the file itself, or in a library that the file calls.
+  // A test runner's helper is in no file at all.
   const below =
-    applied === -1 ? undefined : frames.slice(applied).find(({ file }) => isTheirs(file));
+    applied === -1
+      ? undefined
+      : frames.slice(applied).find(({ file }) => file !== undefined && isTheirs(file));
   return (below ?? frames.find(({ file }) => isTheirs(file)))?.file;
 }
 

@@ -26,6 +26,8 @@ export class Call implements Queued {
   /** Monotonic ms. */
   startedAt = 0;
   run: Run | undefined;
+  /** Who made it: the only one whose contexts have travelled. */
+  caller: Waiter | undefined;
   /** Of the wait, then of the run. */
   timer: NodeJS.Timeout | undefined;
   readonly waiters = new Set<Waiter>();

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 
 /** Cloned whole, or shared: nothing inside to look at. */
-const { isAnyArrayBuffer, isDate, isRegExp, isBoxedPrimitive } = types;
+const { isAnyArrayBuffer, isDate, isRegExp } = types;
 
 /**
  * What in a value structured clone refuses, in words; `undefined` where nothing
@@ -18,7 +18,11 @@ export function findUncloneable(value: unknown, name: string): string | undefine
     if (obstacle !== undefined) return `${path} is ${obstacle}`;
     if (typeof value !== 'object' || value === null || seen.has(value) || isWhole(value)) continue;
     seen.add(value);
-    rest.push(...partsOf(value, path));
+    try {
+      for (const part of partsOf(value, path)) rest.push(part);
+    } catch (error) {
+      return `${path} cannot be read: ${String(error)}`;
+    }
   }
   return undefined;
 }
@@ -31,17 +35,32 @@ function obstacleIn(value: unknown): string | undefined {
   if (types.isPromise(value)) return 'a promise';
   if (types.isWeakMap(value)) return 'a WeakMap';
   if (types.isWeakSet(value)) return 'a WeakSet';
-  return value instanceof WeakRef ? 'a WeakRef' : undefined;
+  if (value instanceof WeakRef) return 'a WeakRef';
+  if (types.isArgumentsObject(value)) return 'an arguments object';
+  return isOddNative(value) && !canBeCloned(value)
+    ? `a ${Object.prototype.toString.call(value)}`
+    : undefined;
+}
+
+/** What only a trial can tell of: iterators, streams, ports, `Intl`, WebAssembly, views of a buffer that was moved. */
+function isOddNative(value: object): boolean {
+  if (ArrayBuffer.isView(value)) return value.byteLength === 0;
+  return (
+    !isWhole(value) && !types.isMap(value) && !types.isSet(value) && Symbol.toStringTag in value
+  );
+}
+
+function canBeCloned(value: object): boolean {
+  try {
+    structuredClone(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isWhole(value: object): boolean {
-  return (
-    ArrayBuffer.isView(value) ||
-    isAnyArrayBuffer(value) ||
-    isDate(value) ||
-    isRegExp(value) ||
-    isBoxedPrimitive(value)
-  );
+  return ArrayBuffer.isView(value) || isAnyArrayBuffer(value) || isDate(value) || isRegExp(value);
 }
 
 function partsOf(value: object, path: string): { path: string; value: unknown }[] {

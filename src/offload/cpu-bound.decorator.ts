@@ -53,7 +53,9 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
       return offloaded === undefined ? body.apply(this, args) : offloaded(args);
     };
     copyMethodMetadata(body, value);
-    return { ...descriptor, value: value as never };
+    // In place: what a decorator returns is thrown away by applyDecorators().
+    descriptor.value = value as never;
+    return descriptor;
   };
   return decorate;
 }

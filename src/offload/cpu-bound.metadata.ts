@@ -44,18 +44,19 @@ export function ownDefinitions(prototype: object): readonly CpuBoundDefinition[]
   return [...(prototype as Decorated)[DEFINITIONS]!.values()];
 }
 
-/** Methods that an instance with `prototype` has, those that it inherits behind its own. */
+/** Methods that an instance with `prototype` has, those that it inherits and does not override behind its own. */
 export function definitionsOf(prototype: object): readonly CpuBoundDefinition[] {
   const found = new Map<string, CpuBoundDefinition>();
+  const names = new Set<string>();
   for (
     let current: object | null = prototype;
     current !== null;
     current = Object.getPrototypeOf(current) as object | null
   ) {
     for (const definition of ownDefinitions(current)) {
-      const overridden = found.has(definition.method);
-      if (!overridden) found.set(definition.method, definition);
+      if (!names.has(definition.method)) found.set(definition.method, definition);
     }
+    for (const name of Object.getOwnPropertyNames(current)) names.add(name);
   }
   return [...found.values()];
 }

@@ -78,10 +78,8 @@ export class Dispatcher {
 
   /** A thread may have become free, or there may be none any more. */
   pump(): void {
-    while (this.#queue.size > 0 && this.runner.idle > 0) {
-      this.#gauge.note(this.#isFull, performance.now());
-      this.#start(this.#queue.shift()!);
-    }
+    while (this.#queue.size > 0 && this.runner.idle > 0) this.#start(this.#queue.shift()!);
+    this.#gauge.note(this.#isFull, performance.now());
     if (this.runner.size === 0) this.#refuseQueued('unavailable');
   }
 
@@ -93,7 +91,7 @@ export class Dispatcher {
   }
 
   get #isFull(): boolean {
-    return this.maxQueue > 0 && this.#queue.size >= this.maxQueue;
+    return this.#queue.size >= this.maxQueue && this.runner.idle === 0;
   }
 
   get #canStart(): boolean {
@@ -112,37 +110,41 @@ export class Dispatcher {
     } catch (error) {
       waiter.unwatch();
       this.observer.ended(task, 'failed');
-      return waiter.reject(uncloneableArguments(task, args, error));
+      return waiter.reject(uncloneableArguments(task, { args, contexts }, error));
     }
     const same = this.#shared.get(key);
     if (same !== undefined) return same.welcome(waiter);
     const call = new Call(task, { task: task.index, args, contexts }, performance.now(), key);
+    call.caller = waiter;
     call.welcome(waiter);
     const refusal = this.#refusal();
     if (refusal !== undefined) return this.#end(call, this.#rejected(task, refusal));
     this.#shared.add(call);
     if (this.#canStart) this.#start(call);
     else this.#wait(call);
+    this.#gauge.note(this.#isFull, performance.now());
   }
 
   #refusal(): TaskRejection | undefined {
     if (this.#closed) return 'closing';
     if (this.runner.size === 0) return 'unavailable';
-    if (this.#canStart || this.#queue.size < this.maxQueue) return undefined;
-    this.#gauge.note(true, performance.now());
-    return 'queue-full';
+    return this.#canStart || this.#queue.size < this.maxQueue ? undefined : 'queue-full';
   }
 
   #wait(call: Call): void {
     this.#queue.push(call);
-    this.#gauge.note(this.#isFull, performance.now());
     call.timer = setTimeout(() => this.#overdue.push(call), call.task.queueTimeoutMs);
   }
 
   #expire(call: Call): void {
     if (call.state !== 'waiting') return; // it got its thread, or its client left
+    this.#withdraw(call, this.#rejected(call.task, 'queue-timeout'));
+  }
+
+  #withdraw(call: Call, failure: Failure): void {
     this.#queue.remove(call);
-    this.#end(call, this.#rejected(call.task, 'queue-timeout'));
+    this.#gauge.note(this.#isFull, performance.now());
+    this.#end(call, failure);
   }
 
   #refuseQueued(reason: TaskRejection): void {
@@ -159,7 +161,15 @@ export class Dispatcher {
     this.#running.add(call);
     this.observer.began(task, call.startedAt - call.calledAt);
     call.timer = setTimeout(() => this.#abort(call, timedOut(task)), task.timeoutMs);
-    call.run = this.runner.run(call.request);
+    try {
+      call.run = this.runner.run(call.request);
+    } catch (error) {
+      // An argument that throws when it is read.
+      return this.#end(
+        call,
+        failed(() => error),
+      );
+    }
     call.run.result.then(
       (result) => this.#onResult(call, result),
       (error: unknown) => this.#onLost(call, error),
@@ -167,7 +177,7 @@ export class Dispatcher {
   }
 
   #onResult(call: Call, result: RunResult): void {
-    if (call.state === 'over') return;
+    if (call.state === 'over') return this.pump(); // what could not be ended has ended
     if (result.ok) return this.#complete(call, result);
     if ('error' in result)
       return this.#fail(
@@ -179,10 +189,10 @@ export class Dispatcher {
   }
 
   #onLost(call: Call, error: unknown): void {
-    if (call.state === 'over') return;
+    if (call.state === 'over') return this.pump();
     const { task, request } = call;
     if (error instanceof DOMException && error.name === 'DataCloneError') {
-      const clear = uncloneableArguments(task, request.args, error);
+      const clear = uncloneableArguments(task, request, error);
       return this.#fail(
         call,
         failed(() => clear),
@@ -198,7 +208,8 @@ export class Dispatcher {
     call.end((waiter, first) => {
       this.observer.ended(call.task, first ? 'completed' : 'coalesced');
       // What one of them changes in it, none of the others is to see.
-      waiter.resolve(first ? { ...result, value } : copyOf({ ...result, value }));
+      const own = first ? { ...result, value } : copyOf({ ...result, value });
+      waiter.resolve(waiter === call.caller ? own : { ...own, contexts: undefined });
     });
     this.pump();
   }
@@ -240,8 +251,7 @@ export class Dispatcher {
     if (call.waiters.size > 0) return;
     this.#shared.remove(call);
     if (call.state === 'waiting') {
-      this.#queue.remove(call);
-      return this.#end(call, aborted(call.task));
+      return this.#withdraw(call, aborted(call.task));
     }
     clearTimeout(call.timer);
     call.timer = setTimeout(() => this.#abort(call, aborted(call.task)), ABANDON_GRACE_MS);

@@ -1,7 +1,7 @@
 import { isMoved } from './move.js';
 
 /** Where in a list of values something is: an element of it, or a property of one. */
-export type Place = readonly [index: number, key?: string];
+export type Place = readonly [index: number, key?: string | number];
 
 /** What values hold that structured clone must be told of, or does not keep. Looked for two levels deep. */
 export interface Contents {
@@ -17,7 +17,7 @@ export function contentsOf(values: readonly unknown[]): Contents {
   if (values.every((value) => typeof value !== 'object')) return NOTHING;
   const moved = new Set<ArrayBuffer>();
   const buffers: Place[] = [];
-  const note = (value: unknown, ...place: [number, string?]): boolean => {
+  const note = (value: unknown, ...place: [number, (string | number)?]): boolean => {
     if (!ArrayBuffer.isView(value) && !(value instanceof ArrayBuffer)) return false;
     const buffer = ArrayBuffer.isView(value) ? value.buffer : value;
     if (isMoved(buffer)) moved.add(buffer);
@@ -26,7 +26,9 @@ export function contentsOf(values: readonly unknown[]): Contents {
   };
   for (const [index, value] of values.entries()) {
     if (typeof value !== 'object' || value === null || note(value, index)) continue;
-    for (const key of Object.keys(value)) note((value as Record<string, unknown>)[key], index, key);
+    // By index: the keys of a long list are as many texts.
+    if (Array.isArray(value)) for (let i = 0; i < value.length; i += 1) note(value[i], index, i);
+    else for (const [key, part] of Object.entries(value)) note(part, index, key);
   }
   return { moved: [...moved], buffers };
 }
@@ -34,8 +36,11 @@ export function contentsOf(values: readonly unknown[]): Contents {
 /** Makes Buffers again of what was one. */
 export function restoreBuffers<T extends unknown[]>(values: T, places: readonly Place[]): T {
   for (const [index, key] of places) {
-    const holder = (key === undefined ? values : values[index]) as Record<string, Uint8Array>;
-    const at = key ?? String(index);
+    const holder = (key === undefined ? values : values[index]) as Record<
+      string | number,
+      Uint8Array
+    >;
+    const at = key ?? index;
     const { buffer, byteOffset, byteLength } = holder[at]!;
     holder[at] = Buffer.from(buffer, byteOffset, byteLength);
   }

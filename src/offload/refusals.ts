@@ -52,6 +52,12 @@ export function refusalOf(subject: Subject): string | undefined {
       `override it in ${type.name} with @CpuBound() and call super.${definition.method}()`
     );
   }
+  if ((type.prototype as Record<string, unknown>)[definition.method] === definition.body) {
+    return (
+      `${name} is decorated with @CpuBound(), but the decorator was given a copy of its descriptor, and what it made of that was thrown away; ` +
+      `apply it to the descriptor itself, or return what it returns`
+    );
+  }
   const parameter = connectionParameter(subject);
   if (parameter !== undefined) {
     return (
@@ -59,7 +65,9 @@ export function refusalOf(subject: Subject): string | undefined {
       `take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`
     );
   }
-  if (Reflect.getMetadata(SSE, definition.body) === true) {
+  // Below @CpuBound() it is on the body, above it on what took the body's place.
+  const method = (type.prototype as Record<string, object>)[definition.method]!;
+  if (Reflect.getMetadata(SSE, definition.body) || Reflect.getMetadata(SSE, method)) {
     return `${name} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
   }
   if (!isStatic) {

@@ -1,6 +1,10 @@
-import { types } from 'node:util';
 import { UncloneableValueError } from '../errors/index.js';
-import { type CarriedContexts, captureContexts, runInContexts } from './carry-context.js';
+import {
+  type CarriedContexts,
+  changedContexts,
+  runInContexts,
+  snapshotContexts,
+} from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf } from './parcel.js';
 import type { RunResult } from './runner.interface.js';
@@ -18,8 +22,9 @@ export async function runBody(
 ): Promise<RunResult> {
   try {
     return await runInContexts(contexts, async () => {
-      const value = await settle(body());
-      const changed = contexts && captureContexts();
+      const before = snapshotContexts(contexts);
+      const value = await settle(await body());
+      const changed = changedContexts(before);
       const obstacle =
         findUncloneable(value, 'it') ?? findUncloneable(changed, 'a carried context');
       if (obstacle !== undefined) throw uncloneableResult(obstacle);
@@ -32,7 +37,7 @@ export async function runBody(
 
 /** Nest takes an Observable as an answer too: it is its last value. */
 async function settle(value: unknown): Promise<unknown> {
-  if (typeof value !== 'object' || value === null || types.isPromise(value)) return value;
+  if (typeof value !== 'object' || value === null) return value;
   if (typeof (value as { subscribe?: unknown }).subscribe !== 'function') return value;
   const { isObservable, lastValueFrom } = await import('rxjs');
   return isObservable(value) ? lastValueFrom(value) : value;

@@ -1,4 +1,5 @@
 import * as nest from '@nestjs/common';
+import { inspect } from 'node:util';
 import { findUncloneable } from './cloneable.js';
 
 /** A chain of causes may be a circle. */
@@ -24,9 +25,18 @@ export type TaskError =
 const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
 
 /** Takes apart what was thrown. Whatever it is, the result can be copied. */
-export function describeError(thrown: unknown, depth = 0): TaskError {
+export function describeError(thrown: unknown): TaskError {
+  try {
+    return describe(thrown, 0);
+  } catch {
+    // Something in it throws when it is read.
+    return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
+  }
+}
+
+function describe(thrown: unknown, depth: number): TaskError {
   if (!(thrown instanceof Error)) {
-    return { kind: 'value', value: isCloneable(thrown) ? thrown : String(thrown) };
+    return { kind: 'value', value: isCloneable(thrown) ? thrown : inspect(thrown) };
   }
   const { name, message, stack, cause } = thrown;
   const { code } = thrown as NodeJS.ErrnoException;
@@ -45,9 +55,9 @@ export function describeError(thrown: unknown, depth = 0): TaskError {
       ...(isCloneable(code) && code !== undefined && { code }),
       ...Object.fromEntries(own),
     },
-    ...(cause !== undefined && deeper && { cause: describeError(cause, depth + 1) }),
+    ...(cause !== undefined && deeper && { cause: describe(cause, depth + 1) }),
     ...(Array.isArray(errors) &&
-      deeper && { errors: errors.map((each) => describeError(each, depth + 1)) }),
+      deeper && { errors: errors.map((each) => describe(each, depth + 1)) }),
   };
 }
 
@@ -63,6 +73,10 @@ export function restoreError(described: TaskError): unknown {
   const error = new Error(message);
   Object.setPrototypeOf(error, prototypeFor(classes));
   for (const [key, value] of Object.entries(properties)) set(error, key, value, true);
+  // The body of an exception may hold what cannot be copied.
+  if (error instanceof nest.HttpException && properties['response'] === undefined) {
+    set(error, 'response', message, true);
+  }
   if (error.name !== name) set(error, 'name', name);
   if (stack !== undefined) set(error, 'stack', stack);
   if (cause !== undefined) set(error, 'cause', restoreError(cause));
@@ -101,8 +115,11 @@ const NATIVE_ERRORS: readonly ErrorConstructor[] = [
 ];
 
 function prototypeFor(classes: readonly string[]): object {
+  // Others have classes of the same names.
+  const isOfNest = classes.includes(nest.HttpException.name);
   for (const name of classes) {
-    const exported: unknown = Object.hasOwn(nest, name) && (nest as Record<string, unknown>)[name];
+    const exported: unknown =
+      isOfNest && Object.hasOwn(nest, name) && (nest as Record<string, unknown>)[name];
     if (isHttpException(exported)) return exported.prototype;
     const native = NATIVE_ERRORS.find((candidate) => candidate.name === name);
     if (native !== undefined) return native.prototype;

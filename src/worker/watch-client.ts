@@ -13,14 +13,21 @@ export function watchClient(response: ServerResponse, gone: () => void): () => v
   const leave = (): void => {
     if (!response.writableFinished) gone();
   };
-  // One stream of an HTTP/2 session.
+  // One stream of an HTTP/2 session; there is none any more once that is closed.
   if ('stream' in response) {
-    if (response.destroyed) gone();
+    const { stream } = response as { stream?: { destroyed: boolean } };
+    if (stream === undefined || stream.destroyed) {
+      gone();
+      return () => {};
+    }
     response.once('close', leave);
     return () => response.off('close', leave);
   }
   const socket: TrackedSocket = response.req.socket;
-  if (socket.destroyed) gone();
+  if (socket.destroyed) {
+    gone();
+    return () => {};
+  }
   const connection = socket[CONNECTION];
   if (connection === undefined) return () => {};
   const watchers = (connection.watchers ??= new Set());
