@@ -117,7 +117,8 @@ export class ThreadPool implements Runner {
         resourceLimits: { maxOldGenerationSizeMb: Math.floor(heapLimitBytes / 2 ** 20) },
       }),
     });
-    pool.on('workerCreate', () => this.events.changed());
+    // Piscina counts a thread as idle right after it has told of it.
+    pool.on('workerCreate', () => queueMicrotask(() => this.events.changed()));
     pool.on('error', (error: unknown) => this.#onError(pool, error));
     return pool;
   }
