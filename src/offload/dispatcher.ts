@@ -14,7 +14,7 @@ import { restoreError } from './task-error.js';
 import { TaskQueue } from './task-queue.js';
 
 /** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
-const ABANDON_GRACE_MS = 100;
+const ABANDON_GRACE_MS = 50;
 
 const NOBODY: Watch = () => () => {};
 
@@ -114,6 +114,8 @@ export class Dispatcher {
     }
     const same = this.#shared.get(key);
     if (same !== undefined) return same.welcome(waiter);
+    // Whatever should have begun and has not, begins with the next call at the latest.
+    if (this.#queue.size > 0) this.pump();
     const call = new Call(task, { task: task.index, args, contexts }, performance.now(), key);
     call.caller = waiter;
     call.welcome(waiter);
@@ -170,10 +172,18 @@ export class Dispatcher {
         failed(() => error),
       );
     }
-    call.run.result.then(
-      (result) => this.#onResult(call, result),
-      (error: unknown) => this.#onLost(call, error),
-    );
+    call.run.result
+      .then(
+        (result) => this.#onResult(call, result),
+        (error: unknown) => this.#onLost(call, error),
+      )
+      // Whatever is wrong with a result, its call ends, and no other is touched.
+      .catch((error: unknown) =>
+        this.#fail(
+          call,
+          failed(() => error),
+        ),
+      );
   }
 
   #onResult(call: Call, result: RunResult): void {

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { isMoved } from './move.js';
 
 /** Where in a list of values something is: an element of it, or a property of one. */
@@ -26,11 +27,24 @@ export function contentsOf(values: readonly unknown[]): Contents {
   };
   for (const [index, value] of values.entries()) {
     if (typeof value !== 'object' || value === null || note(value, index)) continue;
+    if (losesProperties(value)) continue;
     // By index: the keys of a long list are as many texts.
     if (Array.isArray(value)) for (let i = 0; i < value.length; i += 1) note(value[i], index, i);
     else for (const [key, part] of Object.entries(value)) note(part, index, key);
   }
   return { moved: [...moved], buffers };
+}
+
+/** Structured clone takes no own properties of these. */
+function losesProperties(value: object): boolean {
+  return (
+    types.isNativeError(value) ||
+    types.isMap(value) ||
+    types.isSet(value) ||
+    types.isDate(value) ||
+    types.isRegExp(value) ||
+    types.isBoxedPrimitive(value)
+  );
 }
 
 /** Makes Buffers again of what was one. */
@@ -41,8 +55,9 @@ export function restoreBuffers<T extends unknown[]>(values: T, places: readonly 
       Uint8Array
     >;
     const at = key ?? index;
-    const { buffer, byteOffset, byteLength } = holder[at]!;
-    holder[at] = Buffer.from(buffer, byteOffset, byteLength);
+    const bytes = holder[at];
+    if (!(bytes instanceof Uint8Array)) continue;
+    holder[at] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
   return values;
 }
