@@ -1,6 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
 import { ClusterConfigurationError } from '../errors/index.js';
@@ -64,12 +65,12 @@ export class Offload {
     };
     const { found, refusals, warnings } = this.explorer.explore(situation);
     const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
-    refuse(misplaced === undefined || found.length === 0 ? refusals : [...refusals, misplaced]);
+    if (misplaced !== undefined && found.length > 0) refuse([...refusals, misplaced]);
     for (const warning of warnings) this.#logger.warn(warning);
-    if (found.length === 0) return;
+    if (found.length === 0) return refuse(refusals);
     const definitions = [...new Set(found.map(({ definition }) => definition))];
     const tasks = definitions.map((definition, index) => this.#taskOf(definition, index, found));
-    this.#runner = await this.#startRunner(definitions, found);
+    this.#runner = await this.#startRunner(definitions, found, refusals);
     const observer = this.#observe(tasks);
     const { maxQueue } = this.options.offload;
     const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, (problem) =>
@@ -125,6 +126,7 @@ export class Offload {
   async #startRunner(
     definitions: readonly CpuBoundDefinition[],
     found: readonly Found[],
+    refusals: readonly string[],
   ): Promise<Runner> {
     const { offload } = this.options;
     const threads =
@@ -132,6 +134,7 @@ export class Offload {
         ? threadsFor(availableCores(), this.link.workers, this.link.identity.slot)
         : offload.threads;
     if (offload.mode === 'inline') {
+      refuse(refusals);
       const instances = definitions.map(
         (definition) => found.find((each) => each.definition === definition)!.instance,
       );
@@ -148,10 +151,10 @@ export class Offload {
       {
         changed: () => this.#dispatcher?.pump(),
         warning: (message) => this.#logger.warn(message),
-        stuck: () => this.#onStuck(),
+        unfit: (reason) => this.#onUnfit(reason),
       },
     );
-    const problems = await pool.check();
+    const problems = [...refusals, ...(await pool.check())];
     if (problems.length > 0) await pool.close();
     refuse(problems);
     return pool;
@@ -176,8 +179,7 @@ export class Offload {
     return this.#metrics;
   }
 
-  #onStuck(): void {
-    const reason = 'a thread that was to be ended is held by native code';
+  #onUnfit(reason: string): void {
     this.#logger.warn(`${reason}; this process should be replaced`);
     this.link.requestReplacement(reason);
   }
@@ -214,7 +216,8 @@ async function call(
 /** What Node was started with, by the path that imports of it have. */
 function mainFile(): string | undefined {
   try {
-    return realpathSync(process.argv[1] ?? '');
+    // `node dist/main` and `node dist` leave the rest to Node.
+    return realpathSync(createRequire(import.meta.url).resolve(process.argv[1]!));
   } catch {
     return undefined; // a program from standard input, or `node --eval`
   }

@@ -78,8 +78,9 @@ export function refusalOf(subject: Subject): string | undefined {
   }
   if (injected && !hasModule) {
     return (
-      `${type.name} is injected with something, and a thread has nothing to inject into it for ${name}; ` +
-      `name a module that provides it in ClusterModule.forRoot({ offload: { module: … } }), or move the method to a class whose constructor takes nothing`
+      `the constructor of ${type.name} takes arguments, or Nest injects its properties, and a thread does not know with what, for ${name}; ` +
+      `name a module that provides ${type.name}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() offloadModule beside useFactory; ` +
+      `or move the method to a class whose constructor takes nothing`
     );
   }
   return subject.threads ? refusalOfFile(subject) : undefined;
@@ -88,8 +89,8 @@ export function refusalOf(subject: Subject): string | undefined {
 function refusalOfFile({ name, definition, mainFile }: Subject): string | undefined {
   if (definition.file === undefined) {
     return (
-      `${name} is declared in code that is in no file, so that no thread can import it; ` +
-      `declare the class in a file, or set CLUSTER_OFFLOAD=inline`
+      `${name} is declared in code that is in no file of its own (evaluated, or bundled together with nestjs-cluster), so that no thread can import it; ` +
+      `leave nestjs-cluster and the class out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline`
     );
   }
   if (definition.file === mainFile) {

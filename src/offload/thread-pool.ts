@@ -1,11 +1,14 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import { MAX_TIMER_MS } from '../options/module.js';
 import { contentsOf } from './parcel.js';
 import type { Run, Runner, RunRequest, RunResult } from './runner.interface.js';
 import type { ThreadPlan } from './thread/plan.js';
+import { describeProblems, type Problem } from './thread/problem.js';
 import type { ThreadMessage } from './thread/thread-host.js';
 
 /** A thread in JavaScript ends at once when it is told to; one in native code only when that returns. */
@@ -17,6 +20,11 @@ const CLOSE_MS = 1_000;
 /** Wait before threads that did not start are tried again; each further time twice as long. */
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
+
+/** Threads that have not loaded by then are worth a word. */
+const SLOW_MS = 10_000;
+
+const ENTRY = fileURLToPath(new URL('./thread/thread-entry.js', import.meta.url));
 
 /** `terminate()` is asked for with a signal; an emitter will do, and costs less than an AbortController. */
 class AbortSwitch extends EventEmitter {
@@ -34,8 +42,8 @@ export interface ThreadPoolEvents {
   changed(): void;
   /** Something an operator should know; one line. */
   warning(message: string): void;
-  /** A thread does not end: native code holds it. */
-  stuck(): void;
+  /** What is wrong will not pass: another process should take this one's place. */
+  unfit(reason: string): void;
 }
 
 export interface ThreadPoolOptions {
@@ -71,9 +79,30 @@ export class ThreadPool implements Runner {
     return this.#pool.idleThreads;
   }
 
-  /** What stands in the way of running the plan; empty where nothing does. */
+  /** What stands in the way of running the plan, in words; empty where nothing does. */
   async check(): Promise<readonly string[]> {
-    return (await this.#pool.run({ type: 'check' } satisfies ThreadMessage)) as readonly string[];
+    const files = [...new Set(this.plan.tasks.map(({ file }) => file))].join(', ');
+    if (!existsSync(ENTRY)) {
+      return [
+        `nestjs-cluster is part of a bundle (there is no ${ENTRY}), and threads cannot be started from there; ` +
+          `leave it and the app's classes out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline`,
+      ];
+    }
+    const slow = setTimeout(() => {
+      this.events.warning(
+        `threads have not loaded ${files} after ${SLOW_MS / 1_000} s; what runs at import, and offload.module, must come to an end in a thread too`,
+      );
+    }, SLOW_MS);
+    try {
+      const problems = await this.#pool.run({ type: 'check' } satisfies ThreadMessage);
+      return describeProblems(problems as readonly Problem[]);
+    } catch (error) {
+      return [
+        `a thread ended while it loaded ${files} (${String(error)}); what runs at import must not end it: no process.exit() there`,
+      ];
+    } finally {
+      clearTimeout(slow);
+    }
   }
 
   run(request: RunRequest): Run {
@@ -103,7 +132,7 @@ export class ThreadPool implements Runner {
   #open(): Piscina {
     const { threads, niceIncrement, heapLimitBytes } = this.options;
     const pool = new Piscina({
-      filename: fileURLToPath(new URL('./thread/thread-entry.js', import.meta.url)),
+      filename: ENTRY,
       name: 'handle',
       minThreads: threads,
       maxThreads: threads,
@@ -111,6 +140,8 @@ export class ThreadPool implements Runner {
       // Tasks may be asynchronous, and so is what their module does: Atomics.wait() would freeze it.
       atomics: 'disabled',
       recordTiming: false,
+      // Of a pool that another takes the place of: its tasks have limits of their own.
+      closeTimeout: MAX_TIMER_MS,
       niceIncrement,
       workerData: this.plan,
       ...(Number.isFinite(heapLimitBytes) && {
@@ -119,17 +150,26 @@ export class ThreadPool implements Runner {
     });
     // Piscina counts a thread as idle right after it has told of it.
     pool.on('workerCreate', () => queueMicrotask(() => this.events.changed()));
-    pool.on('error', (error: unknown) => this.#onError(pool, error));
+    pool.on('error', (error: unknown) => this.#onError(error));
+    // Told of every end. Where it takes none in its place, piscina has given up on its threads for good.
+    pool.on('workerDestroy', () => queueMicrotask(() => this.#replaceMissing(pool)));
     return pool;
   }
 
-  /** A thread died of something while it ran no task, or did not start. */
-  #onError(pool: Piscina, error: unknown): void {
-    if (this.#closed || pool !== this.#pool) return;
-    this.events.warning(`a thread died: ${String(error)}`);
-    if (pool.threads.length >= this.options.threads) return;
-    // Piscina starts none in its place: it has given up on them.
-    this.#retry ??= setTimeout(() => this.#reopen(), this.#retryMs).unref();
+  /** A thread died of something while it ran no task. */
+  #onError(error: unknown): void {
+    if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
+  }
+
+  #replaceMissing(pool: Piscina): void {
+    const missing = this.options.threads - pool.threads.length;
+    if (this.#closed || pool !== this.#pool || missing === 0 || this.#retry !== undefined) return;
+    const lasting = this.size === 0 && this.#retryMs > RETRY_MS;
+    this.events.warning(
+      `${missing} of ${this.options.threads} threads did not start again, next try in ${this.#retryMs} ms`,
+    );
+    if (lasting) this.events.unfit('its threads do not start');
+    this.#retry = setTimeout(() => this.#reopen(), this.#retryMs).unref();
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
     this.events.changed();
   }
@@ -137,8 +177,14 @@ export class ThreadPool implements Runner {
   #reopen(): void {
     this.#retry = undefined;
     const before = this.#pool;
-    this.#pool = this.#open();
+    const pool = this.#open();
+    this.#pool = pool;
     void before.close().catch(() => {});
+    void pool.run({ type: 'check' } satisfies ThreadMessage).then(
+      () => (this.#retryMs = RETRY_MS),
+      () => {},
+    );
+    this.events.changed();
   }
 
   /** Looks after the threads that `action` ends. */
@@ -147,7 +193,9 @@ export class ThreadPool implements Runner {
     action();
     const after = new Set(pool.threads);
     for (const thread of before.filter((each) => !after.has(each))) {
-      const overdue = setTimeout(() => this.events.stuck(), END_MS).unref();
+      const overdue = setTimeout(() => {
+        this.events.unfit('a thread that was to be ended is held by native code');
+      }, END_MS).unref();
       void once(thread, 'exit').then(() => clearTimeout(overdue));
     }
   }

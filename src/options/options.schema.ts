@@ -4,6 +4,7 @@ import {
   durationMs,
   flag,
   integer,
+  integerOf,
   numberBetween,
   oneOf,
   optionGroup,
@@ -30,15 +31,7 @@ export const threadsSchema = v.union(
 );
 
 export const workersSchema = v.union(
-  [
-    v.literal('auto'),
-    v.pipe(
-      v.number(EXPECTED_WORKERS),
-      v.integer(EXPECTED_WORKERS),
-      v.minValue(0, EXPECTED_WORKERS),
-      v.maxValue(MAX_WORKERS, EXPECTED_WORKERS),
-    ),
-  ],
+  [v.literal('auto'), integerOf(EXPECTED_WORKERS, 0, MAX_WORKERS)],
   EXPECTED_WORKERS,
 );
 

@@ -3,15 +3,17 @@ import { ClusterConfigurationError } from '../errors/index.js';
 import { MAX_TIMER_MS } from './timer-limit.js';
 
 /** A whole number between two bounds; the message names both. */
-export const integer = (min: number, max: number) => {
-  const expected = `a whole number from ${min} to ${max}`;
-  return v.pipe(
+export const integer = (min: number, max: number) =>
+  integerOf(`a whole number from ${min} to ${max}`, min, max);
+
+/** The same as a part of something: every check says what the whole takes. */
+export const integerOf = (expected: string, min: number, max: number) =>
+  v.pipe(
     v.number(expected),
     v.integer(expected),
     v.minValue(min, expected),
     v.maxValue(max, expected),
   );
-};
 
 /** A time in ms that a timer can hold. */
 export const durationMs = (min = 0) => {
@@ -34,6 +36,8 @@ export const numberBetween = (min: number, max: number) => {
     v.maxValue(max, expected),
   );
 };
+
+const UNKNOWN = 'no such option here';
 
 export const flag = v.boolean('true or false');
 
@@ -61,7 +65,7 @@ export function optionGroup<const T extends v.ObjectEntries>(
           if (Object.hasOwn(entries, key)) continue;
           addIssue({
             input: value,
-            message: `no such option here; known are ${known}`,
+            message: `${UNKNOWN}; known are ${known}`,
             path: [{ type: 'object', origin: 'key', input: input as never, key, value }],
           });
         }
@@ -103,7 +107,9 @@ export function validate<const T extends v.GenericSchema>(
   if (result.success) return result.output;
   const problems = result.issues.map((issue) => {
     const key = v.getDotPath(issue) ?? subject;
-    return `${key}: ${show(issue.input)} is not allowed; expected ${issue.message}`;
+    return issue.message.startsWith(UNKNOWN)
+      ? `${key} (${show(issue.input)}): ${issue.message}`
+      : `${key}: ${show(issue.input)} is not allowed; expected ${issue.message}`;
   });
   throw new ClusterConfigurationError(`invalid ${subject}: ${[...new Set(problems)].join(' | ')}`);
 }

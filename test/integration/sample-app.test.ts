@@ -93,6 +93,16 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
       expect(sum).toBeGreaterThan(32_000);
       expect(sum).toBeLessThan(35_000);
     }
+    expect((await getJson(cluster.url, '/offload/primes/100')).body).toEqual({
+      n: 100,
+      primes: 25,
+    });
+    const together = Array.from({ length: 8 }, () =>
+      getJson(cluster.url, '/offload/coalesced/fib/30'),
+    );
+    for (const { body } of await Promise.all(together)) {
+      expect(body).toEqual({ n: 30, fibonacci: 832_040 });
+    }
     expect((await getJson(cluster.url, '/wait/20')).body).toEqual({ waitedMs: 20 });
     expect((await getJson(cluster.url, '/wait/0')).body).toEqual({ waitedMs: 0 });
 
@@ -115,6 +125,8 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
       '/fib/%20',
       '/offload/fib/46',
       '/offload/fib/x',
+      '/offload/primes/-1',
+      '/offload/coalesced/fib/46',
       '/wait/60001',
       '/wait/-1',
       '/wait/x',

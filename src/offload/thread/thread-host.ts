@@ -1,11 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { pathToFileURL } from 'node:url';
-import { type CpuBoundDefinition, definitionsOf, ownDefinitions } from '../cpu-bound.metadata.js';
+import { type CpuBoundDefinition, ownDefinitions } from '../cpu-bound.metadata.js';
 import { contentsOf, restoreBuffers } from '../parcel.js';
 import { runBody } from '../run-body.js';
 import type { RunResult, SentRequest } from '../runner.interface.js';
 import { moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
+import { describeProblems, type Problem, reasonOf } from './problem.js';
 
 /** What is asked of a thread. */
 export type ThreadMessage =
@@ -20,7 +21,7 @@ type Constructor = new () => object;
 /** A task that can be called, or why it cannot. */
 type Loaded =
   | { readonly definition: CpuBoundDefinition; readonly instance: object }
-  | { readonly problem: string };
+  | { readonly problem: Problem };
 
 /** Holds the instances of one thread and calls their methods. */
 export class ThreadHost {
@@ -43,7 +44,7 @@ export class ThreadHost {
       case 'run':
         return this.#run(message);
       case 'check':
-        return [...new Set(this.#tasks.flatMap((task) => ('problem' in task ? task.problem : [])))];
+        return this.#tasks.flatMap((task) => ('problem' in task ? task.problem : []));
       case 'close':
         await this.#context?.close().catch(() => {});
         return undefined;
@@ -52,7 +53,9 @@ export class ThreadHost {
 
   async #run({ task, args, buffers, contexts }: SentRequest): Promise<unknown> {
     const loaded = this.#tasks[task]!;
-    if ('problem' in loaded) return { ok: false, unavailable: loaded.problem } satisfies RunResult;
+    if ('problem' in loaded) {
+      return { ok: false, unavailable: describeProblems([loaded.problem])[0]! } satisfies RunResult;
+    }
     const { definition, instance } = loaded;
     const given = restoreBuffers([...args], buffers);
     const result = await runBody(() => definition.body.apply(instance, given), contexts);
@@ -78,25 +81,32 @@ export class ThreadHost {
       });
       return undefined;
     } catch (error) {
-      return `offload.module (${module.name}) cannot be built in a thread: ${reasonOf(error)}`;
+      return `offload.module (${module.name}) cannot be built in a thread: ${reasonOf(error)}; what it provides must work there too`;
     }
   }
 
   async #load(task: PlannedTask, moduleProblem: string | undefined): Promise<Loaded> {
+    const { name, file, className, method, injected } = task;
+    const problem = (kind: Problem['kind'], reason: string): Loaded => ({
+      problem: { kind, task: name, file, className, reason },
+    });
+    let exports: object;
     try {
-      const exports = (await import(pathToFileURL(task.file).href)) as object;
-      const found = findClass(exports, task);
-      if (found === undefined) return { problem: notExported(task) };
-      const definition = definitionsOf(found.prototype as object).find(
-        ({ method }) => method === task.method,
-      )!;
-      if (!task.injected)
-        return { definition, instance: await this.#instance(found, () => new found()) };
-      if (moduleProblem !== undefined) return { problem: moduleProblem };
-      const instance = await this.#instance(found, () => this.#inject(found));
-      return { definition, instance };
+      exports = (await import(pathToFileURL(file).href)) as object;
     } catch (error) {
-      return { problem: cannotLoad(task, error) };
+      return problem('import', reasonOf(error));
+    }
+    const type = findClass(exports, task);
+    if (type === undefined) return problem('export', '');
+    if (injected && moduleProblem !== undefined) return problem('module', moduleProblem);
+    const definition = ownDefinitions(type.prototype as object).find(
+      (each) => each.method === method,
+    )!;
+    try {
+      const make = injected ? () => this.#inject(type) : () => new type();
+      return { definition, instance: await this.#instance(type, make) };
+    } catch (error) {
+      return problem('construct', reasonOf(error));
     }
   }
 
@@ -136,24 +146,4 @@ function findClass(namespace: object, task: PlannedTask): Constructor | undefine
       ({ method, owner }) => method === task.method && owner.constructor.name === task.className,
     );
   return classes.find(declares);
-}
-
-function notExported({ name, className, file }: PlannedTask): string {
-  return (
-    `${name}: a thread has imported ${file} and found no export of the class ${className}. ` +
-    `Export it from the file that declares it. Where a bundler has put the app into one file, build without it (tsc or SWC alone); ` +
-    `or set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop`
-  );
-}
-
-function cannotLoad({ name, file }: PlannedTask, error: unknown): string {
-  return (
-    `${name}: a thread cannot import ${file}, or make an instance of its class: ${reasonOf(error)}. ` +
-    `Threads run the compiled file with Node alone, so a bundler, or a test runner that compiles on the fly, may be in the way: ` +
-    `run compiled files (tsc or SWC), or set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests do`
-  );
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message.split('\n')[0]}` : String(error);
 }

@@ -1,0 +1,67 @@
+/** Why a thread cannot run a task. */
+export interface Problem {
+  readonly kind: 'import' | 'export' | 'construct' | 'module';
+  /** Name of the task. */
+  readonly task: string;
+  readonly file: string;
+  readonly className: string;
+  /** What went wrong, and where. */
+  readonly reason: string;
+}
+
+const INLINE =
+  'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests and bundles do';
+
+const TYPESCRIPT = /\.[cm]?tsx?$/;
+
+/** Problems in words: what several tasks have in common is said once. */
+export function describeProblems(problems: readonly Problem[]): string[] {
+  const groups = new Map<string, Problem[]>();
+  for (const problem of problems) {
+    const { kind, file, className, reason } = problem;
+    const key = [kind, kind === 'module' ? '' : file, kind === 'import' ? '' : className, reason];
+    const known = groups.get(key.join('\n'));
+    if (known === undefined) groups.set(key.join('\n'), [problem]);
+    else known.push(problem);
+  }
+  return [...groups.values()].map((group) => {
+    const tasks = [...new Set(group.map(({ task }) => task))].join(', ');
+    return describe(group[0]!, tasks);
+  });
+}
+
+function describe({ kind, file, className, reason }: Problem, tasks: string): string {
+  switch (kind) {
+    case 'import':
+      return `a thread cannot import ${file}, which declares ${tasks}: ${reason}. ${remedyForImport(file)}`;
+    case 'export':
+      return (
+        `a thread has imported ${file} and found no export of the class ${className} with ${tasks}. ` +
+        `Declare it at the top level of the file and export it. Where a bundler has put the app into one file, build without it (tsc or SWC alone), or ${INLINE}`
+      );
+    case 'construct':
+      return (
+        `a thread has imported ${file}, but cannot make an instance of ${className} for ${tasks}: ${reason}. ` +
+        `Have its constructor, and what it is injected with, work in a thread too`
+      );
+    case 'module':
+      return `${reason} (needed by ${tasks})`;
+  }
+}
+
+function remedyForImport(file: string): string {
+  return TYPESCRIPT.test(file)
+    ? `It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, give the loader to Node itself (node --import …), or ${INLINE}`
+    : `What the file does when it is imported must work in a thread too; else move the class to a file of its own, or ${INLINE}`;
+}
+
+/** An error and the first place in it that is not Node's. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const frames = String(error.stack)
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line));
+  const place = frames.find((line) => !/node:internal|node:vm/.test(line))?.trim();
+  const [message] = error.message.split('\n');
+  return `${error.name}: ${message}${place === undefined ? '' : ` ${place}`}`;
+}
