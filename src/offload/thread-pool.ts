@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -62,6 +62,8 @@ export class ThreadPool implements Runner {
   #retryMs = RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
+  /** Threads that have been told to end, and have not yet. */
+  readonly #ending = new Set<Worker>();
 
   constructor(
     private readonly plan: ThreadPlan,
@@ -76,7 +78,8 @@ export class ThreadPool implements Runner {
   }
 
   get idle(): number {
-    return this.#pool.idleThreads;
+    // One that native code holds still takes its core.
+    return Math.max(0, this.#pool.idleThreads - this.#ending.size);
   }
 
   /** What stands in the way of running the plan, in words; empty where nothing does. */
@@ -196,7 +199,12 @@ export class ThreadPool implements Runner {
       const overdue = setTimeout(() => {
         this.events.unfit('a thread that was to be ended is held by native code');
       }, END_MS).unref();
-      void once(thread, 'exit').then(() => clearTimeout(overdue));
+      this.#ending.add(thread);
+      thread.once('exit', () => {
+        clearTimeout(overdue);
+        this.#ending.delete(thread);
+        this.events.changed();
+      });
     }
   }
 }

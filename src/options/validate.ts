@@ -108,7 +108,7 @@ export function validate<const T extends v.GenericSchema>(
   const problems = result.issues.map((issue) => {
     const key = v.getDotPath(issue) ?? subject;
     return issue.message.startsWith(UNKNOWN)
-      ? `${key} (${show(issue.input)}): ${issue.message}`
+      ? `${key}: ${show(issue.input)} is not allowed; ${issue.message}`
       : `${key}: ${show(issue.input)} is not allowed; expected ${issue.message}`;
   });
   throw new ClusterConfigurationError(`invalid ${subject}: ${[...new Set(problems)].join(' | ')}`);
