@@ -3,15 +3,13 @@ import { Call, type Waiter, type Watch } from './call.js';
 import type { CarriedContexts } from './carry-context.js';
 import { aborted, failed, type Failure, lost, rejected, timedOut } from './failures.js';
 import { TaskAbortedException, type TaskRejection } from './offload.exceptions.js';
-import { Paced } from './paced.js';
 import { restoreBuffers } from './parcel.js';
-import { QueueGauge } from './queue-gauge.js';
 import { RetryAdvice } from './retry-advice.js';
 import type { Completed, Runner, RunResult } from './runner.interface.js';
 import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
-import { TaskQueue } from './task-queue.js';
+import { WaitingRoom } from './waiting-room.js';
 
 /** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
 const ABANDON_GRACE_MS = 50;
@@ -24,33 +22,35 @@ const NOBODY: Watch = () => () => {};
  * Piscina's own limit does not count calls that can be aborted.
  */
 export class Dispatcher {
-  readonly #queue = new TaskQueue<Call>();
+  readonly #waiting: WaitingRoom;
   readonly #running = new Set<Call>();
   readonly #shared = new SharedCalls();
-  readonly #overdue = new Paced<Call>((call) => this.#expire(call));
-  readonly #gauge = new QueueGauge();
   readonly #advice = new RetryAdvice();
   #closed = false;
 
   constructor(
     private readonly runner: Runner,
-    private readonly maxQueue: number,
+    maxQueue: number,
     private readonly observer: TaskObserver,
     /** Told of a thread that was lost, and of one that cannot do its work. */
     private readonly report: (problem: string) => void,
-  ) {}
+  ) {
+    this.#waiting = new WaitingRoom(maxQueue, (call) =>
+      this.#end(call, this.#rejected(call.task, 'queue-timeout')),
+    );
+  }
 
   get queueSize(): number {
-    return this.#queue.size;
+    return this.#waiting.size;
   }
 
   get running(): number {
     return this.#running.size;
   }
 
-  /** How long the queue has been full, with no more than a second's relief, in ms. */
+  /** How long no more could wait, in ms. */
   get fullForMs(): number {
-    return this.#gauge.fullForMs(this.#isFull, performance.now());
+    return this.#waiting.fullForMs;
   }
 
   /**
@@ -78,8 +78,7 @@ export class Dispatcher {
 
   /** A thread may have become free, or there may be none any more. */
   pump(): void {
-    while (this.#queue.size > 0 && this.runner.idle > 0) this.#start(this.#queue.shift()!);
-    this.#gauge.note(this.#isFull, performance.now());
+    while (this.#waiting.size > 0 && this.runner.idle > 0) this.#start(this.#waiting.next()!);
     if (this.runner.size === 0) this.#refuseQueued('unavailable');
   }
 
@@ -90,12 +89,8 @@ export class Dispatcher {
     for (const call of this.#running) this.#abort(call, aborted(call.task));
   }
 
-  get #isFull(): boolean {
-    return this.#queue.size >= this.maxQueue && this.runner.idle === 0;
-  }
-
   get #canStart(): boolean {
-    return this.#queue.size === 0 && this.runner.idle > 0;
+    return this.#waiting.size === 0 && this.runner.idle > 0;
   }
 
   #admit(
@@ -115,7 +110,7 @@ export class Dispatcher {
     const same = this.#shared.get(key);
     if (same !== undefined) return same.welcome(waiter);
     // Whatever should have begun and has not, begins with the next call at the latest.
-    if (this.#queue.size > 0) this.pump();
+    if (this.#waiting.size > 0) this.pump();
     const call = new Call(task, { task: task.index, args, contexts }, performance.now(), key);
     call.caller = waiter;
     call.welcome(waiter);
@@ -123,41 +118,23 @@ export class Dispatcher {
     if (refusal !== undefined) return this.#end(call, this.#rejected(task, refusal));
     this.#shared.add(call);
     if (this.#canStart) this.#start(call);
-    else this.#wait(call);
-    this.#gauge.note(this.#isFull, performance.now());
+    else this.#waiting.enter(call);
   }
 
   #refusal(): TaskRejection | undefined {
     if (this.#closed) return 'closing';
     if (this.runner.size === 0) return 'unavailable';
-    return this.#canStart || this.#queue.size < this.maxQueue ? undefined : 'queue-full';
-  }
-
-  #wait(call: Call): void {
-    this.#queue.push(call);
-    call.timer = setTimeout(() => this.#overdue.push(call), call.task.queueTimeoutMs);
-  }
-
-  #expire(call: Call): void {
-    if (call.state !== 'waiting') return; // it got its thread, or its client left
-    this.#withdraw(call, this.#rejected(call.task, 'queue-timeout'));
-  }
-
-  #withdraw(call: Call, failure: Failure): void {
-    this.#queue.remove(call);
-    this.#gauge.note(this.#isFull, performance.now());
-    this.#end(call, failure);
+    return this.#canStart || this.#waiting.hasPlace ? undefined : 'queue-full';
   }
 
   #refuseQueued(reason: TaskRejection): void {
-    for (let call = this.#queue.shift(); call !== undefined; call = this.#queue.shift()) {
+    for (let call = this.#waiting.next(); call !== undefined; call = this.#waiting.next()) {
       this.#end(call, this.#rejected(call.task, reason));
     }
   }
 
   #start(call: Call): void {
     const { task } = call;
-    clearTimeout(call.timer);
     call.state = 'running';
     call.startedAt = performance.now();
     this.#running.add(call);
@@ -261,14 +238,15 @@ export class Dispatcher {
     if (call.waiters.size > 0) return;
     this.#shared.remove(call);
     if (call.state === 'waiting') {
-      return this.#withdraw(call, aborted(call.task));
+      this.#waiting.leave(call);
+      return this.#end(call, aborted(call.task));
     }
     clearTimeout(call.timer);
     call.timer = setTimeout(() => this.#abort(call, aborted(call.task)), ABANDON_GRACE_MS);
   }
 
   #rejected(task: Task, reason: TaskRejection): Failure {
-    return rejected(task, reason, this.#advice.seconds(this.#queue.size, this.runner.size));
+    return rejected(task, reason, this.#advice.seconds(this.#waiting.size, this.runner.size));
   }
 }
 

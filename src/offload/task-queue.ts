@@ -14,6 +14,10 @@ export class TaskQueue<T extends Queued> {
     return this.#size;
   }
 
+  get first(): T | undefined {
+    return this.#first as T | undefined;
+  }
+
   push(item: T): void {
     item.before = this.#last;
     item.behind = undefined;
@@ -21,12 +25,6 @@ export class TaskQueue<T extends Queued> {
     else this.#last.behind = item;
     this.#last = item;
     this.#size += 1;
-  }
-
-  shift(): T | undefined {
-    const first = this.#first as T | undefined;
-    if (first !== undefined) this.remove(first);
-    return first;
   }
 
   /** `item` must be in the queue. */
