@@ -7,6 +7,7 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleDestroy,
+  type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
@@ -74,7 +75,12 @@ const PROVIDERS: Provider[] = [
  */
 @Module({})
 export class ClusterModule
-  implements NestModule, OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown
+  implements
+    NestModule,
+    OnModuleInit,
+    OnApplicationBootstrap,
+    OnModuleDestroy,
+    OnApplicationShutdown
 {
   /** The same as `bootstrap` of `nestjs-cluster/bootstrap`, which loads nothing of Nest. */
   static bootstrap(createApp: CreateApp, options?: ClusterOptions): Promise<ClusterRuntime> {
@@ -135,6 +141,11 @@ export class ClusterModule
     this.link.announceEndpoints([...reports, ...page]);
     await this.offload.start(httpAdapter);
     this.metrics.include(this.offload.metrics);
+  }
+
+  /** An app without an HTTP server, such as a consumer of a queue, is not configured. */
+  async onModuleInit(): Promise<void> {
+    await this.offload.start(undefined);
   }
 
   onApplicationBootstrap(): void {

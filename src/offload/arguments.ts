@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { serialize } from 'node:v8';
 import { UncloneableValueError } from '../errors/index.js';
 import { findUncloneable } from './cloneable.js';
+import { contentsOf, moveAll, restoreBuffers } from './parcel.js';
 import type { RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
 
@@ -20,6 +21,20 @@ export function keyOf(task: Task, args: readonly unknown[]): string {
       ? createHash('sha256').update(bytes).digest('base64')
       : bytes.toString('latin1');
   return `${task.index} ${text}`;
+}
+
+/**
+ * The same, of what it holds now.
+ *
+ * @throws what structured clone throws for what it refuses.
+ */
+export function copyRequest({ task, args, contexts }: RunRequest): RunRequest {
+  const { moved, buffers } = contentsOf(args);
+  const copy = structuredClone({ args: [...args], contexts }, { transfer: moved });
+  restoreBuffers(copy.args, buffers);
+  // On its way to the thread it need not be copied once more.
+  moveAll(copy.args);
+  return { task, ...copy };
 }
 
 /** Says which argument it was that could not be copied to a thread, and what in it. */

@@ -5,7 +5,7 @@ const MAX_FRAMES = 30;
 
 /** What stands between a decorator and the file of its class. */
 const LIBRARIES =
-  /[\\/]node_modules[\\/](?:reflect-metadata|tslib|@nestjs[\\/]common|@swc[\\/]helpers)[\\/]/;
+  /[\\/]node_modules[\\/](?:reflect-metadata|tslib|@nestjs[\\/]common|@(?:swc[\\/]helpers|oxc-project[\\/]runtime|babel[\\/]runtime))[\\/]/;
 
 /** What compilers call the function that applies decorators: `__decorate`, `_ts_decorate`, `__decorateClass`. */
 const DECORATE = /^_+(?:ts_)?decorate/i;

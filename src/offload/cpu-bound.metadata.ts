@@ -16,7 +16,7 @@ export interface CpuBoundDefinition {
 }
 
 /** Calls the method in a thread, or wherever this process offloads to. */
-export type OffloadedCall = (args: unknown[]) => Promise<unknown>;
+export type OffloadedCall = (args: unknown[]) => unknown;
 
 // Registered symbols: two copies of this package in one process know each other's classes.
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');

@@ -1,11 +1,12 @@
-import { uncloneableArguments } from './arguments.js';
+import { copyRequest, uncloneableArguments } from './arguments.js';
 import { Call, type Waiter, type Watch } from './call.js';
 import type { CarriedContexts } from './carry-context.js';
 import { aborted, failed, type Failure, lost, rejected, timedOut } from './failures.js';
 import { TaskAbortedException, type TaskRejection } from './offload.exceptions.js';
+import { Paced } from './paced.js';
 import { restoreBuffers } from './parcel.js';
 import { RetryAdvice } from './retry-advice.js';
-import type { Completed, Runner, RunResult } from './runner.interface.js';
+import type { Completed, Runner, RunRequest, RunResult } from './runner.interface.js';
 import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
@@ -25,12 +26,14 @@ export class Dispatcher {
   readonly #waiting: WaitingRoom;
   readonly #running = new Set<Call>();
   readonly #shared = new SharedCalls();
+  /** Of calls that many wait for, and whose results may be large. */
+  readonly #answers = new Paced<() => void>((answer) => answer());
   readonly #advice = new RetryAdvice();
   #closed = false;
 
   constructor(
     private readonly runner: Runner,
-    maxQueue: number,
+    private readonly maxQueue: number,
     private readonly observer: TaskObserver,
     /** Told of a thread that was lost, and of one that cannot do its work. */
     private readonly report: (problem: string) => void,
@@ -100,21 +103,25 @@ export class Dispatcher {
     waiter: Waiter,
   ): void {
     let key: string | undefined;
+    let request: RunRequest = { task: task.index, args, contexts };
+    const mustWait = !this.#canStart;
     try {
       key = this.#shared.keyOf(task, args);
+      // What the caller does with them meanwhile is nothing to a call that waits.
+      if (mustWait && this.#shared.get(key) === undefined) request = copyRequest(request);
     } catch (error) {
       waiter.unwatch();
       this.observer.ended(task, 'failed');
       return waiter.reject(uncloneableArguments(task, { args, contexts }, error));
     }
     const same = this.#shared.get(key);
-    if (same !== undefined) return same.welcome(waiter);
+    if (same !== undefined && same.waiters.size <= this.maxQueue) return same.welcome(waiter);
     // Whatever should have begun and has not, begins with the next call at the latest.
     if (this.#waiting.size > 0) this.pump();
-    const call = new Call(task, { task: task.index, args, contexts }, performance.now(), key);
+    const call = new Call(task, request, performance.now(), key);
     call.caller = waiter;
     call.welcome(waiter);
-    const refusal = this.#refusal();
+    const refusal = same === undefined ? this.#refusal() : 'queue-full';
     if (refusal !== undefined) return this.#end(call, this.#rejected(task, refusal));
     this.#shared.add(call);
     if (this.#canStart) this.#start(call);
@@ -190,13 +197,14 @@ export class Dispatcher {
   }
 
   #complete(call: Call, result: Completed): void {
-    const [value] = restoreBuffers([result.value], result.buffers);
     this.#leaveRunning(call);
     call.end((waiter, first) => {
       this.observer.ended(call.task, first ? 'completed' : 'coalesced');
-      // What one of them changes in it, none of the others is to see.
-      const own = first ? { ...result, value } : copyOf({ ...result, value });
-      waiter.resolve(waiter === call.caller ? own : { ...own, contexts: undefined });
+      const { contexts } = waiter === call.caller ? result : { contexts: undefined };
+      // What one of them changes in it, none of the others is to see: the first has a copy, too,
+      // where others copy after it.
+      if (call.key === undefined) waiter.resolve({ ...result, value: restored(result) });
+      else this.#answers.push(() => waiter.resolve({ ...result, value: copyOf(result), contexts }));
     });
     this.pump();
   }
@@ -250,8 +258,11 @@ export class Dispatcher {
   }
 }
 
-/** `value` has been copied to this thread; so is what others get. */
-function copyOf(result: Completed): Completed {
-  const [value] = restoreBuffers([structuredClone(result.value)], result.buffers);
-  return { ...result, value };
+/** As the thread gave it: it was copied on its way. */
+function restored({ value, buffers }: Completed): unknown {
+  return restoreBuffers([value], buffers)[0];
+}
+
+function copyOf({ value, buffers }: Completed): unknown {
+  return restoreBuffers([structuredClone(value)], buffers)[0];
 }

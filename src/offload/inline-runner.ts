@@ -1,16 +1,24 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { contentsOf, restoreBuffers } from './parcel.js';
 import { runBody } from './run-body.js';
 import type { Run, Runner, RunRequest, RunResult } from './runner.interface.js';
 
 /** Runs calls on the event loop, and copies what a thread would be given and give. */
 export class InlineRunner implements Runner {
+  readonly broken = false;
   #running = 0;
+  readonly #inside = new AsyncLocalStorage<true>();
 
   constructor(
     readonly size: number,
     /** Calls the method of a task. */
     private readonly call: (task: number, args: unknown[]) => unknown,
   ) {}
+
+  /** Whether what runs now is a task itself: what it calls runs within it, as in a thread. */
+  get isInside(): boolean {
+    return this.#inside.getStore() === true;
+  }
 
   get idle(): number {
     return this.size - this.#running;
@@ -29,7 +37,8 @@ export class InlineRunner implements Runner {
     const given = copy(args);
     this.#running += 1;
     try {
-      const result = await runBody(() => this.call(task, given), undefined);
+      const body = () => this.call(task, given);
+      const result = await this.#inside.run(true, () => runBody(body, undefined));
       return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
     } finally {
       this.#running -= 1;

@@ -38,6 +38,7 @@ const IDLE: OffloadSnapshot = {
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
   readonly #told = new Set<string>();
+  #started = false;
   #dispatcher: Dispatcher | undefined;
   #runner: Runner | undefined;
   #metrics: OffloadMetrics | undefined;
@@ -56,7 +57,8 @@ export class Offload {
    * @throws ClusterConfigurationError for what cannot work, all of it in one message.
    */
   async start(adapter: AbstractHttpAdapter | undefined): Promise<void> {
-    if (!isMainThread) return;
+    if (!isMainThread || this.#started) return;
+    this.#started = true;
     const { module, mode } = this.options.offload;
     const situation = {
       hasModule: module !== undefined,
@@ -82,7 +84,12 @@ export class Offload {
     this.link.provideTasks(() => dispatcher.queueSize + dispatcher.running);
     for (const { instance, definition } of found) {
       const task = tasks[definitions.indexOf(definition)]!;
-      bindOffloaded(instance, definition, (args) => call(dispatcher, task, args, client));
+      const runner = this.#runner;
+      bindOffloaded(instance, definition, (args) =>
+        runner instanceof InlineRunner && runner.isInside
+          ? definition.body.apply(instance, args)
+          : call(dispatcher, task, args, client),
+      );
     }
   }
 
@@ -100,7 +107,7 @@ export class Offload {
       running: dispatcher.running,
       queueSize: dispatcher.queueSize,
       fullForMs: dispatcher.fullForMs,
-      unavailable: runner.size === 0,
+      unavailable: runner.size === 0 || runner.broken,
     };
   }
 
@@ -119,6 +126,7 @@ export class Offload {
       timeoutMs: options.timeoutMs ?? offload.timeoutMs,
       queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
       coalesce: options.coalesce ?? false,
+      abortOnDisconnect: options.abortOnDisconnect ?? true,
       parameters: parameterNames(body),
     };
   }
@@ -200,7 +208,7 @@ async function call(
 ): Promise<unknown> {
   const response = client.current;
   try {
-    const watch = response && client.watch(response);
+    const watch = task.abortOnDisconnect && response ? client.watch(response) : undefined;
     const { value, contexts } = await dispatcher.submit(task, args, captureContexts(), watch);
     adoptContexts(contexts);
     return value;

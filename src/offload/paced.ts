@@ -1,10 +1,11 @@
 /** Handled before the event loop gets its turn: a few milliseconds of responses. */
 const BATCH = 32;
+const BATCH_MS = 5;
 
 /**
  * Handles what comes, some in each turn of the event loop: thousands of calls
- * whose time is up together would otherwise be answered in one go, and
- * everything else would wait.
+ * that end together would otherwise be answered in one go, and everything else
+ * would wait.
  */
 export class Paced<T> {
   #items: T[] = [];
@@ -16,7 +17,13 @@ export class Paced<T> {
   }
 
   readonly #turn = (): void => {
-    for (const item of this.#items.splice(0, BATCH)) this.handle(item);
+    const until = performance.now() + BATCH_MS;
+    let handled = 0;
+    while (handled < Math.min(BATCH, this.#items.length) && performance.now() < until) {
+      this.handle(this.#items[handled]!);
+      handled += 1;
+    }
+    this.#items.splice(0, handled);
     if (this.#items.length > 0) setImmediate(this.#turn);
   };
 }

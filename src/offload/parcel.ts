@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { isMoved } from './move.js';
+import { isMoved, move } from './move.js';
 
 /** Where in a list of values something is: an element of it, or a property of one. */
 export type Place = readonly [index: number, key?: string | number];
@@ -18,21 +18,42 @@ export function contentsOf(values: readonly unknown[]): Contents {
   if (values.every((value) => typeof value !== 'object')) return NOTHING;
   const moved = new Set<ArrayBuffer>();
   const buffers: Place[] = [];
-  const note = (value: unknown, ...place: [number, (string | number)?]): boolean => {
-    if (!ArrayBuffer.isView(value) && !(value instanceof ArrayBuffer)) return false;
+  forEachBuffer(values, (value, place) => {
     const buffer = ArrayBuffer.isView(value) ? value.buffer : value;
     if (isMoved(buffer)) moved.add(buffer);
     if (Buffer.isBuffer(value)) buffers.push(place);
-    return true;
-  };
-  for (const [index, value] of values.entries()) {
-    if (typeof value !== 'object' || value === null || note(value, index)) continue;
-    if (losesProperties(value)) continue;
-    // By index: the keys of a long list are as many texts.
-    if (Array.isArray(value)) for (let i = 0; i < value.length; i += 1) note(value[i], index, i);
-    else for (const [key, part] of Object.entries(value)) note(part, index, key);
-  }
+  });
   return { moved: [...moved], buffers };
+}
+
+/** Has every buffer in values that are nobody else's moved. */
+export function moveAll(values: readonly unknown[]): void {
+  forEachBuffer(values, move);
+}
+
+function forEachBuffer(
+  values: readonly unknown[],
+  found: (value: ArrayBuffer | ArrayBufferView, place: Place) => void,
+): void {
+  for (const [index, value] of values.entries()) {
+    if (typeof value !== 'object' || value === null) continue;
+    if (isBuffer(value)) {
+      found(value, [index]);
+    } else if (Array.isArray(value)) {
+      // By index: the keys of a long list are as many texts.
+      for (let i = 0; i < value.length; i += 1) {
+        const part: unknown = value[i];
+        if (isBuffer(part)) found(part, [index, i]);
+      }
+    } else if (!losesProperties(value)) {
+      for (const [key, part] of Object.entries(value))
+        if (isBuffer(part)) found(part, [index, key]);
+    }
+  }
+}
+
+function isBuffer(value: unknown): value is ArrayBuffer | ArrayBufferView {
+  return ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
 }
 
 /** Structured clone takes no own properties of these. */

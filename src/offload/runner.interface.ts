@@ -44,6 +44,8 @@ export interface Run {
 export interface Runner {
   /** Calls that can run at a time. 0: none ever will, as far as is known. */
   readonly size: number;
+  /** It could not do its work when it last tried. */
+  readonly broken: boolean;
   /** Calls that could begin now. */
   readonly idle: number;
   run(request: RunRequest): Run;

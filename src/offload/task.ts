@@ -7,6 +7,7 @@ export interface Task {
   readonly timeoutMs: number;
   readonly queueTimeoutMs: number;
   readonly coalesce: boolean;
+  readonly abortOnDisconnect: boolean;
   /** Names of the method's parameters, as far as they are known: for messages. */
   readonly parameters: readonly string[];
 }

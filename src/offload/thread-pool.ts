@@ -61,6 +61,7 @@ export class ThreadPool implements Runner {
   #pool: Piscina;
   #retryMs = RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
+  #broken = false;
   #closed = false;
   /** Threads that have been told to end, and have not yet. */
   readonly #ending = new Set<Worker>();
@@ -75,6 +76,11 @@ export class ThreadPool implements Runner {
 
   get size(): number {
     return this.#pool.threads.length;
+  }
+
+  /** Its threads could not load what they need; it is tried again. */
+  get broken(): boolean {
+    return this.#broken;
   }
 
   get idle(): number {
@@ -113,7 +119,11 @@ export class ThreadPool implements Runner {
     const message: ThreadMessage = { type: 'run', ...request, buffers };
     const signal = new AbortSwitch();
     const pool = this.#pool;
-    const result = pool.run(message, { signal, transferList: moved }) as Promise<RunResult>;
+    const sent = pool.run(message, { signal, transferList: moved }) as Promise<RunResult>;
+    const result = sent.then((how) => {
+      if (pool === this.#pool) this.#noteLoaded(!('unavailable' in how));
+      return how;
+    });
     return { result, abort: () => this.#watchEnds(pool, () => signal.abort()) };
   }
 
@@ -126,10 +136,10 @@ export class ThreadPool implements Runner {
       const idle = Array.from({ length: this.idle }, () =>
         pool.run({ type: 'close' } satisfies ThreadMessage).catch(() => {}),
       );
-      await Promise.race([Promise.all(idle), delay(CLOSE_MS)]);
+      await Promise.race([Promise.all(idle), delay(CLOSE_MS, undefined, { ref: false })]);
     }
     // A thread that native code holds does not end; the process is about to.
-    await Promise.race([pool.destroy(), delay(CLOSE_MS)]);
+    await Promise.race([pool.destroy(), delay(CLOSE_MS, undefined, { ref: false })]);
   }
 
   #open(): Piscina {
@@ -166,27 +176,38 @@ export class ThreadPool implements Runner {
 
   #replaceMissing(pool: Piscina): void {
     const missing = this.options.threads - pool.threads.length;
-    if (this.#closed || pool !== this.#pool || missing === 0 || this.#retry !== undefined) return;
-    const lasting = this.size === 0 && this.#retryMs > RETRY_MS;
-    this.events.warning(
-      `${missing} of ${this.options.threads} threads did not start again, next try in ${this.#retryMs} ms`,
-    );
-    if (lasting) this.events.unfit('its threads do not start');
-    this.#retry = setTimeout(() => this.#reopen(), this.#retryMs).unref();
-    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
+    if (pool !== this.#pool || missing === 0) return;
+    this.#scheduleReopen(`${missing} of ${this.options.threads} threads did not start again`);
     this.events.changed();
   }
 
-  #reopen(): void {
-    this.#retry = undefined;
+  /** A thread that starts may find less than those before it: files go with a deploy. */
+  #noteLoaded(loaded: boolean): void {
+    if (this.#broken !== loaded) return;
+    this.#broken = !loaded;
+    if (!loaded) this.#scheduleReopen('threads cannot load what they need');
+  }
+
+  #scheduleReopen(why: string): void {
+    if (this.#closed || this.#retry !== undefined) return;
+    this.events.warning(`${why}; they are started anew in ${this.#retryMs} ms`);
+    const serves = this.size > 0 && !this.#broken;
+    if (!serves && this.#retryMs > RETRY_MS) this.events.unfit('its threads do not start');
+    this.#retry = setTimeout(() => void this.#reopen(), this.#retryMs).unref();
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
+  }
+
+  async #reopen(): Promise<void> {
     const before = this.#pool;
     const pool = this.#open();
     this.#pool = pool;
+    this.#retry = undefined;
     void before.close().catch(() => {});
-    void pool.run({ type: 'check' } satisfies ThreadMessage).then(
-      () => (this.#retryMs = RETRY_MS),
-      () => {},
-    );
+    const problems = await pool.run({ type: 'check' } satisfies ThreadMessage).catch(() => [true]);
+    if (pool !== this.#pool) return;
+    this.#broken = (problems as unknown[]).length > 0;
+    if (this.#broken) this.#scheduleReopen('threads cannot load what they need');
+    else this.#retryMs = RETRY_MS;
     this.events.changed();
   }
 

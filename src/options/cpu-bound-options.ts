@@ -14,6 +14,12 @@ export interface CpuBoundOptions {
    * result. Only for what gives everybody the same answer. Default false.
    */
   readonly coalesce?: boolean | undefined;
+  /**
+   * A call that is made while a request is handled is taken back, or ended, when the client of that
+   * request goes away. `false` for results that outlive their request: a cache, a shared promise, a
+   * timer that a request has started. Default true.
+   */
+  readonly abortOnDisconnect?: boolean | undefined;
 }
 
 const EXPECTED_NAME = "1 to 100 letters, digits and '_', '.', ':' or '-'";
@@ -23,6 +29,7 @@ const cpuBoundSchema = optionGroup({
   timeoutMs: durationMs(1),
   queueTimeoutMs: durationMs(0),
   coalesce: flag,
+  abortOnDisconnect: flag,
 });
 
 /**

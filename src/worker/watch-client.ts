@@ -20,8 +20,7 @@ export function watchClient(response: ServerResponse, gone: () => void): () => v
       gone();
       return () => {};
     }
-    response.once('close', leave);
-    return () => response.off('close', leave);
+    return add(leave, watchersOf(response));
   }
   const socket: TrackedSocket = response.req.socket;
   if (socket.destroyed) {
@@ -30,7 +29,23 @@ export function watchClient(response: ServerResponse, gone: () => void): () => v
   }
   const connection = socket[CONNECTION];
   if (connection === undefined) return () => {};
-  const watchers = (connection.watchers ??= new Set());
+  return add(leave, (connection.watchers ??= new Set()));
+}
+
+/** Of a stream: one listener, however many calls are made for it. */
+const WATCHERS = Symbol('nestjs-cluster.watchers');
+
+function watchersOf(response: ServerResponse & { [WATCHERS]?: Set<() => void> }): Set<() => void> {
+  if (response[WATCHERS] === undefined) {
+    const watchers = (response[WATCHERS] = new Set());
+    response.once('close', () => {
+      for (const leave of watchers) leave();
+    });
+  }
+  return response[WATCHERS];
+}
+
+function add(leave: () => void, watchers: Set<() => void>): () => void {
   watchers.add(leave);
   return () => watchers.delete(leave);
 }

@@ -45,8 +45,8 @@ describe('the tarball', () => {
   });
 
   it('is small', () => {
-    expect(tarball.sizeBytes).toBeLessThan(150_000);
-    expect(tarball.unpackedBytes).toBeLessThan(600_000);
+    expect(tarball.sizeBytes).toBeLessThan(220_000);
+    expect(tarball.unpackedBytes).toBeLessThan(750_000);
   });
 
   it('has no problem that publint knows', async () => {
