@@ -35,7 +35,7 @@ export class Dispatcher {
     private readonly runner: Runner,
     private readonly maxQueue: number,
     private readonly observer: TaskObserver,
-    /** Told of a thread that was lost, and of one that cannot do its work. */
+    /** Told of a thread that was lost. */
     private readonly report: (problem: string) => void,
   ) {
     this.#waiting = new WaitingRoom(maxQueue, (call) =>
@@ -173,13 +173,10 @@ export class Dispatcher {
   #onResult(call: Call, result: RunResult): void {
     if (call.state === 'over') return this.pump(); // what could not be ended has ended
     if (result.ok) return this.#complete(call, result);
-    if ('error' in result)
-      return this.#fail(
-        call,
-        failed(() => restoreError(result.error)),
-      );
-    this.report(result.unavailable);
-    this.#fail(call, this.#rejected(call.task, 'unavailable'));
+    this.#fail(
+      call,
+      failed(() => restoreError(result.error)),
+    );
   }
 
   #onLost(call: Call, error: unknown): void {

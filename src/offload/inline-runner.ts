@@ -5,7 +5,6 @@ import type { Run, Runner, RunRequest, RunResult } from './runner.interface.js';
 
 /** Runs calls on the event loop, and copies what a thread would be given and give. */
 export class InlineRunner implements Runner {
-  readonly broken = false;
   #running = 0;
   readonly #inside = new AsyncLocalStorage<true>();
 

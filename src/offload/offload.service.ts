@@ -9,6 +9,7 @@ import { availableCores, MODULE_OPTIONS, type ResolvedModuleOptions } from '../o
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { parameterNames } from './arguments.js';
 import { adoptContexts, captureContexts } from './carry-context.js';
+import { adviseRetry } from './advise-retry.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
 import { Dispatcher } from './dispatcher.js';
 import { InlineRunner } from './inline-runner.js';
@@ -24,6 +25,9 @@ import { WaitingClient } from './waiting-client.js';
 
 /** Where `offload.module` was given: a thread finds it there. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
+
+/** Beyond it they only take memory, and the time of those that are started beside them. */
+const MAX_THREADS_PER_CORE = 4;
 
 const IDLE: OffloadSnapshot = {
   threads: 0,
@@ -107,7 +111,7 @@ export class Offload {
       running: dispatcher.running,
       queueSize: dispatcher.queueSize,
       fullForMs: dispatcher.fullForMs,
-      unavailable: runner.size === 0 || runner.broken,
+      unavailable: runner.size === 0,
     };
   }
 
@@ -141,6 +145,11 @@ export class Offload {
       offload.threads === 'auto'
         ? threadsFor(availableCores(), this.link.workers, this.link.identity.slot)
         : offload.threads;
+    if (threads > MAX_THREADS_PER_CORE * availableCores()) {
+      this.#logger.warn(
+        `${threads} threads on ${availableCores()} cores: more than one or two for each core compute no faster, and take long to start`,
+      );
+    }
     if (offload.mode === 'inline') {
       refuse(refusals);
       const instances = definitions.map(
@@ -213,9 +222,8 @@ async function call(
     adoptContexts(contexts);
     return value;
   } catch (error) {
-    // Nest's exceptions have a status and a body, and no headers.
-    if (error instanceof TaskRejectedException && response?.headersSent === false) {
-      response.setHeader('Retry-After', String(error.retryAfterSeconds));
+    if (error instanceof TaskRejectedException && response !== undefined) {
+      adviseRetry(response, error.retryAfterSeconds);
     }
     throw error;
   }

@@ -25,9 +25,7 @@ export type RunResult =
       readonly buffers: readonly Place[];
       readonly contexts: CarriedContexts | undefined;
     }
-  | { readonly ok: false; readonly error: TaskError }
-  /** The thread has not got what it takes: its file cannot be imported any more. */
-  | { readonly ok: false; readonly unavailable: string };
+  | { readonly ok: false; readonly error: TaskError };
 
 /** It ended well. */
 export type Completed = RunResult & { ok: true };
@@ -44,8 +42,6 @@ export interface Run {
 export interface Runner {
   /** Calls that can run at a time. 0: none ever will, as far as is known. */
   readonly size: number;
-  /** It could not do its work when it last tried. */
-  readonly broken: boolean;
   /** Calls that could begin now. */
   readonly idle: number;
   run(request: RunRequest): Run;

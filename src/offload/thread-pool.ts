@@ -1,21 +1,12 @@
-import { EventEmitter } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
-import { Piscina } from 'piscina';
-import { MAX_TIMER_MS } from '../options/module.js';
-import { contentsOf } from './parcel.js';
-import type { Run, Runner, RunRequest, RunResult } from './runner.interface.js';
+import type { Run, Runner, RunRequest } from './runner.interface.js';
+import { ENTRY, type ThreadOptions, ThreadSet } from './thread-set.js';
 import type { ThreadPlan } from './thread/plan.js';
-import { describeProblems, type Problem } from './thread/problem.js';
-import type { ThreadMessage } from './thread/thread-host.js';
+import { describeProblems } from './thread/problem.js';
 
 /** A thread in JavaScript ends at once when it is told to; one in native code only when that returns. */
 const END_MS = 5_000;
-
-/** For `offload.module` to close, and for all threads to end, when the pool is closed. */
-const CLOSE_MS = 1_000;
 
 /** Wait before threads that did not start are tried again; each further time twice as long. */
 const RETRY_MS = 1_000;
@@ -24,17 +15,8 @@ const MAX_RETRY_MS = 30_000;
 /** Threads that have not loaded by then are worth a word. */
 const SLOW_MS = 10_000;
 
-const ENTRY = fileURLToPath(new URL('./thread/thread-entry.js', import.meta.url));
-
-/** `terminate()` is asked for with a signal; an emitter will do, and costs less than an AbortController. */
-class AbortSwitch extends EventEmitter {
-  aborted = false;
-
-  abort(): void {
-    this.aborted = true;
-    this.emit('abort');
-  }
-}
+/** What V8 allows a thread above its limit for old objects, roughly: for young ones, and rounding. */
+const HEAP_MARGIN_BYTES = 128 * 2 ** 20;
 
 /** What is told of a pool. */
 export interface ThreadPoolEvents {
@@ -46,49 +28,33 @@ export interface ThreadPoolEvents {
   unfit(reason: string): void;
 }
 
-export interface ThreadPoolOptions {
-  readonly threads: number;
-  readonly niceIncrement: number;
-  /** `Infinity` = Node's own limit. */
-  readonly heapLimitBytes: number;
-}
-
-/**
- * Threads of one size, always as many, each with one call at a time: piscina's
- * pool, with a watch over what it leaves to its user.
- */
+/** Keeps as many threads as there should be, and looks after those that do not start and do not end. */
 export class ThreadPool implements Runner {
-  #pool: Piscina;
+  #set: ThreadSet;
   #retryMs = RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
-  #broken = false;
   #closed = false;
   /** Threads that have been told to end, and have not yet. */
   readonly #ending = new Set<Worker>();
 
   constructor(
     private readonly plan: ThreadPlan,
-    private readonly options: ThreadPoolOptions,
+    private readonly options: ThreadOptions,
     private readonly events: ThreadPoolEvents,
   ) {
-    this.#pool = this.#open();
+    this.#set = this.#open();
   }
 
   get size(): number {
-    return this.#pool.threads.length;
-  }
-
-  /** Its threads could not load what they need; it is tried again. */
-  get broken(): boolean {
-    return this.#broken;
+    return this.#set.threads.length;
   }
 
   get idle(): number {
     // One that native code holds still takes its core.
-    return Math.max(0, this.#pool.idleThreads - this.#ending.size);
+    return Math.max(0, this.#set.idle - this.#ending.size);
   }
 
-  /** What stands in the way of running the plan, in words; empty where nothing does. */
+  /** Resolves once all threads are ready: with what stands in the way of the plan, in words, if anything does. */
   async check(): Promise<readonly string[]> {
     const files = [...new Set(this.plan.tasks.map(({ file }) => file))].join(', ');
     if (!existsSync(ENTRY)) {
@@ -103,8 +69,9 @@ export class ThreadPool implements Runner {
       );
     }, SLOW_MS);
     try {
-      const problems = await this.#pool.run({ type: 'check' } satisfies ThreadMessage);
-      return describeProblems(problems as readonly Problem[]);
+      const reports = await this.#set.loaded();
+      this.#warnOfHeap(Math.max(...reports.map(({ heapLimitBytes }) => heapLimitBytes)));
+      return describeProblems(reports.flatMap(({ problems }) => problems));
     } catch (error) {
       return [
         `a thread ended while it loaded ${files} (${String(error)}); what runs at import must not end it: no process.exit() there`,
@@ -115,107 +82,77 @@ export class ThreadPool implements Runner {
   }
 
   run(request: RunRequest): Run {
-    const { moved, buffers } = contentsOf(request.args);
-    const message: ThreadMessage = { type: 'run', ...request, buffers };
-    const signal = new AbortSwitch();
-    const pool = this.#pool;
-    const sent = pool.run(message, { signal, transferList: moved }) as Promise<RunResult>;
-    const result = sent.then((how) => {
-      if (pool === this.#pool) this.#noteLoaded(!('unavailable' in how));
-      return how;
-    });
-    return { result, abort: () => this.#watchEnds(pool, () => signal.abort()) };
+    const set = this.#set;
+    const { result, abort } = set.run(request);
+    return { result, abort: () => this.#watchEnds(set, abort) };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#retry);
-    const pool = this.#pool;
-    if (this.plan.module !== undefined) {
-      // Posted one after the other, each goes to another thread: none has two at a time.
-      const idle = Array.from({ length: this.idle }, () =>
-        pool.run({ type: 'close' } satisfies ThreadMessage).catch(() => {}),
-      );
-      await Promise.race([Promise.all(idle), delay(CLOSE_MS, undefined, { ref: false })]);
-    }
-    // A thread that native code holds does not end; the process is about to.
-    await Promise.race([pool.destroy(), delay(CLOSE_MS, undefined, { ref: false })]);
+    await this.#set.destroy();
   }
 
-  #open(): Piscina {
-    const { threads, niceIncrement, heapLimitBytes } = this.options;
-    const pool = new Piscina({
-      filename: ENTRY,
-      name: 'handle',
-      minThreads: threads,
-      maxThreads: threads,
-      idleTimeout: Infinity,
-      // Tasks may be asynchronous, and so is what their module does: Atomics.wait() would freeze it.
-      atomics: 'disabled',
-      recordTiming: false,
-      // Of a pool that another takes the place of: its tasks have limits of their own.
-      closeTimeout: MAX_TIMER_MS,
-      niceIncrement,
-      workerData: this.plan,
-      ...(Number.isFinite(heapLimitBytes) && {
-        resourceLimits: { maxOldGenerationSizeMb: Math.floor(heapLimitBytes / 2 ** 20) },
-      }),
+  #open(): ThreadSet {
+    const set: ThreadSet = new ThreadSet(this.plan, this.options, {
+      ready: () => this.events.changed(),
+      ended: () => {
+        if (set === this.#set) this.#replaceMissing();
+      },
+      died: (error) => {
+        if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
+      },
     });
-    // Piscina counts a thread as idle right after it has told of it.
-    pool.on('workerCreate', () => queueMicrotask(() => this.events.changed()));
-    pool.on('error', (error: unknown) => this.#onError(error));
-    // Told of every end. Where it takes none in its place, piscina has given up on its threads for good.
-    pool.on('workerDestroy', () => queueMicrotask(() => this.#replaceMissing(pool)));
-    return pool;
+    return set;
   }
 
-  /** A thread died of something while it ran no task. */
-  #onError(error: unknown): void {
-    if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
-  }
-
-  #replaceMissing(pool: Piscina): void {
-    const missing = this.options.threads - pool.threads.length;
-    if (pool !== this.#pool || missing === 0) return;
+  #replaceMissing(): void {
+    const missing = this.options.threads - this.size;
+    if (missing === 0 || this.#closed) return;
+    if (this.size === 0 && this.#retryMs > RETRY_MS) this.events.unfit('its threads do not start');
     this.#scheduleReopen(`${missing} of ${this.options.threads} threads did not start again`);
     this.events.changed();
   }
 
-  /** A thread that starts may find less than those before it: files go with a deploy. */
-  #noteLoaded(loaded: boolean): void {
-    if (this.#broken !== loaded) return;
-    this.#broken = !loaded;
-    if (!loaded) this.#scheduleReopen('threads cannot load what they need');
-  }
-
   #scheduleReopen(why: string): void {
     if (this.#closed || this.#retry !== undefined) return;
-    this.events.warning(`${why}; they are started anew in ${this.#retryMs} ms`);
-    const serves = this.size > 0 && !this.#broken;
-    if (!serves && this.#retryMs > RETRY_MS) this.events.unfit('its threads do not start');
+    this.events.warning(`${why}; all are started anew in ${this.#retryMs} ms`);
     this.#retry = setTimeout(() => void this.#reopen(), this.#retryMs).unref();
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
   }
 
+  /** The new threads take over once they can do the work; those that are left go on until then. */
   async #reopen(): Promise<void> {
-    const before = this.#pool;
-    const pool = this.#open();
-    this.#pool = pool;
+    const set = this.#open();
+    const reports = await set.loaded().catch(() => undefined);
     this.#retry = undefined;
-    void before.close().catch(() => {});
-    const problems = await pool.run({ type: 'check' } satisfies ThreadMessage).catch(() => [true]);
-    if (pool !== this.#pool) return;
-    this.#broken = (problems as unknown[]).length > 0;
-    if (this.#broken) this.#scheduleReopen('threads cannot load what they need');
-    else this.#retryMs = RETRY_MS;
+    const problems = reports?.flatMap((report) => report.problems);
+    if (this.#closed || problems?.length !== 0) {
+      void set.destroy();
+      const [problem = 'they end while they load'] = describeProblems(problems ?? []);
+      return this.#scheduleReopen(`threads do not start: ${problem}`);
+    }
+    const before = this.#set;
+    this.#set = set;
+    this.#retryMs = RETRY_MS;
+    void before.retire().catch(() => {});
     this.events.changed();
   }
 
+  /** V8's own flag is for all threads of a process, and wins. */
+  #warnOfHeap(actualBytes: number): void {
+    const { heapLimitBytes } = this.options;
+    if (actualBytes <= heapLimitBytes + HEAP_MARGIN_BYTES) return;
+    this.events.warning(
+      `offload.heapLimitBytes has no effect beside --max-old-space-size: a thread may fill ${Math.round(actualBytes / 1e6)} MB`,
+    );
+  }
+
   /** Looks after the threads that `action` ends. */
-  #watchEnds(pool: Piscina, action: () => void): void {
-    const before = pool.threads as Worker[];
+  #watchEnds(set: ThreadSet, action: () => void): void {
+    const before = set.threads;
     action();
-    const after = new Set(pool.threads);
+    const after = new Set(set.threads);
     for (const thread of before.filter((each) => !after.has(each))) {
       const overdue = setTimeout(() => {
         this.events.unfit('a thread that was to be ended is held by native code');

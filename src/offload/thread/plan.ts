@@ -9,7 +9,14 @@ export interface PlannedTask {
   readonly injected: boolean;
 }
 
-/** All that a thread is told when it starts; numbers of tasks are places in `tasks`. */
+/** What a thread is given when it starts. */
+export interface ThreadSettings {
+  readonly plan: ThreadPlan;
+  /** Shared; 1 = a thread that cannot run every task is to end. */
+  readonly strict: Int32Array;
+}
+
+/** All that a thread is to run; numbers of tasks are places in `tasks`. */
 export interface ThreadPlan {
   readonly tasks: readonly PlannedTask[];
   /** Where `offload.module` is found: `forRoot()` is called in that file with it. */

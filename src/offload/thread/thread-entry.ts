@@ -1,15 +1,16 @@
 import { workerData } from 'node:worker_threads';
-import type { ThreadPlan } from './plan.js';
+import type { ThreadSettings } from './plan.js';
 import { ThreadHost, type ThreadMessage } from './thread-host.js';
 
-const host = new ThreadHost(workerData as ThreadPlan);
+const { plan, strict } = workerData as ThreadSettings;
+const host = new ThreadHost(plan);
 
 /**
  * What piscina calls for each message. It waits for this promise before it
- * counts the thread as ready, and the promise never rejects: piscina would give
- * the thread up, and start no other.
+ * counts the thread as ready. Where it rejects the thread ends, and piscina
+ * starts no other: the pool looks after that.
  */
-export const handle = host.start().then(
+export const handle = host.start(strict).then(
   () =>
     (message: ThreadMessage): unknown =>
       host.handle(message),

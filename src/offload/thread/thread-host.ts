@@ -1,9 +1,10 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { pathToFileURL } from 'node:url';
+import { getHeapStatistics } from 'node:v8';
 import { type CpuBoundDefinition, ownDefinitions } from '../cpu-bound.metadata.js';
 import { contentsOf, restoreBuffers } from '../parcel.js';
 import { runBody } from '../run-body.js';
-import type { RunResult, SentRequest } from '../runner.interface.js';
+import type { SentRequest } from '../runner.interface.js';
 import { moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
@@ -11,10 +12,18 @@ import { describeProblems, type Problem, reasonOf } from './problem.js';
 /** What is asked of a thread. */
 export type ThreadMessage =
   | ({ readonly type: 'run' } & SentRequest)
-  /** Can you run every task? Answered by a list of what stands in the way. */
+  /** Can you run every task? Answered by a {@link ThreadReport}. */
   | { readonly type: 'check' }
   /** You will be ended: let go of what you hold. */
   | { readonly type: 'close' };
+
+/** What a thread says of itself. */
+export interface ThreadReport {
+  /** What stands in the way of running every task. */
+  readonly problems: readonly Problem[];
+  /** What its heap may really grow to. */
+  readonly heapLimitBytes: number;
+}
 
 type Constructor = new () => object;
 
@@ -31,12 +40,22 @@ export class ThreadHost {
 
   constructor(private readonly plan: ThreadPlan) {}
 
-  /** Loads what the plan names. Never rejects: what cannot be loaded is told when it is asked for. */
-  async start(): Promise<void> {
+  /**
+   * Loads what the plan names. What cannot be loaded is told when it is asked for.
+   *
+   * @throws where everything has to be there and is not.
+   */
+  async start(strict: Int32Array): Promise<void> {
     const moduleProblem = await this.#buildModule();
     const tasks: Loaded[] = [];
     for (const task of this.plan.tasks) tasks.push(await this.#load(task, moduleProblem));
     this.#tasks = tasks;
+    if (Atomics.load(strict, 0) === 0 || this.#problems.length === 0) return;
+    throw new Error(describeProblems(this.#problems).join(' | '));
+  }
+
+  get #problems(): Problem[] {
+    return this.#tasks.flatMap((task) => ('problem' in task ? task.problem : []));
   }
 
   async handle(message: ThreadMessage): Promise<unknown> {
@@ -44,7 +63,10 @@ export class ThreadHost {
       case 'run':
         return this.#run(message);
       case 'check':
-        return this.#tasks.flatMap((task) => ('problem' in task ? task.problem : []));
+        return {
+          problems: this.#problems,
+          heapLimitBytes: getHeapStatistics().heap_size_limit,
+        } satisfies ThreadReport;
       case 'close':
         await this.#context?.close().catch(() => {});
         return undefined;
@@ -53,9 +75,7 @@ export class ThreadHost {
 
   async #run({ task, args, buffers, contexts }: SentRequest): Promise<unknown> {
     const loaded = this.#tasks[task]!;
-    if ('problem' in loaded) {
-      return { ok: false, unavailable: describeProblems([loaded.problem])[0]! } satisfies RunResult;
-    }
+    if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { definition, instance } = loaded;
     const given = restoreBuffers([...args], buffers);
     const result = await runBody(() => definition.body.apply(instance, given), contexts);
