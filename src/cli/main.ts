@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import { ClusterError } from '../errors/index.js';
+import { clean, ClusterError } from '../errors/index.js';
 import {
   hostName,
   hostOf,
@@ -129,6 +129,5 @@ try {
 
 /** What is quoted from outside must not move the cursor or rename the terminal. */
 function withoutControls(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '');
+  return clean(text).replaceAll('\r', '');
 }

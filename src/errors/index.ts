@@ -5,3 +5,4 @@ export { AddressUnavailableError, isAddressErrorCode } from './address.errors.js
 export { NoPrimaryError } from './primary.errors.js';
 export { WorkersFailedError } from './worker.errors.js';
 export { UncloneableValueError } from './uncloneable.errors.js';
+export { clean, oneLine } from './one-line.js';

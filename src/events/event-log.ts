@@ -1,11 +1,9 @@
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { styleText } from 'node:util';
+import { clean, oneLine } from '../errors/index.js';
 import type { LogFormat } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEvents, EmitEvent } from './cluster-events.js';
 import { describeEvent, type LogLevel } from './describe-event.js';
-
-/** Of any text in a line. What is longer is cut before anything looks at it. */
-const MAX_TEXT_LENGTH = 4_096;
 
 type Colour = Parameters<typeof styleText>[0];
 
@@ -68,23 +66,5 @@ function jsonLine<N extends ClusterEventName>(
   };
   return JSON.stringify(line, (_key, value: unknown) =>
     typeof value === 'string' ? clean(value) : value,
-  );
-}
-
-/** Text from an app's error as one line. */
-function oneLine(text: string): string {
-  return clean(text)
-    .split(/[\r\n]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .join(' | ')
-    .replaceAll('\t', ' ');
-}
-
-/** No escape sequence and no control character but tabs and line breaks; never endless. */
-function clean(text: string): string {
-  return stripVTControlCharacters(text.slice(0, MAX_TEXT_LENGTH)).replace(
-    /\p{Cc}/gu,
-    (character) => ('\n\r\t'.includes(character) ? character : ''),
   );
 }

@@ -5,6 +5,7 @@ import type { Run, Runner, RunRequest, RunResult } from './runner.interface.js';
 
 /** Runs calls on the event loop, and copies what a thread would be given and give. */
 export class InlineRunner implements Runner {
+  readonly startMs = 0;
   #running = 0;
   readonly #inside = new AsyncLocalStorage<true>();
 

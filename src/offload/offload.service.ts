@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
-import { ClusterConfigurationError } from '../errors/index.js';
+import { ClusterConfigurationError, oneLine } from '../errors/index.js';
 import { availableCores, MODULE_OPTIONS, type ResolvedModuleOptions } from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { parameterNames } from './arguments.js';
@@ -21,6 +21,7 @@ import { refusalOfModule } from './refusals.js';
 import type { Runner } from './runner.interface.js';
 import type { Task } from './task.js';
 import type { PlannedTask, ThreadPlan } from './thread/plan.js';
+import { reasonOf } from './thread/problem.js';
 import { WaitingClient } from './waiting-client.js';
 
 /** Where `offload.module` was given: a thread finds it there. */
@@ -28,6 +29,8 @@ export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
 /** Beyond it they only take memory, and the time of those that are started beside them. */
 const MAX_THREADS_PER_CORE = 4;
+
+const LOSS_LOG_MS = 60_000;
 
 const IDLE: OffloadSnapshot = {
   threads: 0,
@@ -41,7 +44,7 @@ const IDLE: OffloadSnapshot = {
 @Injectable()
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
-  readonly #told = new Set<string>();
+  readonly #losses = new Map<string, { readonly count: number; readonly due: number }>();
   #started = false;
   #dispatcher: Dispatcher | undefined;
   #runner: Runner | undefined;
@@ -79,13 +82,13 @@ export class Offload {
     this.#runner = await this.#startRunner(definitions, found, refusals);
     const observer = this.#observe(tasks);
     const { maxQueue } = this.options.offload;
-    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, (problem) =>
-      this.#tellOnce(problem),
+    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, (task, error) =>
+      this.#onLost(task, error),
     );
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
     client.follow(adapter);
-    this.link.provideTasks(() => dispatcher.queueSize + dispatcher.running);
+    this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     for (const { instance, definition } of found) {
       const task = tasks[definitions.indexOf(definition)]!;
       const runner = this.#runner;
@@ -167,7 +170,7 @@ export class Offload {
       { threads, niceIncrement, heapLimitBytes },
       {
         changed: () => this.#dispatcher?.pump(),
-        warning: (message) => this.#logger.warn(message),
+        warning: (message) => this.#logger.warn(oneLine(message)),
         unfit: (reason) => this.#onUnfit(reason),
       },
     );
@@ -201,11 +204,18 @@ export class Offload {
     this.link.requestReplacement(reason);
   }
 
-  /** Each call that meets the same would say it. */
-  #tellOnce(problem: string): void {
-    if (this.#told.has(problem)) return;
-    this.#told.add(problem);
-    this.#logger.error(problem);
+  /** Once a minute for each task: it may happen with every call. */
+  #onLost({ name }: Task, error: unknown): void {
+    const now = performance.now();
+    const count = (this.#losses.get(name)?.count ?? 0) + 1;
+    const due = (this.#losses.get(name)?.due ?? 0) <= now;
+    this.#losses.set(name, {
+      count: due ? 0 : count,
+      due: due ? now + LOSS_LOG_MS : this.#losses.get(name)!.due,
+    });
+    if (!due) return;
+    const more = count > 1 ? ` (and ${count - 1} times before, since it was last said)` : '';
+    this.#logger.error(oneLine(`the thread of ${name} was lost: ${reasonOf(error)}${more}`));
   }
 }
 

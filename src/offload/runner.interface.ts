@@ -42,6 +42,8 @@ export interface Run {
 export interface Runner {
   /** Calls that can run at a time. 0: none ever will, as far as is known. */
   readonly size: number;
+  /** What it takes to start one anew, in ms. */
+  readonly startMs: number;
   /** Calls that could begin now. */
   readonly idle: number;
   run(request: RunRequest): Run;

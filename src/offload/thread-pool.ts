@@ -33,6 +33,7 @@ export class ThreadPool implements Runner {
   #set: ThreadSet;
   #retryMs = RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
+  #startMs = 0;
   #closed = false;
   /** Threads that have been told to end, and have not yet. */
   readonly #ending = new Set<Worker>();
@@ -47,6 +48,10 @@ export class ThreadPool implements Runner {
 
   get size(): number {
     return this.#set.threads.length;
+  }
+
+  get startMs(): number {
+    return this.#startMs;
   }
 
   get idle(): number {
@@ -69,7 +74,9 @@ export class ThreadPool implements Runner {
       );
     }, SLOW_MS);
     try {
+      const startedAt = performance.now();
       const reports = await this.#set.loaded();
+      this.#startMs = performance.now() - startedAt;
       this.#warnOfHeap(Math.max(...reports.map(({ heapLimitBytes }) => heapLimitBytes)));
       return describeProblems(reports.flatMap(({ problems }) => problems));
     } catch (error) {

@@ -25,6 +25,11 @@ export class WaitingRoom {
     return this.#queue.size;
   }
 
+  /** Who has waited longest. */
+  get first(): Call | undefined {
+    return this.#queue.first;
+  }
+
   get hasPlace(): boolean {
     return this.size < this.places;
   }
@@ -46,9 +51,9 @@ export class WaitingRoom {
     this.#note();
   }
 
-  /** Who has waited longest leaves. */
+  /** The first leaves. */
   next(): Call | undefined {
-    const call = this.#queue.first;
+    const call = this.first;
     if (call !== undefined) this.leave(call);
     return call;
   }

@@ -83,8 +83,8 @@ export interface ClusterLink {
    * @returns what ends the watch.
    */
   watchClient(response: ServerResponse, gone: () => void): () => void;
-  /** How many tasks there are that a drain should wait for, beside its requests. */
-  provideTasks(pending: () => number): void;
+  /** Whether there is work from before then (monotonic ms) that a drain should wait for, beside its requests. */
+  provideTasks(pending: (before: number) => boolean): void;
   /** Something in this process cannot be stopped or repaired: another should take its place. */
   requestReplacement(reason: string): void;
   /** The app cannot come up, and Nest will end the process before the error gets anywhere. */

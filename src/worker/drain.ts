@@ -24,7 +24,7 @@ const SWEEP_MS = 50;
  */
 export async function drain(
   app: DrainableApp,
-  { tracker, pendingTasks }: Pick<LocalProcess, 'tracker' | 'pendingTasks'>,
+  { tracker, hasTasksFrom }: Pick<LocalProcess, 'tracker' | 'hasTasksFrom'>,
   stopAccepting: () => void,
   shutdown: ResolvedClusterOptions['shutdown'],
   force: Promise<void>,
@@ -35,13 +35,11 @@ export async function drain(
 
   stopAccepting();
   tracker.closeAfterResponse();
-  const deadline = performance.now() + shutdown.drainTimeoutMs;
-  for (
-    let state;
-    tracker.openConnections + pendingTasks() > 0 &&
-    state !== 'forced' &&
-    performance.now() < deadline;
-  ) {
+  const stoppedAt = performance.now();
+  const deadline = stoppedAt + shutdown.drainTimeoutMs;
+  // What an app goes on to compute by itself has no end.
+  const busy = () => tracker.openConnections > 0 || hasTasksFrom(stoppedAt);
+  for (let state; busy() && state !== 'forced' && performance.now() < deadline;) {
     tracker.closeIdle();
     state = await Promise.race([delay(SWEEP_MS), forced]);
   }

@@ -18,8 +18,8 @@ export class LocalProcess {
   state: WorkerState = 'starting';
   endpoints: readonly string[] = [];
   metrics: MetricsSource | undefined;
-  /** Tasks that are no request, for a drain to wait for. */
-  pendingTasks: () => number = () => 0;
+  /** Whether there is work from before then that is no request, for a drain to wait for. */
+  hasTasksFrom: (before: number) => boolean = () => false;
   /** Monotonic ms. */
   serializedAt = -Infinity;
   #lastBody = '';

@@ -84,8 +84,8 @@ export class SoloLink implements ClusterLink {
     return watchClient(response, gone);
   }
 
-  provideTasks(pending: () => number): void {
-    this.local.pendingTasks = pending;
+  provideTasks(pending: (before: number) => boolean): void {
+    this.local.hasTasksFrom = pending;
   }
 
   requestReplacement(): void {

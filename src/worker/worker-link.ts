@@ -170,8 +170,8 @@ export class WorkerLink implements ClusterLink {
     return watchClient(response, gone);
   }
 
-  provideTasks(pending: () => number): void {
-    this.local.pendingTasks = pending;
+  provideTasks(pending: (before: number) => boolean): void {
+    this.local.hasTasksFrom = pending;
   }
 
   requestReplacement(reason: string): void {

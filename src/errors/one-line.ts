@@ -1,0 +1,22 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/** Of any text in a line. What is longer is cut before anything looks at it. */
+const MAX_TEXT_LENGTH = 4_096;
+
+/** Text from an app, or from outside, as one line of a log. */
+export function oneLine(text: string): string {
+  return clean(text)
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' | ')
+    .replaceAll('\t', ' ');
+}
+
+/** No escape sequence and no control character but tabs and line breaks; never endless. */
+export function clean(text: string): string {
+  return stripVTControlCharacters(text.slice(0, MAX_TEXT_LENGTH)).replace(
+    /\p{Cc}/gu,
+    (character) => ('\n\r\t'.includes(character) ? character : ''),
+  );
+}
