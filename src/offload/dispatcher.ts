@@ -1,3 +1,4 @@
+import { Abandonment } from './abandonment.js';
 import { copyRequest, uncloneableArguments } from './arguments.js';
 import { Call, type Waiter, type Watch } from './call.js';
 import type { CarriedContexts } from './carry-context.js';
@@ -11,12 +12,6 @@ import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
 import { WaitingRoom } from './waiting-room.js';
-
-/** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
-const ABANDON_GRACE_MS = 50;
-
-/** Clients that go away cost no more than a fifth of the time that threads have. */
-const STARTS_BETWEEN = 5;
 
 const NOBODY: Watch = () => () => {};
 
@@ -32,8 +27,7 @@ export class Dispatcher {
   /** Of calls that many wait for, and whose results may be large. */
   readonly #answers = new Paced<() => void>((answer) => answer());
   readonly #advice = new RetryAdvice();
-  /** When the last call is, or was, ended that nobody waits for any more. */
-  #abandonAt = -Infinity;
+  readonly #abandonment = new Abandonment();
   #closed = false;
 
   constructor(
@@ -264,13 +258,10 @@ export class Dispatcher {
     }
     clearTimeout(call.timer);
     const now = performance.now();
-    this.#abandonAt = Math.max(
-      now + ABANDON_GRACE_MS,
-      this.#abandonAt + this.runner.startMs * STARTS_BETWEEN,
-    );
+    const graceMs = this.#abandonment.graceMs(now, this.runner.startMs);
+    const leftMs = call.startedAt + call.task.timeoutMs - now;
     const abandon = () => this.#abort(call, aborted(call.task));
-    const limitMs = call.startedAt + call.task.timeoutMs - now;
-    call.timer = setTimeout(abandon, Math.min(this.#abandonAt - now, limitMs));
+    call.timer = setTimeout(abandon, Math.min(graceMs, leftMs));
   }
 
   #rejected(task: Task, reason: TaskRejection): Failure {

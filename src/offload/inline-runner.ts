@@ -13,6 +13,8 @@ export class InlineRunner implements Runner {
     readonly size: number,
     /** Calls the method of a task. */
     private readonly call: (task: number, args: unknown[]) => unknown,
+    /** Names of the tasks. */
+    private readonly names: readonly string[],
   ) {}
 
   /** Whether what runs now is a task itself: what it calls runs within it, as in a thread. */
@@ -38,7 +40,9 @@ export class InlineRunner implements Runner {
     this.#running += 1;
     try {
       const body = () => this.call(task, given);
-      const result = await this.#inside.run(true, () => runBody(body, undefined));
+      const result = await this.#inside.run(true, () =>
+        runBody(this.names[task]!, body, undefined),
+      );
       return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
     } finally {
       this.#running -= 1;

@@ -1,19 +1,16 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { realpathSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
 import { ClusterConfigurationError, oneLine } from '../errors/index.js';
 import { availableCores, MODULE_OPTIONS, type ResolvedModuleOptions } from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { parameterNames } from './arguments.js';
-import { adoptContexts, captureContexts } from './carry-context.js';
-import { adviseRetry } from './advise-retry.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
 import { Dispatcher } from './dispatcher.js';
+import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './inline-runner.js';
-import { TaskRejectedException } from './offload.exceptions.js';
+import { mainFile } from './main-file.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadSnapshot } from './offload-snapshot.js';
 import { OffloadMetrics, UNOBSERVED } from './offload.metrics.js';
@@ -95,7 +92,7 @@ export class Offload {
       bindOffloaded(instance, definition, (args) =>
         runner instanceof InlineRunner && runner.isInside
           ? definition.body.apply(instance, args)
-          : call(dispatcher, task, args, client),
+          : callOffloaded(dispatcher, task, args, client),
       );
     }
   }
@@ -128,7 +125,7 @@ export class Offload {
     const { offload } = this.options;
     const { options, body } = definition;
     return {
-      name: found.find((each) => each.definition === definition)!.name,
+      name: nameOf(definition, found),
       index,
       timeoutMs: options.timeoutMs ?? offload.timeoutMs,
       queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
@@ -158,8 +155,10 @@ export class Offload {
       const instances = definitions.map(
         (definition) => found.find((each) => each.definition === definition)!.instance,
       );
-      return new InlineRunner(threads, (task, args) =>
-        definitions[task]!.body.apply(instances[task], args),
+      return new InlineRunner(
+        threads,
+        (task, args) => definitions[task]!.body.apply(instances[task], args),
+        definitions.map((definition) => nameOf(definition, found)),
       );
     }
     // Loaded by apps that have a use for it alone: it takes some 8 MB.
@@ -219,34 +218,8 @@ export class Offload {
   }
 }
 
-async function call(
-  dispatcher: Dispatcher,
-  task: Task,
-  args: unknown[],
-  client: WaitingClient,
-): Promise<unknown> {
-  const response = client.current;
-  try {
-    const watch = task.abortOnDisconnect && response ? client.watch(response) : undefined;
-    const { value, contexts } = await dispatcher.submit(task, args, captureContexts(), watch);
-    adoptContexts(contexts);
-    return value;
-  } catch (error) {
-    if (error instanceof TaskRejectedException && response !== undefined) {
-      adviseRetry(response, error.retryAfterSeconds);
-    }
-    throw error;
-  }
-}
-
-/** What Node was started with, by the path that imports of it have. */
-function mainFile(): string | undefined {
-  try {
-    // `node dist/main` and `node dist` leave the rest to Node.
-    return realpathSync(createRequire(import.meta.url).resolve(process.argv[1]!));
-  } catch {
-    return undefined; // a program from standard input, or `node --eval`
-  }
+function nameOf(definition: CpuBoundDefinition, found: readonly Found[]): string {
+  return found.find((each) => each.definition === definition)!.name;
 }
 
 /** The cores, shared out; the first slots have what is left over. */

@@ -70,6 +70,9 @@ export function refusalOf(subject: Subject): string | undefined {
   if (Reflect.getMetadata(SSE, definition.body) || Reflect.getMetadata(SSE, method)) {
     return `${name} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
   }
+  if (/Generator/.test(Object.prototype.toString.call(definition.body))) {
+    return `${name} is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound() method`;
+  }
   if (!isStatic) {
     return (
       `${name} belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); ` +

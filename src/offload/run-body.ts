@@ -17,6 +17,8 @@ import { describeError } from './task-error.js';
  * @param contexts those of the caller; `undefined` where it runs in them anyway.
  */
 export async function runBody(
+  /** Of the task, for messages. */
+  name: string,
   body: () => unknown,
   contexts: CarriedContexts | undefined,
 ): Promise<RunResult> {
@@ -26,8 +28,8 @@ export async function runBody(
       const value = await settle(await body());
       const changed = changedContexts(before);
       const obstacle =
-        findUncloneable(value, 'it') ?? findUncloneable(changed, 'a carried context');
-      if (obstacle !== undefined) throw uncloneableResult(obstacle);
+        findUncloneable(value, 'result') ?? findUncloneable(changed, 'a carried context');
+      if (obstacle !== undefined) throw uncloneableResult(name, obstacle);
       return { ok: true, value, buffers: contentsOf([value]).buffers, contexts: changed };
     });
   } catch (thrown) {
@@ -43,8 +45,8 @@ async function settle(value: unknown): Promise<unknown> {
   return isObservable(value) ? lastValueFrom(value) : value;
 }
 
-function uncloneableResult(obstacle: string): UncloneableValueError {
+function uncloneableResult(name: string, obstacle: string): UncloneableValueError {
   return new UncloneableValueError(
-    `the result cannot be copied from its thread: ${obstacle}; return plain data (what structuredClone() takes)`,
+    `${name}: the result cannot be copied from its thread: ${obstacle}; return plain data (what structuredClone() takes; a StreamableFile is made in the handler, of bytes that come from a provider)`,
   );
 }

@@ -1,5 +1,6 @@
 import * as nest from '@nestjs/common';
 import { inspect } from 'node:util';
+import { UncloneableValueError } from '../errors/index.js';
 import { findUncloneable } from './cloneable.js';
 
 /** A chain of causes may be a circle. */
@@ -123,6 +124,7 @@ function prototypeFor(classes: readonly string[]): object {
     if (isHttpException(exported)) return exported.prototype;
     const native = NATIVE_ERRORS.find((candidate) => candidate.name === name);
     if (native !== undefined) return native.prototype;
+    if (name === UncloneableValueError.name) return UncloneableValueError.prototype;
     if (name === AggregateError.name) return AggregateError.prototype;
   }
   return Error.prototype;

@@ -42,7 +42,7 @@ function describe({ kind, file, className, reason }: Problem, tasks: string): st
     case 'construct':
       return (
         `a thread has imported ${file}, but cannot make an instance of ${className} for ${tasks}: ${reason}. ` +
-        `Have its constructor, and what it is injected with, work in a thread too`
+        `What it is injected with has to be provided by offload.module, and its constructor has to work in a thread too`
       );
     case 'module':
       return `${reason} (needed by ${tasks})`;

@@ -27,6 +27,9 @@ export interface ThreadReport {
 
 type Constructor = new () => object;
 
+/** Nest's own default. */
+const LOG_LEVELS = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as const;
+
 /** A task that can be called, or why it cannot. */
 type Loaded =
   | { readonly definition: CpuBoundDefinition; readonly instance: object }
@@ -78,7 +81,11 @@ export class ThreadHost {
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { definition, instance } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const result = await runBody(() => definition.body.apply(instance, given), contexts);
+    const result = await runBody(
+      this.plan.tasks[task]!.name,
+      () => definition.body.apply(instance, given),
+      contexts,
+    );
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');
@@ -94,11 +101,14 @@ export class ThreadHost {
     try {
       const given = await moduleGivenTo(module);
       if (typeof given === 'string') return given;
+      const { Logger } = await import('@nestjs/common');
       const { NestFactory } = await import('@nestjs/core');
       this.#context = await NestFactory.createApplicationContext(given, {
         logger: ['error', 'warn'],
         abortOnError: false,
       });
+      // That was for what Nest says of itself while it starts; what the app says is the app's.
+      Logger.overrideLogger([...LOG_LEVELS]);
       return undefined;
     } catch (error) {
       return `offload.module (${module.name}) cannot be built in a thread: ${reasonOf(error)}; what it provides must work there too`;
