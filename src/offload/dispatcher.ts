@@ -1,9 +1,8 @@
-import { Abandonment } from './abandonment.js';
 import { copyRequest, uncloneableArguments } from './arguments.js';
 import { Call, type Waiter, type Watch } from './call.js';
 import type { CarriedContexts } from './carry-context.js';
 import { aborted, failed, type Failure, lost, rejected, timedOut } from './failures.js';
-import { TaskAbortedException, type TaskRejection } from './offload.exceptions.js';
+import type { TaskRejection } from './offload.exceptions.js';
 import { Paced } from './paced.js';
 import { restoreBuffers } from './parcel.js';
 import { RetryAdvice } from './retry-advice.js';
@@ -12,6 +11,12 @@ import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
 import { WaitingRoom } from './waiting-room.js';
+
+/** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
+const ABANDON_GRACE_MS = 50;
+
+/** Clients that go away cost no more than a fifth of the time that threads have. */
+const STARTS_BETWEEN = 5;
 
 const NOBODY: Watch = () => () => {};
 
@@ -27,7 +32,8 @@ export class Dispatcher {
   /** Of calls that many wait for, and whose results may be large. */
   readonly #answers = new Paced<() => void>((answer) => answer());
   readonly #advice = new RetryAdvice();
-  readonly #abandonment = new Abandonment();
+  /** When a call was last ended because nobody waited for it; monotonic ms. */
+  #abandonedAt = -Infinity;
   #closed = false;
 
   constructor(
@@ -78,9 +84,8 @@ export class Dispatcher {
         gone = true;
         this.#leave(waiter);
       });
-      if (!gone) return this.#admit(task, args, contexts, waiter);
-      this.observer.ended(task, 'aborted');
-      reject(new TaskAbortedException(task.name));
+      if (gone) this.#turnAway(waiter, task, aborted(task));
+      else this.#admit(task, args, contexts, waiter);
     });
   }
 
@@ -107,30 +112,38 @@ export class Dispatcher {
     contexts: CarriedContexts | undefined,
     waiter: Waiter,
   ): void {
-    let key: string | undefined;
-    let request: RunRequest = { task: task.index, args, contexts };
-    const mustWait = !this.#canStart;
-    try {
-      key = this.#shared.keyOf(task, args);
-      // What the caller does with them meanwhile is nothing to a call that waits.
-      if (mustWait && this.#shared.get(key) === undefined) request = copyRequest(request);
-    } catch (error) {
-      waiter.unwatch();
-      this.observer.ended(task, 'failed');
-      return waiter.reject(uncloneableArguments(task, { args, contexts }, error));
-    }
-    const same = this.#shared.get(key);
-    if (same !== undefined && same.waiters.size <= this.maxQueue) return same.welcome(waiter);
     // Whatever should have begun and has not, begins with the next call at the latest.
     if (this.#waiting.size > 0) this.pump();
-    const call = new Call(task, request, performance.now(), key);
+    let call: Call;
+    try {
+      const key = this.#shared.keyOf(task, args);
+      const same = this.#shared.get(key);
+      if (same !== undefined && same.waiters.size <= this.maxQueue) return same.welcome(waiter);
+      const refusal = same === undefined ? this.#refusal() : 'queue-full';
+      if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
+      const request: RunRequest = { task: task.index, args, contexts };
+      // What the caller does with its arguments meanwhile is nothing to a call that waits.
+      const kept = this.#canStart ? request : copyRequest(request);
+      call = new Call(task, kept, performance.now(), key);
+    } catch (error) {
+      const clear = uncloneableArguments(task, { args, contexts }, error);
+      return this.#turnAway(
+        waiter,
+        task,
+        failed(() => clear),
+      );
+    }
     call.caller = waiter;
     call.welcome(waiter);
-    const refusal = same === undefined ? this.#refusal() : 'queue-full';
-    if (refusal !== undefined) return this.#end(call, this.#rejected(task, refusal));
     this.#shared.add(call);
     if (this.#canStart) this.#start(call);
     else this.#waiting.enter(call);
+  }
+
+  #turnAway(waiter: Waiter, task: Task, { outcome, error }: Failure): void {
+    waiter.unwatch();
+    this.observer.ended(task, outcome);
+    waiter.reject(error());
   }
 
   #refusal(): TaskRejection | undefined {
@@ -247,9 +260,7 @@ export class Dispatcher {
   #leave(waiter: Waiter): void {
     const { call } = waiter;
     if (call === undefined || !call.waiters.delete(waiter)) return;
-    waiter.unwatch();
-    this.observer.ended(call.task, 'aborted');
-    waiter.reject(new TaskAbortedException(call.task.name));
+    this.#turnAway(waiter, call.task, aborted(call.task));
     if (call.waiters.size > 0) return;
     this.#shared.remove(call);
     if (call.state === 'waiting') {
@@ -257,11 +268,21 @@ export class Dispatcher {
       return this.#end(call, aborted(call.task));
     }
     clearTimeout(call.timer);
+    call.timer = setTimeout(() => this.#abandon(call), ABANDON_GRACE_MS);
+  }
+
+  /** Ends a call that nobody waits for any more, at the price of its thread. */
+  #abandon(call: Call): void {
     const now = performance.now();
-    const graceMs = this.#abandonment.graceMs(now, this.runner.startMs);
-    const leftMs = call.startedAt + call.task.timeoutMs - now;
-    const abandon = () => this.#abort(call, aborted(call.task));
-    call.timer = setTimeout(abandon, Math.min(graceMs, leftMs));
+    const notBefore = this.#abandonedAt + this.runner.startMs * STARTS_BETWEEN;
+    const overdueAt = call.startedAt + call.task.timeoutMs;
+    const waitMs = Math.min(notBefore, overdueAt) - now;
+    if (waitMs > 0) {
+      call.timer = setTimeout(() => this.#abandon(call), waitMs);
+      return;
+    }
+    this.#abandonedAt = now;
+    this.#abort(call, aborted(call.task));
   }
 
   #rejected(task: Task, reason: TaskRejection): Failure {
