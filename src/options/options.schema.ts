@@ -26,7 +26,7 @@ const EXPECTED_PATH = `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`;
 export const EXPECTED_THREADS = `'auto' or a whole number from 1 to ${MAX_THREADS}`;
 
 export const threadsSchema = v.union(
-  [v.literal('auto'), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_THREADS))],
+  [v.literal('auto'), integerOf(EXPECTED_THREADS, 1, MAX_THREADS)],
   EXPECTED_THREADS,
 );
 

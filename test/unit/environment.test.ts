@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { readEnvironment } from '../../src/options/environment.js';
 import { type ClusterOptions, resolveOptions } from '../../src/options/index.js';
 
 function resolve(env: NodeJS.ProcessEnv, options: ClusterOptions = {}) {
@@ -120,6 +121,45 @@ describe('CLUSTER_LOG_FORMAT', () => {
     const message = refusal({ CLUSTER_LOG_FORMAT: text });
     expect(message).toContain(`CLUSTER_LOG_FORMAT: "${text}" `);
     expect(message).toContain("'text', 'json'");
+  });
+});
+
+describe('CLUSTER_OFFLOAD', () => {
+  it.each(['threads', 'inline'] as const)('may be %s', (mode) => {
+    expect(readEnvironment({ CLUSTER_OFFLOAD: mode }).offload).toBe(mode);
+    expect(resolve({ CLUSTER_OFFLOAD: mode }).workers).toBe(4);
+  });
+
+  it('counts as not set where it is empty', () => {
+    expect(readEnvironment({ CLUSTER_OFFLOAD: '' }).offload).toBeUndefined();
+    expect(readEnvironment({}).offload).toBeUndefined();
+  });
+
+  it.each(['thread', 'INLINE', ' inline', 'true', '0'])('is refused as %j', (text) => {
+    const message = refusal({ CLUSTER_OFFLOAD: text });
+    expect(message).toContain(`CLUSTER_OFFLOAD: "${text}" `);
+    expect(message).toContain("'threads', 'inline'");
+  });
+});
+
+describe('CLUSTER_THREADS', () => {
+  it.each([
+    ['1', 1],
+    ['12', 12],
+    ['256', 256],
+    ['auto', 'auto'],
+  ])('may be %j', (text, threads) => {
+    expect(readEnvironment({ CLUSTER_THREADS: text }).threads).toBe(threads);
+  });
+
+  it('counts as not set where it is empty', () => {
+    expect(readEnvironment({ CLUSTER_THREADS: '' }).threads).toBeUndefined();
+  });
+
+  it.each(['0', ...NOT_WORKERS])('is refused as %j with its name and what is allowed', (text) => {
+    const message = refusal({ CLUSTER_THREADS: text });
+    expect(message).toContain('CLUSTER_THREADS: ');
+    expect(message).toContain("'auto' or a whole number from 1 to 256");
   });
 });
 

@@ -5,6 +5,7 @@ import {
   type ClusterModuleOptions,
   type HealthOptions,
   type MetricsOptions,
+  type OffloadOptions,
   resolveModuleOptions,
 } from '../../src/options/module.js';
 
@@ -183,6 +184,113 @@ describe('metrics', () => {
   it('refuses an unknown key with those that are known', () => {
     expect(refusal({ metrics: { bucket: [1] } })).toMatch(
       /metrics.*bucket:.*path, prefix, buckets, registry, defaultMetrics/,
+    );
+  });
+});
+
+describe('offload', () => {
+  const offload = (options: OffloadOptions) =>
+    resolveModuleOptions({ offload: options }, {}).offload;
+  class Tools {}
+  const MIB = 1024 * 1024;
+  const MAX_TIMER_MS = 2 ** 31 - 1;
+
+  it('has its defaults key by key, also where a key is undefined', () => {
+    expect(offload({ threads: undefined, maxQueue: 5 })).toEqual({
+      ...DEFAULT_OFFLOAD,
+      maxQueue: 5,
+    });
+  });
+
+  it.each([
+    ['mode', 'threads'],
+    ['mode', 'inline'],
+    ['threads', 1],
+    ['threads', 256],
+    ['threads', 'auto'],
+    ['module', Tools],
+    ['maxQueue', 0],
+    ['maxQueue', 1_000_000],
+    ['queueTimeoutMs', 0],
+    ['queueTimeoutMs', MAX_TIMER_MS],
+    ['timeoutMs', 1],
+    ['timeoutMs', MAX_TIMER_MS],
+    ['niceIncrement', 0],
+    ['niceIncrement', 19],
+    ['queueFullMs', 0],
+    ['queueFullMs', MAX_TIMER_MS],
+    ['heapLimitBytes', 16 * MIB],
+    ['heapLimitBytes', 4_096 * MIB],
+  ])('may have %s of %o', (key, value) => {
+    expect(offload({ [key]: value })).toEqual({ ...DEFAULT_OFFLOAD, [key]: value });
+  });
+
+  it.each([
+    ['mode', "one of 'threads', 'inline'", ['thread', '', true, null]],
+    ['threads', "'auto' or a whole number from 1 to 256", [0, -1, 1.5, 257, NaN, '2', 'all', null]],
+    ['module', 'a class with @Module()', ['Tools', {}, null, 5]],
+    ['maxQueue', 'a whole number from 0 to 1000000', [-1, 1.5, 1_000_001, Infinity, '5', null]],
+    [
+      'queueTimeoutMs',
+      `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
+      [-1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
+    ],
+    [
+      'timeoutMs',
+      `a number of milliseconds from 1 to ${MAX_TIMER_MS}`,
+      [0, -1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
+    ],
+    ['niceIncrement', 'a whole number from 0 to 19', [-1, 20, 1.5, NaN, '5', null]],
+    [
+      'queueFullMs',
+      `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
+      [-1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
+    ],
+    [
+      'heapLimitBytes',
+      `a whole number from ${16 * MIB} to `,
+      [0, 16 * MIB - 1, Infinity, NaN, '5', null],
+    ],
+  ])('refuses %s that is not %s', (key, expected, values) => {
+    for (const value of values) {
+      const message = refusal({ offload: { [key]: value } });
+      expect(message).toContain(`offload.${key}: `);
+      expect(message).toContain(expected);
+    }
+  });
+
+  it('refuses an unknown key with those that are known', () => {
+    expect(refusal({ offload: { thread: 5 } })).toMatch(
+      /offload\.thread:.*known are mode, threads, module, maxQueue, queueTimeoutMs, timeoutMs, niceIncrement, queueFullMs, heapLimitBytes/,
+    );
+  });
+
+  it.each([[false], [null], ['inline'], [[]]])('is refused as %j', (value) => {
+    expect(refusal({ offload: value })).toMatch(/offload: .* is not allowed; expected an object/);
+  });
+
+  it.each([
+    [
+      { CLUSTER_OFFLOAD: 'inline', CLUSTER_THREADS: '7' },
+      { mode: 'inline', threads: 7 },
+    ],
+    [{ CLUSTER_OFFLOAD: 'threads' }, { mode: 'threads', threads: 2 }],
+    [{ CLUSTER_THREADS: 'auto' }, { mode: 'inline', threads: 'auto' }],
+    [
+      { CLUSTER_OFFLOAD: '', CLUSTER_THREADS: '' },
+      { mode: 'inline', threads: 2 },
+    ],
+  ])('gives way to the environment: %j', (env, expected) => {
+    const { offload: resolved } = resolveModuleOptions(
+      { offload: { mode: 'inline', threads: 2, maxQueue: 3 } },
+      env,
+    );
+    expect(resolved).toEqual({ ...DEFAULT_OFFLOAD, ...expected, maxQueue: 3 });
+  });
+
+  it('is refused by an environment that is wrong', () => {
+    expect(() => resolveModuleOptions({}, { CLUSTER_OFFLOAD: 'no' })).toThrow(
+      /CLUSTER_OFFLOAD: "no" is not allowed; expected one of 'threads', 'inline'/,
     );
   });
 });

@@ -320,6 +320,73 @@ describe('a worker that has served long enough', () => {
   });
 });
 
+describe('a worker that says itself that it should go', () => {
+  const REASON = 'a thread that was to be ended is held by native code';
+  const asks = ({ upkeep }: ReturnType<typeof start>, worker: FakeWorker) =>
+    upkeep.retire(worker.handle, REASON, performance.now());
+
+  it('is replaced: it serves until the new one is ready, whatever the options are', () => {
+    const started = start({});
+    const { cluster } = started;
+    const old = cluster.current(1);
+    asks(started, old);
+    expect(cluster.candidate(1).handle.state).toBe('starting');
+    expect([old.handle.state, ...old.signals]).toEqual(['ready']);
+    expect(cluster.events('worker-replacing')).toEqual([
+      { worker: old.handle.identity, cause: 'recycle', detail: REASON },
+    ]);
+    cluster.becomeReady(cluster.candidate(1));
+    expect(old.sent('drain')).toMatchObject([{ cause: 'recycle' }]);
+    cluster.exit(old);
+    expect([...cluster.slot(1).restarts]).toEqual([]);
+  });
+
+  it('is replaced once, however often it says so', () => {
+    const started = start({});
+    const { cluster } = started;
+    const old = cluster.current(0);
+    for (let i = 0; i < 3; i += 1) asks(started, old);
+    expect(cluster.forked).toHaveLength(3);
+    cluster.becomeReady(cluster.candidate(0));
+    asks(started, old);
+    cluster.exit(old);
+    expect(cluster.forked).toHaveLength(3);
+  });
+
+  it('is tried again when the replacement has failed, and not before the longest backoff', () => {
+    const started = start({}, 1);
+    const { cluster } = started;
+    asks(started, cluster.current(0));
+    cluster.exit(cluster.candidate(0), 'exited with code 1');
+    vi.advanceTimersByTime(14_999);
+    asks(started, cluster.current(0));
+    expect(cluster.forked).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    asks(started, cluster.current(0));
+    expect(cluster.forked).toHaveLength(3);
+  });
+
+  it('is left alone where it is on its way anyway', () => {
+    const started = start({}, 1);
+    const { cluster } = started;
+    const worker = cluster.current(0);
+    worker.handle.condemn('memory', 'x');
+    asks(started, worker);
+    expect(cluster.forked).toHaveLength(1);
+  });
+
+  it('is left alone where it is a candidate, or starts', () => {
+    const starting = start({}, 1, 'starting');
+    asks(starting, starting.cluster.current(0));
+    expect(starting.cluster.forked).toHaveLength(1);
+    const started = start({}, 1);
+    const { cluster } = started;
+    asks(started, cluster.current(0));
+    asks(started, cluster.candidate(0));
+    expect(cluster.forked).toHaveLength(2);
+  });
+});
+
 describe('a replacement that fails', () => {
   const RETRY_MS = 15_000;
 

@@ -154,3 +154,61 @@ describe('a process without a primary', () => {
     link.detach();
   });
 });
+
+describe('a worker that should be replaced', () => {
+  const ASK_AGAIN_MS = 15_000;
+
+  it('asks at once, and again as long as it is there: the replacement may not come up', () => {
+    const { link, sent } = start();
+    link.requestReplacement('held by native code');
+    expect(sent('replace-request')).toEqual([
+      { type: 'replace-request', reason: 'held by native code' },
+    ]);
+    vi.advanceTimersByTime(ASK_AGAIN_MS - 1);
+    expect(sent('replace-request')).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(sent('replace-request')).toHaveLength(2);
+    vi.advanceTimersByTime(10 * ASK_AGAIN_MS);
+    expect(sent('replace-request')).toHaveLength(12);
+  });
+
+  it('asks no more often for having more than one reason', () => {
+    const { link, sent } = start();
+    link.requestReplacement('first');
+    link.requestReplacement('second');
+    vi.advanceTimersByTime(ASK_AGAIN_MS);
+    expect(sent('replace-request').map(({ reason }) => reason)).toEqual(['first', 'first']);
+    expect(vi.getTimerCount()).toBe(1);
+  });
+
+  it('asks nobody where there is no primary', () => {
+    const link = new SoloLink();
+    const before = vi.getTimerCount();
+    expect(() => link.requestReplacement()).not.toThrow();
+    expect(vi.getTimerCount()).toBe(before);
+    link.detach();
+  });
+});
+
+describe('tasks beside requests', () => {
+  it('are there for the drain of this process to wait for', () => {
+    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+    expect(local.pendingTasks()).toBe(0);
+    new WorkerLink(local, {} as PrimaryChannel).provideTasks(() => 3);
+    expect(local.pendingTasks()).toBe(3);
+    const solo = new SoloLink();
+    solo.provideTasks(() => 2);
+    expect(solo.local.pendingTasks()).toBe(2);
+    solo.detach();
+  });
+});
+
+describe('the number of workers', () => {
+  it('is what the worker was told, and one where there is no primary', () => {
+    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+    expect(new WorkerLink(local, {} as PrimaryChannel, 6).workers).toBe(6);
+    const solo = new SoloLink();
+    expect(solo.workers).toBe(1);
+    solo.detach();
+  });
+});

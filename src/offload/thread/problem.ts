@@ -61,7 +61,7 @@ export function reasonOf(error: unknown): string {
   const frames = String(error.stack)
     .split('\n')
     .filter((line) => /^\s+at /.test(line));
-  const place = frames.find((line) => !/node:internal|node:vm/.test(line))?.trim();
+  const place = frames.find((line) => !/node:internal|node:vm|node_modules/.test(line))?.trim();
   const [message] = error.message.split('\n');
   return `${error.name}: ${message}${place === undefined ? '' : ` ${place}`}`;
 }
