@@ -31,7 +31,9 @@ export function callerFile(): string | undefined {
   const below =
     applied === -1
       ? undefined
-      : frames.slice(applied).find(({ file }) => file !== undefined && isTheirs(file));
+      : frames
+          .slice(frames[applied]!.file === undefined ? applied + 1 : applied)
+          .find(({ file }) => isTheirs(file));
   return (below ?? frames.find(({ file }) => isTheirs(file)))?.file;
 }
 

@@ -72,7 +72,7 @@ export function restoreError(described: TaskError): unknown {
   if (described.kind === 'value') return described.value;
   const { classes, name, message, stack, properties, cause, errors } = described;
   const error = new Error(message);
-  Object.setPrototypeOf(error, prototypeFor(classes));
+  Object.setPrototypeOf(error, prototypeFor(classes, properties));
   for (const [key, value] of Object.entries(properties)) set(error, key, value, true);
   // The body of an exception may hold what cannot be copied.
   if (error instanceof nest.HttpException && properties['response'] === undefined) {
@@ -115,9 +115,12 @@ const NATIVE_ERRORS: readonly ErrorConstructor[] = [
   URIError,
 ];
 
-function prototypeFor(classes: readonly string[]): object {
+function prototypeFor(
+  classes: readonly string[],
+  { status }: Readonly<Record<string, unknown>>,
+): object {
   // Others have classes of the same names.
-  const isOfNest = classes.includes(nest.HttpException.name);
+  const isOfNest = classes.includes(nest.HttpException.name) && typeof status === 'number';
   for (const name of classes) {
     const exported: unknown =
       isOfNest && Object.hasOwn(nest, name) && (nest as Record<string, unknown>)[name];

@@ -193,13 +193,23 @@ describe('a worker that should be replaced', () => {
 describe('tasks beside requests', () => {
   it('are there for the drain of this process to wait for', () => {
     const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
-    expect(local.pendingTasks()).toBe(0);
-    new WorkerLink(local, {} as PrimaryChannel).provideTasks(() => 3);
-    expect(local.pendingTasks()).toBe(3);
+    expect(local.hasTasksFrom(Infinity)).toBe(false);
+    new WorkerLink(local, {} as PrimaryChannel).provideTasks((before) => before > 5);
+    expect([5, 6].map((before) => local.hasTasksFrom(before))).toEqual([false, true]);
     const solo = new SoloLink();
-    solo.provideTasks(() => 2);
-    expect(solo.local.pendingTasks()).toBe(2);
+    solo.provideTasks((before) => before > 7);
+    expect([7, 8].map((before) => solo.local.hasTasksFrom(before))).toEqual([false, true]);
     solo.detach();
+  });
+});
+
+describe('bootstrap()', () => {
+  it('has started every worker, and a process without a primary only where that is said', () => {
+    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+    const solos = [new SoloLink(), new SoloLink(true)];
+    const links = [new WorkerLink(local, {} as PrimaryChannel), ...solos];
+    expect(links.map(({ bootstrapped }) => bootstrapped)).toEqual([true, false, true]);
+    for (const solo of solos) solo.detach();
   });
 });
 

@@ -1,0 +1,675 @@
+import { rolldown } from 'rolldown';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { type BuildOptions, CompiledApp, type Sources } from '../support/compiled-app.js';
+import { getJson } from '../support/http-client.js';
+
+/** As the README has it: what is refused is refused in the worker. */
+const MAIN = `
+  import { bootstrap } from 'nestjs-cluster/bootstrap';
+
+  await bootstrap(async () => {
+    await import('reflect-metadata');
+    const { NestFactory } = await import('@nestjs/core');
+    const { AppModule } = await import('./app.module.js');
+    return NestFactory.create(AppModule, { logger: ['error', 'warn'] });
+  }, JSON.parse(process.env['TEST_OPTIONS']!));
+`;
+
+const IMPORTS = `
+  import { Body, Controller, Get, Inject, Injectable, Module, Next, Param, Req, Res, Scope, Sse } from '@nestjs/common';
+  import { isMainThread, threadId } from 'node:worker_threads';
+  import { EMPTY } from 'rxjs';
+  import { ClusterModule, CpuBound } from 'nestjs-cluster';
+`;
+
+/** An app of one file with classes, which are all exported unless it says otherwise. */
+function appOf(
+  classes: string,
+  {
+    controllers = [],
+    providers = [],
+    forRoot = '',
+  }: { controllers?: string[]; providers?: string[]; forRoot?: string },
+): Sources {
+  return {
+    main: MAIN,
+    'app.module': `${IMPORTS}
+      ${classes}
+      @Module({
+        imports: [ClusterModule.forRoot(${forRoot})],
+        controllers: [${controllers.join(', ')}],
+        providers: [${providers.join(', ')}],
+      })
+      export class AppModule {}
+    `,
+  };
+}
+
+function compiled(sources: Sources, build: BuildOptions = {}): CompiledApp {
+  const app = new CompiledApp(sources, build);
+  onTestFinished(() => app.remove());
+  return app;
+}
+
+const CLUSTER: StartOptions = { options: { workers: 1 } };
+
+/** With `workers: 0`, unless it is told otherwise: it is quicker. */
+function starting(app: CompiledApp, { options = {}, env = {}, ...rest }: StartOptions = {}) {
+  return {
+    program: app.path('main'),
+    cwd: app.directory,
+    options: { workers: 0, ...options },
+    env: { CLUSTER_THREADS: '1', ...env },
+    ...rest,
+  };
+}
+
+/** Starts what cannot work. @returns the one line about it, with `<app>` for the directory, without line numbers and frames of libraries. */
+async function refusal(app: CompiledApp, start: StartOptions = {}): Promise<string> {
+  const cluster = new ClusterProcess(starting(app, start));
+  const exit = await cluster.exited(30_000);
+  expect(exit, cluster.output).toEqual({ code: 78, signal: null });
+  const failed = cluster.all('failed');
+  expect(failed, cluster.output).toHaveLength(1);
+  expect(cluster.all('listening')).toEqual([]);
+  expect(cluster.survivors()).toEqual([]);
+  return failed[0]!.message
+    .replaceAll(app.directory, '<app>')
+    .replace(/(\.\w+):\d+:\d+/g, '$1')
+    .replace(/ at \S+ \(\S*\/node_modules\/\S*\)/g, '');
+}
+
+/** The one line for several problems. */
+function together(...problems: string[]): string {
+  return `giving up (exit code 78): @CpuBound() cannot work here: ${problems.join(' | ')}`;
+}
+
+afterEach(stopAll);
+
+describe('what a look at the classes shows', () => {
+  const classes = `
+    @Controller('connection')
+    export class Connection {
+      @CpuBound() @Get('req') req(@Req() _request: unknown) {}
+      @CpuBound() @Get('res') res(@Res({ passthrough: true }) _response: unknown) {}
+      @Get('next') @CpuBound() next(@Param('a') _a: string, @Next() _next: unknown) {}
+      @CpuBound() @Get('fine') fine(@Param('a') _a: string, @Body() _body: unknown) {}
+    }
+
+    @Injectable({ scope: Scope.REQUEST })
+    export class PerRequest {
+      @CpuBound() run() {}
+    }
+    @Injectable({ scope: Scope.TRANSIENT })
+    export class PerConsumer {
+      @CpuBound() run() {}
+    }
+    @Controller('scoped')
+    export class WithScoped {
+      constructor(_perRequest: PerRequest) {}
+      @CpuBound() @Get() run() {}
+    }
+
+    @Injectable()
+    export class Table {}
+    @Injectable()
+    export class WithTable {
+      constructor(_table: Table) {}
+      @CpuBound() run() {}
+      @CpuBound() again() {}
+    }
+    @Injectable()
+    export class WithProperty {
+      @Inject(Table) table: unknown;
+      @CpuBound() run() {}
+    }
+
+    export class Base {
+      @CpuBound() run() {}
+    }
+    @Injectable()
+    export class Derived extends Base {}
+
+    @Controller('events')
+    export class Events {
+      @CpuBound() @Sse('below') below() { return EMPTY; }
+      @Sse('above') @CpuBound() above() { return EMPTY; }
+    }
+
+    const Discarded = (): MethodDecorator => (target, key, descriptor) => {
+      CpuBound()(target, key, { ...descriptor });
+    };
+    @Injectable()
+    export class Odd {
+      @CpuBound() *items() {}
+      @Discarded() discarded() {}
+    }
+
+    @Injectable()
+    export class Namesakes {
+      @CpuBound({ name: 'same' }) one() {}
+      @CpuBound({ name: 'same' }) other() {}
+    }
+  `;
+  const connection = (method: string, parameter: string) =>
+    `Connection.${method} takes ${parameter}, which cannot leave the event loop; ` +
+    `take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`;
+  const scoped = (name: string) =>
+    `${name}.run belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); ` +
+    `move the method to a provider of default scope, and pass what it needs of the request as arguments`;
+  const injected = (type: string, method: string) =>
+    `the constructor of ${type} takes arguments, or Nest injects its properties, and a thread does not know with what, for ${type}.${method}; ` +
+    `name a module that provides ${type}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() offloadModule beside useFactory; ` +
+    `or move the method to a class whose constructor takes nothing`;
+  const stream = (method: string) =>
+    `Events.${method} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
+
+  const REFUSALS = [
+    { what: '@Req()', text: connection('req', '@Req()') },
+    { what: '@Res()', text: connection('res', '@Res()') },
+    { what: '@Next()', text: connection('next', '@Next()') },
+    { what: 'a class that depends on a request-scoped one', text: scoped('WithScoped') },
+    { what: '@Sse() above it', text: stream('above') },
+    { what: '@Sse() below it', text: stream('below') },
+    { what: 'a request-scoped class', text: scoped('PerRequest') },
+    { what: 'a transient class', text: scoped('PerConsumer') },
+    {
+      what: 'a constructor that takes something, without offload.module',
+      text: injected('WithTable', 'run'),
+    },
+    { what: 'each method of such a class', text: injected('WithTable', 'again') },
+    { what: 'an injected property', text: injected('WithProperty', 'run') },
+    {
+      what: 'an inherited method',
+      text:
+        'Derived.run is inherited from Base, of which a thread would make an instance, not of Derived; ' +
+        'override it in Derived with @CpuBound() and call super.run()',
+    },
+    {
+      what: 'a generator',
+      text: 'Odd.items is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound() method',
+    },
+    {
+      what: 'a decorator whose result another throws away',
+      text:
+        'Odd.discarded is decorated with @CpuBound(), but the decorator was given a copy of its descriptor, and what it made of that was thrown away; ' +
+        'apply it to the descriptor itself, or return what it returns',
+    },
+    {
+      what: 'two methods of one name',
+      text: `two @CpuBound() methods are called "same"; give one a name of its own: @CpuBound({ name: '…' })`,
+    },
+  ];
+
+  let app: CompiledApp;
+  let message: string;
+  beforeAll(async () => {
+    app = new CompiledApp(
+      appOf(classes, {
+        controllers: ['Connection', 'WithScoped', 'Events'],
+        providers: [
+          'PerRequest',
+          'PerConsumer',
+          'Table',
+          'WithTable',
+          'WithProperty',
+          'Derived',
+          'Odd',
+          'Namesakes',
+        ],
+      }),
+    );
+    try {
+      message = await refusal(app, CLUSTER);
+    } finally {
+      await stopAll();
+    }
+  });
+
+  afterAll(() => app.remove());
+
+  it.each(REFUSALS)('refuses $what', ({ text }) => {
+    expect(message.split(/: @CpuBound\(\) cannot work here: | \| /)).toContain(text);
+  });
+
+  it('names all problems of an app in one message, each once, and no other', () => {
+    const [subject, ...problems] = message.split(/@CpuBound\(\) cannot work here: | \| /);
+    expect(subject).toBe('giving up (exit code 78): ');
+    expect(problems.toSorted()).toEqual(REFUSALS.map(({ text }) => text).toSorted());
+  });
+
+  it('is refused with workers: 0 in the same words', async () => {
+    expect(await refusal(app)).toBe(message);
+  });
+});
+
+describe('what only a thread can tell', () => {
+  it('names every file and class that threads cannot use, and what a look shows, in one message', async () => {
+    const app = compiled({
+      ...appOf(`import { Thrower } from './thrower.js'; import * as others from './others.js';`, {
+        providers: ['Thrower', '...others.providers'],
+      }),
+      thrower: `${IMPORTS}
+        if (!isMainThread) throw new Error('no threads here');
+        @Injectable()
+        export class Thrower { @CpuBound() run() {} }
+      `,
+      others: `${IMPORTS}
+        @Injectable()
+        class Hidden { @CpuBound() run() {} @CpuBound() again() {} }
+
+        function makeLocal() {
+          @Injectable()
+          class Local { @CpuBound() run() {} }
+          return Local;
+        }
+
+        @Injectable()
+        export class Builder {
+          constructor() {
+            if (!isMainThread) throw new TypeError('not built in threads');
+          }
+          @CpuBound() run() {}
+        }
+
+        @Injectable()
+        export class Fine { @CpuBound() run() {} }
+
+        @Injectable()
+        export class Looked { @CpuBound() at(@Req() _request: unknown) {} }
+
+        export const providers = [Hidden, makeLocal(), Builder, Fine, Looked];
+      `,
+    });
+
+    expect(await refusal(app, CLUSTER)).toBe(
+      together(
+        'Looked.at takes @Req(), which cannot leave the event loop; take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest',
+        'a thread cannot import <app>/thrower.js, which declares Thrower.run: Error: no threads here at file://<app>/thrower.js. ' +
+          `What the file does when it is imported must work in a thread too; else move the class to a file of its own, or ${INLINE}`,
+        notExported('Hidden.run, Hidden.again', 'Hidden', 'others'),
+        notExported('Local.run', 'Local', 'others'),
+        'a thread has imported <app>/others.js, but cannot make an instance of Builder for Builder.run: TypeError: not built in threads at new Builder (file://<app>/others.js). ' +
+          'What it is injected with has to be provided by offload.module, and its constructor has to work in a thread too',
+      ),
+    );
+  });
+
+  it('knows a class of the file that starts everything by its export as well', async () => {
+    const app = compiled({
+      main: `
+        import 'reflect-metadata';
+        import { NestFactory } from '@nestjs/core';
+        ${IMPORTS}
+        @Controller()
+        class Hidden { @CpuBound() @Get() run() {} }
+        @Module({ imports: [ClusterModule.forRoot()], controllers: [Hidden] })
+        class AppModule {}
+        await ClusterModule.bootstrap(
+          () => NestFactory.create(AppModule, { logger: false }),
+          JSON.parse(process.env['TEST_OPTIONS']!),
+        );
+      `,
+    });
+
+    expect(await refusal(app)).toBe(together(notExported('Hidden.run', 'Hidden', 'main')));
+  });
+
+  it.each(['esm', 'commonjs'] as const)('refuses a bundle (%s)', async (format) => {
+    const app = compiled(appOf(REPORTS, { controllers: ['Reports'], providers: ['Sums'] }));
+    // What is CommonJS has no `await` at the top level.
+    if (format === 'commonjs') app.add({ main: MAIN.replace('await bootstrap', 'void bootstrap') });
+    await bundle(app, format, /^[^./]/);
+
+    expect(await refusal(app)).toBe(
+      together(
+        notExported('Reports.run', 'Reports', 'main'),
+        notExported('Sums.run', 'Sums', 'main'),
+      ),
+    );
+  });
+
+  it('refuses files that a hook of the main thread compiles on the fly', async () => {
+    const source = appOf(REPORTS, { controllers: ['Reports'], providers: ['Sums'] });
+    const app = compiled({}, { format: 'commonjs' });
+    app.write('report.ts', `${source['app.module']}`);
+    app.write(
+      'main.js',
+      `
+      const ts = require('typescript');
+      require.extensions['.ts'] = (module, path) => {
+        const source = require('node:fs').readFileSync(path, 'utf8');
+        module._compile(ts.transpileModule(source, { compilerOptions: {
+          module: 'commonjs', target: 'es2022', experimentalDecorators: true, emitDecoratorMetadata: true,
+        }}).outputText, path);
+      };
+      require('reflect-metadata');
+      const { NestFactory } = require('@nestjs/core');
+      require('nestjs-cluster/bootstrap').bootstrap(
+        () => NestFactory.create(require('./report.ts').AppModule, { logger: false }),
+        JSON.parse(process.env.TEST_OPTIONS),
+      );
+      `,
+    );
+
+    // Why exactly depends on what this Node makes of TypeScript.
+    const message = (await refusal(app)).replace(/(?<=Sums\.run: ).*?(?=\. It is)/, '<reason>');
+    expect(message).toBe(
+      together(
+        'a thread cannot import <app>/report.ts, which declares Reports.run, Sums.run: <reason>. ' +
+          `It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, give the loader to Node itself (node --import …), or ${INLINE}`,
+      ),
+    );
+  });
+
+  it('refuses a bundle with nestjs-cluster in it', async () => {
+    const app = compiled(appOf(REPORTS, { controllers: ['Reports'] }));
+    await bundle(app, 'esm', /^(?!\.|\/|nestjs-cluster)/);
+
+    expect(await refusal(app)).toBe(
+      together(
+        'Reports.run is declared in code that is in no file of its own (evaluated, or bundled together with nestjs-cluster), so that no thread can import it; ' +
+          'leave nestjs-cluster and the class out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline',
+      ),
+    );
+  });
+
+  it('refuses a file that ends the thread which imports it', async () => {
+    const app = compiled(
+      appOf(`if (!isMainThread) process.exit(3); ${REPORTS}`, { controllers: ['Reports'] }),
+    );
+
+    expect(await refusal(app, CLUSTER)).toBe(
+      together(
+        'a thread ended while it loaded <app>/app.module.js (Error: worker exited with code: 3); what runs at import must not end it: no process.exit() there',
+      ),
+    );
+  });
+
+  it('starts all of that with CLUSTER_OFFLOAD=inline', async () => {
+    const app = compiled(appOf(REPORTS, { controllers: ['Reports'], providers: ['Sums'] }));
+    await bundle(app, 'esm', /^[^./]/);
+
+    const cluster = await ClusterProcess.start(
+      starting(app, { env: { CLUSTER_OFFLOAD: 'inline' } }),
+    );
+
+    expect((await getJson(cluster.url, '/reports')).body).toEqual({ threadId: 0 });
+  });
+});
+
+const REPORTS = `
+  @Controller('reports')
+  export class Reports { @CpuBound() @Get() run() { return { threadId }; } }
+  @Injectable()
+  export class Sums { @CpuBound() async run() { return 1; } }
+`;
+
+/** Puts an app into one file, as its user's bundler would. */
+async function bundle(app: CompiledApp, format: 'esm' | 'commonjs', external: RegExp) {
+  const build = await rolldown({
+    input: app.path('main'),
+    external,
+    platform: 'node',
+    cwd: app.directory,
+  });
+  const { output } = await build.generate({
+    format: format === 'esm' ? 'esm' : 'cjs',
+    codeSplitting: false,
+  });
+  await build.close();
+  if (format === 'commonjs') app.write('package.json', '{"type":"commonjs"}');
+  app.write('main.js', output[0].code);
+}
+
+const INLINE =
+  'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests and bundles do';
+
+function notExported(tasks: string, className: string, file: string): string {
+  return (
+    `a thread has imported <app>/${file}.js and found no export of the class ${className} with ${tasks}. ` +
+    `Declare it at the top level of the file and export it. Where a bundler has put the app into one file, build without it (tsc or SWC alone), or ${INLINE}`
+  );
+}
+
+describe('offload.module', () => {
+  const USER = `
+    @Injectable()
+    export class Table {}
+    @Injectable()
+    export class WithTable {
+      constructor(readonly table: Table) {}
+      @CpuBound() run() {}
+    }
+  `;
+  const providers = ['Table', 'WithTable'];
+  const forRoot = '{ offload: { module: TasksModule } }';
+
+  it('is refused with what Nest says where it lacks a provider', async () => {
+    const app = compiled(
+      appOf(`${USER} @Module({ providers: [WithTable] }) export class TasksModule {}`, {
+        providers,
+        forRoot,
+      }),
+    );
+
+    expect(await refusal(app)).toBe(
+      together(
+        "offload.module (TasksModule) cannot be built in a thread: Error: Nest can't resolve dependencies of the WithTable (?). Please make sure that the argument Table at index [0] is available in the TasksModule module.; what it provides must work there too (needed by WithTable.run)",
+      ),
+    );
+  });
+
+  it('is refused with what a provider of it throws in a thread', async () => {
+    const app = compiled(
+      appOf(
+        `${USER}
+        const connection = {
+          provide: 'CONNECTION',
+          useFactory: () => {
+            if (!isMainThread) throw new RangeError('too many connections');
+          },
+        };
+        @Module({ providers: [Table, WithTable, connection] })
+        export class TasksModule {}`,
+        { providers, forRoot },
+      ),
+    );
+
+    expect(await refusal(app)).toBe(
+      together(
+        'offload.module (TasksModule) cannot be built in a thread: RangeError: too many connections at InstanceWrapper.useFactory [as metatype] (file://<app>/app.module.js); what it provides must work there too (needed by WithTable.run)',
+      ),
+    );
+  });
+
+  it('is refused where it provides neither the class nor what that asks for', async () => {
+    const app = compiled(
+      appOf(`${USER} @Module({}) export class TasksModule {}`, { providers, forRoot }),
+    );
+
+    expect(await refusal(app)).toContain("Nest can't resolve dependencies of the WithTable (?).");
+  });
+
+  it.each(['export ', ''])(
+    'is found by its export where no thread calls forRoot() (%sclass)',
+    async (exported) => {
+      const app = compiled({
+        main: MAIN,
+        'app.module': `${IMPORTS}
+          import { makeRoot } from './root.js';
+          import { Table, WithTable } from './user.js';
+          @Module({ imports: [makeRoot()], providers: [Table, WithTable] })
+          export class AppModule {}
+        `,
+        user: `${IMPORTS} ${USER}`,
+        root: `${IMPORTS}
+          import { Table, WithTable } from './user.js';
+          @Module({ providers: [Table, WithTable] })
+          ${exported} class TasksModule {}
+          export function makeRoot() {
+            return ClusterModule.forRoot(${forRoot});
+          }
+        `,
+      });
+
+      if (exported) {
+        const cluster = await ClusterProcess.start(starting(app));
+        expect((await getJson(cluster.url, '/health')).status).toBe(200);
+        return;
+      }
+      expect(await refusal(app)).toBe(
+        together(
+          'offload.module (TasksModule) cannot be found by a thread: it has imported <app>/root.js, which calls forRoot(), ' +
+            'but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export TasksModule from that file (needed by WithTable.run)',
+        ),
+      );
+    },
+  );
+
+  it('is refused in what the factory of forRootAsync() makes', async () => {
+    const { main, 'app.module': module } = appOf(
+      `${USER} @Module({ providers: [Table, WithTable] }) export class TasksModule {}`,
+      { providers, forRoot: `{ useFactory: () => (${forRoot}) }` },
+    );
+    const app = compiled({
+      main: main!,
+      'app.module': module!.replace('forRoot(', 'forRootAsync('),
+    });
+
+    expect(await refusal(app, CLUSTER)).toBe(
+      'giving up (exit code 78): invalid module options: offload.module comes from the factory of forRootAsync(), ' +
+        'which threads do not run; give it beside useFactory, as offloadModule',
+    );
+  });
+});
+
+describe('a decorator that is used wrongly', () => {
+  it.each([
+    {
+      what: 'options of it',
+      member: "@CpuBound({ timeoutMs: 0, nam: 'x', coalesce: 1 } as never) run() {}",
+      text:
+        'invalid options of @CpuBound() on Wrong.run(): timeoutMs: 0 is not allowed; expected a number of milliseconds from 1 to 2147483647 | ' +
+        'coalesce: 1 is not allowed; expected true or false | ' +
+        'nam: "x" is not allowed; no such option here; known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect',
+    },
+    {
+      what: 'its name',
+      member: "@CpuBound({ name: 'a b' }) run() {}",
+      text: "invalid options of @CpuBound() on Wrong.run(): name: \"a b\" is not allowed; expected 1 to 100 letters, digits and '_', '.', ':' or '-'",
+    },
+    {
+      what: 'a static method',
+      member: '@CpuBound() static run() {}',
+      text: 'Wrong.run() cannot have @CpuBound(): a thread finds methods of instances by their name; make it a method that is neither static nor named by a symbol',
+    },
+    {
+      what: 'a getter',
+      member: '@CpuBound() get run() { return 1; }',
+      text: 'Wrong.run() cannot have @CpuBound(): it is not a method; decorate a method (not a getter, not a property that holds a function)',
+    },
+    {
+      what: 'two of it',
+      member: '@CpuBound() @CpuBound() run() {}',
+      text: 'Wrong.run() has @CpuBound() twice; leave one',
+    },
+  ])('is refused: $what', async ({ member, text }) => {
+    const app = compiled(
+      appOf(`@Injectable() export class Wrong { ${member} }`, { providers: ['Wrong'] }),
+    );
+
+    expect(await refusal(app)).toBe(`giving up (exit code 78): ${text}`);
+  });
+
+  it('is refused: standard decorators', async () => {
+    const app = compiled({ main: MAIN });
+    app.write(
+      'app.module.js',
+      // What tsc makes of it without experimentalDecorators.
+      `import { CpuBound } from 'nestjs-cluster';
+       export class Wrong { run() {} }
+       CpuBound()(Wrong.prototype.run, { kind: 'method', name: 'run', static: false });
+      `,
+    );
+
+    expect(await refusal(app)).toBe(
+      'giving up (exit code 78): @CpuBound() was applied as a standard decorator; like those of Nest it needs "experimentalDecorators": true in tsconfig.json',
+    );
+  });
+});
+
+describe('the environment', () => {
+  it.each<{ env: Record<string, string>; text: string }>([
+    {
+      env: { CLUSTER_OFFLOAD: 'thread', CLUSTER_THREADS: '0' },
+      text: "CLUSTER_OFFLOAD: \"thread\" is not allowed; expected one of 'threads', 'inline' | CLUSTER_THREADS: 0 is not allowed; expected 'auto' or a whole number from 1 to 256",
+    },
+    {
+      env: { CLUSTER_THREADS: 'many' },
+      text: 'CLUSTER_THREADS: "many" is not allowed; expected \'auto\' or a whole number from 1 to 256',
+    },
+    {
+      env: { CLUSTER_THREADS: '257' },
+      text: "CLUSTER_THREADS: 257 is not allowed; expected 'auto' or a whole number from 1 to 256",
+    },
+  ])('is refused before anything is forked: $env', async ({ env, text }) => {
+    const app = compiled(appOf(REPORTS, { controllers: ['Reports'] }));
+
+    expect(await refusal(app, { ...CLUSTER, env })).toBe(
+      `giving up (exit code 78): invalid environment: ${text}`,
+    );
+  });
+});
+
+const PLAIN_APP = `
+  import 'reflect-metadata';
+  import { NestFactory } from '@nestjs/core';
+  ${IMPORTS}
+  console.log('started in thread ' + threadId);
+  @Controller()
+  export class Reports { @CpuBound() @Get() run() {} }
+  @Module({ imports: [ClusterModule.forRoot()], controllers: [Reports] })
+  export class AppModule {}
+  async function start() {
+    const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
+    await app.listen(0, '127.0.0.1');
+    console.log('listening in thread ' + threadId);
+  }
+  void start();
+`;
+
+describe('a class in the file that starts a plain Nest app', () => {
+  it.each([
+    { start: 'node main.js', program: 'main.js', format: 'esm' },
+    { start: 'node main.js', program: 'main.js', format: 'commonjs' },
+    { start: 'node main, as the scripts of "nest new" do', program: 'main', format: 'commonjs' },
+    { start: 'node main, as the scripts of "nest new" do', program: 'main', format: 'esm' },
+  ] as const)(
+    'is refused, and no thread starts a second server ($start, $format)',
+    async ({ program, format }) => {
+      const app = compiled({ main: PLAIN_APP }, { format });
+
+      const cluster = new ClusterProcess(starting(app, { program: join(app.directory, program) }));
+
+      expect(await cluster.exited(30_000), cluster.output).toEqual({ code: 1, signal: null });
+      expect(cluster.output.replaceAll(app.directory, '<app>')).toContain(
+        'ClusterConfigurationError: @CpuBound() cannot work here: Reports.run is declared in <app>/main.js, which starts the app: ' +
+          'a thread that imports it would start another; ' +
+          'declare the class in a file of its own, or start the app by ClusterModule.bootstrap()',
+      );
+      expect(cluster.output.match(/started in thread \d+/g)).toEqual(['started in thread 0']);
+      expect(cluster.output).not.toContain('listening');
+    },
+  );
+
+  it('runs on the event loop with CLUSTER_OFFLOAD=inline', async () => {
+    const app = compiled({ main: PLAIN_APP });
+
+    const cluster = new ClusterProcess(starting(app, { env: { CLUSTER_OFFLOAD: 'inline' } }));
+
+    await cluster.until('it listens', () => cluster.output.includes('listening in thread 0'));
+  });
+});

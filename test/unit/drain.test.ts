@@ -1,0 +1,97 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { drain } from '../../src/worker/drain.js';
+import { FakeServer } from './fake-traffic.js';
+
+const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 };
+/** How often the drain looks. */
+const SWEEP_MS = 50;
+
+// What it waits with, node:timers/promises, is not among what fake timers replace.
+vi.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number, value?: unknown) =>
+    new Promise((resolve) => void setTimeout(() => resolve(value), ms)),
+}));
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+function start() {
+  const { tracker, ...server } = new FakeServer();
+  /** When tasks were begun that have not ended; monotonic ms. */
+  const tasks = new Set<number>();
+  const state = { tasks, stopped: false, closed: false };
+  let force = () => {};
+  const events = new EventEmitter();
+  const report = drain(
+    {
+      getHttpServer: () => server,
+      close: async () => {
+        state.closed = true;
+        events.emit('closed');
+      },
+    },
+    { tracker, hasTasksFrom: (before) => [...tasks].some((begun) => begun < before) },
+    () => (state.stopped = true),
+    SHUTDOWN,
+    new Promise<void>((resolve) => (force = resolve)),
+  );
+  return { state, report, force };
+}
+
+describe('a drain', () => {
+  it('closes the app once the lame duck time is over, where nothing is going on', async () => {
+    const { state, report } = start();
+    await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs - 1);
+    expect(state).toMatchObject({ stopped: false, closed: false });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state).toMatchObject({ stopped: true, closed: true });
+    expect(await report).toMatchObject({ abortedRequests: 0, hookError: null });
+  });
+
+  it('waits for tasks that belong to no request', async () => {
+    const { state, report } = start();
+    state.tasks.add(0).add(1);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(state).toMatchObject({ stopped: true, closed: false });
+    state.tasks.delete(0);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(state.closed).toBe(false);
+    state.tasks.delete(1);
+    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    expect(state.closed).toBe(true);
+    expect((await report).durationMs).toBeLessThan(SHUTDOWN.drainTimeoutMs);
+  });
+
+  it('does not wait for those that were begun after it took its process out of service', async () => {
+    const { state, report } = start();
+    state.tasks.add(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    state.tasks.add(performance.now());
+    state.tasks.delete(0);
+    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    expect(state.closed).toBe(true);
+    await report;
+  });
+
+  it('waits for them no longer than it may', async () => {
+    const { state, report } = start();
+    state.tasks.add(0);
+    const { lameDuckMs, drainTimeoutMs } = SHUTDOWN;
+    await vi.advanceTimersByTimeAsync(lameDuckMs + drainTimeoutMs - SWEEP_MS);
+    expect(state.closed).toBe(false);
+    await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
+    expect(state.closed).toBe(true);
+    await report;
+  });
+
+  it('does not wait for them where it is forced', async () => {
+    const { state, report, force } = start();
+    state.tasks.add(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    force();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.closed).toBe(true);
+    await report;
+  });
+});
