@@ -1,0 +1,304 @@
+import { availableParallelism } from 'node:os';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { request } from '../support/http-client.js';
+import {
+  askJson,
+  Gates,
+  offloadOptions,
+  offloadReport,
+  TaskCounts,
+  writtenTimes,
+} from '../support/offload.js';
+
+/** The same app in threads, and on the event loop: what its clients see is the same. */
+const SETUPS = [
+  { adapter: 'express', mode: 'threads' },
+  { adapter: 'fastify', mode: 'threads' },
+  { adapter: 'express', mode: 'inline' },
+  { adapter: 'fastify', mode: 'inline' },
+] as const;
+
+const TIMES = 'nestjs_cluster_offload_';
+
+describe.each(SETUPS)('@CpuBound() on $adapter, mode $mode', ({ adapter, mode }) => {
+  const inline = mode === 'inline';
+  const gates = new Gates();
+  let cluster: ClusterProcess;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: {
+        ...behaviour('offload-answers'),
+        ...gates.env,
+        ...offloadOptions({}),
+        TEST_ADAPTER: adapter,
+        CLUSTER_OFFLOAD: mode,
+        CLUSTER_THREADS: '1',
+      },
+    });
+  });
+
+  afterAll(async () => {
+    await stopAll();
+    gates.remove();
+  });
+
+  it('leaves pipes, guards, interceptors, status, headers and metadata to a handler', async () => {
+    const { status, headers, body } = await request(cluster.url, '/answers/decorated/7?who=tom');
+
+    expect(status).toBe(202);
+    expect(headers['x-cats']).toBe('nine');
+    const { intercepted, inMainThread } = JSON.parse(body);
+    expect(inMainThread).toBe(true);
+    expect(intercepted).toMatchObject({
+      squared: 49,
+      isMainThread: inline,
+      pid: cluster.workerPids[0],
+    });
+    expect(intercepted.threadId > 0).toBe(!inline);
+  });
+
+  it('runs nothing for a request that a pipe or a guard refuses', async () => {
+    const before = await TaskCounts.of(cluster);
+
+    const piped = await askJson(cluster.url, '/answers/decorated/seven?who=tom');
+    const guarded = await askJson(cluster.url, '/answers/decorated/7?who=jerry');
+
+    expect(piped).toMatchObject({ status: 400, body: { message: expect.stringContaining('num') } });
+    expect(guarded).toMatchObject({ status: 403, body: { message: 'jerry is not tom' } });
+    const after = await TaskCounts.of(cluster);
+    expect(after.of('completed') + after.of('failed')).toBe(
+      before.of('completed') + before.of('failed'),
+    );
+  });
+
+  it('answers a NotFoundException by a 404 with its body', async () => {
+    expect(await askJson(cluster.url, '/answers/missing/felix')).toEqual({
+      status: 404,
+      body: { statusCode: 404, message: 'no cat felix', hint: ['try tom'] },
+    });
+  });
+
+  it('gives an error of the app to its exception filter as it was thrown', async () => {
+    const { status, body } = await askJson(cluster.url, '/answers/domain-error');
+
+    expect(status).toBe(418);
+    expect(body).toMatchObject({
+      isError: true,
+      inMainThread: true,
+      name: 'DomainError',
+      message: 'there are no cats',
+      code: 'E_NO_CATS',
+      details: { missing: ['tom'] },
+      cause: {
+        name: 'RangeError',
+        message: 'nine is too many',
+        code: 'E_NINE',
+        isRangeError: true,
+      },
+    });
+    // Where it was thrown, not where it arrived.
+    expect(body.stack).toMatch(/Answers\.domainError \(.*offload-answers\.mjs:\d+/);
+  });
+
+  it('moves a megabyte there and back', async () => {
+    const { body } = await askJson(cluster.url, '/travels/move');
+
+    expect(body).toEqual({
+      leftHere: 0,
+      leftThere: 0,
+      back: ['Uint8Array', 2 ** 20, 8, 7],
+    });
+  });
+
+  it('leaves Buffers what they are, as arguments and as results', async () => {
+    const { body } = await askJson(cluster.url, '/travels/buffers');
+
+    const base64 = Buffer.from('there').toString('base64');
+    expect(body).toEqual({
+      seen: [
+        [true, base64],
+        [true, base64],
+      ],
+      isBuffer: true,
+      back: 'back',
+      sent: 5,
+    });
+  });
+
+  it('names the argument that cannot be copied, and what in it', async () => {
+    const { body } = await askJson(cluster.url, '/travels/bad-argument');
+
+    expect(body).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE' });
+    expect(body.message).toContain('Travels.takes');
+    expect(body.message).toContain('argument 1 (_options).hooks[0].onDone is a function');
+  });
+
+  it('names what in a result cannot be copied', async () => {
+    const { body } = await askJson(cluster.url, '/travels/bad-result');
+
+    expect(body).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE' });
+    expect(body.message).toContain('rows[1].format is a function');
+  });
+
+  it('computes identical calls in flight once', async () => {
+    const asked = ['a', 'a', 'a', 'b'].map((name) =>
+      askJson(cluster.url, `/answers/shared/${name}-${mode}-${adapter}`),
+    );
+    const [a, b] = [`a-${mode}-${adapter}`, `b-${mode}-${adapter}`];
+    // One runs, or is held by the event loop; the rest has joined it, or waits.
+    await eventually(
+      'all calls to be admitted',
+      () => askJson(cluster.url, '/health'),
+      ({ body }) => body.details.cluster.workers[0].requestsInFlight === 5,
+    );
+    gates.open(a, b);
+
+    const answers = (await Promise.all(asked)).map(({ body }) => body);
+
+    expect(new Set(answers.slice(0, 3).map(({ run }) => run)).size).toBe(1);
+    expect(answers.map(({ name }) => name)).toEqual([a, a, a, b]);
+    expect(answers[3].run).not.toBe(answers[0].run);
+    expect([a, b].map((name) => writtenTimes(cluster, `begun ${name}`))).toEqual([1, 1]);
+    const counts = await TaskCounts.of(cluster);
+    expect(counts.of('coalesced', 'Answers.shared')).toBe(2);
+    expect(counts.of('completed', 'Answers.shared')).toBe(2);
+    // What is over is computed again.
+    expect((await askJson(cluster.url, `/answers/shared/${a}`)).body.run).toBe(3);
+  });
+
+  it('carries a context there and back', async () => {
+    const { body } = await askJson(cluster.url, '/travels/context/r-1');
+
+    expect(body.seen).toEqual({ id: 'r-1' });
+    expect(body.after).toMatchObject({ id: 'r-1', late: true });
+    expect(body.after.visited > 0).toBe(!inline);
+  });
+
+  it('shows tasks and threads in /metrics and /health', async () => {
+    const before = await TaskCounts.of(cluster);
+    await request(cluster.url, '/answers/missing/felix');
+    await request(cluster.url, '/answers/decorated/7?who=tom');
+    const after = await TaskCounts.of(cluster);
+
+    expect(after.of('failed', 'Answers.missing')).toBe(before.of('failed', 'Answers.missing') + 1);
+    expect(after.of('completed', 'Answers.decorated')).toBe(
+      before.of('completed', 'Answers.decorated') + 1,
+    );
+    for (const name of ['wait_seconds', 'run_seconds']) {
+      expect(after.page.sum(`${TIMES}${name}_count`, { task: 'Answers.missing' })).toBe(
+        before.page.sum(`${TIMES}${name}_count`, { task: 'Answers.missing' }) + 1,
+      );
+    }
+    expect(after.page.labelValues(`${TIMES}queue_size`, 'worker')).toEqual(['0']);
+    expect(after.page.labelValues(`${TIMES}threads`, 'worker')).toEqual(['0']);
+    expect(after.queueSize).toBe(0);
+    expect(after.threads).toBe(inline ? 0 : 1);
+    expect(await offloadReport(cluster.url)).toEqual({
+      status: 'up',
+      threads: inline ? 0 : 1,
+      running: 0,
+      queueSize: 0,
+      maxQueue: 10_000,
+    });
+  });
+});
+
+describe('offload.module', () => {
+  afterEach(stopAll);
+
+  it('is built once in each thread, injects there, and is closed when the worker ends', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: behaviour('offload-module'),
+    });
+
+    const calls = async () =>
+      Promise.all(
+        [300, 300, 0, 0, 0, 0].map(async (ms) => (await askJson(cluster.url, `/words/${ms}`)).body),
+      );
+    const answers = [...(await calls()), ...(await calls())];
+
+    expect(new Set(answers.map(({ word }) => word))).toEqual(new Set(['cat']));
+    const threads = [...new Set(answers.map(({ threadId }) => threadId as number))];
+    expect(threads).toHaveLength(2);
+    for (const each of threads) {
+      expect(writtenTimes(cluster, `built in thread ${each}`)).toBe(1);
+      expect(writtenTimes(cluster, `closed in thread ${each}`)).toBe(0);
+      // One instance of the class a thread.
+      const counted = answers.filter(({ threadId }) => threadId === each).map((a) => a.calls);
+      expect(counted.toSorted((a, b) => a - b)).toEqual(counted.map((_, i) => i + 1));
+    }
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    for (const each of threads) expect(writtenTimes(cluster, `closed in thread ${each}`)).toBe(1);
+    expect(writtenTimes(cluster, 'closed in main')).toBe(1);
+  });
+});
+
+describe('the number of threads', () => {
+  const gates = new Gates();
+  afterEach(stopAll);
+  afterAll(() => gates.remove());
+
+  const start = (workers: number, env: Record<string, string> = {}, within: string[] = []) =>
+    ClusterProcess.start({
+      options: { workers },
+      env: { ...behaviour('offload-faults'), ...gates.env, ...offloadOptions({}), ...env },
+      within,
+    });
+
+  it('is what CLUSTER_THREADS says', async () => {
+    const cluster = await start(1, { CLUSTER_THREADS: '3' });
+
+    expect((await TaskCounts.of(cluster)).threads).toBe(3);
+    expect(await offloadReport(cluster.url)).toMatchObject({ threads: 3 });
+  });
+
+  it('is by default that of the cores in all workers together, with one in each (T14)', async () => {
+    const cores = availableParallelism();
+    const one = await start(1);
+    const held = Array.from({ length: cores + 2 }, (_, i) =>
+      askJson(one.url, `/faults/hold/one-${i}`),
+    );
+    const busy = await eventually(
+      'two calls to wait',
+      () => TaskCounts.of(one),
+      ({ queueSize }) => queueSize === 2,
+    );
+    expect(busy.threads).toBe(cores);
+    gates.open(...held.map((_, i) => `one-${i}`));
+    const threads = (await Promise.all(held)).map(({ body }) => body.threadId);
+    expect(new Set(threads).size).toBe(cores);
+    await stopAll();
+
+    const many = await start(cores + 1);
+    expect((await TaskCounts.of(many)).page.values('nestjs_cluster_offload_threads')).toEqual(
+      Array.from({ length: cores + 1 }, () => 1),
+    );
+  });
+
+  it('heeds the cores that the process may use (T14)', async () => {
+    const cluster = await start(1, {}, ['taskset', '-c', '0']);
+
+    expect((await TaskCounts.of(cluster)).threads).toBe(1);
+  });
+
+  it('is not to be evaded by several tasks a thread: that is refused (T6)', async () => {
+    const cluster = new ClusterProcess({
+      env: {
+        ...behaviour('offload-faults'),
+        TEST_MODULE_OPTIONS: JSON.stringify({ offload: { concurrentTasksPerWorker: 2 } }),
+      },
+    });
+
+    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
+    expect(cluster.all('failed')[0]!.message).toContain('concurrentTasksPerWorker');
+  });
+});

@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClusterModuleOptions } from 'nestjs-cluster';
+import type { ClusterProcess } from './cluster-process.js';
+import type { HealthBody, IndicatorReport } from './health.js';
+import { getJson, request } from './http-client.js';
+import { MetricsPage } from './metrics-page.js';
+
+const TASKS = 'nestjs_cluster_offload_tasks_total';
+
+/** No test is to wait for it. */
+export const NEVER_MS = 600_000;
+
+/**
+ * Options of `forRoot()`, as the fixtures take them. Nothing waits too long unless a test wants it,
+ * and threads are no nicer than the rest: on a busy machine they would take half a minute to start.
+ */
+export function offloadOptions(
+  offload: NonNullable<ClusterModuleOptions['offload']>,
+): Record<string, string> {
+  return {
+    TEST_MODULE_OPTIONS: JSON.stringify({
+      offload: { queueTimeoutMs: NEVER_MS, niceIncrement: 0, ...offload },
+    }),
+  };
+}
+
+/** Holds tasks of the fixtures until they are let go, by name. */
+export class Gates {
+  readonly #directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-gates-'));
+
+  get env(): { readonly TEST_GATES: string } {
+    return { TEST_GATES: this.#directory };
+  }
+
+  open(...names: string[]): void {
+    for (const name of names) writeFileSync(join(this.#directory, name), '');
+  }
+
+  remove(): void {
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+/** Resolves once the program has written the line. */
+export async function wrote(cluster: ClusterProcess, line: string): Promise<void> {
+  await cluster.until(`line '${line}'`, () => writtenTimes(cluster, line) > 0, 30_000);
+}
+
+export function writtenTimes(cluster: ClusterProcess, line: string): number {
+  return cluster.output.split('\n').filter((each) => each === line).length;
+}
+
+/** What a program says that is not an event of the cluster: Nest's log, and the app's own. */
+export async function logged(cluster: ClusterProcess, pattern: RegExp): Promise<void> {
+  await cluster.until(String(pattern), () => pattern.test(cluster.output), 30_000);
+}
+
+/** Asks for what a thread computes that may have to start first. */
+// A test asserts on what it gets: `unknown` would only make it cast.
+// oxlint-disable-next-line typescript/no-explicit-any
+export async function askJson<T = any>(
+  base: string,
+  path: string,
+): Promise<{ status: number | undefined; body: T }> {
+  const { status, outcome, body } = await request(base, path, { timeoutMs: 30_000 });
+  if (status === undefined) throw new Error(`${path}: ${outcome}`);
+  return { status, body: JSON.parse(body) as T };
+}
+
+/** How a cluster's tasks ended so far. */
+export class TaskCounts {
+  constructor(readonly page: MetricsPage) {}
+
+  static async of({ url }: Pick<ClusterProcess, 'url'>): Promise<TaskCounts> {
+    return new TaskCounts(new MetricsPage((await request(url, '/metrics')).body));
+  }
+
+  of(outcome: string, task?: string): number {
+    return this.page.sum(TASKS, { outcome, ...(task !== undefined && { task }) });
+  }
+
+  get queueSize(): number {
+    return this.page.sum('nestjs_cluster_offload_queue_size');
+  }
+
+  get threads(): number {
+    return this.page.sum('nestjs_cluster_offload_threads');
+  }
+}
+
+/** What `/health` says of the pool of the worker that answers. */
+export async function offloadReport(url: string): Promise<IndicatorReport> {
+  return (await getJson<HealthBody>(url, '/health')).body.details['offload']!;
+}
