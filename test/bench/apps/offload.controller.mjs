@@ -36,4 +36,5 @@ Controller()(OffloadController);
 method('plain', Get('plain'));
 method('trivial', CpuBound(), Get('trivial'));
 method('moved', Get('moved'));
-method('there', CpuBound());
+// A buffer that is on its way is not to be lost with a client that leaves.
+method('there', CpuBound({ abortOnDisconnect: false }));
