@@ -1,22 +1,16 @@
+import { Abandonment } from './abandonment.js';
+import { Answers } from './answers.js';
 import { copyRequest, uncloneableArguments } from './arguments.js';
 import { Call, type Waiter, type Watch } from './call.js';
 import type { CarriedContexts } from './carry-context.js';
 import { aborted, failed, type Failure, lost, rejected, timedOut } from './failures.js';
 import type { TaskRejection } from './offload.exceptions.js';
-import { Paced } from './paced.js';
-import { restoreBuffers } from './parcel.js';
 import { RetryAdvice } from './retry-advice.js';
 import type { Completed, Runner, RunRequest, RunResult } from './runner.interface.js';
 import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
 import { WaitingRoom } from './waiting-room.js';
-
-/** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
-const ABANDON_GRACE_MS = 50;
-
-/** Clients that go away cost no more than a fifth of the time that threads have. */
-const STARTS_BETWEEN = 5;
 
 const NOBODY: Watch = () => () => {};
 
@@ -29,11 +23,9 @@ export class Dispatcher {
   readonly #waiting: WaitingRoom;
   readonly #running = new Set<Call>();
   readonly #shared = new SharedCalls();
-  /** Of calls that many wait for, and whose results may be large. */
-  readonly #answers = new Paced<() => void>((answer) => answer());
+  readonly #answers: Answers;
+  readonly #abandonment: Abandonment;
   readonly #advice = new RetryAdvice();
-  /** When a call was last ended because nobody waited for it; monotonic ms. */
-  #abandonedAt = -Infinity;
   #closed = false;
 
   constructor(
@@ -43,6 +35,8 @@ export class Dispatcher {
     /** Told of a thread that was lost. */
     private readonly report: (task: Task, error: unknown) => void,
   ) {
+    this.#answers = new Answers(observer);
+    this.#abandonment = new Abandonment(runner, (call) => this.#abort(call, aborted(call.task)));
     this.#waiting = new WaitingRoom(maxQueue, (call) =>
       this.#end(call, this.#rejected(call.task, 'queue-timeout')),
     );
@@ -218,14 +212,7 @@ export class Dispatcher {
 
   #complete(call: Call, result: Completed): void {
     this.#leaveRunning(call);
-    call.end((waiter, first) => {
-      this.observer.ended(call.task, first ? 'completed' : 'coalesced');
-      const { contexts } = waiter === call.caller ? result : { contexts: undefined };
-      // What one of them changes in it, none of the others is to see: the first has a copy, too,
-      // where others copy after it.
-      if (call.key === undefined) waiter.resolve({ ...result, value: restored(result) });
-      else this.#answers.push(() => waiter.resolve({ ...result, value: copyOf(result), contexts }));
-    });
+    this.#answers.give(call, result);
     this.pump();
   }
 
@@ -267,34 +254,10 @@ export class Dispatcher {
       this.#waiting.leave(call);
       return this.#end(call, aborted(call.task));
     }
-    clearTimeout(call.timer);
-    call.timer = setTimeout(() => this.#abandon(call), ABANDON_GRACE_MS);
-  }
-
-  /** Ends a call that nobody waits for any more, at the price of its thread. */
-  #abandon(call: Call): void {
-    const now = performance.now();
-    const notBefore = this.#abandonedAt + this.runner.startMs * STARTS_BETWEEN;
-    const overdueAt = call.startedAt + call.task.timeoutMs;
-    const waitMs = Math.min(notBefore, overdueAt) - now;
-    if (waitMs > 0) {
-      call.timer = setTimeout(() => this.#abandon(call), waitMs);
-      return;
-    }
-    this.#abandonedAt = now;
-    this.#abort(call, aborted(call.task));
+    this.#abandonment.begin(call);
   }
 
   #rejected(task: Task, reason: TaskRejection): Failure {
     return rejected(task, reason, this.#advice.seconds(this.#waiting.size, this.runner.size));
   }
-}
-
-/** As the thread gave it: it was copied on its way. */
-function restored({ value, buffers }: Completed): unknown {
-  return restoreBuffers([value], buffers)[0];
-}
-
-function copyOf({ value, buffers }: Completed): unknown {
-  return restoreBuffers([structuredClone(value)], buffers)[0];
 }

@@ -1,0 +1,35 @@
+import type { Call } from './call.js';
+import { Paced } from './paced.js';
+import { restoreBuffers } from './parcel.js';
+import type { Completed } from './runner.interface.js';
+import type { TaskObserver } from './task.js';
+
+/** Gives the result of a call to everybody who waits for it. */
+export class Answers {
+  /** Of calls that many wait for, and whose results may be large. */
+  readonly #paced = new Paced<() => void>((answer) => answer());
+
+  constructor(private readonly observer: Pick<TaskObserver, 'ended'>) {}
+
+  give(call: Call, result: Completed): void {
+    call.end((waiter, first) => {
+      this.observer.ended(call.task, first ? 'completed' : 'coalesced');
+      const { contexts } = waiter === call.caller ? result : { contexts: undefined };
+      if (call.key === undefined) {
+        waiter.resolve({ ...result, value: restored(result) });
+      } else {
+        // What one of them changes in it, none of the others is to see.
+        this.#paced.push(() => waiter.resolve({ ...result, value: copyOf(result), contexts }));
+      }
+    });
+  }
+}
+
+/** As the thread gave it: it was copied on its way. */
+function restored({ value, buffers }: Completed): unknown {
+  return restoreBuffers([value], buffers)[0];
+}
+
+function copyOf({ value, buffers }: Completed): unknown {
+  return restoreBuffers([structuredClone(value)], buffers)[0];
+}
