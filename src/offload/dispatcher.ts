@@ -3,7 +3,7 @@ import { Answers } from './answers.js';
 import { copyRequest, uncloneableArguments } from './arguments.js';
 import { Call, type Waiter, type Watch } from './call.js';
 import type { CarriedContexts } from './carry-context.js';
-import { aborted, failed, type Failure, lost, rejected, timedOut } from './failures.js';
+import { aborted, failed, failedWith, type Failure, lost, rejected, timedOut } from './failures.js';
 import type { TaskRejection } from './offload.exceptions.js';
 import { RetryAdvice } from './retry-advice.js';
 import type { Completed, Runner, RunRequest, RunResult } from './runner.interface.js';
@@ -121,11 +121,7 @@ export class Dispatcher {
       call = new Call(task, kept, performance.now(), key);
     } catch (error) {
       const clear = uncloneableArguments(task, { args, contexts }, error);
-      return this.#turnAway(
-        waiter,
-        task,
-        failed(() => clear),
-      );
+      return this.#turnAway(waiter, task, failedWith(clear));
     }
     call.caller = waiter;
     call.welcome(waiter);
@@ -168,10 +164,7 @@ export class Dispatcher {
       call.run = this.runner.run(call.request);
     } catch (error) {
       // An argument that throws when it is read.
-      return this.#end(
-        call,
-        failed(() => error),
-      );
+      return this.#end(call, failedWith(error));
     }
     call.run.result
       .then(
@@ -179,32 +172,21 @@ export class Dispatcher {
         (error: unknown) => this.#onLost(call, error),
       )
       // Whatever is wrong with a result, its call ends, and no other is touched.
-      .catch((error: unknown) =>
-        this.#fail(
-          call,
-          failed(() => error),
-        ),
-      );
+      .catch((error: unknown) => this.#fail(call, failedWith(error)));
   }
 
   #onResult(call: Call, result: RunResult): void {
     if (call.state === 'over') return this.pump(); // what could not be ended has ended
     if (result.ok) return this.#complete(call, result);
-    this.#fail(
-      call,
-      failed(() => restoreError(result.error)),
-    );
+    const failure = failed(() => restoreError(result.error));
+    this.#fail(call, failure);
   }
 
   #onLost(call: Call, error: unknown): void {
     if (call.state === 'over') return this.pump();
     const { task, request } = call;
     if (error instanceof DOMException && error.name === 'DataCloneError') {
-      const clear = uncloneableArguments(task, request, error);
-      return this.#fail(
-        call,
-        failed(() => clear),
-      );
+      return this.#fail(call, failedWith(uncloneableArguments(task, request, error)));
     }
     this.report(task, error);
     this.#fail(call, lost(task, error));

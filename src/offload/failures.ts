@@ -33,7 +33,12 @@ export function lost({ name }: Task, cause: unknown): Failure {
   return { outcome: 'thread_lost', error: () => new ThreadLostException(name, cause) };
 }
 
-/** @param error what the task threw. */
+/** @param error what the task threw; made for each waiter. */
 export function failed(error: () => unknown): Failure {
   return { outcome: 'failed', error };
+}
+
+/** The same error for everybody. */
+export function failedWith(error: unknown): Failure {
+  return failed(() => error);
 }

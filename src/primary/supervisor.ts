@@ -115,9 +115,8 @@ export class Supervisor {
 
   /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
   start(): void {
-    const post = (event: SupervisorEvent): void => this.#queue.post(event);
     const every = (ms: number, type: 'heartbeat-due' | 'balance-due' | 'upkeep-due') =>
-      setInterval(() => post({ type }), ms);
+      setInterval(() => this.#queue.post({ type }), ms);
     this.#timers = [
       every(this.options.heartbeat.intervalMs, 'heartbeat-due'),
       ...(this.options.rebalance ? [every(BALANCE_TICK_MS, 'balance-due')] : []),

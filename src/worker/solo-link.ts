@@ -1,19 +1,13 @@
-import type { ServerResponse } from 'node:http';
 import type {
   AgedSnapshot,
   ClusterLink,
   ClusterSnapshot,
   CollectedMetrics,
-  MetricsSource,
   ReloadResult,
-  RequestObserver,
-  ResponseObserver,
-  WorkerIdentity,
-  WorkerStats,
 } from '../snapshot/index.js';
 import { NoPrimaryError } from '../errors/index.js';
+import { LocalLink } from './local-link.js';
 import { LocalProcess } from './local-process.js';
-import { watchClient } from './watch-client.js';
 
 /** How often the event loop is measured where no heartbeat asks for it. */
 const MEASURE_MS = 1_000;
@@ -24,26 +18,13 @@ const NO_PRIMARY =
 const NO_BALANCING = 'none';
 
 /** The link of a process that has no primary: it answers for itself. */
-export class SoloLink implements ClusterLink {
+export class SoloLink extends LocalLink implements ClusterLink {
   readonly workers = 1;
-  readonly local: LocalProcess;
   readonly #timer: NodeJS.Timeout;
 
   constructor(readonly bootstrapped: boolean = false) {
-    this.local = new LocalProcess({ slot: 0, pid: process.pid, generation: 0 }, NO_BALANCING);
+    super(new LocalProcess({ slot: 0, pid: process.pid, generation: 0 }, NO_BALANCING));
     this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
-  }
-
-  get identity(): WorkerIdentity {
-    return this.local.identity;
-  }
-
-  get accepting(): boolean {
-    return this.local.accepting;
-  }
-
-  stats(): WorkerStats {
-    return this.local.meter.peek();
   }
 
   async snapshot(): Promise<AgedSnapshot> {
@@ -54,10 +35,6 @@ export class SoloLink implements ClusterLink {
     const body = await this.local.serializeMetrics();
     const { slot } = this.identity;
     return { ...(await this.snapshot()), workers: [{ slot, ageMs: 0, body }], retired: [] };
-  }
-
-  provideMetrics(source: MetricsSource): void {
-    this.local.metrics = source;
   }
 
   provideHealth(): void {
@@ -72,28 +49,8 @@ export class SoloLink implements ClusterLink {
     throw new NoPrimaryError('scale()', NO_PRIMARY);
   }
 
-  observeResponses(observer: ResponseObserver): void {
-    this.local.tracker.observe(observer);
-  }
-
-  observeRequests(observer: RequestObserver): void {
-    this.local.tracker.observeRequests(observer);
-  }
-
-  watchClient(response: ServerResponse, gone: () => void): () => void {
-    return watchClient(response, gone);
-  }
-
-  provideTasks(pending: (before: number) => boolean): void {
-    this.local.hasTasksFrom = pending;
-  }
-
   requestReplacement(): void {
     // Nobody could take its place.
-  }
-
-  announceEndpoints(paths: readonly string[]): void {
-    this.local.endpoints = [...this.local.endpoints, ...paths];
   }
 
   reportBootFailure(): void {

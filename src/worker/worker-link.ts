@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { AddressUnavailableError, NoPrimaryError } from '../errors/index.js';
 import { type PrimaryMessage, reportError } from '../ipc/index.js';
 import { checkWorkerCount } from '../options/index.js';
@@ -8,17 +7,12 @@ import type {
   ClusterSnapshot,
   CollectedMetrics,
   HealthVerdict,
-  MetricsSource,
   ReloadResult,
-  RequestObserver,
-  ResponseObserver,
-  WorkerIdentity,
-  WorkerStats,
 } from '../snapshot/index.js';
+import { LocalLink } from './local-link.js';
 import type { LocalProcess } from './local-process.js';
 import { PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
-import { watchClient } from './watch-client.js';
 
 /** A snapshot that takes longer is not worth waiting for: the last one is given. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
@@ -38,7 +32,7 @@ export type AnswerMessage = PrimaryMessage & {
 };
 
 /** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
-export class WorkerLink implements ClusterLink {
+export class WorkerLink extends LocalLink implements ClusterLink {
   /** How the app says whether it is well; without the module nobody does. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
   readonly #snapshots = new PendingRequests<ClusterSnapshot>(SNAPSHOT_TIMEOUT_MS);
@@ -53,10 +47,12 @@ export class WorkerLink implements ClusterLink {
   #lastCollected: (PrimaryMessage & { type: 'collected' }) | undefined;
 
   constructor(
-    private readonly local: LocalProcess,
+    local: LocalProcess,
     private readonly channel: PrimaryChannel,
     readonly workers: number = 1,
-  ) {}
+  ) {
+    super(local);
+  }
 
   /** Takes in an answer of the primary. */
   answer(message: AnswerMessage): void {
@@ -88,18 +84,6 @@ export class WorkerLink implements ClusterLink {
   get knowsLittle(): boolean {
     const known = this.#lastSnapshot?.snapshot;
     return known === undefined || known.ready < known.desired;
-  }
-
-  get identity(): WorkerIdentity {
-    return this.local.identity;
-  }
-
-  get accepting(): boolean {
-    return this.local.accepting;
-  }
-
-  stats(): WorkerStats {
-    return this.local.meter.peek();
   }
 
   async snapshot(): Promise<AgedSnapshot> {
@@ -150,28 +134,8 @@ export class WorkerLink implements ClusterLink {
     return result ?? primaryIsGone('scale()');
   }
 
-  provideMetrics(source: MetricsSource): void {
-    this.local.metrics = source;
-  }
-
   provideHealth(check: () => Promise<HealthVerdict>): void {
     this.checkHealth = check;
-  }
-
-  observeResponses(observer: ResponseObserver): void {
-    this.local.tracker.observe(observer);
-  }
-
-  observeRequests(observer: RequestObserver): void {
-    this.local.tracker.observeRequests(observer);
-  }
-
-  watchClient(response: ServerResponse, gone: () => void): () => void {
-    return watchClient(response, gone);
-  }
-
-  provideTasks(pending: (before: number) => boolean): void {
-    this.local.hasTasksFrom = pending;
   }
 
   requestReplacement(reason: string): void {
@@ -180,10 +144,6 @@ export class WorkerLink implements ClusterLink {
     ask();
     // The replacement may not come up.
     this.#asking = setInterval(ask, ASK_AGAIN_MS).unref();
-  }
-
-  announceEndpoints(paths: readonly string[]): void {
-    this.local.endpoints = [...this.local.endpoints, ...paths];
   }
 
   async reportBootFailure(error: unknown): Promise<void> {

@@ -1,0 +1,51 @@
+import type { ServerResponse } from 'node:http';
+import type {
+  MetricsSource,
+  RequestObserver,
+  ResponseObserver,
+  WorkerIdentity,
+  WorkerStats,
+} from '../snapshot/index.js';
+import type { LocalProcess } from './local-process.js';
+import { watchClient } from './watch-client.js';
+
+/** The part of a process's link that no primary is asked for. */
+export abstract class LocalLink {
+  constructor(readonly local: LocalProcess) {}
+
+  get identity(): WorkerIdentity {
+    return this.local.identity;
+  }
+
+  get accepting(): boolean {
+    return this.local.accepting;
+  }
+
+  stats(): WorkerStats {
+    return this.local.meter.peek();
+  }
+
+  provideMetrics(source: MetricsSource): void {
+    this.local.metrics = source;
+  }
+
+  observeResponses(observer: ResponseObserver): void {
+    this.local.tracker.observe(observer);
+  }
+
+  observeRequests(observer: RequestObserver): void {
+    this.local.tracker.observeRequests(observer);
+  }
+
+  watchClient(response: ServerResponse, gone: () => void): () => void {
+    return watchClient(response, gone);
+  }
+
+  provideTasks(pending: (before: number) => boolean): void {
+    this.local.hasTasksFrom = pending;
+  }
+
+  announceEndpoints(paths: readonly string[]): void {
+    this.local.endpoints = [...this.local.endpoints, ...paths];
+  }
+}
