@@ -128,19 +128,21 @@ export class ClusterModule
     @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,
-  ) {}
+  ) {
+    // Here and not in configure(): main.ts may register routes and plugins between the two.
+    if (options.metrics !== false && host.httpAdapter) metrics.followRoutes(host.httpAdapter);
+  }
 
   /** Nest calls this before it registers the app's routes: ours come first. */
   async configure(): Promise<void> {
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
-    // Metrics first: on Fastify they see only routes that are registered after them.
     const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
     const reports = health === false ? [] : this.health.mount(httpAdapter, health);
-    if (health !== false) this.link.provideHealth(() => this.health.verdict());
+    if (health !== false) this.link.provideHealth(() => this.health.verdict(), health.minReady);
     this.link.announceEndpoints([...reports, ...page]);
     await this.offload.start(httpAdapter);
-    this.metrics.include(this.offload.metrics);
+    this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
   }
 
   /** An app without an HTTP server, such as a consumer of a queue, is not configured. */

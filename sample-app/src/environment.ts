@@ -15,6 +15,7 @@ function readOptions(): ClusterOptions {
   return {
     port: Number(process.env.PORT || 3000),
     host: process.env.HOST || '127.0.0.1',
+    ...(process.env.ADMIN_PORT && { admin: { port: Number(process.env.ADMIN_PORT) } }),
     ...options,
   };
 }

@@ -42,6 +42,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     pwd: process.env['PWD'],
   });
   const supervisor = new Supervisor(options, listening, program, emit);
+  const adminUrl = await openAdmin(options, supervisor, emit);
   obeySignals(supervisor, emit);
   supervisor.start();
   const ended = supervisor.ended.then((exitCode) => {
@@ -57,7 +58,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   );
   const { endpoints } = served;
   // Once whoever called bootstrap() has had time to listen to it.
-  setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints }));
+  setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   const runtime: PrimaryRuntime = {
     role: 'primary',
     snapshot: () => supervisor.snapshot(),
@@ -77,6 +78,18 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     },
   };
   return runtime;
+}
+
+/** @throws AddressUnavailableError */
+async function openAdmin(
+  { admin }: ResolvedClusterOptions,
+  supervisor: Supervisor,
+  emit: EmitEvent,
+): Promise<string | null> {
+  if (admin === undefined) return null;
+  // Most have none: nothing of it is loaded then.
+  const { AdminListener } = await import('../admin/admin-listener.js');
+  return AdminListener.open(admin, supervisor, (message) => emit('warning', { message }));
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {

@@ -23,6 +23,11 @@ export async function runStandalone(
 ): Promise<StandaloneRuntime> {
   const startedAt = performance.now();
   const emit = createEventLog(options.logFormat);
+  if (options.admin !== undefined) {
+    emit('warning', {
+      message: 'there is no admin listener with workers: 0, since there is no primary; ask the app',
+    });
+  }
   const link = new SoloLink(true);
   setCurrentLink(link);
   const socket = await BoundSocket.open(options.address);
@@ -40,7 +45,7 @@ export async function runStandalone(
   }
   link.local.state = 'ready';
   const { endpoints } = link.local;
-  emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints });
+  emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
 
   let force!: () => void;
   const forced = new Promise<void>((resolve) => (force = resolve));

@@ -4,7 +4,13 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 export interface EndpointResponse {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string;
+  readonly body: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What an endpoint reads of a request: the same on every adapter. */
+export interface EndpointRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /**
@@ -18,15 +24,23 @@ export interface EndpointResponse {
 export function mountEndpoint(
   adapter: AbstractHttpAdapter,
   path: string,
-  respond: () => Promise<EndpointResponse>,
+  respond: (request: EndpointRequest) => Promise<EndpointResponse>,
 ): void {
-  const send = (response: unknown, { status, contentType, body }: EndpointResponse): void => {
+  const send = (response: unknown, answer: EndpointResponse): void => {
+    const { status, contentType, headers = {}, body } = answer;
     adapter.setHeader(response, 'Content-Type', contentType);
     adapter.setHeader(response, 'Cache-Control', 'no-store');
-    adapter.reply(response, body, status);
+    for (const [name, value] of Object.entries(headers)) adapter.setHeader(response, name, value);
+    if (typeof body === 'string' || adapter.getType() === 'fastify') {
+      adapter.reply(response, body, status);
+    } else {
+      // Nest would send a buffer to Express as JSON.
+      adapter.status(response, status);
+      adapter.end(response, body as never);
+    }
   };
-  adapter.get(path, (_request: unknown, response: unknown) => {
-    respond().then(
+  adapter.get(path, (request: EndpointRequest, response: unknown) => {
+    respond(request).then(
       (answer) => send(response, answer),
       // What went wrong may name files or hosts: it goes to the log of whoever threw it, not out.
       () =>

@@ -20,6 +20,8 @@ export interface ClusterEvents {
     /** With the strategy `ports`, the port of each slot; else none. */
     ports: readonly number[];
     endpoints: readonly string[];
+    /** Where the primary itself answers, if it was asked to. */
+    adminUrl: string | null;
   };
   'worker-ready': { worker: WorkerIdentity; bootMs: number };
   'worker-died': {

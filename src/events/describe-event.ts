@@ -16,10 +16,11 @@ const warn = (text: string): Description => ({ level: 'warn', text });
 const error = (text: string): Description => ({ level: 'error', text });
 
 const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
-  listening: ({ url, workers, balancing, ports, endpoints }) =>
+  listening: ({ url, workers, balancing, ports, endpoints, adminUrl }) =>
     info(
       `listening on ${url}${ports.length > 1 ? ` to ${ports.at(-1)}` : ''} (workers=${workers}, balancing=${balancing}` +
-        `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''})`,
+        `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''}` +
+        `${adminUrl === null ? '' : `, admin: ${adminUrl}`})`,
     ),
   'worker-ready': ({ worker, bootMs }) =>
     info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),

@@ -52,7 +52,7 @@ export class HealthEndpoints {
       [() => this.eventLoop.check(), () => this.memory.check(), () => this.offload.check()],
       true,
     );
-    return { healthy: status < 400, detail: status < 400 ? null : body };
+    return { healthy: status < 400, detail: status < 400 ? null : String(body) };
   }
 
   async #check(

@@ -11,6 +11,8 @@ export type Envelope = typeof ENVELOPE;
 
 /** Metrics larger than this are an app out of control; the primary keeps none of it. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
+/** What several such bodies are merged into: they have most series in common. */
+const MAX_MERGED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
 /** Of a {@link BlockReport}; the rest says little more. */
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
@@ -20,11 +22,14 @@ const text = v.pipe(v.string(), v.maxLength(MAX_TEXT_LENGTH));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
+const mergedBody = v.pipe(v.string(), v.maxLength(MAX_MERGED_BODY_LENGTH));
 const stats = v.object({
   residentMemoryBytes: amount,
   heapUsedBytes: amount,
   eventLoopUtilization: amount,
   eventLoopDelayP99Ms: amount,
+  cpuSecondsTotal: amount,
+  gcSecondsTotal: amount,
   openConnections: amount,
   requestsInFlight: amount,
   requestsTotal: amount,
@@ -44,6 +49,7 @@ const workerMessageSchema = v.variant('type', [
     type: v.literal('ready'),
     url: text,
     endpoints: lines(16),
+    minReady: v.union([v.literal('all'), amount]),
   }),
   v.object({ type: v.literal('boot-failed'), phase: v.picklist(BOOT_PHASES), error }),
   v.object({ type: v.literal('fatal'), error, abort: v.boolean() }),
@@ -88,7 +94,8 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('snapshot-request'), id: amount, stats }),
   v.object({ type: v.literal('collect-request'), id: amount, stats, body }),
   v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, body }),
-  v.object({ type: v.literal('folded'), epoch: amount, count: amount, body }),
+  v.object({ type: v.literal('merged'), body: mergedBody }),
+  v.object({ type: v.literal('folded'), epoch: amount, count: amount, body: mergedBody }),
 ]) satisfies v.GenericSchema<WorkerMessage>;
 
 const envelopeSchema = v.looseObject({

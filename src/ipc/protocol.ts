@@ -2,6 +2,7 @@ import type { ErrorReport } from './error-report.js';
 import type {
   ClusterSnapshot,
   HealthVerdict,
+  MetricsAge,
   ReloadResult,
   RetireCause,
   WorkerMetrics,
@@ -67,7 +68,13 @@ export type WorkerMessage =
   /** The app is initialised; may I have the socket? */
   | { readonly type: 'listen-request' }
   /** Accepting. `endpoints`: paths the module serves. */
-  | { readonly type: 'ready'; readonly url: string; readonly endpoints: readonly string[] }
+  | {
+      readonly type: 'ready';
+      readonly url: string;
+      readonly endpoints: readonly string[];
+      /** Workers that must be ready for the cluster to be up. */
+      readonly minReady: ClusterSnapshot['minReady'];
+    }
   /** The app could not be brought up; the process ends next. */
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
   /** An error nobody caught. The worker drains and ends, or, with `abort`, ends at once. */
@@ -109,6 +116,8 @@ export type WorkerMessage =
       readonly stats: WorkerStats;
       readonly body: string;
     }
+  /** What a `collected` that is shared was merged into. */
+  | { readonly type: 'merged'; readonly body: string }
   /** The `count` bodies of a `fold`, as one. */
   | {
       readonly type: 'folded';
@@ -153,4 +162,14 @@ export type PrimaryMessage =
       readonly snapshot: ClusterSnapshot;
       readonly workers: readonly WorkerMetrics[];
       readonly retired: readonly string[];
+      /** Others wait for what this worker merges: to be answered with `merged`. */
+      readonly shared: boolean;
+    }
+  /** What another worker has merged everybody's metrics into. */
+  | {
+      readonly type: 'merged';
+      readonly id: number;
+      readonly snapshot: ClusterSnapshot;
+      readonly ages: readonly MetricsAge[];
+      readonly body: string;
     };

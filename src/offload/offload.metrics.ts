@@ -61,8 +61,14 @@ export class OffloadMetrics implements TaskObserver {
     }
   }
 
+  /** Of all workers together. */
   get all(): readonly Metric[] {
-    return [this.#tasks, this.#wait, this.#run, ...this.#gauges];
+    return [this.#tasks, this.#wait, this.#run];
+  }
+
+  /** Of this worker, with its label. */
+  get labelled(): readonly Metric[] {
+    return this.#gauges;
   }
 
   began({ name }: Task, waitedMs: number): void {

@@ -102,6 +102,11 @@ export class Offload {
     return this.#metrics?.all ?? [];
   }
 
+  /** Those that have a label for the worker. */
+  get labelledMetrics(): readonly Metric[] {
+    return this.#metrics?.labelled ?? [];
+  }
+
   snapshot(): OffloadSnapshot {
     const dispatcher = this.#dispatcher;
     const runner = this.#runner;

@@ -84,6 +84,14 @@ export interface ShutdownOptions {
   killTimeoutMs?: number | undefined;
 }
 
+/** The primary's own listener: `/health`, `/health/live`, `/health/ready` and `/metrics`, whatever the workers do. */
+export interface AdminOptions {
+  /** TCP port, 0..65535; 0 lets the system choose one. */
+  port: number;
+  /** Loopback address to listen on: nobody is asked who they are. Default `127.0.0.1`. */
+  host?: string | undefined;
+}
+
 /** Options of {@link bootstrap}. Every one has a default. */
 export interface ClusterOptions {
   /** TCP port, 0..65535; 0 lets the system choose one. Default 3000. */
@@ -125,6 +133,8 @@ export interface ClusterOptions {
   reload?: ReloadOptions | undefined;
   /** See {@link ShutdownOptions}. */
   shutdown?: ShutdownOptions | undefined;
+  /** See {@link AdminOptions}. Default: no such listener. */
+  admin?: AdminOptions | undefined;
 }
 
 /** A group of numbers with every one in force. */
@@ -148,6 +158,8 @@ export interface ResolvedClusterOptions {
   readonly recycle: Limits<RecycleOptions>;
   readonly reload: Limits<ReloadOptions>;
   readonly shutdown: Readonly<Required<ShutdownOptions>>;
+  /** `undefined` = no such listener. */
+  readonly admin: Readonly<{ port: number; host: string }> | undefined;
   readonly logFormat: LogFormat;
 }
 

@@ -20,6 +20,7 @@ export const DEFAULTS = Object.freeze({
   recycle: Object.freeze({ maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 }),
   reload: Object.freeze({ canaryMs: 1_000 }),
   shutdown: Object.freeze({ lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 }),
+  admin: Object.freeze({ host: '127.0.0.1' }),
   logFormat: 'text',
   health: Object.freeze({ path: '/health', details: true, minReady: 1 }),
   metrics: Object.freeze({
@@ -27,6 +28,8 @@ export const DEFAULTS = Object.freeze({
     prefix: '',
     buckets: Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
     defaultMetrics: true,
+    perWorker: false,
+    maxSeries: 10_000,
   }),
   offload: Object.freeze({
     mode: 'threads',

@@ -26,6 +26,16 @@ export interface MetricsOptions {
   registry?: Registry | undefined;
   /** prom-client's default metrics of the process. Default true. */
   defaultMetrics?: boolean | undefined;
+  /**
+   * Labels every metric of the app, and the default ones, with `worker` (the slot) instead of
+   * merging them over the workers. Default false.
+   */
+  perWorker?: boolean | undefined;
+  /**
+   * Series that a metric may have, 1..1 000 000; what comes on top is left out and counted in
+   * `nestjs_cluster_dropped_samples_total`. Default 10 000.
+   */
+  maxSeries?: number | undefined;
 }
 
 /** A class, as Nest takes one. */

@@ -1,5 +1,9 @@
 import * as v from 'valibot';
-import { BALANCING_STRATEGIES, OFFLOAD_MODES } from './cluster-options.interface.js';
+import {
+  type AdminOptions,
+  BALANCING_STRATEGIES,
+  OFFLOAD_MODES,
+} from './cluster-options.interface.js';
 import {
   durationMs,
   flag,
@@ -42,9 +46,24 @@ export const balancingSchema = oneOf(BALANCING_STRATEGIES);
 export const offloadModeSchema = oneOf(OFFLOAD_MODES);
 export const logFormatSchema = oneOf(['text', 'json']);
 
+const portSchema = integer(0, 65_535);
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
+const EXPECTED_LOOPBACK =
+  'a loopback address (127.0.0.1, ::1): it asks nobody for a password. To reach it from elsewhere put a proxy in front that does';
+
+/** The one group with a key that has no default. */
+const adminSchema = v.pipe(
+  optionGroup({
+    port: portSchema,
+    host: v.pipe(v.string(EXPECTED_LOOPBACK), v.regex(LOOPBACK, EXPECTED_LOOPBACK)),
+  }),
+  v.check(({ port }) => port !== undefined, 'an object with a port'),
+) as unknown as v.GenericSchema<AdminOptions>;
+
 /** What a user may pass to `bootstrap()`. */
 export const clusterOptionsSchema = optionGroup({
-  port: integer(0, 65_535),
+  port: portSchema,
   host: v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
   path: v.pipe(
     v.string(EXPECTED_PATH),
@@ -78,4 +97,5 @@ export const clusterOptionsSchema = optionGroup({
     drainTimeoutMs: durationMs(),
     killTimeoutMs: durationMs(),
   }),
+  admin: adminSchema,
 });

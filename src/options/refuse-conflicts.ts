@@ -43,8 +43,25 @@ export function refuseConflicts(
       `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
     );
   }
-  // One process has nothing to balance.
-  if (resolved.workers > 0) refuseBalancing({ address, ...resolved }, platform);
+  // One process has nothing to balance, and no primary.
+  if (resolved.workers > 0) {
+    refuseBalancing({ address, ...resolved }, platform);
+    refuseAdminPort({ address, ...resolved });
+  }
+}
+
+function refuseAdminPort({
+  address,
+  admin,
+  balancing,
+  workers,
+}: Pick<ResolvedClusterOptions, 'address' | 'admin' | 'balancing' | 'workers'>): void {
+  if (admin === undefined || admin.port === 0 || address.kind !== 'tcp') return;
+  const last = address.port + (balancing === 'ports' ? workers - 1 : 0);
+  if (admin.port < address.port || admin.port > last) return;
+  refuse(
+    `admin.port (${admin.port}) is a port of the app (port: ${address.port}${last > address.port ? ` to ${last}` : ''}); give one of them another`,
+  );
 }
 
 function refuseBalancing(

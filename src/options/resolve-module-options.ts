@@ -62,6 +62,8 @@ const metricsSchema = optionGroupOrFalse({
     'a Registry of prom-client',
   ),
   defaultMetrics: flag,
+  perWorker: flag,
+  maxSeries: integer(1, 1_000_000),
 });
 
 const offloadSchema = optionGroup({

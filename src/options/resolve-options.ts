@@ -38,6 +38,13 @@ export function resolveOptions(
     recycle: withDefaults(DEFAULTS.recycle, options.recycle),
     reload: withDefaults(DEFAULTS.reload, options.reload),
     shutdown: withDefaults(DEFAULTS.shutdown, options.shutdown),
+    admin:
+      options.admin === undefined
+        ? undefined
+        : Object.freeze({
+            port: options.admin.port,
+            host: options.admin.host ?? DEFAULTS.admin.host,
+          }),
     logFormat: overrides.logFormat ?? DEFAULTS.logFormat,
   });
   refuseConflicts(options, resolved);

@@ -112,6 +112,7 @@ export class Lifecycle {
     }
     worker.readyAt = now;
     worker.error = null;
+    this.around.table.minReady = message.minReady;
     worker.after(recovery.recoveryMs, () => post({ type: 'recovered', worker }));
     emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
     this.around.relay.foldIfNeeded();

@@ -7,7 +7,8 @@ import { EventQueue } from './event-queue.js';
 import { Heartbeat } from './heartbeat.js';
 import { Lifecycle, type Served } from './lifecycle.js';
 import type { Listening } from './listening/listening.interface.js';
-import { MetricsRelay } from './metrics-relay.js';
+import { type HeldMetrics, MetricsRelay } from './metrics-relay.js';
+import { PrimaryMeter } from './primary-meter.js';
 import { Recovery } from './recovery.js';
 import type { Program } from './release.js';
 import { Reload } from './reload.js';
@@ -36,7 +37,9 @@ export class Supervisor {
   /** Resolves with the exit code once no worker is left. */
   readonly ended: Promise<number>;
 
+  readonly #meter = new PrimaryMeter();
   readonly #table: WorkerTable;
+  readonly #relay: MetricsRelay;
   readonly #heartbeat: Heartbeat;
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
@@ -60,8 +63,9 @@ export class Supervisor {
     private readonly emit: EmitEvent,
   ) {
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
-    const table = new WorkerTable(options.workers, listening, program.resolve(0));
+    const table = new WorkerTable(options.workers, listening, program.resolve(0), this.#meter);
     const relay = new MetricsRelay(table);
+    this.#relay = relay;
     const recovery = new Recovery(options, table, emit, (slot) =>
       post({ type: 'start-due', slot }),
     );
@@ -150,6 +154,11 @@ export class Supervisor {
     return this.#table.snapshot();
   }
 
+  /** What every worker measures; one that does not answer in time is represented by what it last sent. */
+  collectMetrics(): Promise<HeldMetrics> {
+    return this.#relay.gather();
+  }
+
   #handle(event: SupervisorEvent): void {
     if (event.type === 'message') {
       const message = this.#switchboard.receive(event.worker, event.message);
@@ -182,6 +191,7 @@ export class Supervisor {
       case 'check-overdue':
         return this.#succession.checkOverdue(event.worker);
       case 'heartbeat-due':
+        this.#meter.measure();
         return this.#heartbeat.beat(this.#table.workers, performance.now());
       case 'balance-due':
         return this.#balance.tick();

@@ -73,6 +73,9 @@ export class Switchboard {
         worker.stats = message.stats;
         this.relay.store(worker, message.body, message.asked, now);
         return undefined;
+      case 'merged':
+        this.relay.merged(worker, message.body);
+        return undefined;
       case 'folded':
         this.relay.folded(worker, message.epoch, message.count, message.body);
         return undefined;

@@ -1,4 +1,9 @@
-import type { ClusterSnapshot, SlotCounts, WorkerSnapshot } from '../snapshot/index.js';
+import type {
+  ClusterSnapshot,
+  PrimaryStats,
+  SlotCounts,
+  WorkerSnapshot,
+} from '../snapshot/index.js';
 import type { Slot } from './slot.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
 
@@ -13,19 +18,23 @@ export function takeSnapshot(
     readonly slots: readonly Slot[];
     readonly surplus: readonly Slot[];
     readonly dismissed: readonly Slot[];
+    readonly primary: PrimaryStats;
+    readonly minReady: ClusterSnapshot['minReady'];
   },
   now: number,
 ): ClusterSnapshot {
-  const { balancing, ports, desired, generation, reloads, slots, surplus, dismissed } = cluster;
+  const { balancing, ports, desired, generation, reloads, slots, surplus } = cluster;
   return {
     balancing,
     ports,
     desired,
     ready: slots.filter((slot) => slot.ready).length,
+    minReady: cluster.minReady,
     generation,
     degraded: slots.filter((slot) => slot.degraded).length,
     reloads: { ...reloads },
-    dismissed: dismissed.map(countsOf),
+    dismissed: cluster.dismissed.map(countsOf),
+    primary: cluster.primary,
     workers: [...slots, ...surplus].flatMap((slot) =>
       slot.workers.length === 0
         ? [snapshotOf(slot, undefined, generation, now)]
@@ -67,7 +76,6 @@ function countsOf(slot: Slot): SlotCounts {
     slot: slot.index,
     restartsByCause: Object.fromEntries(slot.restarts),
     abortedRequestsTotal: slot.abortedRequests,
-    requestsTotal: slot.requestsTotal,
-    rebalancedConnectionsTotal: slot.rebalancedConnectionsTotal,
+    ...slot.totals,
   };
 }

@@ -1,5 +1,6 @@
-import { type ClusterSnapshot, type ReloadOutcome } from '../snapshot/index.js';
+import type { ClusterSnapshot, PrimaryStats, ReloadOutcome } from '../snapshot/index.js';
 import type { Listening } from './listening/listening.interface.js';
+import type { PrimaryMeter } from './primary-meter.js';
 import type { Release } from './release.js';
 import { Slot } from './slot.js';
 import { takeSnapshot } from './take-snapshot.js';
@@ -10,6 +11,8 @@ export class WorkerTable {
   /** Every slot there ever was: what was counted in one must not be forgotten by scaling down. */
   readonly #slots: Slot[] = [];
   #desired = 0;
+  /** As the worker said that became ready last. */
+  minReady: ClusterSnapshot['minReady'] = 1;
   readonly reloads: Record<ReloadOutcome, number> = { completed: 0, aborted: 0 };
 
   constructor(
@@ -18,8 +21,13 @@ export class WorkerTable {
     private readonly listening: Pick<Listening, 'balancing' | 'ports'>,
     /** What a new slot runs: the release of the last reload that was completed. */
     public release: Release,
+    private readonly meter: Pick<PrimaryMeter, 'stats'>,
   ) {
     this.resize(desired);
+  }
+
+  get primary(): PrimaryStats {
+    return this.meter.stats();
   }
 
   get generation(): number {

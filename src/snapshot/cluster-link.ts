@@ -9,19 +9,29 @@ export interface AgedSnapshot {
   readonly ageMs: number;
 }
 
-/** Metrics of one worker as the worker itself serialised them. */
-export interface WorkerMetrics {
+/** How old the metrics are that stand for a worker. */
+export interface MetricsAge {
   readonly slot: number;
   /** Time since the worker serialised them. */
   readonly ageMs: number;
+}
+
+/** Metrics of one worker as the worker itself serialised them. */
+export interface WorkerMetrics extends MetricsAge {
   readonly body: string;
 }
 
 /** What the whole cluster has measured, to be merged by whoever asked. */
 export interface CollectedMetrics extends AgedSnapshot {
-  readonly workers: readonly WorkerMetrics[];
+  readonly ages: readonly MetricsAge[];
+  /** Of workers that are there; or the one that another worker has merged all of them into. */
+  readonly bodies: readonly string[];
   /** What workers that are gone had counted. */
   readonly retired: readonly string[];
+  /** The primary did not answer: nothing is known of what others have counted. */
+  readonly partial: boolean;
+  /** Others wait for what this process merges: to be called with that. */
+  readonly share?: ((merged: string) => void) | undefined;
 }
 
 /** Serialises and folds metrics. Given by the metrics module, called by the process's link. */
@@ -39,12 +49,25 @@ export interface HealthVerdict {
   readonly detail: string | null;
 }
 
-/** Told of each response that ends. On the request path: it must be cheap and must not throw. */
-export type ResponseObserver = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  durationMs: number,
-) => void;
+/**
+ * Told of each request that is over, but for streams of events and WebSockets: how long those
+ * took says how long their clients stayed. On the request path: it must be cheap and must not throw.
+ */
+export interface ResponseObserver {
+  /**
+   * Its response was sent.
+   *
+   * @param bytes size of the response with its head; `undefined` where it is not known (HTTP/2).
+   */
+  finished(
+    request: IncomingMessage,
+    response: ServerResponse,
+    durationMs: number,
+    bytes: number | undefined,
+  ): void;
+  /** Its client went away before. */
+  aborted(request: IncomingMessage): void;
+}
 
 /** Told of each request that begins, in its own asynchronous context. Likewise cheap. */
 export type RequestObserver = (response: ServerResponse) => void;
@@ -69,8 +92,11 @@ export interface ClusterLink {
   /** Answers within 1 s; a worker that does not is represented by what it last sent. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
-  /** How the primary asks whether this process is well before it relies on it. */
-  provideHealth(check: () => Promise<HealthVerdict>): void;
+  /**
+   * How the primary asks whether this process is well before it relies on it, and how many of
+   * those like it must be ready.
+   */
+  provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
   /** @throws ClusterError where there is no primary. */
   reload(): Promise<ReloadResult>;
   /** @throws ClusterError where there is no primary, or for a number that is out of range. */

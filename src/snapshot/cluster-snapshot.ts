@@ -43,14 +43,22 @@ export interface WorkerExit {
   readonly at: string;
 }
 
-/** What a worker measures of itself. */
-export interface WorkerStats {
+/** What a process measures of itself. */
+export interface ProcessStats {
   readonly residentMemoryBytes: number;
   readonly heapUsedBytes: number;
   /** Share of the last interval that the event loop was busy, 0..1. */
   readonly eventLoopUtilization: number;
   /** 99th percentile of the event loop's delay over the last interval. */
   readonly eventLoopDelayP99Ms: number;
+  /** CPU time since it started, user and system, of all its threads. */
+  readonly cpuSecondsTotal: number;
+  /** Time spent in garbage collections since it started. */
+  readonly gcSecondsTotal: number;
+}
+
+/** What a worker measures of itself. */
+export interface WorkerStats extends ProcessStats {
   readonly openConnections: number;
   readonly requestsInFlight: number;
   /** Responses finished. */
@@ -59,17 +67,27 @@ export interface WorkerStats {
   readonly rebalancedConnectionsTotal: number;
 }
 
+/** What the primary measures of itself. */
+export interface PrimaryStats extends ProcessStats {
+  readonly pid: number;
+  readonly uptimeSeconds: number;
+}
+
+/** Counts of a worker that its slot adds up over all workers that it has had. */
+export const SLOT_TOTALS = [
+  'requestsTotal',
+  'rebalancedConnectionsTotal',
+  'cpuSecondsTotal',
+  'gcSecondsTotal',
+] as const satisfies readonly (keyof WorkerStats)[];
+
 /** What is counted for a slot, over all workers that it has had. */
-export interface SlotCounts {
+export type SlotCounts = {
   readonly slot: number;
   readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
   /** Requests that were cut off because a drain reached its deadline. */
   readonly abortedRequestsTotal: number;
-  /** Responses finished. */
-  readonly requestsTotal: number;
-  /** Connections closed because their clients were asked to connect again, for the balance. */
-  readonly rebalancedConnectionsTotal: number;
-}
+} & Pick<WorkerStats, (typeof SLOT_TOTALS)[number]>;
 
 /** One worker as the primary sees it. Measurements are `null` until its first heartbeat. */
 export type WorkerSnapshot = SlotCounts & {
@@ -98,6 +116,8 @@ export interface ClusterSnapshot {
   readonly desired: number;
   /** Workers that are ready. */
   readonly ready: number;
+  /** Workers that must be ready for the cluster to be up: a count, a share of the desired ones below 1, or all. */
+  readonly minReady: number | 'all';
   /** Number of the last rolling reload that was completed. */
   readonly generation: number;
   /** Slots in a crash loop. */
@@ -108,4 +128,6 @@ export interface ClusterSnapshot {
   readonly dismissed: readonly SlotCounts[];
   /** By slot; a slot that is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
+  /** `null` where there is none: with `workers: 0`, and without `bootstrap()`. */
+  readonly primary: PrimaryStats | null;
 }

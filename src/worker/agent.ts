@@ -117,8 +117,10 @@ export class WorkerAgent {
       this.#app = app;
       this.#adopted = new AdoptedSockets(server);
       this.#local.state = 'ready';
+      this.#local.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests
-      await this.#channel.send({ type: 'ready', url, endpoints: this.#local.endpoints });
+      const { endpoints, minReady } = this.#local;
+      await this.#channel.send({ type: 'ready', url, endpoints, minReady });
       void this.link.snapshot();
     } catch (error) {
       this.#boot.end();
@@ -169,6 +171,7 @@ export class WorkerAgent {
       }
       case 'snapshot':
       case 'collected':
+      case 'merged':
       case 'reloaded':
       case 'scaled':
       case 'scale-refused':

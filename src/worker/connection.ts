@@ -40,6 +40,8 @@ export class Connection {
   session: Http2Session | undefined;
   /** Requests answered on it. */
   answered = 0;
+  /** Bytes sent on it that belong to requests that are answered. */
+  bytesAccounted = 0;
   /** Of those, what was answered in the last interval that was counted. */
   recentRequests = 0;
   /** Its client sends requests ahead of the answers, which come too soon for {@link pipelined} to show it. */

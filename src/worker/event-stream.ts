@@ -4,11 +4,18 @@ import type { Http2ServerResponse } from 'node:http2';
 /** Node's own text of the head that was sent: what was given to `writeHead()` is nowhere else. */
 type SentResponse = (ServerResponse | Http2ServerResponse) & { readonly _header?: string | null };
 
-/** Whether a response is an open stream of server-sent events. */
+const EVENT_STREAM = 'text/event-stream';
+
+/** Whether a response whose head was sent is a stream of server-sent events. On the request path. */
+export function isEventStream(response: SentResponse): boolean {
+  const type = response.getHeader('content-type') ?? response._header;
+  return typeof type === 'string' && type.includes(EVENT_STREAM);
+}
+
+/** Whether it is one that is open. */
 export function isOpenEventStream(response: SentResponse): boolean {
   if (!response.headersSent || response.writableEnded) return false;
-  const type = response.getHeader('content-type') ?? response._header;
-  return typeof type === 'string' && /text\/event-stream/i.test(type);
+  return isEventStream(response);
 }
 
 /** Ends a stream that has no end of its own; its client connects again, elsewhere. */

@@ -5,8 +5,8 @@ import type {
   WorkerIdentity,
   WorkerState,
 } from '../snapshot/index.js';
-import { ProcessMeter } from './process-meter.js';
 import { RequestTracker } from './request-tracker.js';
+import { WorkerMeter } from './worker-meter.js';
 
 /** Longest time a registry may take to be serialised; a `collect()` of the app may hang. */
 const SERIALIZE_TIMEOUT_MS = 400;
@@ -14,9 +14,11 @@ const SERIALIZE_TIMEOUT_MS = 400;
 /** What any process that serves an app has, with a primary or without. */
 export class LocalProcess {
   readonly tracker = new RequestTracker();
-  readonly meter = new ProcessMeter(this.tracker);
+  readonly meter = new WorkerMeter(this.tracker);
   state: WorkerState = 'starting';
   endpoints: readonly string[] = [];
+  /** Workers that must be ready for the cluster to be up. */
+  minReady: ClusterSnapshot['minReady'] = 1;
   metrics: MetricsSource | undefined;
   /** Whether there is work from before then that is no request, for a drain to wait for. */
   hasTasksFrom: (before: number) => boolean = () => false;
@@ -63,10 +65,12 @@ export class LocalProcess {
       ports: [],
       desired: 1,
       ready: this.state === 'ready' ? 1 : 0,
+      minReady: this.minReady,
       generation,
       degraded: 0,
       reloads: { completed: 0, aborted: 0 },
       dismissed: [],
+      primary: null,
       workers: [
         {
           slot,

@@ -15,6 +15,7 @@ import {
 import { describeRequest } from './describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { type Http2Observer, Http2Sessions } from './http2-sessions.js';
+import { ResponseReports } from './response-reports.js';
 import { followUpgrades } from './web-socket.js';
 
 /** A request that the client had sent before it could know of the drain arrives within this. */
@@ -43,7 +44,7 @@ export class RequestTracker implements ConnectionOwner {
   rebalancedConnectionsTotal = 0;
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
-  #observer: ResponseObserver | undefined;
+  readonly #reports = new ResponseReports();
   #requestObserver: RequestObserver | undefined;
   #server: Server | undefined;
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
@@ -79,7 +80,7 @@ export class RequestTracker implements ConnectionOwner {
 
   /** Tells `observer` of each response. There is one observer at most. */
   observe(observer: ResponseObserver): void {
-    this.#observer = observer;
+    this.#reports.observer = observer;
   }
 
   /** Tells `observer` of each request. There is one observer at most. */
@@ -135,6 +136,7 @@ export class RequestTracker implements ConnectionOwner {
       abortedRequests: this.requestsInFlight,
       destroyedWebSockets: [...this.#connections].filter(({ webSocket }) => webSocket).length,
     };
+    this.#reports.cutting = true;
     this.#http2.destroy();
     for (const { socket } of this.#connections) socket.destroy();
     return cut;
@@ -146,6 +148,9 @@ export class RequestTracker implements ConnectionOwner {
     if (connection.farewell?.said) this.rebalancedConnectionsTotal += 1;
     // Requests whose client went away before the answer: they will not finish.
     this.requestsInFlight -= connection.inFlight;
+    const { inFlight, response, webSocket } = connection;
+    // The one that was begun last stands for those it was pipelined with.
+    if (inFlight > 0 && response !== undefined && !webSocket) this.#reports.aborted(response);
     connection.inFlight = 0;
     connection.response = undefined;
     for (const leave of connection.watchers ?? []) leave();
@@ -190,7 +195,7 @@ export class RequestTracker implements ConnectionOwner {
       this.requestsTotal += 1;
       // What is read of them is the same on both.
       const http1 = [request, response] as unknown as [IncomingMessage, ServerResponse];
-      this.#observer?.(...http1, performance.now() - startedAt);
+      this.#reports.streamOver(...http1, performance.now() - startedAt);
     },
   };
 
@@ -223,13 +228,16 @@ export class RequestTracker implements ConnectionOwner {
     const connection = socket[CONNECTION];
     if (connection === undefined || connection.inFlight === 0) return;
     const { startedAt } = connection;
+    const { bytesWritten } = socket;
+    const bytes = bytesWritten - connection.bytesAccounted;
+    connection.bytesAccounted = bytesWritten;
     connection.inFlight -= 1;
     connection.answered += 1;
     if (connection.inFlight === 0) connection.response = undefined;
     else connection.startedAt = connection.pipelined!.shift()!;
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;
-    this.#observer?.(request, response, performance.now() - startedAt);
+    this.#reports.finished(request, response, performance.now() - startedAt, bytes);
   };
 }
 

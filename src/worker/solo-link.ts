@@ -33,8 +33,8 @@ export class SoloLink extends LocalLink implements ClusterLink {
 
   async collectMetrics(): Promise<CollectedMetrics> {
     const body = await this.local.serializeMetrics();
-    const { slot } = this.identity;
-    return { ...(await this.snapshot()), workers: [{ slot, ageMs: 0, body }], retired: [] };
+    const ages = [{ slot: this.identity.slot, ageMs: 0 }];
+    return { ...(await this.snapshot()), ages, bodies: [body], retired: [], partial: false };
   }
 
   provideHealth(): void {
@@ -59,7 +59,9 @@ export class SoloLink extends LocalLink implements ClusterLink {
 
   attach(server: unknown): void {
     this.local.follow(server);
-    if (this.local.state === 'starting') this.local.state = 'ready';
+    if (this.local.state !== 'starting') return;
+    this.local.state = 'ready';
+    this.local.meter.restart();
   }
 
   detach(): void {

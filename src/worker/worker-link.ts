@@ -28,7 +28,7 @@ const ASK_AGAIN_MS = 15_000;
 
 /** Messages that answer what this side asked. */
 export type AnswerMessage = PrimaryMessage & {
-  type: 'snapshot' | 'collected' | 'reloaded' | 'scaled' | 'scale-refused';
+  type: 'snapshot' | 'collected' | 'merged' | 'reloaded' | 'scaled' | 'scale-refused';
 };
 
 /** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
@@ -36,15 +36,12 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   /** How the app says whether it is well; without the module nobody does. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
   readonly #snapshots = new PendingRequests<ClusterSnapshot>(SNAPSHOT_TIMEOUT_MS);
-  readonly #collections = new PendingRequests<PrimaryMessage & { type: 'collected' }>(
-    COLLECT_TIMEOUT_MS,
-  );
+  readonly #collections = new PendingRequests<CollectedMetrics>(COLLECT_TIMEOUT_MS);
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
   readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
   readonly bootstrapped = true;
   #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
-  #lastCollected: (PrimaryMessage & { type: 'collected' }) | undefined;
 
   constructor(
     local: LocalProcess,
@@ -60,7 +57,12 @@ export class WorkerLink extends LocalLink implements ClusterLink {
       case 'snapshot':
         return this.#snapshots.answer(message.id, message.snapshot);
       case 'collected':
-        return this.#collections.answer(message.id, message);
+        return this.#collections.answer(message.id, this.#collected(message));
+      case 'merged': {
+        const { id, snapshot, ages, body } = message;
+        const whole = { snapshot, ageMs: 0, ages, bodies: [body], retired: [], partial: false };
+        return this.#collections.answer(id, whole);
+      }
       case 'reloaded':
         return this.#reloads.answer(message.id, message.result);
       case 'scaled':
@@ -98,24 +100,16 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   }
 
   async collectMetrics(): Promise<CollectedMetrics> {
-    let body = '';
     const collected = await this.#collections.ask(async (id) => {
-      body = await this.local.serializeMetrics();
+      const body = await this.local.serializeMetrics();
       const stats = this.local.meter.peek();
       await this.channel.send({ type: 'collect-request', id, stats, body });
     });
-    if (collected !== undefined) {
-      this.#lastCollected = collected;
-      this.#lastSnapshot = { snapshot: collected.snapshot, at: performance.now() };
-      return { ...collected, ageMs: 0 };
+    if (collected === undefined) {
+      return { ...this.#lastKnown(), ages: [], bodies: [], retired: [], partial: true };
     }
-    const { slot } = this.identity;
-    const others = this.#lastCollected?.workers.filter((worker) => worker.slot !== slot) ?? [];
-    return {
-      ...this.#lastKnown(),
-      workers: [...others, { slot, ageMs: 0, body: body || (await this.local.serializeMetrics()) }],
-      retired: this.#lastCollected?.retired ?? [],
-    };
+    this.#lastSnapshot = { snapshot: collected.snapshot, at: performance.now() };
+    return collected;
   }
 
   async reload(): Promise<ReloadResult> {
@@ -134,8 +128,9 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     return result ?? primaryIsGone('scale()');
   }
 
-  provideHealth(check: () => Promise<HealthVerdict>): void {
+  provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void {
     this.checkHealth = check;
+    this.local.minReady = minReady;
   }
 
   requestReplacement(reason: string): void {
@@ -156,6 +151,24 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 
   detach(): void {
     // The process ends right after its app: there is nothing to keep running without it.
+  }
+
+  #collected({
+    snapshot,
+    workers,
+    retired,
+    shared,
+  }: PrimaryMessage & { type: 'collected' }): CollectedMetrics {
+    const share = (body: string) => void this.channel.send({ type: 'merged', body });
+    return {
+      snapshot,
+      ageMs: 0,
+      ages: workers.map(({ slot, ageMs }) => ({ slot, ageMs })),
+      bodies: workers.map(({ body }) => body),
+      retired,
+      partial: false,
+      ...(shared && { share }),
+    };
   }
 
   #lastKnown(): AgedSnapshot {

@@ -13,6 +13,7 @@ import { overhead } from './scopes/overhead.mjs';
 import { recovery } from './scopes/recovery.mjs';
 import { reload } from './scopes/reload.mjs';
 import { reusePort } from './scopes/reuse-port.mjs';
+import { scrape } from './scopes/scrape.mjs';
 import { steady } from './scopes/steady.mjs';
 import { strict } from './scopes/strict.mjs';
 
@@ -29,6 +30,7 @@ const SCOPES = {
   overload,
   'offload-cost': offloadCost,
   disconnects,
+  scrape,
 };
 
 const { values } = parseArgs({

@@ -6,3 +6,9 @@ export function median(values) {
     ? sorted[Math.floor(middle)]
     : (sorted[middle - 1] + sorted[middle]) / 2;
 }
+
+/** The value below which this share of the values is, 0..1. */
+export function percentile(values, share) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}

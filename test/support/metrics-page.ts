@@ -1,3 +1,6 @@
+/** A line of a page: the name, the labels without their braces, the value. */
+export const METRICS_SAMPLE = /^([\w:]+)(?:\{(.*)\})? (\S+)$/;
+
 /** A page in Prometheus text format, as a test asks of it. */
 export class MetricsPage {
   readonly #samples: {
@@ -11,7 +14,7 @@ export class MetricsPage {
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
       .map((line) => {
-        const [, name, labels = '', value] = /^([\w:]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+        const [, name, labels = '', value] = METRICS_SAMPLE.exec(line) ?? [];
         if (name === undefined || value === undefined) throw new Error(`not a sample: ${line}`);
         return {
           name,

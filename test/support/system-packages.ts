@@ -11,6 +11,8 @@ const PACKAGES = {
   ip6tables: 'iptables',
   nft: 'nftables',
   ip: 'iproute2',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
 } as const;
 
 type Program = keyof typeof PACKAGES;

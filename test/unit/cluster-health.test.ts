@@ -9,11 +9,13 @@ const SNAPSHOT: ClusterSnapshot = {
   ports: [],
   desired: 4,
   ready: 2,
+  minReady: 1,
   generation: 3,
   degraded: 1,
   reloads: { completed: 0, aborted: 0 },
   dismissed: [],
   workers: [],
+  primary: null,
 };
 
 /** What the indicator says, as terminus would put it. */

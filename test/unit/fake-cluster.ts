@@ -8,7 +8,7 @@ import type { Release } from '../../src/primary/release.js';
 import type { Slot } from '../../src/primary/slot.js';
 import { Succession } from '../../src/primary/succession.js';
 import { WorkerTable } from '../../src/primary/worker-table.js';
-import type { WorkerExit, WorkerState } from '../../src/snapshot/index.js';
+import type { PrimaryStats, WorkerExit, WorkerState } from '../../src/snapshot/index.js';
 import { FakeWorker } from './fake-worker.js';
 
 export const releaseOf = (generation: number): Release => ({
@@ -18,6 +18,20 @@ export const releaseOf = (generation: number): Release => ({
 });
 
 export const LISTENING = { balancing: 'shared', ports: [] } as const;
+
+export const PRIMARY: PrimaryStats = {
+  pid: 1,
+  uptimeSeconds: 60,
+  residentMemoryBytes: 80_000_000,
+  heapUsedBytes: 20_000_000,
+  eventLoopUtilization: 0.125,
+  eventLoopDelayP99Ms: 3,
+  cpuSecondsTotal: 7.5,
+  gcSecondsTotal: 0.5,
+};
+
+/** What the primary measures of itself. */
+export const METER = { stats: () => PRIMARY };
 
 export const EXIT: WorkerExit = {
   cause: 'crash',
@@ -41,7 +55,7 @@ export class FakeCluster {
   /** `workers` slots with a worker of generation 0 each, ready if nothing else is said. */
   constructor(workers = 2, options: ClusterOptions = {}, state: WorkerState = 'ready') {
     this.options = resolveOptions({ ...options, workers }, {});
-    this.table = new WorkerTable(workers, LISTENING, releaseOf(0));
+    this.table = new WorkerTable(workers, LISTENING, releaseOf(0), METER);
     for (const slot of this.table.slots) slot.current = this.fork(slot, slot.release, state).handle;
     this.succession = new Succession(this.options, this.emit, {
       fork: (slot, release) => this.fork(slot, release).handle,

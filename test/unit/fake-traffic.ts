@@ -14,9 +14,14 @@ const REQUEST_BYTES = 100;
 /** A request and its response, as far as anything looks at them. */
 export class FakeExchange {
   readonly request = new EventEmitter() as EventEmitter & IncomingMessage;
-  readonly response = { headersSent: false, shouldKeepAlive: true } as {
+  readonly response = {
+    headersSent: false,
+    shouldKeepAlive: true,
+    getHeader: (name: string) => this.#headers.get(name.toLowerCase()),
+  } as {
     -readonly [K in keyof ServerResponse]: ServerResponse[K];
   };
+  readonly #headers = new Map<string, string>();
 
   constructor(
     private readonly client: FakeClient,
@@ -31,9 +36,15 @@ export class FakeExchange {
     return !this.response.shouldKeepAlive;
   }
 
+  setHeader(name: string, value: string): this {
+    this.#headers.set(name.toLowerCase(), value);
+    return this;
+  }
+
   /** The head of the response leaves: what it says is said. */
-  writeHead(): void {
+  writeHead(): this {
     this.response.headersSent = true;
+    return this;
   }
 
   /** The app has read the whole body. */
@@ -52,7 +63,7 @@ export class FakeExchange {
 
 /** A client on one connection to a {@link FakeServer}. */
 export class FakeClient {
-  readonly socket: EventEmitter & { bytesRead: number };
+  readonly socket: EventEmitter & { bytesRead: number; bytesWritten: number };
   closed = false;
 
   constructor(private readonly server: FakeServer) {

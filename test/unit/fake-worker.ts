@@ -7,6 +7,8 @@ export const STATS: WorkerStats = {
   heapUsedBytes: 50_000_000,
   eventLoopUtilization: 0.25,
   eventLoopDelayP99Ms: 12,
+  cpuSecondsTotal: 1.5,
+  gcSecondsTotal: 0.25,
   openConnections: 3,
   requestsInFlight: 2,
   requestsTotal: 10,

@@ -16,6 +16,8 @@ const DEFAULT_METRICS = {
   buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   registry: undefined,
   defaultMetrics: true,
+  perWorker: false,
+  maxSeries: 10_000,
 };
 
 const DEFAULT_OFFLOAD = {
@@ -183,9 +185,28 @@ describe('metrics', () => {
 
   it('refuses an unknown key with those that are known', () => {
     expect(refusal({ metrics: { bucket: [1] } })).toMatch(
-      /metrics.*bucket:.*path, prefix, buckets, registry, defaultMetrics/,
+      /metrics.*bucket:.*path, prefix, buckets, registry, defaultMetrics, perWorker, maxSeries/,
     );
   });
+
+  it.each([true, false])('takes perWorker: %s', (perWorker) => {
+    expect(metrics({ perWorker })).toMatchObject({ perWorker });
+  });
+
+  it.each(['yes', 1, null])('refuses perWorker that is not a flag: %j', (perWorker) => {
+    expect(refusal({ metrics: { perWorker } })).toMatch(/metrics\.perWorker: .*true or false/);
+  });
+
+  it.each([1, 10_000, 1_000_000])('takes maxSeries: %d', (maxSeries) => {
+    expect(metrics({ maxSeries })).toMatchObject({ maxSeries });
+  });
+
+  it.each([0, -1, 1.5, 1_000_001, NaN, Infinity, '10', null])(
+    'refuses maxSeries: %j',
+    (maxSeries) => {
+      expect(refusal({ metrics: { maxSeries } })).toContain('metrics.maxSeries: ');
+    },
+  );
 });
 
 describe('offload', () => {

@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client';
+import { type Metric, Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OffloadSnapshot } from '../../src/offload/offload-snapshot.js';
 import { OffloadMetrics, UNOBSERVED } from '../../src/offload/offload.metrics.js';
@@ -15,7 +15,7 @@ beforeEach(() => {
 function start(prefix = '') {
   const metrics = new OffloadMetrics(prefix, 3, [TASK, OTHER], () => snapshot);
   const registry = new Registry();
-  for (const metric of metrics.all) registry.registerMetric(metric);
+  for (const metric of [...metrics.all, ...metrics.labelled]) registry.registerMetric(metric);
   return { metrics, text: () => registry.metrics() };
 }
 
@@ -69,6 +69,20 @@ describe('the metrics of @CpuBound() methods', () => {
     expect(second).toContain('nestjs_cluster_offload_threads{worker="3"} 0');
   });
 
+  it('are told apart: only those of the second kind have a label for the worker', async () => {
+    const { metrics } = start();
+    const workers = (all: readonly Metric[]) =>
+      Promise.all(
+        all.map(async (metric) =>
+          (await metric.get()).values.map(({ labels }) => labels['worker']),
+        ),
+      );
+    expect(await workers(metrics.labelled)).toEqual([[3], [3]]);
+    for (const labels of await workers(metrics.all)) {
+      expect(labels.filter((label) => label !== undefined)).toEqual([]);
+    }
+  });
+
   it('have the prefix of the app', async () => {
     const text = await start('app_').text();
     const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
@@ -82,7 +96,8 @@ describe('the metrics of @CpuBound() methods', () => {
   });
 
   it('are in no registry but where they are put', () => {
-    expect(start().metrics.all).toHaveLength(5);
+    const { all, labelled } = start().metrics;
+    expect([all.length, labelled.length]).toEqual([3, 2]);
     // A second one would have a name that is taken.
     expect(() => start()).not.toThrow();
   });

@@ -10,6 +10,7 @@ import {
   type WorkerMessage,
 } from '../../src/ipc/index.js';
 import type { ClusterSnapshot } from '../../src/snapshot/index.js';
+import { PRIMARY } from './fake-cluster.js';
 import { STATS } from './fake-worker.js';
 
 type OfType<M extends { type: string }> = { readonly [T in M['type']]: M & { type: T } };
@@ -18,7 +19,12 @@ const ERROR = { name: 'TypeError', message: 'x is not a function', stack: 'at x'
 
 const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'listen-request': { type: 'listen-request' },
-  ready: { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: ['/health', '/metrics'] },
+  ready: {
+    type: 'ready',
+    url: 'http://127.0.0.1:3000',
+    endpoints: ['/health', '/metrics'],
+    minReady: 0.5,
+  },
   'boot-failed': { type: 'boot-failed', phase: 'init', error: ERROR },
   fatal: { type: 'fatal', error: ERROR, abort: false },
   blocked: {
@@ -49,6 +55,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'collect-request': { type: 'collect-request', id: 2, stats: STATS, body: '[]' },
   metrics: { type: 'metrics', asked: true, stats: STATS, body: '[]' },
   load: { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
+  merged: { type: 'merged', body: '[]' },
   folded: { type: 'folded', epoch: 0, count: 9, body: '[]' },
 };
 
@@ -57,11 +64,13 @@ const SNAPSHOT: ClusterSnapshot = {
   ports: [],
   desired: 1,
   ready: 1,
+  minReady: 1,
   generation: 0,
   degraded: 0,
   reloads: { completed: 0, aborted: 0 },
   dismissed: [],
   workers: [],
+  primary: PRIMARY,
 };
 
 const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
@@ -89,7 +98,21 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   snapshot: { type: 'snapshot', id: 1, snapshot: SNAPSHOT },
   collect: { type: 'collect' },
   fold: { type: 'fold', epoch: 0, bodies: ['[]'] },
-  collected: { type: 'collected', id: 1, snapshot: SNAPSHOT, workers: [], retired: [] },
+  collected: {
+    type: 'collected',
+    id: 1,
+    snapshot: SNAPSHOT,
+    workers: [{ slot: 0, ageMs: 1, body: '{}' }],
+    retired: ['{}'],
+    shared: true,
+  },
+  merged: {
+    type: 'merged',
+    id: 1,
+    snapshot: SNAPSHOT,
+    ages: [{ slot: 0, ageMs: 1 }],
+    body: '{}',
+  },
 };
 
 /** As it arrives: what JSON makes of it. */
@@ -291,6 +314,13 @@ describe('a message of a worker', () => {
     expect(parseWorkerMessage(seal(ready(17)))).toBeUndefined();
   });
 
+  it("passes where all workers must be ready, and not with another word than 'all'", () => {
+    const ready = (minReady: unknown) =>
+      parseWorkerMessage(onTheWire({ ...seal(WORKER_MESSAGES.ready), minReady }));
+    expect(ready('all')).toMatchObject({ minReady: 'all' });
+    for (const wrong of ['ALL', 'none', '', '1']) expect(ready(wrong)).toBeUndefined();
+  });
+
   it('passes with a health check that found nothing wrong', () => {
     const message = { type: 'checked', id: 4, healthy: true, detail: null } as const;
     expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
@@ -353,6 +383,7 @@ describe('a message of a worker', () => {
     for (const message of [
       WORKER_MESSAGES.metrics,
       WORKER_MESSAGES.folded,
+      WORKER_MESSAGES.merged,
       WORKER_MESSAGES['collect-request'],
     ]) {
       expect(parseWorkerMessage(seal({ ...message, body }))).toBeDefined();

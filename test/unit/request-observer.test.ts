@@ -66,7 +66,10 @@ describe('whoever observes requests', () => {
   it('stands beside whoever observes responses', () => {
     const { server, observed } = start();
     const answered: unknown[] = [];
-    server.tracker.observe((_request, response) => answered.push(response));
+    server.tracker.observe({
+      finished: (_request, response) => answered.push(response),
+      aborted: () => {},
+    });
     const exchange = server.connect().send();
     expect(answered).toEqual([]);
     exchange.finish();

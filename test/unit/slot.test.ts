@@ -23,13 +23,13 @@ describe('requestsTotal of a slot', () => {
   it('stays when its worker dies, and goes on with the next', () => {
     const slot = slotWith(new FakeWorker(), 100);
     slot.remove(slot.current!, EXIT);
-    expect(slot.requestsTotal).toBe(100);
+    expect(slot.totals.requestsTotal).toBe(100);
 
     const next = new FakeWorker();
     slot.current = next.handle;
-    expect(slot.requestsTotal).toBe(100);
+    expect(slot.totals.requestsTotal).toBe(100);
     next.handle.stats = { ...STATS, requestsTotal: 7 };
-    expect(slot.requestsTotal).toBe(107);
+    expect(slot.totals.requestsTotal).toBe(107);
   });
 
   it('is the same for both processes of a slot that is being replaced', () => {
@@ -38,9 +38,9 @@ describe('requestsTotal of a slot', () => {
     slot.retire(old.handle);
     slot.current = new FakeWorker().handle;
     slot.current.stats = { ...STATS, requestsTotal: 5 };
-    expect(slot.requestsTotal).toBe(105);
+    expect(slot.totals.requestsTotal).toBe(105);
     slot.remove(old.handle, EXIT);
-    expect(slot.requestsTotal).toBe(105);
+    expect(slot.totals.requestsTotal).toBe(105);
   });
 
   it('never falls, whatever becomes of its workers', () => {
@@ -48,8 +48,8 @@ describe('requestsTotal of a slot', () => {
     let last = 0;
     let served = 0;
     const check = () => {
-      expect(slot.requestsTotal).toBeGreaterThanOrEqual(last);
-      last = slot.requestsTotal;
+      expect(slot.totals.requestsTotal).toBeGreaterThanOrEqual(last);
+      last = slot.totals.requestsTotal;
     };
     for (let life = 0; life < 50; life += 1) {
       const { handle } = new FakeWorker();
@@ -67,7 +67,7 @@ describe('requestsTotal of a slot', () => {
       slot.remove(handle, EXIT);
       check();
     }
-    expect(slot.requestsTotal).toBe(served);
+    expect(slot.totals.requestsTotal).toBe(served);
   });
 });
 
@@ -75,19 +75,19 @@ describe('rebalancedConnectionsTotal of a slot', () => {
   const count = (rebalancedConnectionsTotal: number) => ({ ...STATS, rebalancedConnectionsTotal });
 
   it('is 0 before a worker has said anything', () => {
-    expect(slotWith(new FakeWorker()).rebalancedConnectionsTotal).toBe(0);
+    expect(slotWith(new FakeWorker()).totals.rebalancedConnectionsTotal).toBe(0);
   });
 
   it('stays when its worker dies, and goes on with the next', () => {
     const slot = slotWith(new FakeWorker());
     slot.current!.stats = count(5);
     slot.remove(slot.current!, EXIT);
-    expect(slot.rebalancedConnectionsTotal).toBe(5);
+    expect(slot.totals.rebalancedConnectionsTotal).toBe(5);
     slot.current = new FakeWorker().handle;
     slot.current.stats = count(2);
-    expect(slot.rebalancedConnectionsTotal).toBe(7);
+    expect(slot.totals.rebalancedConnectionsTotal).toBe(7);
     slot.remove(slot.current, EXIT);
-    expect(slot.rebalancedConnectionsTotal).toBe(7);
+    expect(slot.totals.rebalancedConnectionsTotal).toBe(7);
   });
 
   it('is that of all its processes, and apart from the requests', () => {
@@ -96,15 +96,72 @@ describe('rebalancedConnectionsTotal of a slot', () => {
     slot.candidate = candidate.handle;
     old.handle.stats = count(5);
     candidate.handle.stats = count(1);
-    expect([slot.rebalancedConnectionsTotal, slot.requestsTotal]).toEqual([6, 20]);
+    expect([slot.totals.rebalancedConnectionsTotal, slot.totals.requestsTotal]).toEqual([6, 20]);
     slot.remove(old.handle, EXIT);
-    expect([slot.rebalancedConnectionsTotal, slot.requestsTotal]).toEqual([6, 20]);
+    expect([slot.totals.rebalancedConnectionsTotal, slot.totals.requestsTotal]).toEqual([6, 20]);
   });
 
   it('takes nothing from a worker that died before it said anything', () => {
     const slot = slotWith(new FakeWorker());
     slot.remove(slot.current!, EXIT);
-    expect([slot.rebalancedConnectionsTotal, slot.requestsTotal]).toEqual([0, 0]);
+    expect([slot.totals.rebalancedConnectionsTotal, slot.totals.requestsTotal]).toEqual([0, 0]);
+  });
+});
+
+describe('the CPU time of a slot', () => {
+  const used = (cpuSecondsTotal: number, gcSecondsTotal: number) => ({
+    ...STATS,
+    cpuSecondsTotal,
+    gcSecondsTotal,
+  });
+
+  it('is that of all its workers, and likewise the time of its garbage collections', () => {
+    const slot = slotWith(new FakeWorker());
+    slot.current!.stats = used(10, 1);
+    slot.remove(slot.current!, EXIT);
+    slot.current = new FakeWorker().handle;
+    expect(slot.totals).toMatchObject({ cpuSecondsTotal: 10, gcSecondsTotal: 1 });
+    slot.current.stats = used(2.5, 0.25);
+    expect(slot.totals).toMatchObject({ cpuSecondsTotal: 12.5, gcSecondsTotal: 1.25 });
+  });
+
+  it('does not fall by the last bit of a double when a worker dies before another', () => {
+    // 0.1 + 0.2 + 0.3 is 0.6000000000000001 or 0.6, as they are grouped.
+    const workers = [0.1, 0.2, 0.3].map((seconds) => {
+      const { handle } = new FakeWorker();
+      handle.stats = used(seconds, seconds);
+      return handle;
+    });
+    const sums = workers.flatMap((first) => {
+      const slot = new Slot(0, RELEASE);
+      for (const worker of workers) slot.retiring.add(worker);
+      const totals = [slot.totals];
+      for (const worker of [first, ...workers.filter((each) => each !== first)]) {
+        slot.remove(worker, EXIT);
+        totals.push(slot.totals);
+      }
+      return totals.flatMap(({ cpuSecondsTotal, gcSecondsTotal }) => [
+        cpuSecondsTotal,
+        gcSecondsTotal,
+      ]);
+    });
+    expect(new Set(sums)).toEqual(new Set([0.6]));
+  });
+
+  it('is told to the microsecond', () => {
+    const slot = slotWith(new FakeWorker());
+    slot.current!.stats = used(1.234_567, 0.000_001);
+    expect(slot.totals).toMatchObject({ cpuSecondsTotal: 1.234_567, gcSecondsTotal: 0.000_001 });
+  });
+
+  it('is a copy: what was read does not change', () => {
+    const slot = slotWith(new FakeWorker());
+    slot.current!.stats = used(1, 1);
+    const before = slot.totals;
+    slot.remove(slot.current!, EXIT);
+    slot.current = new FakeWorker().handle;
+    slot.current.stats = used(5, 5);
+    expect([before.cpuSecondsTotal, slot.totals.cpuSecondsTotal]).toEqual([1, 6]);
   });
 });
 
@@ -249,7 +306,7 @@ describe('a slot with a candidate', () => {
     const { slot, old, candidate } = withCandidate('ready');
     old.stats = { ...STATS, requestsTotal: 30 };
     candidate.stats = { ...STATS, requestsTotal: 4 };
-    expect(slot.requestsTotal).toBe(34);
+    expect(slot.totals.requestsTotal).toBe(34);
   });
 });
 

@@ -43,7 +43,7 @@ function start() {
 }
 
 const LIFECYCLE: readonly WorkerMessage[] = [
-  { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [] },
+  { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [], minReady: 1 },
   { type: 'boot-failed', phase: 'init', error: ERROR },
   { type: 'fatal', error: ERROR, abort: false },
   { type: 'leaving' },

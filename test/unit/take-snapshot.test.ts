@@ -3,6 +3,7 @@ import { NO_FAILURES } from '../../src/primary/policies/restart.policy.js';
 import { Slot } from '../../src/primary/slot.js';
 import { takeSnapshot } from '../../src/primary/take-snapshot.js';
 import type { WorkerExit } from '../../src/snapshot/index.js';
+import { PRIMARY } from './fake-cluster.js';
 import { FakeWorker, STATS } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -24,7 +25,9 @@ const CLUSTER = {
   reloads: { completed: 3, aborted: 1 },
   surplus: [],
   dismissed: [],
-};
+  primary: PRIMARY,
+  minReady: 'all',
+} as const;
 
 const snapshotOf = (...slots: Slot[]) =>
   takeSnapshot({ ...CLUSTER, desired: slots.length, slots }, performance.now());
@@ -52,10 +55,12 @@ describe('a snapshot', () => {
       ports: [],
       desired: 1,
       ready: 1,
+      minReady: 'all',
       generation: 4,
       degraded: 0,
       reloads: { completed: 3, aborted: 1 },
       dismissed: [],
+      primary: PRIMARY,
       workers: [
         {
           slot: 0,
@@ -103,6 +108,8 @@ describe('a snapshot', () => {
         heartbeatAgeMs: null,
         responsive: false,
         requestsTotal: 0,
+        cpuSecondsTotal: 0,
+        gcSecondsTotal: 0,
       },
     ]);
   });
@@ -221,6 +228,17 @@ describe('a snapshot', () => {
     expect(snapshotOf(slot).workers[0]!.rebalancedConnectionsTotal).toBe(7);
   });
 
+  it('tells the CPU time of a slot, over all its workers', () => {
+    const slot = slotWith(new FakeWorker(), 1);
+    slot.remove(slot.current!, EXIT);
+    slot.current = new FakeWorker().handle;
+    slot.current.stats = STATS;
+    expect(snapshotOf(slot).workers[0]).toMatchObject({
+      cpuSecondsTotal: 2 * STATS.cpuSecondsTotal,
+      gcSecondsTotal: 2 * STATS.gcSecondsTotal,
+    });
+  });
+
   it('keeps what was counted in slots that have no worker any more, and nothing else of them', () => {
     const slot = slotWith(new FakeWorker({ slot: 3 }), 50);
     slot.current!.stats = { ...slot.current!.stats!, rebalancedConnectionsTotal: 6 };
@@ -235,6 +253,8 @@ describe('a snapshot', () => {
         abortedRequestsTotal: 2,
         requestsTotal: 50,
         rebalancedConnectionsTotal: 6,
+        cpuSecondsTotal: STATS.cpuSecondsTotal,
+        gcSecondsTotal: STATS.gcSecondsTotal,
       },
     ]);
     expect(snapshot.workers).toEqual([]);

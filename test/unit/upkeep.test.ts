@@ -299,7 +299,7 @@ describe('a worker that has served long enough', () => {
     complete(cluster, 0);
     serves(cluster.current(0), 10);
     check();
-    expect(cluster.slot(0).requestsTotal).toBeGreaterThan(1_000);
+    expect(cluster.slot(0).totals.requestsTotal).toBeGreaterThan(1_000);
     expect(cluster.forked).toHaveLength(2);
   });
 

@@ -136,8 +136,9 @@ describe('the health of a worker', () => {
   it('is what the app says', async () => {
     const { link } = start();
     const verdict = { healthy: false, detail: 'database: refused' };
-    link.provideHealth(async () => verdict);
+    link.provideHealth(async () => verdict, 'all');
     expect(await link.checkHealth()).toEqual(verdict);
+    expect(link.local.minReady).toBe('all');
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WorkerTable } from '../../src/primary/worker-table.js';
-import { EXIT, FakeCluster, LISTENING, releaseOf } from './fake-cluster.js';
+import { EXIT, FakeCluster, LISTENING, METER, PRIMARY, releaseOf } from './fake-cluster.js';
 import { STATS } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -10,7 +10,7 @@ const indexes = (slots: readonly { index: number }[]) => slots.map(({ index }) =
 
 describe('the table of workers', () => {
   it('has a slot for each worker there should be, of the release that it is given', () => {
-    const table = new WorkerTable(3, LISTENING, releaseOf(4));
+    const table = new WorkerTable(3, LISTENING, releaseOf(4), METER);
     expect(table).toMatchObject({ desired: 3, generation: 4 });
     expect(indexes(table.slots)).toEqual([0, 1, 2]);
     expect(table.slots.map(({ release }) => release)).toEqual(Array(3).fill(releaseOf(4)));
@@ -35,7 +35,7 @@ describe('the table of workers', () => {
 
 describe('a table that grows', () => {
   it('says which slots are new, and has them run what the others were last reloaded with', () => {
-    const table = new WorkerTable(1, LISTENING, releaseOf(0));
+    const table = new WorkerTable(1, LISTENING, releaseOf(0), METER);
     table.release = releaseOf(2);
     const added = table.resize(3);
     expect(indexes(added)).toEqual([1, 2]);
@@ -44,7 +44,7 @@ describe('a table that grows', () => {
   });
 
   it('has a slot that comes back run the new release too', () => {
-    const table = new WorkerTable(2, LISTENING, releaseOf(0));
+    const table = new WorkerTable(2, LISTENING, releaseOf(0), METER);
     const slot = table.slots[1];
     table.resize(1);
     table.release = releaseOf(5);
@@ -55,7 +55,7 @@ describe('a table that grows', () => {
 
 describe('a table that shrinks', () => {
   it('adds nothing, and wants the first slots', () => {
-    const table = new WorkerTable(4, LISTENING, releaseOf(0));
+    const table = new WorkerTable(4, LISTENING, releaseOf(0), METER);
     expect(table.resize(2)).toEqual([]);
     expect(table.desired).toBe(2);
     expect(indexes(table.slots)).toEqual([0, 1]);
@@ -92,6 +92,23 @@ describe('a table that shrinks', () => {
     expect(whereabouts()).toEqual([[0], [], [1]]);
     table.resize(2);
     expect(whereabouts()).toEqual([[0, 1], [], []]);
+  });
+});
+
+describe('the snapshot of a table', () => {
+  it('has what the primary measures of itself, as it is then', () => {
+    let stats = PRIMARY;
+    const table = new WorkerTable(1, LISTENING, releaseOf(0), { stats: () => stats });
+    expect(table.snapshot().primary).toEqual(PRIMARY);
+    stats = { ...PRIMARY, cpuSecondsTotal: 9 };
+    expect(table.snapshot().primary).toEqual(stats);
+  });
+
+  it('says how many workers must be ready: one, until a worker has said otherwise', () => {
+    const table = new WorkerTable(2, LISTENING, releaseOf(0), METER);
+    expect(table.snapshot().minReady).toBe(1);
+    table.minReady = 'all';
+    expect(table.snapshot().minReady).toBe('all');
   });
 });
 

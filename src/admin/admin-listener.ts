@@ -1,0 +1,87 @@
+import { Worker } from 'node:worker_threads';
+import { AddressUnavailableError } from '../errors/index.js';
+import type {
+  AdminData,
+  AdminPrimaryMessage,
+  AdminSource,
+  AdminThreadMessage,
+} from './admin-messages.js';
+
+/** A thread that ended is started anew after this. */
+const RESTART_MS = 1_000;
+
+/**
+ * The primary's own listener, in a thread beside it: whatever is asked there, and
+ * however often, the supervisor's event loop only hands over strings.
+ */
+export class AdminListener {
+  private constructor(
+    private readonly source: AdminSource,
+    private readonly warn: (message: string) => void,
+  ) {}
+
+  /**
+   * @param warn is told when the thread ends; it is started anew.
+   * @returns where it listens.
+   * @throws AddressUnavailableError
+   */
+  static async open(
+    address: AdminData,
+    source: AdminSource,
+    warn: (message: string) => void,
+  ): Promise<string> {
+    const { url } = await new AdminListener(source, warn).#start(address);
+    return url;
+  }
+
+  /** Resolves once the thread listens. */
+  #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
+    const thread = new Worker(new URL('./admin-thread.js', import.meta.url), {
+      workerData: data,
+      // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
+      execArgv: [],
+      env: {},
+      trackUnmanagedFds: false,
+    });
+    thread.unref();
+    return new Promise((resolve, reject) => {
+      let port: number | undefined;
+      let reason = 'it ended by itself';
+      thread.on(
+        'error',
+        (error) => (reason = error instanceof Error ? error.message : String(error)),
+      );
+      thread.on('exit', () => {
+        if (port === undefined) reject(new Error(reason));
+        else this.#restart({ ...data, port }, reason);
+      });
+      thread.on('message', (message: AdminThreadMessage) => {
+        switch (message.type) {
+          case 'ask':
+            return void this.#answer(thread, message.id, message.what);
+          case 'listening':
+            port = message.port;
+            return resolve(message);
+          case 'failed':
+            return reject(new AddressUnavailableError(addressOf(data), message.error));
+        }
+      });
+    });
+  }
+
+  async #answer(thread: Worker, id: number, what: keyof AdminSource): Promise<void> {
+    const answer = await this.source[what]();
+    thread.postMessage({ type: 'answer', id, answer } satisfies AdminPrimaryMessage);
+  }
+
+  #restart(data: AdminData, reason: string): void {
+    this.warn(`the admin listener on ${addressOf(data)} ended and is started anew: ${reason}`);
+    setTimeout(() => {
+      this.#start(data).catch((error: Error) => this.#restart(data, error.message));
+    }, RESTART_MS).unref();
+  }
+}
+
+function addressOf({ host, port }: AdminData): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

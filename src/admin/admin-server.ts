@@ -1,0 +1,95 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { clusterPage, mergeForeignBodies } from '../exposition/cluster-page.js';
+import { MetricsPage, type PageResponse } from '../exposition/metrics-page.js';
+import type { AdminSource } from './admin-messages.js';
+import { ALIVE, healthReport } from './admin-health.js';
+import { refusalOf } from './guard-request.js';
+
+/** A probe and a scrape or two; whoever opens more is turned away. */
+const MAX_CONNECTIONS = 32;
+const REQUEST_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 60_000;
+
+const TEXT = 'text/plain; charset=utf-8';
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+type Answer = Omit<PageResponse, 'headers'> & Partial<Pick<PageResponse, 'headers'>>;
+
+/** Serves what the primary knows, to whoever is on this machine. It changes nothing and reads no body. */
+export function createAdminServer(host: string, source: AdminSource): Server {
+  let page: Promise<MetricsPage> | undefined;
+  /** Those who ask meanwhile are given the same. */
+  const currentPage = () => (page ??= collectPage(source).finally(() => (page = undefined)));
+  const routes: Readonly<Record<string, (request: IncomingMessage) => Promise<Answer>>> = {
+    '/health': async () => json(healthReport(await source.snapshot(), 'whole')),
+    '/health/ready': async () => json(healthReport(await source.snapshot(), 'ready')),
+    '/health/live': async () => {
+      await source.snapshot();
+      return json(ALIVE);
+    },
+    '/metrics': async (request) => (await currentPage()).respond(request),
+  };
+  const answerTo = (request: IncomingMessage): Promise<Answer> | Answer => {
+    const { port } = server.address() as AddressInfo;
+    const refusal = refusalOf(request, host, port);
+    if (refusal !== undefined) return plain(refusal.status, refusal.message);
+    const route = routes[request.url!.split('?', 1)[0]!];
+    if (route === undefined) {
+      return plain(404, `not found; here are ${Object.keys(routes).join(', ')}`);
+    }
+    return route(request);
+  };
+  const server = createServer(
+    {
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
+    (request, response) => {
+      void (async () => answerTo(request))().then(
+        (answer) => send(request, response, answer),
+        // A primary that does not answer is all that can go wrong: its words name nothing of the machine.
+        (error: Error) => send(request, response, plain(503, error.message)),
+      );
+    },
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  return server;
+}
+
+async function collectPage(source: AdminSource): Promise<MetricsPage> {
+  const { snapshot, workers, retired } = await source.collectMetrics();
+  const merged = mergeForeignBodies(
+    workers.map(({ body }) => body),
+    retired,
+  );
+  const state = { snapshot, ageMs: 0, ages: workers, partial: false };
+  return new MetricsPage(clusterPage(state, merged).families);
+}
+
+function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  const { status, contentType, body, headers = {} } = answer;
+  response.writeHead(status, {
+    'Content-Type': contentType,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    // Nobody reads a body that came with the request: the next request would begin in it.
+    ...(hasBody(request) && { Connection: 'close' }),
+    ...headers,
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function plain(status: number, message: string): Answer {
+  return { status, contentType: TEXT, body: `${message}\n` };
+}
+
+function json({ status, report }: { status: number; report: object }): Answer {
+  return { status, contentType: JSON_TYPE, body: JSON.stringify(report) };
+}

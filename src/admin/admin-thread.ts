@@ -1,0 +1,63 @@
+import type { AddressInfo } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+import type {
+  AdminAnswers,
+  AdminData,
+  AdminPrimaryMessage,
+  AdminSource,
+  AdminThreadMessage,
+} from './admin-messages.js';
+import { createAdminServer } from './admin-server.js';
+
+/**
+ * A primary that does not answer by then is blocked, or stopped. Collecting takes it 500 ms, and on
+ * a machine without a core to spare a multiple of that: a late page is better than none.
+ */
+const ANSWER_TIMEOUTS_MS: Readonly<Record<keyof AdminSource, number>> = {
+  snapshot: 1_000,
+  collectMetrics: 5_000,
+};
+
+const primary = parentPort!;
+const { host, port } = workerData as AdminData;
+const waiting = new Map<number, (answer: never) => void>();
+let lastId = 0;
+
+primary.on('message', ({ id, answer }: AdminPrimaryMessage) => {
+  waiting.get(id)?.(answer as never);
+  waiting.delete(id);
+});
+
+function tell(message: AdminThreadMessage): void {
+  primary.postMessage(message);
+}
+
+function ask<K extends keyof AdminSource>(what: K): Promise<AdminAnswers[K]> {
+  const id = ++lastId;
+  const timeoutMs = ANSWER_TIMEOUTS_MS[what];
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      waiting.delete(id);
+      reject(new Error(`the primary did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    waiting.set(id, (answer) => {
+      clearTimeout(timer);
+      resolve(answer);
+    });
+    tell({ type: 'ask', id, what });
+  });
+}
+
+const server = createAdminServer(host, {
+  snapshot: () => ask('snapshot'),
+  collectMetrics: () => ask('collectMetrics'),
+});
+server.once('error', (error: NodeJS.ErrnoException) => {
+  const { message, code } = error;
+  tell({ type: 'failed', error: { message, ...(code !== undefined && { code }) } });
+});
+server.listen({ host, port }, () => {
+  const { address, port: actual } = server.address() as AddressInfo;
+  const shown = address.includes(':') ? `[${address}]` : address;
+  tell({ type: 'listening', url: `http://${shown}:${actual}`, port: actual });
+});

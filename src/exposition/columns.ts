@@ -1,0 +1,44 @@
+import type { Column, Row } from './metric-family.js';
+
+const INFINITY = 'le="+Inf"';
+
+/** Whether two families have the same columns, in the same order. */
+export function sameColumns(a: readonly Column[], b: readonly Column[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  return a.every(({ suffix, label }, i) => suffix === b[i]!.suffix && label === b[i]!.label);
+}
+
+/** Every column of both; bounds of buckets rise. */
+export function unionColumns(a: readonly Column[], b: readonly Column[]): Column[] {
+  const all = [...a, ...b.filter((column) => !a.some((each) => isSame(each, column)))];
+  const bounds = all.filter(isBucket).toSorted((x, y) => boundOf(x) - boundOf(y));
+  return [...bounds, ...all.filter((column) => !isBucket(column))];
+}
+
+/**
+ * The values of a row under other columns. A bucket that it has not counted
+ * holds at least what the next lower one holds: counts stay cumulative, and
+ * nothing is invented. Other columns that it has not are `null`.
+ */
+export function alignRow(row: Row, from: readonly Column[], to: readonly Column[]): Row {
+  let below = 0;
+  return to.map((column) => {
+    const at = from.findIndex((each) => isSame(each, column));
+    const value = at === -1 ? null : (row[at] ?? null);
+    if (!isBucket(column)) return value;
+    return (below = value ?? below);
+  });
+}
+
+function isSame(a: Column, b: Column): boolean {
+  return a.suffix === b.suffix && a.label === b.label;
+}
+
+function isBucket({ suffix }: Column): boolean {
+  return suffix === '_bucket';
+}
+
+function boundOf({ label }: Column): number {
+  return label === INFINITY ? Infinity : Number(label.slice('le="'.length, -1));
+}

@@ -1,0 +1,99 @@
+import { type Column, METRIC_TYPES, type MetricFamily, type Row } from './metric-family.js';
+
+/** The metrics of one process, or of several that were merged. */
+export interface MetricsBody {
+  /** Before each name of this package. */
+  readonly prefix: string;
+  /** Series that a metric may have. */
+  readonly maxSeries: number;
+  readonly families: readonly MetricFamily[];
+}
+
+/** A family as it travels: columns as `suffix label`, values of all series one after the other. */
+type WireFamily = readonly [
+  name: string,
+  help: string,
+  type: string,
+  aggregator: string,
+  columns: readonly string[],
+  labels: readonly string[],
+  values: readonly WireValue[],
+];
+
+/** JSON has no NaN and no infinities; as text they come through. */
+type WireValue = number | string | null;
+
+interface WireBody {
+  readonly prefix: string;
+  readonly maxSeries: number;
+  readonly families: readonly WireFamily[];
+}
+
+/** Metrics as the text that travels between processes. */
+export function encodeBody({ prefix, maxSeries, families }: MetricsBody): string {
+  const body: WireBody = { prefix, maxSeries, families: families.map(encodeFamily) };
+  return JSON.stringify(body);
+}
+
+function encodeFamily({ name, help, type, aggregator, columns, series }: MetricFamily): WireFamily {
+  const values: WireValue[] = [];
+  for (const row of series.values()) {
+    for (const value of row) {
+      values.push(value === null || Number.isFinite(value) ? value : String(value));
+    }
+  }
+  const names = columns.map(({ suffix, label }) => `${suffix} ${label}`);
+  return [name, help, type, aggregator, names, [...series.keys()], values];
+}
+
+/**
+ * What {@link encodeBody} wrote, or `undefined` where it is something else: a
+ * worker runs the app's code. One without metrics sends an empty text.
+ */
+export function decodeBody(text: string): MetricsBody | undefined {
+  if (text === '') return undefined;
+  try {
+    const { prefix, maxSeries, families } = JSON.parse(text) as WireBody;
+    if (typeof prefix !== 'string' || !PREFIX.test(prefix)) return undefined;
+    if (typeof maxSeries !== 'number') return undefined;
+    return { prefix, maxSeries, families: families.map(decodeFamily) };
+  } catch {
+    return undefined;
+  }
+}
+
+const NAME = /^[a-zA-Z_:][\w:]*$/;
+const PREFIX = /^([a-zA-Z_:][\w:]*)?$/;
+const SUFFIX = /^(_bucket|_sum|_count)?$/;
+const COLUMN_LABEL = /^((le|quantile)="[^"\\\n]*")?$/;
+
+function decodeFamily(wire: WireFamily): MetricFamily {
+  const [name, help, typeName, aggregator, columnNames, labels, values] = wire;
+  const type = METRIC_TYPES.find((each) => each === typeName);
+  if (type === undefined || !NAME.test(name)) throw new TypeError('not a metric');
+  if (typeof help !== 'string' || typeof aggregator !== 'string')
+    throw new TypeError('not a metric');
+  const columns = columnNames.map(decodeColumn);
+  const series = new Map<string, Row>();
+  let at = 0;
+  for (const text of labels) {
+    // What it would spoil beyond its own line.
+    if (typeof text !== 'string' || text.includes('\n')) throw new TypeError('not labels');
+    const row: Row = [];
+    for (let i = 0; i < columns.length; i++, at++) {
+      const value = values[at] ?? null;
+      row.push(value === null ? null : Number(value));
+    }
+    series.set(text, row);
+  }
+  return { name, help, type, aggregator, columns, series };
+}
+
+function decodeColumn(text: string): Column {
+  const space = text.indexOf(' ');
+  const column = { suffix: text.slice(0, space), label: text.slice(space + 1) };
+  if (!SUFFIX.test(column.suffix) || !COLUMN_LABEL.test(column.label)) {
+    throw new TypeError('not a column');
+  }
+  return column;
+}

@@ -1,0 +1,32 @@
+import type { Row } from '../exposition/metric-family.js';
+
+/** The counts of one series of a histogram. */
+export class Buckets {
+  /** Observations at or below each bound and above the one before; the last is +Inf's. */
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(private readonly bounds: readonly number[]) {
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  /** On the request path. */
+  add(value: number): void {
+    const { bounds } = this;
+    let bucket = 0;
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket += 1;
+    this.#counts[bucket]! += 1;
+    this.#sum += value;
+  }
+
+  get used(): boolean {
+    return this.#counts.some((count) => count > 0);
+  }
+
+  /** Cumulative counts, sum and count: the columns of `histogramColumns()`. */
+  row(): Row {
+    let count = 0;
+    const cumulative = this.#counts.map((each) => (count += each));
+    return [...cumulative, this.#sum, count];
+  }
+}

@@ -1,0 +1,122 @@
+import type { Logger } from '@nestjs/common';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { foldBodies } from '../exposition/cluster-page.js';
+import { type MetricFamily, plainFamily } from '../exposition/metric-family.js';
+import { encodeBody } from '../exposition/metrics-body.js';
+import { DroppedSamples } from '../exposition/series-limit.js';
+import type { MetricsSource } from '../snapshot/index.js';
+import type { HttpMetrics } from './http-metrics.js';
+import { type Reading, readRegistry } from './read-registry.js';
+
+/**
+ * Gauges of prom-client's default metrics that say again what the same names
+ * without `_total` say by type, under a suffix that belongs to counters.
+ */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
+/** What decides how this process's metrics are written. */
+export interface WorkerMetricsOptions {
+  readonly prefix: string;
+  readonly maxSeries: number;
+  readonly defaultMetrics: boolean;
+  /** The slot that every series is labelled with, where each worker is to have its own. */
+  readonly workerLabel: number | undefined;
+}
+
+/** All that this process measures: the app's metrics, and ours. */
+export class WorkerMetrics implements MetricsSource {
+  /** What this package measures by prom-client; the app's own registry is left as it is. */
+  readonly #own = new Registry();
+  /** Likewise, with a label `worker` of their own. */
+  readonly #labelled = new Registry();
+  readonly #limit: DroppedSamples;
+  readonly #reading: Reading;
+  http: HttpMetrics | undefined;
+  /** Names already told of. */
+  readonly #conflicts = new Set<string>();
+  readonly #unreadable = new Set<string>();
+
+  constructor(
+    private readonly app: Registry,
+    readonly options: WorkerMetricsOptions,
+    private readonly logger: Logger,
+  ) {
+    const { prefix, maxSeries, defaultMetrics, workerLabel } = options;
+    this.#limit = new DroppedSamples(maxSeries);
+    this.#reading = {
+      limit: this.#limit,
+      workerLabel,
+      unordered: false,
+      failed: (name, reason) => this.#warnOfUnreadable(name, reason),
+    };
+    if (!defaultMetrics) return;
+    collectDefaultMetrics({ register: this.#own, prefix });
+    for (const name of MISNAMED) this.#own.removeSingleMetric(prefix + name);
+  }
+
+  get limit(): DroppedSamples {
+    return this.#limit;
+  }
+
+  /**
+   * Metrics that another part of this package measures.
+   *
+   * @param labelled those that tell workers apart by a label of their own.
+   */
+  include(metrics: readonly Metric[], labelled: readonly Metric[]): void {
+    for (const metric of metrics) this.#own.registerMetric(metric);
+    for (const metric of labelled) this.#labelled.registerMetric(metric);
+  }
+
+  async serialize(): Promise<string> {
+    return encodeBody({ ...this.options, families: await this.#read() });
+  }
+
+  fold(bodies: readonly string[]): string {
+    return foldBodies(bodies, this.options, this.#limit);
+  }
+
+  /** The app's metrics and ours. Of a name that both have, the app's. */
+  async #read(): Promise<MetricFamily[]> {
+    const app = await readRegistry(this.app, { ...this.#reading, unordered: true });
+    const own = [
+      ...(await readRegistry(this.#own, this.#reading)),
+      ...(await readRegistry(this.#labelled, { ...this.#reading, workerLabel: undefined })),
+      ...(this.http?.families() ?? []),
+    ];
+    const names = new Set(app.map(({ name }) => name));
+    this.warnOfConflicts(own.map(({ name }) => name).filter((name) => names.has(name)));
+    const shown = own.filter(({ name }) => !names.has(name));
+    return [...app, ...shown, this.#dropped()];
+  }
+
+  #dropped(): MetricFamily {
+    return plainFamily(
+      'counter',
+      `${this.options.prefix}nestjs_cluster_dropped_samples_total`,
+      'Samples left out because their metric had more series than metrics.maxSeries',
+      [...this.#limit.counts].map(([metric, samples]) => [{ metric }, samples]),
+    );
+  }
+
+  #warnOfUnreadable(name: string, reason: string): void {
+    if (this.#unreadable.has(name)) return;
+    this.#unreadable.add(name);
+    this.logger.warn(`The metric ${name} is left out while it cannot be read: ${reason}`);
+  }
+
+  /** Also at start: the first serialisation is that of the first push. */
+  warnOfConflicts(conflicts: readonly string[]): void {
+    const news = conflicts.filter((name) => !this.#conflicts.has(name));
+    if (news.length === 0) return;
+    for (const name of news) this.#conflicts.add(name);
+    this.logger.warn(
+      `The app registers metrics of the same names as this package, and only the app's are shown: ${news.join(', ')}. ` +
+        `Set metrics.prefix to rename those of this package, or metrics.defaultMetrics to false`,
+    );
+  }
+}

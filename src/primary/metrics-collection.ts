@@ -1,0 +1,101 @@
+import type { HeldMetrics } from './metrics-relay.js';
+import type { WorkerHandle } from './worker-handle.js';
+
+/** How long a scrape waits for workers; one that is blocked is represented by what it last sent. */
+const COLLECT_TIMEOUT_MS = 500;
+
+/** How long the others wait for the worker that merges, before the next of them does. */
+const MERGE_TIMEOUT_MS = 150;
+
+interface Asker {
+  readonly worker: WorkerHandle;
+  readonly id: number;
+}
+
+/**
+ * One collection of everybody's metrics, for all that ask while it lasts. When
+ * the workers have answered, the first worker that asked merges what they sent,
+ * and the others are given what it made of it: many scrapes cost what one does.
+ */
+export class MetricsCollection {
+  readonly #waitingFor: Set<WorkerHandle>;
+  /** Workers that asked and have no answer. While they merge, the first is the one that does. */
+  #askers: Asker[] = [];
+  readonly #listeners: ((held: HeldMetrics) => void)[] = [];
+  /** What it was when all had answered. */
+  #held: HeldMetrics | undefined;
+  #timer: NodeJS.Timeout;
+
+  constructor(
+    workers: readonly WorkerHandle[],
+    private readonly relay: { held(): HeldMetrics; over(): void },
+  ) {
+    this.#waitingFor = new Set(workers);
+    this.#timer = setTimeout(() => this.#complete(), COLLECT_TIMEOUT_MS);
+  }
+
+  /** A worker wants what is collected. */
+  ask(worker: WorkerHandle, id: number): void {
+    this.#askers.push({ worker, id });
+  }
+
+  /** Likewise the primary. */
+  tell(listener: (held: HeldMetrics) => void): void {
+    if (this.#held !== undefined) return listener(this.#held);
+    this.#listeners.push(listener);
+    this.#completeIfAllAnswered();
+  }
+
+  noLongerWaitFor(worker: WorkerHandle): void {
+    this.#waitingFor.delete(worker);
+    this.#completeIfAllAnswered();
+  }
+
+  /** A worker has ended. */
+  leave(worker: WorkerHandle): void {
+    const merging = this.#askers[0];
+    this.#askers = this.#askers.filter((asker) => asker.worker !== worker);
+    if (this.#held === undefined) this.noLongerWaitFor(worker);
+    else if (merging?.worker === worker) this.#letMerge();
+  }
+
+  /** What `worker` made of everybody's metrics. */
+  merged(worker: WorkerHandle, body: string): void {
+    if (this.#held === undefined || this.#askers[0]?.worker !== worker) return;
+    const { snapshot, workers } = this.#held;
+    const ages = workers.map(({ slot, ageMs }) => ({ slot, ageMs }));
+    for (const { worker: asker, id } of this.#askers.slice(1)) {
+      asker.send({ type: 'merged', id, snapshot, ages, body });
+    }
+    this.#end();
+  }
+
+  #completeIfAllAnswered(): void {
+    if (this.#held === undefined && this.#waitingFor.size === 0) this.#complete();
+  }
+
+  #complete(): void {
+    this.#held = this.relay.held();
+    for (const listener of this.#listeners) listener(this.#held);
+    this.#letMerge();
+  }
+
+  #letMerge(): void {
+    clearTimeout(this.#timer);
+    const [merger, ...others] = this.#askers;
+    if (merger === undefined) return this.#end();
+    const shared = others.length > 0;
+    merger.worker.send({ type: 'collected', id: merger.id, ...this.#held!, shared });
+    if (!shared) return this.#end();
+    // It may be blocked by now. If it answers late, it has its own page all the same.
+    this.#timer = setTimeout(() => {
+      this.#askers.shift();
+      this.#letMerge();
+    }, MERGE_TIMEOUT_MS);
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.relay.over();
+  }
+}

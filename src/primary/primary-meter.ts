@@ -1,0 +1,20 @@
+import { ProcessMeter } from '../process/process-meter.js';
+import type { PrimaryStats } from '../snapshot/index.js';
+
+/** Measures the primary itself. */
+export class PrimaryMeter {
+  readonly #process = new ProcessMeter();
+
+  /** Ends the interval of what is measured over one. */
+  measure(): void {
+    this.#process.measure();
+  }
+
+  stats(): PrimaryStats {
+    return {
+      pid: process.pid,
+      uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
+      ...this.#process.peek(),
+    };
+  }
+}

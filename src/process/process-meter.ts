@@ -1,0 +1,69 @@
+import { monitorEventLoopDelay, performance, PerformanceObserver } from 'node:perf_hooks';
+import type { ProcessStats } from '../snapshot/index.js';
+
+const NS_PER_MS = 1e6;
+const US_PER_SECOND = 1e6;
+const US_PER_MS = 1e3;
+
+/** Resolution of the delay histogram: its timer is the price, 50 wake-ups a second. */
+const DELAY_RESOLUTION_MS = 20;
+
+/** Measures this process: memory, CPU, garbage collection, event loop. */
+export class ProcessMeter {
+  readonly #delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
+  readonly #collections = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) this.#gcMs += duration;
+  });
+  #gcMs = 0;
+  #utilization = performance.eventLoopUtilization();
+  #interval: Pick<ProcessStats, 'eventLoopUtilization' | 'eventLoopDelayP99Ms'> | undefined;
+
+  constructor() {
+    this.#delay.enable();
+    this.#collections.observe({ entryTypes: ['gc'] });
+  }
+
+  /** Ends the current interval: the utilization and the delay are those since the last call. */
+  measure(): ProcessStats {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
+    // The histogram counts the timer's whole period; what is above it is the delay.
+    const p99Ms = this.#delay.count > 0 ? this.#delay.percentile(99) / NS_PER_MS : 0;
+    this.#utilization = now;
+    this.#delay.reset();
+    this.#interval = {
+      eventLoopUtilization: round(utilization),
+      eventLoopDelayP99Ms: round(Math.max(0, p99Ms - DELAY_RESOLUTION_MS)),
+    };
+    return this.peek();
+  }
+
+  /** Begins anew: what coming up cost says nothing of how the process serves. */
+  restart(): void {
+    this.measure();
+    this.#interval = { eventLoopUtilization: 0, eventLoopDelayP99Ms: 0 };
+  }
+
+  /** Fresh numbers where they are cheap, those of the last interval where they need one. */
+  peek(): ProcessStats {
+    if (this.#interval === undefined) return this.measure();
+    const { rss, heapUsed } = process.memoryUsage();
+    const { user, system } = process.cpuUsage();
+    return {
+      ...this.#interval,
+      residentMemoryBytes: rss,
+      heapUsedBytes: heapUsed,
+      cpuSecondsTotal: (user + system) / US_PER_SECOND,
+      gcSecondsTotal: Math.round(this.#gcMs * US_PER_MS) / US_PER_SECOND,
+    };
+  }
+
+  stop(): void {
+    this.#delay.disable();
+    this.#collections.disconnect();
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
+}

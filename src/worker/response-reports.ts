@@ -1,0 +1,35 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ResponseObserver } from '../snapshot/index.js';
+import { isEventStream } from './event-stream.js';
+
+/** Tells whoever measures requests of those that are over; see {@link ResponseObserver}. */
+export class ResponseReports {
+  observer: ResponseObserver | undefined;
+  /** Connections are cut off by this side: their clients did not leave. */
+  cutting = false;
+
+  /** The response was sent. On the request path. */
+  finished(
+    request: IncomingMessage,
+    response: ServerResponse,
+    durationMs: number,
+    bytes: number | undefined,
+  ): void {
+    if (this.observer === undefined || isEventStream(response)) return;
+    this.observer.finished(request, response, durationMs, bytes);
+  }
+
+  /** The connection is gone, and the response was not complete. */
+  aborted(response: ServerResponse): void {
+    if (this.cutting || (response.headersSent && isEventStream(response))) return;
+    this.observer?.aborted(response.req);
+  }
+
+  /** A stream of HTTP/2 is over, be it answered or not. Its bytes are not known: frames are not counted. */
+  streamOver(request: IncomingMessage, response: ServerResponse, durationMs: number): void {
+    // A WebSocket over HTTP/2 (RFC 8441) is one.
+    if (request.method === 'CONNECT') return;
+    if (response.writableEnded) this.finished(request, response, durationMs, undefined);
+    else this.aborted(response);
+  }
+}

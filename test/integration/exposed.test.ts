@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { request } from '../support/http-client.js';
+import { METRICS_SAMPLE } from '../support/metrics-page.js';
+
+/** A row of README's table. */
+interface Row {
+  readonly name: string;
+  readonly labels: readonly string[];
+  readonly kind: string;
+  readonly unit: string;
+  readonly meaning: string;
+}
+
+const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+
+/** The table below `### Everything that is measured`. */
+function documented(): Row[] {
+  const section = README.split('### Everything that is measured\n')[1]!.split(/\n#+ /)[0]!;
+  return [...section.matchAll(/^\| `([^`{]+)(?:\{([^}]*)\})?` *\|(.*)\|(.*)\|(.*)\|$/gm)].map(
+    ([, name, labels = '', kind, unit, meaning]) => ({
+      name: name!,
+      labels: labels === '' ? [] : labels.split(','),
+      kind: kind!.trim(),
+      unit: unit!.trim(),
+      meaning: meaning!.trim(),
+    }),
+  );
+}
+
+/** Labels that a family's samples have, but for those of its buckets. */
+function familiesOf(text: string): Map<string, { type: string; labels: Set<string> }> {
+  const families = new Map<string, { type: string; labels: Set<string> }>();
+  for (const [, name, type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    families.set(name!, { type: type!, labels: new Set() });
+  }
+  for (const line of text.split('\n')) {
+    const [, sample, labels = ''] = METRICS_SAMPLE.exec(line) ?? [];
+    if (sample === undefined) continue;
+    const family = families.get(sample) ?? families.get(sample.replace(/_(bucket|sum|count)$/, ''));
+    for (const [, label] of labels.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)) {
+      if (label !== 'le') family!.labels.add(label!);
+    }
+  }
+  return families;
+}
+
+/** Paths of the values below `details`, without the statuses of terminus. */
+function fieldsOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) {
+    return path.endsWith('ports') ? [path] : value.flatMap((each) => fieldsOf(each, `${path}[]`));
+  }
+  if (typeof value !== 'object' || value === null || path.endsWith('lastExit')) return [path];
+  return Object.entries(value)
+    .filter(([key]) => key !== 'status')
+    .flatMap(([key, each]) => fieldsOf(each, path === '' ? key : `${path}.${key}`));
+}
+
+const exposed = { families: familiesOf(''), fields: new Set<string>() };
+
+beforeAll(async () => {
+  const cluster = await ClusterProcess.start({
+    program: 'sample',
+    options: { admin: { port: 0 } },
+  });
+  const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);
+  // What has a series only once it has happened.
+  await request(cluster.url, '/offload/fib/1');
+  const leaving = request(cluster.url, '/wait/60000', { timeoutMs: 300 });
+  await leaving;
+  for (const url of [cluster.url, adminUrl]) {
+    const { body } = await request(url, '/health');
+    for (const field of fieldsOf(JSON.parse(body).details)) exposed.fields.add(field);
+  }
+  exposed.families = familiesOf((await request(adminUrl, '/metrics')).body);
+}, 60_000);
+
+afterEach(stopAll);
+
+describe("README's table of everything that is measured", () => {
+  const rows = documented();
+
+  it('has a unit and a meaning for each', () => {
+    expect(rows.length).toBeGreaterThan(80);
+    expect(rows.filter(({ unit, meaning }) => unit === '' || meaning === '')).toEqual([]);
+  });
+
+  it('has every metric of the sample app, with its type and its labels, and no other', () => {
+    const said = rows.filter(({ kind }) => kind !== 'field');
+    const typed = said.map(({ name, kind }) => `${name} ${kind}`);
+    const shown = [...exposed.families].map(([name, { type }]) => `${name} ${type}`);
+    expect(shown.toSorted()).toEqual(typed.toSorted());
+    // What has not happened yet has no series, and no label to be seen.
+    const seen = [...exposed.families].filter(([, { labels }]) => labels.size > 0);
+    const labelsOf = new Map(said.map(({ name, labels }) => [name, labels.toSorted()]));
+    expect(seen.map(([name, { labels }]) => [name, [...labels].toSorted()])).toEqual(
+      seen.map(([name]) => [name, labelsOf.get(name)]),
+    );
+    const names = seen.map(([name]) => name);
+    for (const name of ['http_requests_aborted_total', 'nestjs_cluster_offload_run_seconds']) {
+      expect(names).toContain(name);
+    }
+  });
+
+  it('has every field of the health reports, and no other', () => {
+    const fields = rows.filter(({ kind }) => kind === 'field');
+    const conditional = fields.filter(({ meaning }) => meaning.startsWith('only '));
+    const always = fields.filter((row) => !conditional.includes(row)).map(({ name }) => name);
+    const known = new Set(fields.map(({ name }) => name));
+    expect([...exposed.fields].filter((name) => !known.has(name))).toEqual([]);
+    expect(always.filter((name) => !exposed.fields.has(name))).toEqual([]);
+  });
+});

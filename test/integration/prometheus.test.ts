@@ -1,0 +1,174 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { freePorts } from '../support/free-ports.js';
+import { PrometheusProcess, type Series } from '../support/prometheus-process.js';
+import { SteadyLoad } from '../support/steady-load.js';
+import { describeWith } from '../support/system-packages.js';
+
+/** How long it is looked at. More brings more rounds of faults. */
+const SECONDS = Number(process.env['PROMETHEUS_SECONDS'] || 45);
+/** Without a fault: 10 s are the window of the rates that are compared. */
+const QUIET_SECONDS = 14;
+/** Before and after a fault rates may differ: a worker's last counts are lost with it. */
+const MARGIN_SECONDS = { before: 1, after: 12 };
+
+const PATHS = ['/hello', '/hello', '/hello', '/offload/fib/10'];
+const LOAD = 'http_request_duration_seconds_count{route=~"/hello|/offload/fib/:n"}';
+const PER_SECOND = 60;
+const COUNTERS = '{__name__=~".+_total|.+_bucket|.+_count|.+_sum"}';
+
+/** A span of unix time, in seconds. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a cluster', () => {
+  let cluster: ClusterProcess;
+  let prometheus: PrometheusProcess;
+  let load: SteadyLoad;
+  const faults: Span[] = [];
+  let began: number;
+  let ended: number;
+  /** A range that has everything. */
+  let range: string;
+
+  beforeAll(
+    async () => {
+      const port = await freePorts(1);
+      cluster = await ClusterProcess.start({
+        program: 'sample',
+        options: {
+          workers: 3,
+          admin: { port },
+          heartbeat: { intervalMs: 500, timeoutMs: 3_000 },
+          reload: { canaryMs: 0 },
+        },
+      });
+      prometheus = await PrometheusProcess.start(`127.0.0.1:${port}`);
+      load = new SteadyLoad(cluster.url, PATHS, PER_SECOND);
+      // Prometheus takes some seconds to its first scrape.
+      await eventually(
+        'the load in Prometheus',
+        () => prometheus.samples(`${LOAD}[1m]`),
+        (series) => series.length === new Set(PATHS).size,
+      );
+      began = now();
+      await delay(QUIET_SECONDS * 1_000);
+      do {
+        await during(faults, () => fault(cluster));
+        await delay((MARGIN_SECONDS.after + 2) * 1_000);
+      } while (now() + QUIET_SECONDS < began + SECONDS);
+      await load.stop();
+      ended = now();
+      range = `[${Math.ceil(ended - began) + 60}s]`;
+    },
+    (SECONDS + 120) * 1_000,
+  );
+
+  afterAll(async () => {
+    await load?.stop();
+    await prometheus?.stop();
+    await stopAll();
+  });
+
+  it('has an answer to every scrape, whatever becomes of the workers', async () => {
+    const [up] = await prometheus.samples(`up${range}`);
+    expect(up!.values.length).toBeGreaterThan((ended - began) * 0.8);
+    expect(up!.values.filter(([, value]) => value !== 1)).toEqual([]);
+  });
+
+  it('speaks OpenMetrics with it', async () => {
+    // There a counter is called without its _total.
+    expect(await prometheus.families()).toContain('nestjs_cluster_reloads');
+  });
+
+  it('sees no counter fall', async () => {
+    const series = await prometheus.samples(COUNTERS + range);
+    expect(series.length).toBeGreaterThan(100);
+    expect(series.flatMap(fallsOf)).toEqual([]);
+  });
+
+  it('finds each counter in every scrape from its first on', async () => {
+    const [up] = await prometheus.samples(`up${range}`);
+    const scrapes = up!.values.map(([time]) => time);
+    const gaps = (await prometheus.samples(COUNTERS + range)).flatMap(({ metric, values }) => {
+      const seen = new Set(values.map(([time]) => time));
+      const missed = scrapes.filter((time) => time > values[0]![0] && !seen.has(time));
+      return missed.length === 0 ? [] : [{ metric, missed }];
+    });
+    expect(gaps).toEqual([]);
+  });
+
+  it('counts the requests that clients have sent, within 20 %, outside of faults', async () => {
+    const [counted] = await prometheus.eachSecond(
+      `sum(rate(${LOAD}[10s]))`,
+      Math.ceil(began) + 11,
+      Math.floor(ended),
+    );
+    const quiet = counted!.values.filter(([time]) => !faults.some((span) => isNear(time, span)));
+    expect(quiet.length).toBeGreaterThanOrEqual(4);
+    const wrong = quiet
+      .map(([time, rate]) => ({ second: time - began, rate, sent: load.rate(time - 10, time) }))
+      .filter(({ rate, sent }) => Math.abs(rate / sent - 1) > 0.2);
+    expect(wrong).toEqual([]);
+  });
+
+  it('evaluates every rule without an error, and tells of the worker that hung', async () => {
+    const rules = await prometheus.rules();
+    const broken = rules.filter(({ health, lastError }) => health !== 'ok' || lastError);
+    expect(broken).toEqual([]);
+    const firing = rules.filter(({ state }) => state === 'firing').map(({ name }) => name);
+    expect(firing).toContain('NestjsClusterWorkerHung');
+    expect(firing).not.toContain('NestjsClusterDown');
+  });
+});
+
+/** One worker killed, one stopped until its heartbeat tells, then all replaced one by one. */
+async function fault(cluster: ClusterProcess): Promise<void> {
+  const [killed, stopped] = cluster.workerPids;
+  const deaths = cluster.all('worker-died').length;
+  const ready = cluster.all('worker-ready').length;
+  process.kill(killed!, 'SIGKILL');
+  process.kill(stopped!, 'SIGSTOP');
+  await cluster.until('two deaths', () => cluster.all('worker-died').length === deaths + 2);
+  await cluster.until(
+    'two successors',
+    () => cluster.all('worker-ready').length === ready + 2,
+    30_000,
+  );
+  const causes = cluster.all('worker-died').slice(deaths);
+  expect(new Set(causes.map(({ cause }) => cause))).toEqual(new Set(['hang', 'killed']));
+  const reloads = cluster.all('reload-ended').length;
+  cluster.kill('SIGHUP');
+  await cluster.until(
+    'the end of the reload',
+    () => cluster.all('reload-ended').length === reloads + 1,
+    60_000,
+  );
+  expect(cluster.all('reload-ended').at(-1)).toMatchObject({ outcome: 'completed' });
+}
+
+async function during(spans: Span[], what: () => Promise<void>): Promise<void> {
+  const from = now();
+  await what();
+  spans.push({ from, to: now() });
+}
+
+function isNear(time: number, { from, to }: Span): boolean {
+  return time >= from - MARGIN_SECONDS.before && time <= to + MARGIN_SECONDS.after;
+}
+
+/** Where a value is below the one before it. */
+function fallsOf({ metric, values }: Series) {
+  return values.flatMap(([time, value], index) => {
+    const before = values[index - 1]?.[1] ?? value;
+    return value < before ? [{ metric, time, before, value }] : [];
+  });
+}
+
+function now(): number {
+  return Date.now() / 1_000;
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+
+/** Where the sample app's dashboard and rules are. */
+export const OBSERVABILITY = join(import.meta.dirname, '../../sample-app/observability');
+
+export interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface RecordingRule {
+  readonly record: string;
+  readonly expr: string;
+}
+
+export interface RuleTests {
+  readonly tests: readonly {
+    readonly alert_rule_test?: readonly {
+      readonly alertname: string;
+      readonly exp_alerts: readonly unknown[];
+    }[];
+  }[];
+}
+
+/** A query of the dashboard, with a value for each variable, and what its legend or mark says. */
+export interface DashboardQuery {
+  readonly where: string;
+  readonly expr: string;
+  readonly text: string;
+}
+
+export function alertRules(): AlertRule[] {
+  return rulesOf<AlertRule>('alerts.rules.yml');
+}
+
+export function recordingRules(): RecordingRule[] {
+  return rulesOf<RecordingRule>('recording.rules.yml');
+}
+
+export function ruleTests(): RuleTests {
+  return parse(observabilityFile('alerts.test.yml')) as RuleTests;
+}
+
+export function observabilityFile(name: string): string {
+  return readFileSync(join(OBSERVABILITY, name), 'utf8');
+}
+
+/** The part of dashboard.json that is looked at. */
+export interface DashboardJson {
+  readonly schemaVersion: number;
+  readonly panels: readonly {
+    readonly id: number;
+    readonly type: string;
+    readonly title: string;
+    readonly description?: string;
+    readonly datasource?: { readonly uid: string };
+    readonly gridPos: { x: number; y: number; w: number; h: number };
+    readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+  }[];
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly query: string }[];
+  };
+  readonly annotations: {
+    readonly list: readonly {
+      readonly name: string;
+      readonly expr: string;
+      readonly titleFormat: string;
+    }[];
+  };
+}
+
+export function dashboardFile(): DashboardJson {
+  return JSON.parse(observabilityFile('dashboard.json')) as DashboardJson;
+}
+
+/** Every PromQL there is in the dashboard: of panels, marks and variables. */
+export function dashboardQueries({ panels, annotations, templating }: DashboardJson) {
+  const queries: DashboardQuery[] = [
+    ...panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr, legendFormat }) => ({ where: title, expr, text: legendFormat })),
+    ),
+    ...annotations.list.map(({ name, expr, titleFormat }) => ({
+      where: name,
+      expr,
+      text: titleFormat,
+    })),
+    ...templating.list.flatMap(({ name, query }) => {
+      const [, expr, label] = /^label_values\((.*), (\w+)\)$/.exec(query) ?? [];
+      return expr === undefined ? [] : [{ where: name, expr, text: `{{${label}}}` }];
+    }),
+  ];
+  return queries.map((query) => ({ ...query, expr: withVariables(query.expr) }));
+}
+
+/** As Grafana puts them in. */
+function withVariables(expr: string): string {
+  return expr
+    .replaceAll('$__rate_interval', '1m')
+    .replaceAll('$__range', '3h')
+    .replaceAll('$job', 'nestjs-cluster')
+    .replaceAll('$instance', '127.0.0.1:9464');
+}
+
+/** Labels that a text puts in: `{{route}}`, `{{ $labels.route }}`. */
+export function labelsIn(text: string): string[] {
+  return [...text.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g)].map(([, label]) => label!);
+}
+
+function rulesOf<Rule>(name: string): Rule[] {
+  const { groups } = parse(observabilityFile(name)) as { groups: { rules: Rule[] }[] };
+  return groups.flatMap(({ rules }) => rules);
+}

@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from './eventually.js';
+import { freePorts } from './free-ports.js';
+import { request } from './http-client.js';
+import { OBSERVABILITY } from './observability-files.js';
+import { SYSTEM_ENVIRONMENT } from './system-packages.js';
+
+const RULES = ['recording.rules.yml', 'alerts.rules.yml'];
+
+/** A series and its values as they were scraped, or as a rule has made them. */
+export interface Series {
+  readonly metric: Readonly<Record<string, string>>;
+  /** Unix time in seconds, value. */
+  readonly values: readonly (readonly [number, number])[];
+}
+
+export interface RuleState {
+  readonly name: string;
+  readonly health: string;
+  readonly lastError?: string;
+  /** Of alerts: `inactive`, `pending`, `firing`. */
+  readonly state?: string;
+}
+
+/** A Prometheus with the sample app's configuration and rules, each second instead of each 15. */
+export class PrometheusProcess {
+  /** Everything it wrote, to show when a test fails. */
+  output = '';
+  readonly #url: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+
+  private constructor(
+    private readonly directory: string,
+    port: number,
+  ) {
+    this.#url = `http://127.0.0.1:${port}`;
+    const args = [
+      `--config.file=${join(directory, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(directory, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ];
+    this.#child = spawn('prometheus', args, {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: SYSTEM_ENVIRONMENT,
+    });
+    this.#child.stderr!.setEncoding('utf8').on('data', (chunk: string) => (this.output += chunk));
+    this.#ended = once(this.#child, 'close');
+  }
+
+  /** @param target host:port that it scrapes. */
+  static async start(target: string): Promise<PrometheusProcess> {
+    const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-prometheus-'));
+    let prometheus: PrometheusProcess | undefined;
+    try {
+      for (const rules of RULES) cpSync(join(OBSERVABILITY, rules), join(directory, rules));
+      const configuration = readFileSync(join(OBSERVABILITY, 'prometheus.yml'), 'utf8')
+        .replaceAll(/(scrape_interval|evaluation_interval|scrape_timeout): \d+s/g, '$1: 1s')
+        .replace('127.0.0.1:9464', target);
+      writeFileSync(join(directory, 'prometheus.yml'), configuration);
+      prometheus = new PrometheusProcess(directory, await freePorts(1));
+      await eventually('Prometheus to be ready', () => prometheus!.#isReady());
+      return prometheus;
+    } catch (error) {
+      await prometheus?.stop();
+      rmSync(directory, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** What an expression with a range, `up[1m]`, has: samples as they are stored. */
+  async samples(rangeSelector: string): Promise<Series[]> {
+    const { result } = await this.#get<{ result: RawSeries[] }>('query', { query: rangeSelector });
+    return result.map(toSeries);
+  }
+
+  /** An expression at each second of a span of unix time. */
+  async eachSecond(query: string, start: number, end: number): Promise<Series[]> {
+    const span = { query, start: String(start), end: String(end), step: '1' };
+    const { result } = await this.#get<{ result: RawSeries[] }>('query_range', span);
+    return result.map(toSeries);
+  }
+
+  /** Every rule that it evaluates. */
+  async rules(): Promise<RuleState[]> {
+    const { groups } = await this.#get<{ groups: { rules: RuleState[] }[] }>('rules', {});
+    return groups.flatMap(({ rules }) => rules);
+  }
+
+  /** Names of the metric families that the target has told it of. */
+  async families(): Promise<string[]> {
+    const families = await this.#get<{ metric: string }[]>('targets/metadata', {});
+    return families.map(({ metric }) => metric);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode === null) this.#child.kill('SIGTERM');
+    await this.#ended;
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async #isReady(): Promise<boolean> {
+    if (this.#child.exitCode !== null) throw new Error(`Prometheus ended: ${this.output}`);
+    return (await request(this.#url, '/-/ready')).outcome === 'ok';
+  }
+
+  async #get<Data>(what: string, parameters: Record<string, string>): Promise<Data> {
+    const path = `/api/v1/${what}?${new URLSearchParams(parameters).toString()}`;
+    const { body } = await request(this.#url, path, { timeoutMs: 30_000 });
+    const answer = JSON.parse(body) as { status: string; data: Data };
+    if (answer.status !== 'success') throw new Error(`${path}: ${body}\n${this.output}`);
+    return answer.data;
+  }
+}
+
+interface RawSeries {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly values: readonly (readonly [number, string])[];
+}
+
+function toSeries({ metric, values }: RawSeries): Series {
+  return { metric, values: values.map(([time, value]) => [time, Number(value)]) };
+}

@@ -1,0 +1,51 @@
+import { type Answer, request } from './http-client.js';
+import http from 'node:http';
+
+const TICK_MS = 10;
+
+/**
+ * Requests at a constant rate, whatever becomes of those before (an open loop):
+ * every second on a connection of its own, the others on ones that are kept.
+ * A request that is lost is counted and not repeated.
+ */
+export class SteadyLoad {
+  /** Unix time in seconds of each answer. */
+  readonly answeredAt: number[] = [];
+  readonly lost: Answer['outcome'][] = [];
+  readonly #agent = new http.Agent({ keepAlive: true });
+  readonly #running = new Set<Promise<void>>();
+  readonly #timer: NodeJS.Timeout;
+
+  /** @param paths asked for in turn. */
+  constructor(base: string, paths: readonly string[], perSecond: number) {
+    const began = performance.now();
+    let sent = 0;
+    this.#timer = setInterval(() => {
+      const due = Math.floor(((performance.now() - began) / 1_000) * perSecond);
+      while (sent < due) {
+        const path = paths[sent % paths.length]!;
+        const keeps = Math.floor(sent / paths.length) % 2 === 0;
+        const one = this.#ask(base, path, keeps).finally(() => this.#running.delete(one));
+        this.#running.add(one);
+        sent += 1;
+      }
+    }, TICK_MS);
+  }
+
+  /** Answers in a span of unix time, a second. */
+  rate(from: number, to: number): number {
+    return this.answeredAt.filter((at) => at > from && at <= to).length / (to - from);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#running);
+    this.#agent.destroy();
+  }
+
+  async #ask(base: string, path: string, keeps: boolean): Promise<void> {
+    const { outcome } = await request(base, path, keeps ? { agent: this.#agent } : {});
+    if (outcome === 'ok') this.answeredAt.push(Date.now() / 1_000);
+    else this.lost.push(outcome);
+  }
+}

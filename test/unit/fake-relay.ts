@@ -1,0 +1,77 @@
+import { foldBodies, mergeBodies } from '../../src/exposition/cluster-page.js';
+import { encodeBody } from '../../src/exposition/metrics-body.js';
+import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { type HeldMetrics, MetricsRelay } from '../../src/primary/metrics-relay.js';
+import type { WorkerTable } from '../../src/primary/worker-table.js';
+import type { ClusterSnapshot } from '../../src/snapshot/index.js';
+import { PRIMARY } from './fake-cluster.js';
+import type { FakeWorker } from './fake-worker.js';
+import { counter } from './metric-families.js';
+
+export const SNAPSHOT: ClusterSnapshot = {
+  balancing: 'shared',
+  ports: [],
+  desired: 2,
+  ready: 2,
+  minReady: 1,
+  generation: 0,
+  degraded: 0,
+  reloads: { completed: 0, aborted: 0 },
+  dismissed: [],
+  workers: [],
+  primary: PRIMARY,
+};
+
+const OWN = { prefix: '', maxSeries: 100 };
+
+/** A body that counts `n`. */
+export const body = (n: number) => encodeBody({ ...OWN, families: [counter(n)] });
+
+/** What these bodies count together. */
+export const totalOf = (bodies: readonly string[]) =>
+  mergeBodies([], bodies, OWN).families[0]?.series.get('')![0] ?? 0;
+
+/** As the metrics module does it in a worker. */
+export const fold = (bodies: readonly string[]) =>
+  foldBodies(bodies, OWN, new DroppedSamples(OWN.maxSeries));
+
+/** A relay and its workers; what the supervisor tells it of them. */
+export function relayOf(...workers: FakeWorker[]) {
+  const live = [...workers];
+  const table = {
+    get workers() {
+      return live.map(({ handle }) => handle);
+    },
+    snapshot: () => SNAPSHOT,
+  };
+  const relay = new MetricsRelay(table as unknown as WorkerTable);
+  return {
+    relay,
+    live,
+    /** `worker` asks, and sends its own metrics with the question. */
+    ask: (worker: FakeWorker, id: number): void =>
+      relay.collect(worker.handle, id, body(id), performance.now()),
+    /** `worker` answers `collect`. */
+    answer: (worker: FakeWorker, text: string): void =>
+      relay.store(worker.handle, text, true, performance.now()),
+    /** `worker` says what it merged. */
+    merge: (worker: FakeWorker, text: string): void => relay.merged(worker.handle, text),
+    /** The primary asks; each answer that it has had by then. */
+    gather: (): HeldMetrics[] => {
+      const answers: HeldMetrics[] = [];
+      // Not awaited: an answer that is not there is what is to be seen.
+      void relay.gather().then((held) => answers.push(held));
+      return answers;
+    },
+    /** `worker` sends its metrics of its own accord. */
+    push: (worker: FakeWorker, text: string): void =>
+      relay.store(worker.handle, text, false, performance.now()),
+    /** The process of `worker` ends. */
+    die: (worker: FakeWorker): void => {
+      live.splice(live.indexOf(worker), 1);
+      worker.connected = false;
+      worker.handle.enter('exited');
+      relay.retire(worker.handle);
+    },
+  };
+}
