@@ -54,8 +54,7 @@ export function decodeBody(text: string): MetricsBody | undefined {
   if (text === '') return undefined;
   try {
     const { prefix, maxSeries, families } = JSON.parse(text) as WireBody;
-    if (typeof prefix !== 'string' || !PREFIX.test(prefix)) return undefined;
-    if (typeof maxSeries !== 'number') return undefined;
+    if (!matches(PREFIX, prefix) || typeof maxSeries !== 'number') return undefined;
     return { prefix, maxSeries, families: families.map(decodeFamily) };
   } catch {
     return undefined;
@@ -66,19 +65,25 @@ const NAME = /^[a-zA-Z_:][\w:]*$/;
 const PREFIX = /^([a-zA-Z_:][\w:]*)?$/;
 const SUFFIX = /^(_bucket|_sum|_count)?$/;
 const COLUMN_LABEL = /^((le|quantile)="[^"\\\n]*")?$/;
+const LABELS = /^(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*"(?:,(?=[a-zA-Z_])|$))*$/;
+
+function matches(pattern: RegExp, text: unknown): boolean {
+  return typeof text === 'string' && pattern.test(text);
+}
 
 function decodeFamily(wire: WireFamily): MetricFamily {
   const [name, help, typeName, aggregator, columnNames, labels, values] = wire;
   const type = METRIC_TYPES.find((each) => each === typeName);
-  if (type === undefined || !NAME.test(name)) throw new TypeError('not a metric');
-  if (typeof help !== 'string' || typeof aggregator !== 'string')
+  if (type === undefined || !matches(NAME, name)) throw new TypeError('not a metric');
+  if (typeof help !== 'string' || typeof aggregator !== 'string' || !Array.isArray(labels)) {
     throw new TypeError('not a metric');
+  }
   const columns = columnNames.map(decodeColumn);
   const series = new Map<string, Row>();
   let at = 0;
   for (const text of labels) {
-    // What it would spoil beyond its own line.
-    if (typeof text !== 'string' || text.includes('\n')) throw new TypeError('not labels');
+    // One line that is none makes Prometheus refuse the whole page.
+    if (!matches(LABELS, text)) throw new TypeError('not labels');
     const row: Row = [];
     for (let i = 0; i < columns.length; i++, at++) {
       const value = values[at] ?? null;
