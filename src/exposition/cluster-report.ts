@@ -10,32 +10,39 @@ export interface Judgement {
   readonly reason?: string | undefined;
 }
 
-/** Judges the cluster. A worker that is ready and does not answer serves nobody: it does not count. */
-export function judgeCluster(snapshot: ClusterSnapshot, minReady: MinReady): Judgement {
+/**
+ * Judges the cluster by its slots that have a worker which is ready and answers
+ * its heartbeats: one that is blocked or stopped serves nobody.
+ *
+ * @param ownPid of the process that judges: it does answer, whatever its primary has heard by now.
+ */
+export function judgeCluster(
+  snapshot: ClusterSnapshot,
+  minReady: MinReady,
+  ownPid?: number,
+): Judgement {
   const { desired, degraded, workers } = snapshot;
-  const ready = workers.filter(({ state }) => state === 'ready');
-  const serving = new Set(ready.filter(({ responsive }) => responsive).map(({ slot }) => slot));
-  const mute = new Set(ready.map(({ slot }) => slot).filter((slot) => !serving.has(slot)));
-  const silent = mute.size === 0 ? '' : `; ${listWorkers([...mute])} not answer`;
+  const ready = workers.filter(({ slot, state }) => slot < desired && state === 'ready');
+  const answering = ready.filter(({ pid, responsive }) => responsive || pid === ownPid);
+  const serving = new Set(answering.map(({ slot }) => slot)).size;
+  const silent = ready.length - answering.length;
+  const notAnswering =
+    silent === 1 ? '1 worker does not answer' : `${silent} workers do not answer`;
   const needed = neededWorkers(minReady, desired);
-  if (serving.size < needed) {
+  if (serving < needed) {
+    const count = `${serving} of ${needed} needed workers are ready`;
     return {
       status: 'down',
-      reason: `${serving.size} of ${needed} needed workers are ready${silent}`,
+      reason: silent === 0 ? count : `${count} and answer; ${notAnswering}`,
     };
   }
-  if (degraded > 0) {
-    return {
-      status: 'degraded',
-      reason: `${degraded} of ${desired} slots in a crash loop${silent}`,
-    };
-  }
-  if (mute.size > 0) return { status: 'degraded', reason: `${listWorkers([...mute])} not answer` };
-  return { status: 'up' };
-}
-
-function listWorkers(slots: readonly number[]): string {
-  return slots.length === 1 ? `worker ${slots[0]} does` : `workers ${slots.join(', ')} do`;
+  const troubles = [
+    ...(degraded > 0 ? [`${degraded} of ${desired} workers are in a crash loop`] : []),
+    ...(silent > 0 ? [notAnswering] : []),
+  ];
+  return troubles.length === 0
+    ? { status: 'up' }
+    : { status: 'degraded', reason: troubles.join('; ') };
 }
 
 function neededWorkers(minReady: MinReady, desired: number): number {

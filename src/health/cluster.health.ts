@@ -1,12 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import type { MinReady } from '../options/module.js';
-import {
-  type AgedSnapshot,
-  CLUSTER_LINK,
-  type ClusterLink,
-  type WorkerSnapshot,
-} from '../snapshot/index.js';
+import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
+import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
+import { reportAs } from './report-as.js';
 
 /** Whether enough workers are ready, and what is known of each. */
 @Injectable()
@@ -17,7 +14,9 @@ export class ClusterHealthIndicator {
   ) {}
 
   /**
-   * Up while this process accepts requests and enough workers are ready.
+   * Up while this process accepts requests and enough slots have a worker that is ready and answers
+   * its heartbeats. Degraded where that holds, but a slot is in a crash loop or a worker does not
+   * answer.
    *
    * @param minReady a count, a share of the desired workers, or `'all'`. Default 1.
    */
@@ -25,56 +24,14 @@ export class ClusterHealthIndicator {
     key = 'cluster' as Key,
     { minReady = 1 }: { minReady?: MinReady } = {},
   ): Promise<HealthIndicatorResult<Key>> {
-    const { accepting } = this.link;
     const aged = await this.link.snapshot();
-    const { desired, ready } = aged.snapshot;
+    const report = describeCluster(aged);
     const indicator = this.health.check(key);
-    const report = describe(aged);
-    if (!accepting) return indicator.down({ ...report, reason: 'this worker is draining' });
-    const needed = neededWorkers(minReady, desired);
-    return ready >= needed
-      ? indicator.up(report)
-      : indicator.down({ ...report, reason: `${ready} of ${needed} needed workers are ready` });
+    // Looked at last: a drain may have begun while the primary was asked.
+    if (!this.link.accepting) {
+      return indicator.down({ ...report, reason: 'this worker is draining' });
+    }
+    const { status, reason } = judgeCluster(aged.snapshot, minReady, this.link.identity.pid);
+    return reportAs(indicator, status, { ...report, ...(reason !== undefined && { reason }) });
   }
-}
-
-function neededWorkers(minReady: MinReady, desired: number): number {
-  if (minReady === 'all') return desired;
-  return minReady < 1 ? Math.ceil(minReady * desired) : minReady;
-}
-
-function describe({ snapshot, ageMs }: AgedSnapshot) {
-  const { desired, ready, generation, degraded, balancing, ports, workers } = snapshot;
-  return {
-    desired,
-    ready,
-    generation,
-    degraded,
-    balancing,
-    ...(ports.length > 0 && { ports }),
-    // Only a snapshot that the primary did not confirm has an age.
-    ...(ageMs > 0 && { snapshotAgeMs: ageMs }),
-    workers: workers.map(describeWorker),
-  };
-}
-
-/** Field by field: what is added to a snapshot is not published by accident. */
-function describeWorker(worker: WorkerSnapshot) {
-  return {
-    slot: worker.slot,
-    pid: worker.pid,
-    generation: worker.generation,
-    state: worker.state,
-    uptimeSeconds: worker.uptimeSeconds,
-    restarts: worker.restarts,
-    lastExit: worker.lastExit,
-    heartbeatAgeMs: worker.heartbeatAgeMs,
-    residentMemoryBytes: worker.residentMemoryBytes,
-    heapUsedBytes: worker.heapUsedBytes,
-    eventLoopUtilization: worker.eventLoopUtilization,
-    eventLoopDelayP99Ms: worker.eventLoopDelayP99Ms,
-    openConnections: worker.openConnections,
-    requestsInFlight: worker.requestsInFlight,
-    requestsTotal: worker.requestsTotal,
-  };
 }

@@ -1,6 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
+import { judge } from './limits.js';
+import { reportAs } from './report-as.js';
 
 /** How busy this process's event loop is. */
 @Injectable()
@@ -10,11 +12,24 @@ export class EventLoopHealthIndicator {
     @Inject(HealthIndicatorService) private readonly health: HealthIndicatorService,
   ) {}
 
-  /** Up whenever it can answer: a blocked event loop answers nothing. */
+  /**
+   * Up whenever it can answer, as a blocked event loop answers nothing; with a limit, down while the
+   * delay is above it, and degraded above 80 % of it.
+   *
+   * @param maxDelayMs 99th percentile of the delay over the last heartbeat interval. Default: no limit.
+   */
   check<const Key extends string = 'eventLoop'>(
     key = 'eventLoop' as Key,
+    { maxDelayMs }: { maxDelayMs?: number | undefined } = {},
   ): HealthIndicatorResult<Key> {
     const { eventLoopUtilization, eventLoopDelayP99Ms } = this.link.stats();
-    return this.health.check(key).up({ eventLoopUtilization, eventLoopDelayP99Ms });
+    const { status, ...why } = judge([
+      { name: 'eventLoopDelayP99Ms', value: eventLoopDelayP99Ms, limit: maxDelayMs },
+    ]);
+    return reportAs(this.health.check(key), status, {
+      eventLoopUtilization,
+      eventLoopDelayP99Ms,
+      ...why,
+    });
   }
 }

@@ -1,58 +1,94 @@
 import { HttpException, Inject, Injectable } from '@nestjs/common';
-import { type AbstractHttpAdapter } from '@nestjs/core';
+import { type AbstractHttpAdapter, ModuleRef } from '@nestjs/core';
 import {
   type HealthCheckResult,
   HealthCheckService,
   type HealthIndicatorFunction,
+  HealthIndicatorService,
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
 import type { ResolvedModuleOptions } from '../options/module.js';
-import type { HealthVerdict } from '../snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink, type HealthVerdict } from '../snapshot/index.js';
+import { AppChecks } from './app-checks.js';
+import { appIndicators } from './app-indicators.js';
 import { ClusterHealthIndicator } from './cluster.health.js';
 import { EventLoopHealthIndicator } from './event-loop.health.js';
 import { ProcessMemoryHealthIndicator } from './memory.health.js';
 import { OffloadHealthIndicator } from './offload.health.js';
+import { OnceLog } from './once-log.js';
+import { knowsDegraded } from './report-as.js';
+import { shareInFlight } from './share-in-flight.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;
+
+/** More of what is wrong than this tells nothing more, and must fit in a message. */
+const MAX_DETAIL_LENGTH = 32 * 1024;
 
 /** Serves the health of the cluster in the JSON and with the status codes of terminus. */
 @Injectable()
 export class HealthEndpoints {
+  readonly #log = new OnceLog();
+  /** Of this process, whatever the rest of the cluster is. */
+  #ofProcess: readonly HealthIndicatorFunction[] = [];
+
   constructor(
     @Inject(HealthCheckService) private readonly health: HealthCheckService,
+    @Inject(HealthIndicatorService) private readonly indicator: HealthIndicatorService,
     @Inject(ClusterHealthIndicator) private readonly cluster: ClusterHealthIndicator,
     @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
     @Inject(ProcessMemoryHealthIndicator) private readonly memory: ProcessMemoryHealthIndicator,
     @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {}
 
-  /** @returns the paths that are served. */
-  mount(adapter: AbstractHttpAdapter, { path, details, minReady }: Options): string[] {
+  /**
+   * @returns the paths that are served.
+   * @throws ClusterConfigurationError for indicators of the app's own that cannot work.
+   */
+  mount(adapter: AbstractHttpAdapter, options: Options): string[] {
+    const { path, details, minReady } = options;
     const cluster = () => this.cluster.check('cluster', { minReady });
+    this.#ofProcess = this.#indicatorsOfProcess(options);
     const checks: Readonly<Record<string, readonly HealthIndicatorFunction[]>> = {
-      [path]: [
-        cluster,
-        () => this.eventLoop.check(),
-        () => this.memory.check(),
-        () => this.offload.check(),
-      ],
+      [path]: [cluster, ...this.#ofProcess],
       // That it answers is all there is to say.
       [`${path}/live`]: [],
       [`${path}/ready`]: [cluster],
     };
     for (const [endpoint, indicators] of Object.entries(checks)) {
-      mountEndpoint(adapter, endpoint, () => this.#check(indicators, details));
+      const check = shareInFlight(
+        () => this.#check(indicators, details),
+        // A run that began before a drain would say that all is well.
+        () => this.link.accepting,
+      );
+      mountEndpoint(adapter, endpoint, check);
     }
     return Object.keys(checks);
   }
 
-  /** Whether this process is well, whatever the rest of the cluster is: asked before it is relied on. */
+  /** Whether this process is well: asked before it is relied on. */
   async verdict(): Promise<HealthVerdict> {
-    const { status, body } = await this.#check(
-      [() => this.eventLoop.check(), () => this.memory.check(), () => this.offload.check()],
-      true,
+    const { status, body } = await this.#check(this.#ofProcess, true);
+    const healthy = status < 400;
+    return { healthy, detail: healthy ? null : String(body).slice(0, MAX_DETAIL_LENGTH) };
+  }
+
+  #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
+    const { indicators, indicatorTimeoutMs, maxEventLoopDelayMs: maxDelayMs } = options;
+    const { maxHeapUsedBytes, maxResidentMemoryBytes, maxQueueSize } = options;
+    const own = new AppChecks(
+      appIndicators(indicators, this.moduleRef),
+      indicatorTimeoutMs,
+      knowsDegraded(this.indicator.check('')),
+      this.#log,
     );
-    return { healthy: status < 400, detail: status < 400 ? null : String(body) };
+    return [
+      () => this.eventLoop.check('eventLoop', { maxDelayMs }),
+      () => this.memory.check('memory', { maxHeapUsedBytes, maxResidentMemoryBytes }),
+      () => this.offload.check('offload', { maxQueueSize }),
+      () => own.check(),
+    ];
   }
 
   async #check(
@@ -63,8 +99,11 @@ export class HealthEndpoints {
       return answer(200, await this.health.check([...indicators]), details);
     } catch (error) {
       // How terminus reports a check that failed.
-      if (!(error instanceof HttpException)) throw error;
-      return answer(error.getStatus(), error.getResponse() as HealthCheckResult, details);
+      if (error instanceof HttpException) {
+        return answer(error.getStatus(), error.getResponse() as HealthCheckResult, details);
+      }
+      this.#log.error('the health check failed', error);
+      throw error;
     }
   }
 }
@@ -74,7 +113,7 @@ function answer(status: number, result: HealthCheckResult, details: boolean): En
   return { status, contentType: 'application/json; charset=utf-8', body: JSON.stringify(body) };
 }
 
-/** The same shape with nothing in it but up and down. */
+/** The same shape with nothing in it but up, degraded and down. */
 function withoutDetails(result: HealthCheckResult): HealthCheckResult {
   const statuses = (group: HealthCheckResult['info'] = {}) =>
     Object.fromEntries(

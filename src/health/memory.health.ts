@@ -1,8 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
+import { judge } from './limits.js';
+import { reportAs } from './report-as.js';
 
-/** How much memory this process holds. For thresholds use terminus's own `MemoryHealthIndicator`. */
+/**
+ * How much memory this process holds. Not public: in a controller of the app's
+ * own, terminus's `MemoryHealthIndicator` does the same.
+ */
 @Injectable()
 export class ProcessMemoryHealthIndicator {
   constructor(
@@ -10,8 +15,24 @@ export class ProcessMemoryHealthIndicator {
     @Inject(HealthIndicatorService) private readonly health: HealthIndicatorService,
   ) {}
 
-  check<const Key extends string = 'memory'>(key = 'memory' as Key): HealthIndicatorResult<Key> {
+  /** Down above a limit, degraded above 80 % of one. */
+  check<const Key extends string = 'memory'>(
+    key = 'memory' as Key,
+    limits: { maxHeapUsedBytes?: number; maxResidentMemoryBytes?: number } = {},
+  ): HealthIndicatorResult<Key> {
     const { residentMemoryBytes, heapUsedBytes } = this.link.stats();
-    return this.health.check(key).up({ residentMemoryBytes, heapUsedBytes });
+    const { status, ...why } = judge([
+      { name: 'heapUsedBytes', value: heapUsedBytes, limit: limits.maxHeapUsedBytes },
+      {
+        name: 'residentMemoryBytes',
+        value: residentMemoryBytes,
+        limit: limits.maxResidentMemoryBytes,
+      },
+    ]);
+    return reportAs(this.health.check(key), status, {
+      residentMemoryBytes,
+      heapUsedBytes,
+      ...why,
+    });
   }
 }

@@ -2,6 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { Offload } from '../offload/index.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../options/module.js';
+import { judge } from './limits.js';
+import { reportAs } from './report-as.js';
 
 /**
  * The threads of this process that run `@CpuBound()` methods, and who waits for
@@ -16,7 +18,15 @@ export class OffloadHealthIndicator {
     @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
   ) {}
 
-  check<const Key extends string = 'offload'>(key = 'offload' as Key): HealthIndicatorResult<Key> {
+  /**
+   * With a limit also down while more calls wait than that, and degraded above 80 % of it.
+   *
+   * @param maxQueueSize calls that may wait for a thread. Default: no limit.
+   */
+  check<const Key extends string = 'offload'>(
+    key = 'offload' as Key,
+    { maxQueueSize }: { maxQueueSize?: number | undefined } = {},
+  ): HealthIndicatorResult<Key> {
     const { maxQueue, queueFullMs } = this.options.offload;
     const { threads, running, queueSize, fullForMs, unavailable } = this.offload.snapshot();
     const details = { threads, running, queueSize, maxQueue };
@@ -26,6 +36,9 @@ export class OffloadHealthIndicator {
       const seconds = Math.round(fullForMs / 1_000);
       return indicator.down({ ...details, message: `the queue has been full for ${seconds} s` });
     }
-    return indicator.up(details);
+    const { status, ...why } = judge([
+      { name: 'queueSize', value: queueSize, limit: maxQueueSize },
+    ]);
+    return reportAs(indicator, status, { ...details, ...why });
   }
 }

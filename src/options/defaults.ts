@@ -22,7 +22,17 @@ export const DEFAULTS = Object.freeze({
   shutdown: Object.freeze({ lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 }),
   admin: Object.freeze({ host: '127.0.0.1' }),
   logFormat: 'text',
-  health: Object.freeze({ path: '/health', details: true, minReady: 1 }),
+  health: Object.freeze({
+    path: '/health',
+    details: true,
+    minReady: 1,
+    indicators: Object.freeze([]),
+    indicatorTimeoutMs: 1_000,
+    maxEventLoopDelayMs: Infinity,
+    maxHeapUsedBytes: Infinity,
+    maxResidentMemoryBytes: Infinity,
+    maxQueueSize: Infinity,
+  }),
   metrics: Object.freeze({
     path: '/metrics',
     prefix: '',

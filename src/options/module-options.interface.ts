@@ -4,6 +4,21 @@ import type { OffloadMode } from './cluster-options.interface.js';
 /** Workers that must be ready: a count from 1, a share of the desired ones below 1, or all of them. */
 export type MinReady = number | 'all';
 
+/** What an indicator gives, by key: the shape of terminus. */
+export type HealthReport = Readonly<
+  Record<
+    string,
+    { readonly status: 'up' | 'degraded' | 'down'; readonly [detail: string]: unknown }
+  >
+>;
+
+/** An indicator of the app's own: a function, or an injectable class with `check()`. */
+export type HealthIndicatorEntry =
+  | (() => HealthReport | PromiseLike<HealthReport>)
+  | (new (...dependencies: never[]) => {
+      check(): HealthReport | PromiseLike<HealthReport>;
+    });
+
 /** Options of the health endpoints. */
 export interface HealthOptions {
   /** Path of the whole report; `/live` and `/ready` are below it. Default `/health`. */
@@ -12,6 +27,25 @@ export interface HealthOptions {
   details?: boolean | undefined;
   /** Workers that must be ready for the cluster to be up. Default 1. */
   minReady?: MinReady | undefined;
+  /**
+   * Indicators of the app's own, in the whole report and in a reload's health check: functions, and
+   * classes with `check()` that a module provides. Default none.
+   */
+  indicators?: readonly HealthIndicatorEntry[] | undefined;
+  /** Longest wait for each of them, then it is down, in ms. Default 1 000. */
+  indicatorTimeoutMs?: number | undefined;
+  /**
+   * 99th percentile of the event loop's delay over the last heartbeat interval above which this
+   * process is down, in ms. This limit and those below are near, and the status `degraded`, above
+   * 80 % of each. Default none.
+   */
+  maxEventLoopDelayMs?: number | undefined;
+  /** JavaScript heap in use above which this process is down, in bytes. Default none. */
+  maxHeapUsedBytes?: number | undefined;
+  /** Resident memory (RSS) above which this process is down, in bytes. Default none. */
+  maxResidentMemoryBytes?: number | undefined;
+  /** Calls of `@CpuBound()` methods that wait, above which this process is down. Default none. */
+  maxQueueSize?: number | undefined;
 }
 
 /** Options of the metrics endpoint. */

@@ -6,6 +6,7 @@ import { readEnvironment } from './environment.js';
 import type {
   Class,
   ClusterModuleOptions,
+  HealthIndicatorEntry,
   ResolvedModuleOptions,
 } from './module-options.interface.js';
 import { memoryBytes, offloadModeSchema, threadsSchema } from './options.schema.js';
@@ -22,6 +23,7 @@ const EXPECTED_PATH = "a path that begins with '/', without parameters, wildcard
 const EXPECTED_PREFIX = 'letters, digits, _ and :, not beginning with a digit';
 const EXPECTED_BUCKETS = 'a rising list of at least one positive number of seconds';
 const EXPECTED_MIN_READY = "'all', a whole number from 1, or a share above 0 and below 1";
+const EXPECTED_INDICATORS = 'a list of functions and of injectable classes with check()';
 
 const path = v.pipe(v.string(EXPECTED_PATH), v.regex(/^(\/[\w.~-]+)+$/, EXPECTED_PATH));
 
@@ -36,6 +38,15 @@ const healthSchema = optionGroupOrFalse({
     ],
     EXPECTED_MIN_READY,
   ),
+  indicators: v.array(
+    v.custom<HealthIndicatorEntry>((entry) => typeof entry === 'function', EXPECTED_INDICATORS),
+    EXPECTED_INDICATORS,
+  ),
+  indicatorTimeoutMs: durationMs(1),
+  maxEventLoopDelayMs: durationMs(1),
+  maxHeapUsedBytes: memoryBytes,
+  maxResidentMemoryBytes: memoryBytes,
+  maxQueueSize: integer(0, 1_000_000),
 });
 
 const metricsSchema = optionGroupOrFalse({

@@ -27,14 +27,10 @@ export class ProcessMeter {
   measure(): ProcessStats {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
-    // The histogram counts the timer's whole period; what is above it is the delay.
-    const p99Ms = this.#delay.count > 0 ? this.#delay.percentile(99) / NS_PER_MS : 0;
+    const eventLoopDelayP99Ms = this.#delaySoFar();
     this.#utilization = now;
     this.#delay.reset();
-    this.#interval = {
-      eventLoopUtilization: round(utilization),
-      eventLoopDelayP99Ms: round(Math.max(0, p99Ms - DELAY_RESOLUTION_MS)),
-    };
+    this.#interval = { eventLoopUtilization: round(utilization), eventLoopDelayP99Ms };
     return this.peek();
   }
 
@@ -44,18 +40,28 @@ export class ProcessMeter {
     this.#interval = { eventLoopUtilization: 0, eventLoopDelayP99Ms: 0 };
   }
 
-  /** Fresh numbers where they are cheap, those of the last interval where they need one. */
+  /**
+   * Fresh numbers where they are cheap, those of the last interval where they need one. A block is
+   * seen as soon as it is over: whoever is asked right after it has not ended its interval yet.
+   */
   peek(): ProcessStats {
     if (this.#interval === undefined) return this.measure();
     const { rss, heapUsed } = process.memoryUsage();
     const { user, system } = process.cpuUsage();
     return {
-      ...this.#interval,
+      eventLoopUtilization: this.#interval.eventLoopUtilization,
+      eventLoopDelayP99Ms: Math.max(this.#interval.eventLoopDelayP99Ms, this.#delaySoFar()),
       residentMemoryBytes: rss,
       heapUsedBytes: heapUsed,
       cpuSecondsTotal: (user + system) / US_PER_SECOND,
       gcSecondsTotal: Math.round(this.#gcMs * US_PER_MS) / US_PER_SECOND,
     };
+  }
+
+  /** The histogram counts the timer's whole period; what is above it is the delay. */
+  #delaySoFar(): number {
+    const p99Ms = this.#delay.count > 0 ? this.#delay.percentile(99) / NS_PER_MS : 0;
+    return round(Math.max(0, p99Ms - DELAY_RESOLUTION_MS));
   }
 
   stop(): void {

@@ -43,6 +43,18 @@ async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
   });
   expect(tookMetrics).toBeLessThan(1_000);
 
+  const { status, details } = await eventually(
+    'the cluster to be degraded',
+    async () => (await getJson<HealthBody>(cluster.url, '/health')).body,
+    (body) => body.status === 'degraded',
+  );
+  expect(status).toBe('degraded');
+  expect(details.cluster).toMatchObject({
+    status: 'degraded',
+    ready: 2,
+    reason: '1 worker does not answer',
+  });
+
   // Its age grows, the other's does not.
   const { workers: before } = await clusterReport(cluster.url);
   const { workers: later } = await eventually(
@@ -100,6 +112,70 @@ describe('a worker that does not answer', () => {
     await expectWorker0Reported(cluster);
     await stopAll();
     await blocked;
+  });
+
+  it('does not count as ready', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: PATIENT },
+      env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady: 'all' } }) },
+    });
+    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
+    const [stopped] = cluster.workerPids;
+
+    process.kill(stopped!, 'SIGSTOP');
+
+    const { body } = await eventually(
+      'too few workers',
+      () => getJson<HealthBody>(cluster.url, '/health/ready'),
+      ({ status }) => status === 503,
+    );
+    expect(body.details.cluster).toMatchObject({
+      status: 'down',
+      ready: 2,
+      reason: '1 of 2 needed workers are ready and answer; 1 worker does not answer',
+      workers: [{ state: 'ready' }, { state: 'ready' }],
+    });
+    expect((await request(cluster.url, '/health/live')).status).toBe(200);
+
+    process.kill(stopped!, 'SIGCONT');
+    await eventually(
+      'enough workers',
+      async () => (await request(cluster.url, '/health/ready')).status,
+      (status) => status === 200,
+    );
+  });
+});
+
+describe.each([
+  { program: 'app', cluster: 'degraded', whole: 'degraded' },
+  // Its terminus has no such status.
+  { program: 'nest11', cluster: 'up', whole: 'ok' },
+])('a crash loop of one of two workers ($program)', ({ program, ...statuses }) => {
+  it('makes the cluster degraded, with 200', async () => {
+    const cluster = await ClusterProcess.start({
+      program,
+      options: { restart: { ...NO_RESTART, maxFailures: 1 } },
+    });
+    const [victim] = cluster.workerPids;
+    // A crash, as the primary sees it: who kills a worker says nothing of the app.
+    process.kill(victim!, 'SIGSEGV');
+    await cluster.event('worker-died');
+
+    const { status, body } = await eventually(
+      'the crash loop',
+      () => getJson<HealthBody>(cluster.url, '/health'),
+      (answer) => answer.body.details.cluster.degraded === 1,
+    );
+
+    expect(status).toBe(200);
+    expect(body.status).toBe(statuses.whole);
+    expect(body.error).toEqual({});
+    expect(body.info['cluster']).toMatchObject({
+      status: statuses.cluster,
+      ready: 1,
+      reason: '1 of 2 workers are in a crash loop',
+    });
+    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
   });
 });
 

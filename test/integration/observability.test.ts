@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import {
@@ -36,18 +35,15 @@ const PROMETHEUS_METRICS: readonly [string, readonly string[]][] = [
 const PER_WORKER = /^(http_|nestjs_cluster_offload_)/;
 
 describe('what the sample app shows of itself', () => {
-  let cluster: ClusterProcess;
-  let adminUrl: string;
   let page: MetricsPage;
   let text: string;
 
   beforeAll(async () => {
-    const port = await freePorts(1);
-    adminUrl = `http://127.0.0.1:${port}`;
-    cluster = await ClusterProcess.start({
+    const cluster = await ClusterProcess.start({
       program: 'sample',
-      options: { workers: 2, admin: { port } },
+      options: { workers: 2, admin: { port: 0 } },
     });
+    const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);
     await useEverything(cluster.url);
     text = await eventually(
       'a page with all that was done',
@@ -58,15 +54,6 @@ describe('what the sample app shows of itself', () => {
   });
 
   afterAll(stopAll);
-
-  it('has every label that the table of README promises, and no other', () => {
-    for (const [name, promised] of documentedMetrics()) {
-      for (const series of [name, `${name}_count`, `${name}_bucket`]) {
-        const found = labelsOfSeries(page, series).filter((label) => label !== 'le');
-        if (found.length > 0) expect(found.sort(), series).toEqual([...promised].sort());
-      }
-    }
-  });
 
   it('has every metric and label that the rules and the dashboard ask for', () => {
     const metrics = metricsOf(page);
@@ -95,9 +82,9 @@ describe('what the sample app shows of itself', () => {
     const shown = dashboardQueries(dashboardFile())
       .map(({ expr }) => expr)
       .join('\n');
-    const missing = documentedMetrics()
-      .map(([name]) => name)
-      .filter((name) => !new RegExp(`\\b${name}`).test(shown));
+    const documented = documentedMetrics().map(([name]) => name);
+    expect(documented.length).toBeGreaterThan(30);
+    const missing = documented.filter((name) => !new RegExp(`\\b${name}`).test(shown));
     expect(missing).toEqual([]);
   });
 
@@ -179,9 +166,9 @@ function labelsOfSeries(page: MetricsPage, name: string): string[] {
   return [...labels.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)].map(([, label]) => label!);
 }
 
-/** Names and labels in the table under "Metrics". */
+/** Names and labels in the table under "Everything that is measured". */
 function documentedMetrics(): [string, string[]][] {
-  const [, section = ''] = /^### Metrics$(.*?)^##/ms.exec(README) ?? [];
+  const [, section = ''] = /^### Everything that is measured$(.*?)^## /ms.exec(README) ?? [];
   return [...section.matchAll(/^\| `((?:nestjs_cluster|http)_\w+)(?:\{([\w,]+)\})?`/gm)].map(
     ([, name, labels = '']) => [name!, labels.split(',').filter(Boolean)],
   );

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { freePorts } from '../support/free-ports.js';
+import { dashboardFile, dashboardQueries } from '../support/observability-files.js';
 import { PrometheusProcess, type Series } from '../support/prometheus-process.js';
 import { SteadyLoad } from '../support/steady-load.js';
 import { describeWith } from '../support/system-packages.js';
@@ -19,6 +19,9 @@ const LOAD = 'http_request_duration_seconds_count{route=~"/hello|/offload/fib/:n
 const PER_SECOND = 60;
 const COUNTERS = '{__name__=~".+_total|.+_bucket|.+_count|.+_sum"}';
 
+/** No request failed, no client gave up, no series was left out. */
+const NOT_HAPPENED = /status_code=~|http_requests_aborted_total|dropped_samples_total/;
+
 /** A span of unix time, in seconds. */
 interface Span {
   readonly from: number;
@@ -28,6 +31,7 @@ interface Span {
 describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a cluster', () => {
   let cluster: ClusterProcess;
   let prometheus: PrometheusProcess;
+  let target: string;
   let load: SteadyLoad;
   const faults: Span[] = [];
   let began: number;
@@ -37,17 +41,18 @@ describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a 
 
   beforeAll(
     async () => {
-      const port = await freePorts(1);
       cluster = await ClusterProcess.start({
         program: 'sample',
         options: {
           workers: 3,
-          admin: { port },
+          admin: { port: 0 },
           heartbeat: { intervalMs: 500, timeoutMs: 3_000 },
           reload: { canaryMs: 0 },
         },
       });
-      prometheus = await PrometheusProcess.start(`127.0.0.1:${port}`);
+      const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);
+      target = new URL(adminUrl).host;
+      prometheus = await PrometheusProcess.start(target);
       load = new SteadyLoad(cluster.url, PATHS, PER_SECOND);
       // Prometheus takes some seconds to its first scrape.
       await eventually(
@@ -114,6 +119,15 @@ describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a 
       .map(([time, rate]) => ({ second: time - began, rate, sent: load.rate(time - 10, time) }))
       .filter(({ rate, sent }) => Math.abs(rate / sent - 1) > 0.2);
     expect(wrong).toEqual([]);
+  });
+
+  it('has something to show in every panel of the dashboard, but of what did not happen', async () => {
+    const nothing: string[] = [];
+    for (const { where, expr } of dashboardQueries(dashboardFile(), target)) {
+      const series = await prometheus.eachSecond(expr, ended - 30, ended);
+      if (series.length === 0 && !NOT_HAPPENED.test(expr)) nothing.push(`${where}: ${expr}`);
+    }
+    expect(nothing).toEqual([]);
   });
 
   it('evaluates every rule without an error, and tells of the worker that hung', async () => {

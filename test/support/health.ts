@@ -3,13 +3,13 @@ import { getJson } from './http-client.js';
 
 /** What an indicator of `/health` says of itself. */
 export interface IndicatorReport {
-  readonly status: 'up' | 'down';
+  readonly status: 'up' | 'degraded' | 'down';
   readonly [key: string]: unknown;
 }
 
 /** The body of `/health`: the JSON of terminus. */
 export interface HealthBody {
-  readonly status: 'ok' | 'error';
+  readonly status: 'ok' | 'degraded' | 'error';
   readonly info: Readonly<Record<string, IndicatorReport>>;
   readonly error: Readonly<Record<string, IndicatorReport>>;
   readonly details: Readonly<Record<string, IndicatorReport>> & {

@@ -79,7 +79,10 @@ export function dashboardFile(): DashboardJson {
 }
 
 /** Every PromQL there is in the dashboard: of panels, marks and variables. */
-export function dashboardQueries({ panels, annotations, templating }: DashboardJson) {
+export function dashboardQueries(
+  { panels, annotations, templating }: DashboardJson,
+  instance = '127.0.0.1:9464',
+): DashboardQuery[] {
   const queries: DashboardQuery[] = [
     ...panels.flatMap(({ title, targets = [] }) =>
       targets.map(({ expr, legendFormat }) => ({ where: title, expr, text: legendFormat })),
@@ -94,16 +97,16 @@ export function dashboardQueries({ panels, annotations, templating }: DashboardJ
       return expr === undefined ? [] : [{ where: name, expr, text: `{{${label}}}` }];
     }),
   ];
-  return queries.map((query) => ({ ...query, expr: withVariables(query.expr) }));
+  return queries.map((query) => ({ ...query, expr: withVariables(query.expr, instance) }));
 }
 
 /** As Grafana puts them in. */
-function withVariables(expr: string): string {
+function withVariables(expr: string, instance: string): string {
   return expr
     .replaceAll('$__rate_interval', '1m')
     .replaceAll('$__range', '3h')
     .replaceAll('$job', 'nestjs-cluster')
-    .replaceAll('$instance', '127.0.0.1:9464');
+    .replaceAll('$instance', instance);
 }
 
 /** Labels that a text puts in: `{{route}}`, `{{ $labels.route }}`. */

@@ -9,7 +9,17 @@ import {
   resolveModuleOptions,
 } from '../../src/options/module.js';
 
-const DEFAULT_HEALTH = { path: '/health', details: true, minReady: 1 };
+const DEFAULT_HEALTH = {
+  path: '/health',
+  details: true,
+  minReady: 1,
+  indicators: [],
+  indicatorTimeoutMs: 1_000,
+  maxEventLoopDelayMs: Infinity,
+  maxHeapUsedBytes: Infinity,
+  maxResidentMemoryBytes: Infinity,
+  maxQueueSize: Infinity,
+};
 const DEFAULT_METRICS = {
   path: '/metrics',
   prefix: '',
@@ -111,6 +121,38 @@ describe('health', () => {
     const message = refusal({ health: { details } });
     expect(message).toContain(`details: ${shown} `);
     expect(message).toContain('true or false');
+  });
+
+  it('may have limits, and indicators of the app with a time for each', () => {
+    class Database {
+      check = () => ({ database: { status: 'up' } }) as const;
+    }
+    const options = {
+      indicators: [Database, () => ({ cache: { status: 'degraded', hits: 3 } }) as const],
+      indicatorTimeoutMs: 5_000,
+      maxEventLoopDelayMs: 1.5,
+      maxHeapUsedBytes: 100_000_000,
+      maxResidentMemoryBytes: 200_000_000,
+      maxQueueSize: 0,
+    };
+    expect(health(options)).toEqual({ ...DEFAULT_HEALTH, ...options });
+  });
+
+  it.each([
+    ['indicators', 'an object', {}, 'a list of functions and of injectable classes with check()'],
+    ['indicators.1', '"db"', [() => ({}), 'db'], 'a list of functions and of injectable classes'],
+    ['indicatorTimeoutMs', '0', 0, 'a number of milliseconds from 1 to 2147483647'],
+    ['indicatorTimeoutMs', '2147483648', 2 ** 31, 'a number of milliseconds from 1 to'],
+    ['maxEventLoopDelayMs', '0', 0, 'a number of milliseconds from 1 to'],
+    ['maxEventLoopDelayMs', 'NaN', NaN, 'a number of milliseconds from 1 to'],
+    ['maxEventLoopDelayMs', 'Infinity', Infinity, 'a number of milliseconds from 1 to'],
+    ['maxHeapUsedBytes', '100', 100, 'a whole number from 16777216 to'],
+    ['maxResidentMemoryBytes', '"1GB"', '1GB', 'a whole number from 16777216 to'],
+    ['maxQueueSize', '-1', -1, 'a whole number from 0 to 1000000'],
+    ['maxQueueSize', '1.5', 1.5, 'a whole number from 0 to 1000000'],
+  ])('refuses %s as %s', (key, shown, value, expected) => {
+    const message = refusal({ health: { [key.split('.')[0]!]: value } });
+    expect(message).toContain(`health.${key}: ${shown} is not allowed; expected ${expected}`);
   });
 
   it('refuses an unknown key with those that are known', () => {

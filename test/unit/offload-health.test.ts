@@ -1,11 +1,15 @@
-import type { HealthIndicatorService } from '@nestjs/terminus';
+import { HealthIndicatorService } from '@nestjs/terminus';
 import { describe, expect, it } from 'vitest';
 import { OffloadHealthIndicator } from '../../src/health/offload.health.js';
 import type { Offload, OffloadSnapshot } from '../../src/offload/index.js';
 import { resolveModuleOptions } from '../../src/options/module.js';
 
 /** What the indicator says, as terminus would put it. */
-function check(about: Partial<OffloadSnapshot> = {}, key?: 'pool') {
+function check(
+  about: Partial<OffloadSnapshot> = {},
+  key?: 'pool' | 'offload',
+  limits: { maxQueueSize?: number } = {},
+) {
   const snapshot: OffloadSnapshot = {
     threads: 2,
     running: 1,
@@ -14,16 +18,10 @@ function check(about: Partial<OffloadSnapshot> = {}, key?: 'pool') {
     unavailable: false,
     ...about,
   };
-  const health = {
-    check: (name: string) => ({
-      up: (report: object) => ({ [name]: { status: 'up', ...report } }),
-      down: (report: object) => ({ [name]: { status: 'down', ...report } }),
-    }),
-  } as unknown as HealthIndicatorService;
   const options = resolveModuleOptions({ offload: { maxQueue: 10, queueFullMs: 5_000 } }, {});
   const offload = { snapshot: () => snapshot } as Offload;
-  const indicator = new OffloadHealthIndicator(health, offload, options);
-  return key === undefined ? indicator.check() : indicator.check(key);
+  const indicator = new OffloadHealthIndicator(new HealthIndicatorService(), offload, options);
+  return key === undefined ? indicator.check() : indicator.check(key, limits);
 }
 
 const DETAILS = { threads: 2, running: 1, queueSize: 3, maxQueue: 10 };
@@ -61,5 +59,22 @@ describe('the health of the threads', () => {
 
   it('may have another key', () => {
     expect(check({}, 'pool')).toMatchObject({ pool: { status: 'up' } });
+  });
+
+  it.each([
+    { queueSize: 8, status: 'up' },
+    { queueSize: 9, status: 'degraded', message: 'queueSize is 9, near its limit of 10' },
+    { queueSize: 10, status: 'degraded', message: 'queueSize is 10, near its limit of 10' },
+    { queueSize: 11, status: 'down', message: 'queueSize is 11, above its limit of 10' },
+  ])('with maxQueueSize 10 is $status while $queueSize wait', ({ queueSize, ...told }) => {
+    expect(check({ queueSize }, 'offload', { maxQueueSize: 10 })).toEqual({
+      offload: { ...DETAILS, queueSize, ...told },
+    });
+  });
+
+  it('is down for want of threads first, whatever the limit', () => {
+    expect(
+      check({ unavailable: true, queueSize: 2 }, 'offload', { maxQueueSize: 1 }),
+    ).toMatchObject({ offload: { status: 'down', message: 'no thread can be started' } });
   });
 });

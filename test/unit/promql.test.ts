@@ -21,6 +21,7 @@ describe('what is said of a PromQL expression', () => {
     ['sum without (kind) (jobs_total) / up', ['instance', 'job']],
     ['histogram_quantile(0.99, sum by (kind, le) (rate(wait_bucket[5m])))', ['kind']],
     ['max by (kind) (jobs_total) or vector(0)', ['kind']],
+    ['max by (kind) (jobs_total) or max by (job) (up)', ['job', 'kind']],
     ['jobs_total unless on (job) up offset 15m', ['instance', 'job', 'kind']],
     ['jobs_total * on (job, instance) group_left up', ['instance', 'job', 'kind']],
     ['up * on (job) group_left (kind) jobs_total', ['instance', 'job', 'kind']],

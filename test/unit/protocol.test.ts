@@ -378,14 +378,13 @@ describe('a message of a worker', () => {
     }
   });
 
-  it('is dropped where its metrics are larger than 16 Mi', () => {
-    const body = 'x'.repeat(MAX_METRICS_BODY_LENGTH);
-    for (const message of [
-      WORKER_MESSAGES.metrics,
-      WORKER_MESSAGES.folded,
-      WORKER_MESSAGES.merged,
-      WORKER_MESSAGES['collect-request'],
-    ]) {
+  it.each([
+    { size: 1, of: 'metrics', types: ['metrics', 'collect-request'] },
+    { size: 4, of: 'metrics that were merged', types: ['folded', 'merged'] },
+  ] as const)('is dropped where its $of are larger than $size times 16 Mi', ({ size, types }) => {
+    const body = 'x'.repeat(size * MAX_METRICS_BODY_LENGTH);
+    for (const type of types) {
+      const message = WORKER_MESSAGES[type];
       expect(parseWorkerMessage(seal({ ...message, body }))).toBeDefined();
       expect(parseWorkerMessage(seal({ ...message, body: `${body}x` }))).toBeUndefined();
     }

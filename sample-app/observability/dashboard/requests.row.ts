@@ -60,7 +60,7 @@ export const requests: Row = {
     }),
     timeSeries({
       title: 'Response size by route, mean',
-      description: 'Bytes of an answer.',
+      description: 'Bytes of an answer with its head. Not counted over HTTP/2.',
       unit: BytesIEC,
       queries: { '{{route}}': mean('http_response_size_bytes', 'route') },
     }),

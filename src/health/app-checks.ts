@@ -1,0 +1,107 @@
+import type { HealthIndicatorResult } from '@nestjs/terminus';
+import type { AppIndicator } from './app-indicators.js';
+import type { OnceLog } from './once-log.js';
+
+/** Keys of our own indicators, which stay theirs. */
+const OUR_KEYS = ['cluster', 'eventLoop', 'memory', 'offload'];
+
+const STATUSES: readonly unknown[] = ['up', 'degraded', 'down'];
+
+type Report = HealthIndicatorResult[string];
+
+/**
+ * Asks the app's own indicators, all at once, and bears with whatever they do:
+ * one that throws, hangs or gives nonsense is down, and the others are as they
+ * are. What was thrown may name hosts, files and passwords: it goes to the log
+ * alone.
+ */
+export class AppChecks {
+  constructor(
+    private readonly indicators: readonly AppIndicator[],
+    private readonly timeoutMs: number,
+    /** Whether this terminus counts `degraded`; else such an indicator is up. */
+    private readonly knowsDegraded: boolean,
+    private readonly log: Pick<OnceLog, 'error'>,
+  ) {}
+
+  /** One report for all of them. A key that is taken gets a number: `memory2`. */
+  async check(): Promise<HealthIndicatorResult> {
+    const reports = await Promise.all(this.indicators.map((each) => this.#ask(each)));
+    const all = new Map<string, Report | undefined>(OUR_KEYS.map((key) => [key, undefined]));
+    for (const [key, report] of reports.flat()) {
+      let free = key;
+      for (let i = 2; all.has(free); i++) free = `${key}${i}`;
+      all.set(free, report);
+    }
+    for (const key of OUR_KEYS) all.delete(key);
+    return Object.fromEntries(all as Map<string, Report>);
+  }
+
+  /** Its reports by key. Never rejects. */
+  async #ask({ name, check }: AppIndicator): Promise<[string, Report][]> {
+    const down = (message: string): [string, Report][] => [[name, { status: 'down', message }]];
+    const answered = this.#answerOf(check).catch((error: unknown) => {
+      if (error instanceof NoReport) {
+        this.log.error(`health indicator "${name}" ${error.message}`);
+        return down('gave no valid result; see the log');
+      }
+      this.log.error(`health indicator "${name}" threw an error`, error);
+      return down('threw an error; see the log');
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const overdue = new Promise<[string, Report][]>((resolve) => {
+      timer = setTimeout(() => {
+        const message = `gave no result within ${this.timeoutMs} ms`;
+        this.log.error(`health indicator "${name}" ${message} (health.indicatorTimeoutMs)`);
+        resolve(down(message));
+      }, this.timeoutMs);
+    });
+    try {
+      return await Promise.race([answered, overdue]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #answerOf(check: () => unknown): Promise<[string, Report][]> {
+    let result: unknown;
+    try {
+      result = await check();
+    } catch (error) {
+      // How indicators for terminus before 12 may say that they are down.
+      const { isHealthCheckError, causes } = (error ?? {}) as Partial<HealthCheckError>;
+      if (isHealthCheckError !== true) throw error;
+      result = causes;
+    }
+    if (!isObject(result)) throw new NoReport();
+    // As it will be sent, and nothing in it that only fails then: a cycle, a bigint, a getter.
+    const plain = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
+    return Object.entries(plain).map(([key, report]) => {
+      if (!isReport(report)) throw new NoReport();
+      const { status } = report;
+      return [
+        key,
+        { ...report, status: status === 'degraded' && !this.knowsDegraded ? 'up' : status },
+      ];
+    });
+  }
+}
+
+class NoReport extends Error {
+  override readonly message =
+    "gave no result of a health indicator: { key: { status: 'up', 'degraded' or 'down', … } }";
+}
+
+/** Of terminus 11. */
+interface HealthCheckError {
+  readonly isHealthCheckError: boolean;
+  readonly causes: unknown;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isReport(value: unknown): value is Report {
+  return isObject(value) && STATUSES.includes((value as Partial<Report>).status);
+}

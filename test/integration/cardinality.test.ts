@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { request, type RequestOptions } from '../support/http-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { RawClient } from '../support/raw-client.js';
+
+const COUNT = 'http_request_duration_seconds_count';
+
+type Adapter = 'express' | 'fastify';
+
+/** What is asked, and the one route that counts it: on both adapters, or on each. */
+interface Row extends RequestOptions {
+  readonly path: string;
+  readonly status: number | Partial<Record<Adapter, number>>;
+  readonly route: string | Partial<Record<Adapter, string>>;
+}
+
+let cluster: ClusterProcess;
+
+async function scrape(): Promise<MetricsPage> {
+  const { status, body } = await request(cluster.url, '/metrics', { timeoutMs: 30_000 });
+  expect([status, status === 200 ? '' : cluster.output]).toEqual([200, '']);
+  return new MetricsPage(body);
+}
+
+/** Requests answered so far by each route but that of the page itself. */
+async function countsByRoute(): Promise<Map<string, number>> {
+  const page = await scrape();
+  const routes = page.labelValues(COUNT, 'route').filter((route) => route !== '/metrics');
+  return new Map(routes.map((route) => [route, page.sum(COUNT, { route })]));
+}
+
+const total = (counts: Map<string, number>): number =>
+  [...counts.values()].reduce((sum, count) => sum + count, 0);
+
+/** As of the last request. */
+let before = new Map<string, number>();
+
+/** Sends one request; gives its status and every route that counts more than before. */
+async function ask({ path, ...options }: RequestOptions & { path: string }) {
+  const { status } = await request(cluster.url, path, options);
+  const after = await eventually(
+    'the request counted',
+    countsByRoute,
+    (counts) => total(counts) > total(before),
+  );
+  const routes = [...after.keys()].filter((route) => after.get(route) !== before.get(route));
+  before = after;
+  return { status, routes };
+}
+
+function serve(
+  name: string,
+  adapter: Adapter,
+  { program = 'app', ...env }: { program?: keyof typeof PROGRAMS } & Record<string, string> = {},
+): void {
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      program,
+      options: { workers: 1 },
+      env: { ...behaviour(name), TEST_ADAPTER: adapter, ...env },
+    });
+    before = await countsByRoute();
+  });
+  afterAll(stopAll);
+}
+
+function itCounts(adapter: Adapter, rows: readonly Row[]): void {
+  const on = <T extends number | string>(value: T | Partial<Record<Adapter, T>>) =>
+    typeof value === 'object' ? value[adapter] : value;
+  const cases = rows.flatMap(({ status, route, ...asked }) => {
+    const expected = { status: on(status), route: on(route) };
+    return expected.route === undefined
+      ? []
+      : [{ ...expected, asked, title: `${asked.method ?? 'GET'} ${asked.path.slice(0, 40)}` }];
+  });
+  it.each(cases)('counts $title as $status of $route', async ({ asked, status, route }) => {
+    expect(await ask(asked)).toEqual({ status, routes: [route] });
+  });
+}
+
+const NATIVE: readonly Row[] = [
+  ...['1', 'a%20b'].flatMap((id): Row[] => [
+    { path: `/tenants/${id}/cats/7`, status: 200, route: '/tenants/:tenant/cats/:cat' },
+    { path: `/tenants/${id}/fails/7`, status: 500, route: '/tenants/:tenant/fails/:cat' },
+    { path: `/tenants/${id}/dogs/7`, status: 404, route: 'unmatched' },
+    {
+      path: `/tenants/${id}/houses/${id}/cats/7`,
+      status: 200,
+      route: '/tenants/:tenant/houses/:house/cats/:cat',
+    },
+    {
+      path: `/tenants/${id}/houses/${id}/fails/7`,
+      status: 500,
+      route: '/tenants/:tenant/houses/:house/fails/:cat',
+    },
+    { path: `/apps/${id}/cats/7`, status: 200, route: { express: '/apps/:app/cats/:cat' } },
+    { path: `/apps/${id}/fails/7`, status: 500, route: { express: '/apps/:app/fails/:cat' } },
+    {
+      path: `/apps/${id}/houses/5/cats/7`,
+      status: 200,
+      route: { express: '/apps/:app/houses/:house/cats/:cat' },
+    },
+    { path: `/hidden/${id}/cats/7`, status: 200, route: { express: '/hidden/:id/cats/:cat' } },
+    // An error leaves no trace of what a function hides.
+    { path: `/hidden/${id}/fails/7`, status: 500, route: { express: '/fails/:cat' } },
+    { path: `/one/${id}/fails/7`, status: 500, route: { express: '/one/:id/fails/:cat' } },
+    { path: `/passed/${id}/${id}`, status: 404, route: { express: '/passed/*rest' } },
+    { path: `/one/${id}/cats/7`, status: 200, route: { express: '/one/:id/cats/:cat' } },
+    { path: `/two/${id}/cats/7`, status: 200, route: { express: '/two/:id/cats/:cat' } },
+    { path: `/two/${id}/fails/7`, status: 500, route: { express: '/two/:id/fails/:cat' } },
+    { path: `/passed/${id}`, status: 200, route: { express: '/passed/:id' } },
+    { path: `/stopped/${id}`, status: 200, route: 'unmatched' },
+  ]),
+  { path: '/pattern/15', status: 200, route: { express: '/^\\\\/pattern\\\\/\\\\d+$/' } },
+  { path: '/or/15', status: 200, route: { express: '/either/:id,/or/:id' } },
+  { path: '/static/statuses.mjs', status: 200, route: { express: 'unmatched' } },
+  {
+    path: '/static/a.css',
+    status: { express: 404, fastify: 200 },
+    route: { express: 'unmatched', fastify: '/static/*' },
+  },
+  { path: '/static/b.css', status: 404, route: { express: 'unmatched', fastify: '/static/*' } },
+  {
+    path: '/constrained/5',
+    headers: { host: 'a.test' },
+    status: 200,
+    route: { fastify: '/constrained/:id' },
+  },
+  {
+    path: '/constrained/5',
+    headers: { host: 'b.test' },
+    status: 404,
+    route: { fastify: 'unmatched' },
+  },
+];
+
+const LONG = 'x'.repeat(10_000);
+const JSON_BODY = { 'content-type': 'application/json' };
+
+const NEST: readonly Row[] = [
+  { path: '/cats/5?a=b', status: 200, route: '/cats/:id' },
+  { path: '/cats/6', method: 'HEAD', status: 200, route: '/cats/:id' },
+  { path: 'http://any.test/cats/7', status: 200, route: '/cats/:id' },
+  {
+    path: `/cats/${LONG}`,
+    status: { express: 200, fastify: 414 },
+    route: { express: '/cats/:id', fastify: 'unmatched' },
+  },
+  { path: `/${LONG}`, status: 404, route: 'unmatched' },
+  { path: '/all/5', method: 'PURGE', status: 200, route: { express: '/all/:id' } },
+  { path: '/all/5', method: 'DELETE', status: 200, route: '/all/:id' },
+  { path: '/files/a/b/c', status: 200, route: { express: '/files/*path', fastify: '/files/*' } },
+  { path: '/several/1', status: 200, route: '/several/:a' },
+  { path: '/many/1', status: 200, route: '/many/:b' },
+  { path: '/areas/1/cats/2', status: 200, route: '/areas/:area/cats/:id' },
+  { path: '/hosted/5', headers: { host: 'one.test' }, status: 200, route: '/hosted/:id' },
+  { path: '/versioned/5', headers: { 'X-Version': '1' }, status: 200, route: '/versioned/:id' },
+  { path: '/versioned/5', headers: { 'X-Version': '2' }, status: 200, route: '/versioned/:id' },
+  { path: '/bad/5', status: 400, route: '/bad/:id' },
+  { path: '/fail/5', status: 500, route: '/fail/:id' },
+  { path: '/guarded/5', status: 403, route: '/guarded/:id' },
+  { path: '/refused/5', status: 429, route: { express: '/refused/:id', fastify: 'unmatched' } },
+  { path: '/nothing/here', status: 404, route: 'unmatched' },
+  { path: '/%zz', status: 400, route: 'unmatched' },
+  { path: '/cats/%zz', status: 400, route: 'unmatched' },
+  { path: '/tenants/%zz/cats/7', status: 400, route: 'unmatched' },
+  { path: '*', status: 404, route: 'unmatched' },
+  {
+    path: '/cats/5',
+    method: 'OPTIONS',
+    headers: { origin: 'http://a.test', 'access-control-request-method': 'GET' },
+    status: 204,
+    route: 'unmatched',
+  },
+  {
+    path: '/cats/5',
+    method: 'POST',
+    headers: JSON_BODY,
+    body: '{"a":',
+    status: 400,
+    route: { express: 'unmatched', fastify: '/cats/:id' },
+  },
+  {
+    path: '/cats/5',
+    method: 'POST',
+    headers: JSON_BODY,
+    body: JSON.stringify('x'.repeat(2_000_000)),
+    status: 413,
+    route: { express: 'unmatched', fastify: '/cats/:id' },
+  },
+];
+
+const PREFIXED: readonly Row[] = ['one', 'two'].flatMap((tenant): Row[] => [
+  { path: `/in/${tenant}/cats/5`, status: 200, route: '/in/:tenant/cats/:id' },
+  { path: `/in/${tenant}/fail/5`, status: 500, route: '/in/:tenant/fail/:id' },
+  { path: `/in/${tenant}/guarded/5`, status: 403, route: '/in/:tenant/guarded/:id' },
+  { path: `/in/${tenant}/v1/versioned/5`, status: 200, route: '/in/:tenant/v1/versioned/:id' },
+  { path: `/in/${tenant}/v2/versioned/5`, status: 200, route: '/in/:tenant/v2/versioned/:id' },
+  { path: `/in/${tenant}/areas/5/cats/6`, status: 200, route: '/in/:tenant/areas/:area/cats/:id' },
+  { path: `/in/${tenant}/nothing/${tenant}`, status: 404, route: 'unmatched' },
+  { path: `/${tenant}`, status: 404, route: 'unmatched' },
+  { path: `/bad/${tenant}`, status: 400, route: '/bad/:id' },
+]);
+
+/** Numbers that look random and are the same in each run. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+const METHODS = ['GET', 'GET', 'GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND'];
+
+/** Where `?` is, something that no other request has. */
+const PREFIXES =
+  ' /cats /all /files /areas/? /versioned /refused /stopped /static /tenants/? /tenants/?/houses/? ' +
+  '/apps/? /apps/?/houses/? /hidden/? /one/? /two/? /pattern /either /passed /%zz ' +
+  'http://?.test http://a.test/tenants/?';
+const TAILS = ['', '/', '/?', '/cats/?', '/fails/?', '/?/?/?/?', '/?/%zz', '/cats/?/?'];
+
+/** Sends `count` requests for paths that are all different, and waits for the answers. */
+async function askAtRandom(count: number, seed: number): Promise<void> {
+  const random = numbers(seed);
+  const oneOf = (list: readonly string[]) => list[Math.floor(random() * list.length)]!;
+  const anything = () =>
+    Math.floor(random() * 2 ** 32).toString(36) + oneOf(['', '.css', '%20a', '%2F', '-~_', "'"]);
+  const PIPELINED = 250;
+  for (let sent = 0; sent < count; sent += PIPELINED) {
+    const client = await RawClient.open(cluster.url);
+    for (let i = 1; i <= PIPELINED; i++) {
+      const path = (oneOf(PREFIXES.split(' ')) + oneOf(TAILS)).replaceAll('?', anything) || '/';
+      client.write(
+        `${oneOf(METHODS)} ${path}?${anything()} HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n` +
+          `Connection: ${i === PIPELINED ? 'close' : 'keep-alive'}\r\n\r\n`,
+      );
+    }
+    await client.end(30_000);
+  }
+}
+
+/** Every template that the rows have on an adapter. */
+function templatesOf(adapter: Adapter, rows: readonly Row[]): string[] {
+  const routes = rows.map(({ route }) => (typeof route === 'string' ? route : route[adapter]));
+  return [...new Set(routes.filter((route) => route !== undefined))];
+}
+
+describe.each(['express', 'fastify'] as const)('the routes of an app on %s', (adapter) => {
+  serve('routes', adapter, { TEST_ROUTES: 'plain' });
+  itCounts(adapter, NEST);
+
+  it('are all that 10,000 random paths make series of', async () => {
+    const asked = total(await countsByRoute());
+
+    await askAtRandom(5_000, 1);
+    const routes = [...(await countsByRoute()).keys()].sort();
+    await askAtRandom(5_000, 2);
+
+    const counts = await eventually(
+      'all of them counted',
+      countsByRoute,
+      (counts) => total(counts) === asked + 10_000,
+    );
+    expect([...counts.keys()].sort()).toEqual(routes);
+    const templates = templatesOf(adapter, [...NEST, ...NATIVE]);
+    expect(templates).toEqual(expect.arrayContaining(routes));
+    const mounted = templates.filter((route) => /^\/(tenants|apps|hidden|one|two)\//.test(route));
+    expect(routes).toEqual(expect.arrayContaining(mounted));
+    const page = await scrape();
+    const [methods, statuses] = ['method', 'status_code'].map((label) =>
+      page.labelValues(COUNT, label),
+    );
+    expect(methods!.length).toBeLessThanOrEqual(8);
+    expect(statuses!.length).toBeLessThanOrEqual(10);
+    expect(page.values(COUNT).length).toBeLessThan(routes.length * 12);
+  });
+});
+
+describe.each(['express', 'fastify'] as const)(
+  'the routes under a prefix with a parameter on %s',
+  (adapter) => {
+    serve('routes', adapter, { TEST_ROUTES: 'prefix' });
+    itCounts(adapter, PREFIXED);
+  },
+);
+
+describe.each(['express', 'fastify'] as const)('the routes of media types on %s', (adapter) => {
+  serve('global-features', adapter, { TEST_FEATURES: 'media' });
+  itCounts(
+    adapter,
+    ['1', '2'].map((id) => ({
+      path: `/probe/${id}`,
+      headers: { accept: 'application/json;v=1' },
+      status: 200,
+      route: '/probe/:id',
+    })),
+  );
+});
+
+describe.each(['app', 'nest11'] as const)('routes that are not those of Nest, in %s', (program) => {
+  describe.each(['express', 'fastify'] as const)('on %s', (adapter) => {
+    serve('native-routes', adapter, { program });
+    itCounts(adapter, NATIVE);
+  });
+});

@@ -1,0 +1,285 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import type { HealthBody } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+afterEach(stopAll);
+
+const PROGRAMS = ['app', 'nest11'] as const;
+
+const THREW = { status: 'down', message: 'threw an error; see the log' };
+
+const UP = { status: 'up', rows: 3 };
+
+interface Indicators extends Pick<StartOptions, 'program' | 'options'> {
+  readonly indicators?: readonly string[];
+  readonly health?: object;
+  /** What they do at first. */
+  readonly state?: Readonly<Record<string, string>>;
+}
+
+/** An app with indicators of its own, and what no answer may hold. */
+function startOptions({ program = 'app', options, indicators, health, state }: Indicators) {
+  const secrets = [temporaryDirectory(), `/home/${randomUUID()}`, randomUUID()] as const;
+  const [cwd, home, secret] = secrets;
+  const start: StartOptions = {
+    program,
+    options: { workers: 1, ...options },
+    cwd,
+    env: {
+      ...behaviour('health-indicators'),
+      HOME: home,
+      TEST_SECRET: secret,
+      ...(indicators && { TEST_INDICATORS: JSON.stringify(indicators) }),
+      ...(health && { TEST_HEALTH: JSON.stringify(health) }),
+      ...(state && { TEST_STATE: JSON.stringify(state) }),
+    },
+  };
+  return { start, secrets };
+}
+
+/** Asks the endpoints of a worker, and looks that no answer holds what nobody is to know. */
+class HealthClient {
+  constructor(
+    readonly cluster: ClusterProcess,
+    readonly secrets: readonly [cwd: string, home: string, variable: string],
+  ) {}
+
+  static async start(indicators: Indicators): Promise<HealthClient> {
+    const { start, secrets } = startOptions(indicators);
+    return new HealthClient(await ClusterProcess.start(start), secrets);
+  }
+
+  set(name: string, what: string): Promise<unknown> {
+    return request(this.cluster.url, `/set/${name}/${what}`);
+  }
+
+  async ask(path = '/health'): Promise<{ status: number | undefined; text: string }> {
+    const { status, body } = await request(this.cluster.url, path, { timeoutMs: 30_000 });
+    for (const secret of this.secrets) expect(body).not.toContain(secret);
+    expect(body).not.toMatch(new RegExp(`\\b${hostname().replaceAll('.', '\\.')}\\b`));
+    expect(body).not.toMatch(/node_modules|\.m?js\b/);
+    return { status, text: body };
+  }
+
+  async report(path = '/health'): Promise<HealthBody & { readonly http: number | undefined }> {
+    const { status, text } = await this.ask(path);
+    return { http: status, ...(JSON.parse(text) as HealthBody) };
+  }
+
+  async calls(): Promise<Readonly<Record<string, number>>> {
+    return (await getJson(this.cluster.url, '/calls')).body;
+  }
+
+  logged(text: string): number {
+    return this.cluster.output.split('\n').filter((line) => line.includes(text)).length;
+  }
+}
+
+describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
+  it('are in /health alone, each as it is, whatever the others do', async () => {
+    const app = await HealthClient.start({
+      program,
+      indicators: ['database', 'cache', 'memory'],
+      health: { indicatorTimeoutMs: 300 },
+    });
+
+    const well = await app.report();
+    expect(well).toMatchObject({ http: 200, status: 'ok', error: {} });
+    expect(well.details).toMatchObject({ database: UP, cache: UP, memory2: UP });
+    expect(Object.keys(well.details)).toEqual([
+      'cluster',
+      'eventLoop',
+      'memory',
+      'offload',
+      'database',
+      'cache',
+      'memory2',
+    ]);
+    expect(well.details['memory']).toHaveProperty('heapUsedBytes');
+    const { database: before } = await app.calls();
+    expect(Object.keys((await app.report('/health/ready')).details)).toEqual(['cluster']);
+    expect((await app.report('/health/live')).details).toEqual({});
+    expect((await app.calls())['database']).toBe(before);
+
+    // One that throws: nothing of the error is told, the log has it once.
+    await app.set('database', 'throws');
+    for (let i = 0; i < 3; i++) {
+      const failing = await app.report();
+      expect(failing).toMatchObject({ http: 503, status: 'error' });
+      expect(failing.error).toEqual({ database: THREW });
+      expect(failing.info).toMatchObject({ cluster: { status: 'up' }, cache: UP, memory2: UP });
+    }
+    await eventually('the error in the log', () => app.logged('[ClusterModule]'));
+    expect(app.logged(app.secrets[2])).toBe(1);
+    for (const path of ['/health/live', '/health/ready']) {
+      expect((await app.report(path)).http).toBe(200);
+    }
+
+    // One that hangs, besides.
+    await app.set('cache', 'hangs');
+    expect((await app.report()).error).toEqual({
+      database: THREW,
+      cache: { status: 'down', message: 'gave no result within 300 ms' },
+    });
+
+    await app.set('cache', 'nonsense');
+    await app.set('database', 'attempt');
+    const mixed = await app.report();
+    expect(mixed.error).toEqual({
+      cache: { status: 'down', message: 'gave no valid result; see the log' },
+    });
+    expect(mixed.info['database']).toMatchObject({ ...UP, responseTime: expect.any(Number) });
+
+    await app.set('cache', 'up');
+    await app.set('database', 'down');
+    expect(await app.report()).toMatchObject({
+      http: 503,
+      error: { database: { status: 'down', rows: 3 } },
+    });
+
+    await app.set('database', 'degraded');
+    const known = program === 'app';
+    expect(await app.report()).toMatchObject({
+      http: 200,
+      status: known ? 'degraded' : 'ok',
+      error: {},
+      details: { database: { status: known ? 'degraded' : 'up', rows: 3 } },
+    });
+  });
+
+  it('that cannot be asked end the start with all of them and the remedies', async () => {
+    const { start } = startOptions({
+      program,
+      options: { workers: program === 'app' ? 2 : 0 },
+      indicators: ['database', 'unknown', 'cache', 'perRequest', 'mute'],
+    });
+    const cluster = new ClusterProcess(start);
+
+    expect(await cluster.exited(30_000), cluster.output).toEqual({ code: 78, signal: null });
+
+    const [failed, ...more] = cluster.all('failed');
+    expect(more).toEqual([]);
+    expect(failed!.message.split(' | ')).toEqual([
+      expect.stringMatching(
+        /health\.indicators cannot work here: UnknownHealthIndicator is provided by no module.*; add it/,
+      ),
+      expect.stringMatching(/^PerRequestHealthIndicator has an instance for each request .*; give/),
+      expect.stringMatching(/^Mute has no check\(\).*; give it one/),
+    ]);
+    expect(cluster.all('listening')).toEqual([]);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('health.details: false', () => {
+  it('tells of indicators of the app no more than up, degraded and down', async () => {
+    const app = await HealthClient.start({
+      health: { details: false },
+      state: { database: 'throws', cache: 'degraded' },
+    });
+
+    const { http, details, error } = await app.report();
+
+    expect(http).toBe(503);
+    expect(details).toMatchObject({
+      database: { status: 'down' },
+      cache: { status: 'degraded' },
+    });
+    for (const report of Object.values(details)) expect(Object.keys(report)).toEqual(['status']);
+    expect(error).toEqual({ database: { status: 'down' } });
+
+    await app.set('database', 'up');
+    expect(await app.report()).toMatchObject({ http: 200, status: 'degraded' });
+  });
+});
+
+describe('an error of the package itself', () => {
+  it('is told by 500 and nothing else, and once in the log', async () => {
+    const app = await HealthClient.start({ state: { cluster: 'throws' } });
+
+    for (const path of ['/health', '/health/ready', '/health']) {
+      expect(await app.ask(path)).toEqual({ status: 500, text: 'internal error\n' });
+    }
+    expect((await app.ask('/health/live')).status).toBe(200);
+    await eventually('the error in the log', () => app.logged('[ClusterModule]'));
+    expect(app.logged(app.secrets[2])).toBe(1);
+  });
+});
+
+describe('requests of /health that overlap', () => {
+  it('ask the indicators once', async () => {
+    const app = await HealthClient.start({
+      state: { database: 'waits' },
+      health: { indicatorTimeoutMs: 60_000 },
+    });
+    const asked = Array.from({ length: 50 }, () => app.ask());
+    await eventually(
+      'all of them to be there',
+      async () => (await app.report('/health/ready')).details.cluster.workers[0]!.requestsInFlight!,
+      (inFlight) => inFlight > 50,
+    );
+
+    await request(app.cluster.url, '/open');
+
+    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await app.calls())['database']).toBe(1);
+    // The next one asks again.
+    await app.set('database', 'up');
+    expect((await app.report()).http).toBe(200);
+    expect((await app.calls())['database']).toBe(2);
+  });
+
+  it('are told of a drain that began meanwhile', async () => {
+    const app = await HealthClient.start({
+      options: { shutdown: { lameDuckMs: 60_000 } },
+      state: { database: 'waits' },
+      health: { indicatorTimeoutMs: 60_000 },
+    });
+    const asked = (times: number) =>
+      eventually(
+        `${times} runs`,
+        () => app.calls(),
+        ({ database = 0 }) => database === times,
+      );
+    const before = app.report();
+    await asked(1);
+
+    app.cluster.kill('SIGTERM');
+    await eventually(
+      'readiness to be off',
+      () => app.report('/health/ready'),
+      ({ http }) => http === 503,
+    );
+    const after = app.report();
+    await asked(2);
+    await request(app.cluster.url, '/open');
+
+    await before;
+    expect(await after).toMatchObject({
+      http: 503,
+      error: { cluster: { status: 'down', reason: 'this worker is draining' } },
+      details: { database: UP },
+    });
+  });
+});
+
+describe('the health check of a reload', () => {
+  it('asks the indicators of the app', async () => {
+    const app = await HealthClient.start({
+      options: { reload: { canaryMs: 0 } },
+      state: { database: 'throws' },
+    });
+
+    app.cluster.kill('SIGHUP');
+
+    const ended = await app.cluster.event('reload-ended');
+    expect(ended).toMatchObject({ outcome: 'aborted' });
+    expect(ended['reason']).toMatch(/health check failed: .*"database":\{"status":"down"/);
+  });
+});
