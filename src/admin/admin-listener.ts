@@ -63,6 +63,7 @@ export class AdminListener {
             port = message.port;
             return resolve(message);
           case 'failed':
+            void thread.terminate();
             return reject(new AddressUnavailableError(addressOf(data), message.error));
         }
       });

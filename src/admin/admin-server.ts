@@ -9,6 +9,8 @@ import { refusalOf } from './guard-request.js';
 /** A probe and a scrape or two; whoever opens more is turned away. */
 const MAX_CONNECTIONS = 32;
 const REQUEST_TIMEOUT_MS = 5_000;
+/** Node looks for requests over it every 30 s, if not told. */
+const TIMEOUT_CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 60_000;
 
 const TEXT = 'text/plain; charset=utf-8';
@@ -44,6 +46,7 @@ export function createAdminServer(host: string, source: AdminSource): Server {
     {
       headersTimeout: REQUEST_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
     (request, response) => {
@@ -55,6 +58,8 @@ export function createAdminServer(host: string, source: AdminSource): Server {
     },
   );
   server.maxConnections = MAX_CONNECTIONS;
+  // Whoever was turned away finds room the next time, unless all are at work.
+  server.on('drop', () => server.closeIdleConnections());
   return server;
 }
 

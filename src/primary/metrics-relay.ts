@@ -108,7 +108,8 @@ export class MetricsRelay {
         ? []
         : [{ slot, ageMs: Math.round(now - metrics.receivedAt), body: metrics.body }],
     );
-    return { snapshot: this.table.snapshot(), workers, retired: this.#retired };
+    // A copy: a worker that ends while others wait for a merge is in `workers` already.
+    return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired] };
   }
 }
 

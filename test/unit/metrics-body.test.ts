@@ -68,47 +68,95 @@ describe('a body that is none', () => {
     expect(samplesOf(decodeBody(wire(FAMILY))!.families)).toEqual({ 'c{a="x"}': 1 });
   });
 
-  it.each([
-    'x',
-    '{',
-    '{}',
-    '[]',
-    'null',
-    '1',
-    '"text"',
-    'true',
-    '[1]',
-    '{"families":[]}',
-    '{"prefix":"","families":[]}',
-    '{"maxSeries":1,"families":[]}',
-    '{"prefix":1,"maxSeries":1,"families":[]}',
-    '{"prefix":"","maxSeries":"1","families":[]}',
-    '{"prefix":"","maxSeries":null,"families":[]}',
-    '{"prefix":"","maxSeries":1}',
-    '{"prefix":"","maxSeries":1,"families":null}',
-    '{"prefix":"","maxSeries":1,"families":{}}',
-    '{"prefix":"","maxSeries":1,"families":5}',
-    '{"prefix":"","maxSeries":1,"families":"text"}',
-    '{"prefix":"","maxSeries":1,"families":[null]}',
-    '{"prefix":"","maxSeries":1,"families":[5]}',
-    '{"prefix":"","maxSeries":1,"families":[{}]}',
-    '{"prefix":"","maxSeries":1,"families":[[]]}',
-    '\u0000',
-    '[['.repeat(100_000),
-  ])('is not decoded: %.60s', (text) => {
+  it.each(
+    [
+      'x',
+      '{',
+      '{}',
+      '[]',
+      'null',
+      '1',
+      '"text"',
+      'true',
+      '[1]',
+      '{"families":[]}',
+      '{"prefix":"","families":[]}',
+      '{"maxSeries":1,"families":[]}',
+      '{"prefix":1,"maxSeries":1,"families":[]}',
+      '{"prefix":"","maxSeries":"1","families":[]}',
+      '{"prefix":"","maxSeries":null,"families":[]}',
+      '{"prefix":"","maxSeries":1}',
+      '{"prefix":"","maxSeries":1,"families":null}',
+      '{"prefix":"","maxSeries":1,"families":{}}',
+      '{"prefix":"","maxSeries":1,"families":5}',
+      '{"prefix":"","maxSeries":1,"families":"text"}',
+      '{"prefix":"","maxSeries":1,"families":[null]}',
+      '{"prefix":"","maxSeries":1,"families":[5]}',
+      '{"prefix":"","maxSeries":1,"families":[{}]}',
+      '{"prefix":"","maxSeries":1,"families":[[]]}',
+      '\u0000',
+      '[['.repeat(100_000),
+    ].map((text) => [text.slice(0, 60), text] as const),
+  )('is not decoded: %s', (_, text) => {
     expect(decodeBody(text)).toBeUndefined();
   });
 
   it.each([
-    ['name', 0, ['', 'a b', '1a', 'a\n', 'a{', '\na', 'a-b', 'é', 5, {}, ['é']]],
+    ['name', 0, ['', 'a b', '1a', 'a\n', 'a{', '\na', 'a-b', 'é', null, 5, {}, ['c'], ['é']]],
+    ['help', 1, [null, 5, {}, ['h']]],
     ['type', 2, ['', 'untyped', 'constructor', '__proto__', 'Counter', null, 5, {}]],
-    ['columns', 4, [null, 5, [5], [null], [{}], {}]],
-    ['labels', 5, [null, 5, {}]],
+    ['aggregator', 3, [null, 5, {}, ['sum']]],
+    [
+      'columns',
+      4,
+      [null, 5, 'text', [5], [null], [{}], {}, ['_max '], ['_sum\n '], [' a="1"'], [' le="\n"']],
+    ],
+    [
+      'labels',
+      5,
+      [
+        null,
+        5,
+        {},
+        'abc',
+        [5],
+        [null],
+        [{}],
+        ['a'],
+        ['a='],
+        ['a=x'],
+        ['a="x'],
+        ['a="x"b="y"'],
+        ['a="x",'],
+        [',a="x"'],
+        ['a="x",,b="y"'],
+        ['1a="x"'],
+        ['a="x"} 1'],
+        ['a="x"} 1\nevil 1'],
+        ['a="\n"'],
+        ['a="""'],
+        ['a="\\"'],
+        ['a="\\t"'],
+        [' a="x"'],
+      ],
+    ],
     ['values', 6, [null]],
   ])('is not decoded for its %s', (_, at, hostile) => {
     for (const value of hostile) {
       expect([value, decodeBody(replaced(at, value))]).toEqual([value, undefined]);
     }
+  });
+
+  it.each(['a b', '1a', 'a\n', 'a-', 'é'])('is not decoded for its prefix: %j', (prefix) => {
+    expect(
+      decodeBody(JSON.stringify({ prefix, maxSeries: 1, families: [FAMILY] })),
+    ).toBeUndefined();
+  });
+
+  it.each(['', 'a', 'app_', 'a:b_'])('may have the prefix %j', (prefix) => {
+    expect(decodeBody(encodeBody({ prefix, maxSeries: 1, families: [] }))).toMatchObject({
+      prefix,
+    });
   });
 
   it('is lost as a whole for one metric', () => {
@@ -138,8 +186,8 @@ describe('a body that is none', () => {
   it('does not reach the prototypes of anything', () => {
     const text = `{"prefix":"","maxSeries":1,"families":[],"__proto__":{"polluted":1}}`;
     expect(decodeBody(text)).toEqual({ prefix: '', maxSeries: 1, families: [] });
-    const labels = decodeBody(replaced(5, ['__proto__="1"']))!.families[0]!.series;
-    expect([...labels.keys()]).toEqual(['__proto__="1"']);
+    const { series } = decodeBody(replaced(5, ['__proto__="x"']))!.families[0]!;
+    expect([...series.keys()]).toEqual(['__proto__="x"']);
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 });

@@ -341,6 +341,21 @@ describe('a worker that labels its series', () => {
     });
   });
 
+  it('renames it further where the app has that name too: no series is lost', async () => {
+    const registry = registryOf((registers) => {
+      const labelNames = ['worker', 'exported_worker', 'exported_exported_worker'];
+      const c = new Counter({ name: 'c', help: 'c', labelNames, registers });
+      c.inc({ worker: 'a', exported_worker: 'b' }, 1);
+      c.inc({ worker: 'a', exported_worker: 'b', exported_exported_worker: 'c' }, 2);
+      c.inc({ exported_worker: 'b' }, 4);
+    });
+    expect(samplesOf(await readRegistry(registry, label(1)))).toEqual({
+      'c{exported_exported_worker="a",exported_worker="b",worker="1"}': 1,
+      'c{exported_exported_exported_worker="a",exported_exported_worker="c",exported_worker="b",worker="1"}': 2,
+      'c{exported_worker="b",worker="1"}': 4,
+    });
+  });
+
   it('shows what is omitted otherwise: the larger of the two that a reload has', async () => {
     const registryWith = (value: number) =>
       registryOf((registers) => {

@@ -60,6 +60,7 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'collect-request', id: 1, stats: STATS, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
+  { type: 'merged', body: '[]' },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
   {
     type: 'drained',
@@ -96,6 +97,18 @@ describe('the switchboard', () => {
     expect(worker.sent('snapshot')).toMatchObject([
       { id: 7, snapshot: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
     ]);
+  });
+
+  it('hands what a worker merged to those that wait for it', () => {
+    const { cluster, worker, receive } = start();
+    const other = cluster.current(1);
+    receive({ type: 'collect-request', id: 4, stats: STATS, body: '{}' });
+    receive({ type: 'collect-request', id: 5, stats: STATS, body: '{}' }, other);
+    receive({ type: 'merged', body: 'NOT YOURS' }, other);
+    expect(other.sent('merged')).toEqual([]);
+    receive({ type: 'merged', body: 'ALL' });
+    expect(other.sent('merged')).toMatchObject([{ id: 5, body: 'ALL' }]);
+    expect(worker.sent('merged')).toEqual([]);
   });
 
   it('files the figures that come with metrics: they are the last of a worker that leaves', () => {
