@@ -17,6 +17,8 @@ export {
 export type {
   ClusterModuleOptions,
   CpuBoundOptions,
+  HealthIndicatorEntry,
+  HealthIndicatorReport,
   HealthOptions,
   MetricsOptions,
   MinReady,
@@ -32,6 +34,7 @@ export type {
   WorkerRuntime,
 } from './bootstrap/cluster-runtime.interface.js';
 export type {
+  AdminOptions,
   BalancingStrategy,
   ClusterOptions,
   HeartbeatOptions,
@@ -45,6 +48,8 @@ export type { ClusterEventName, ClusterEvents } from './events/index.js';
 export type {
   ClusterSnapshot,
   FailureCause,
+  PrimaryStats,
+  ProcessStats,
   ReloadOutcome,
   ReloadResult,
   ReplaceCause,

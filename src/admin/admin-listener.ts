@@ -7,8 +7,9 @@ import type {
   AdminThreadMessage,
 } from './admin-messages.js';
 
-/** A thread that ended is started anew after this. */
+/** A thread that ended is started anew after this, and after twice as long each time it fails again. */
 const RESTART_MS = 1_000;
+const MAX_RESTART_MS = 30_000;
 
 /**
  * The primary's own listener, in a thread beside it: whatever is asked there, and
@@ -71,15 +72,22 @@ export class AdminListener {
   }
 
   async #answer(thread: Worker, id: number, what: keyof AdminSource): Promise<void> {
-    const answer = await this.source[what]();
-    thread.postMessage({ type: 'answer', id, answer } satisfies AdminPrimaryMessage);
+    try {
+      const answer = await this.source[what]();
+      thread.postMessage({ type: 'answer', id, answer } satisfies AdminPrimaryMessage);
+    } catch (error) {
+      // The primary outlives it: whoever asked is told at its deadline.
+      this.warn(`the admin listener has no answer to ${what}: ${String(error)}`);
+    }
   }
 
-  #restart(data: AdminData, reason: string): void {
+  #restart(data: AdminData, reason: string, afterMs = RESTART_MS): void {
     this.warn(`the admin listener on ${addressOf(data)} ended and is started anew: ${reason}`);
     setTimeout(() => {
-      this.#start(data).catch((error: Error) => this.#restart(data, error.message));
-    }, RESTART_MS).unref();
+      this.#start(data).catch((error: Error) =>
+        this.#restart(data, error.message, Math.min(2 * afterMs, MAX_RESTART_MS)),
+      );
+    }, afterMs).unref();
   }
 }
 

@@ -19,6 +19,13 @@ export interface AdminSource {
 /** What the primary answers to each. */
 export type AdminAnswers = { [K in keyof AdminSource]: Awaited<ReturnType<AdminSource[K]>> };
 
+/** The primary is blocked, or stopped. */
+export class PrimaryTimeout extends Error {
+  constructor(timeoutMs: number) {
+    super(`the primary did not answer within ${timeoutMs} ms`);
+  }
+}
+
 /** From the thread to the primary. */
 export type AdminThreadMessage =
   | { readonly type: 'listening'; readonly url: string; readonly port: number }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { clusterPage, mergeForeignBodies } from '../exposition/cluster-page.js';
 import { MetricsPage, type PageResponse } from '../exposition/metrics-page.js';
-import type { AdminSource } from './admin-messages.js';
+import { type AdminSource, PrimaryTimeout } from './admin-messages.js';
 import { ALIVE, healthReport } from './admin-health.js';
 import { refusalOf } from './guard-request.js';
 
@@ -11,7 +11,9 @@ const MAX_CONNECTIONS = 32;
 const REQUEST_TIMEOUT_MS = 5_000;
 /** Node looks for requests over it every 30 s, if not told. */
 const TIMEOUT_CHECK_MS = 1_000;
-const KEEP_ALIVE_MS = 60_000;
+const KEEP_ALIVE_MS = 20_000;
+/** Nothing moves on the connection: its client does not read what it asked for. */
+const STALLED_MS = 10_000;
 
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -20,9 +22,12 @@ type Answer = Omit<PageResponse, 'headers'> & Partial<Pick<PageResponse, 'header
 
 /** Serves what the primary knows, to whoever is on this machine. It changes nothing and reads no body. */
 export function createAdminServer(host: string, source: AdminSource): Server {
+  /** Samples left out because the workers' series together were too many, by metric. */
+  const dropped = new Map<string, number>();
   let page: Promise<MetricsPage> | undefined;
   /** Those who ask meanwhile are given the same. */
-  const currentPage = () => (page ??= collectPage(source).finally(() => (page = undefined)));
+  const currentPage = () =>
+    (page ??= collectPage(source, dropped).finally(() => (page = undefined)));
   const routes: Readonly<Record<string, (request: IncomingMessage) => Promise<Answer>>> = {
     '/health': async () => json(healthReport(await source.snapshot(), 'whole')),
     '/health/ready': async () => json(healthReport(await source.snapshot(), 'ready')),
@@ -36,7 +41,7 @@ export function createAdminServer(host: string, source: AdminSource): Server {
     const { port } = server.address() as AddressInfo;
     const refusal = refusalOf(request, host, port);
     if (refusal !== undefined) return plain(refusal.status, refusal.message);
-    const route = routes[request.url!.split('?', 1)[0]!];
+    const route = routes[pathOf(request)];
     if (route === undefined) {
       return plain(404, `not found; here are ${Object.keys(routes).join(', ')}`);
     }
@@ -52,22 +57,26 @@ export function createAdminServer(host: string, source: AdminSource): Server {
     (request, response) => {
       void (async () => answerTo(request))().then(
         (answer) => send(request, response, answer),
-        // A primary that does not answer is all that can go wrong: its words name nothing of the machine.
-        (error: Error) => send(request, response, plain(503, error.message)),
+        (error: unknown) => send(request, response, failure(error)),
       );
     },
   );
   server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = STALLED_MS;
   // Whoever was turned away finds room the next time, unless all are at work.
   server.on('drop', () => server.closeIdleConnections());
   return server;
 }
 
-async function collectPage(source: AdminSource): Promise<MetricsPage> {
+async function collectPage(
+  source: AdminSource,
+  dropped: Map<string, number>,
+): Promise<MetricsPage> {
   const { snapshot, workers, retired } = await source.collectMetrics();
   const merged = mergeForeignBodies(
     workers.map(({ body }) => body),
     retired,
+    dropped,
   );
   const state = { snapshot, ageMs: 0, ages: workers, partial: false };
   return new MetricsPage(clusterPage(state, merged).families);
@@ -87,8 +96,18 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
+/** Of a target in whatever form: a proxy sends it with the host (RFC 9112, 3.2.2). */
+function pathOf({ url = '' }: IncomingMessage): string {
+  return URL.canParse(url, 'http://localhost') ? new URL(url, 'http://localhost').pathname : url;
+}
+
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** The words of any other error may name something of the machine. */
+function failure(error: unknown): Answer {
+  return error instanceof PrimaryTimeout ? plain(503, error.message) : plain(500, 'internal error');
 }
 
 function plain(status: number, message: string): Answer {

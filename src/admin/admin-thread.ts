@@ -1,11 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
-import type {
-  AdminAnswers,
-  AdminData,
-  AdminPrimaryMessage,
-  AdminSource,
-  AdminThreadMessage,
+import {
+  type AdminAnswers,
+  type AdminData,
+  type AdminPrimaryMessage,
+  type AdminSource,
+  type AdminThreadMessage,
+  PrimaryTimeout,
 } from './admin-messages.js';
 import { createAdminServer } from './admin-server.js';
 
@@ -38,7 +39,7 @@ function ask<K extends keyof AdminSource>(what: K): Promise<AdminAnswers[K]> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       waiting.delete(id);
-      reject(new Error(`the primary did not answer within ${timeoutMs} ms`));
+      reject(new PrimaryTimeout(timeoutMs));
     }, timeoutMs);
     waiting.set(id, (answer) => {
       clearTimeout(timer);

@@ -8,6 +8,7 @@ export type {
   WorkerRuntime,
 } from './cluster-runtime.interface.js';
 export type {
+  AdminOptions,
   BalancingStrategy,
   ClusterOptions,
   HeartbeatOptions,
@@ -21,6 +22,8 @@ export type { ClusterEventName, ClusterEvents } from '../events/index.js';
 export type {
   ClusterSnapshot,
   FailureCause,
+  PrimaryStats,
+  ProcessStats,
   ReloadOutcome,
   ReloadResult,
   ReplaceCause,

@@ -52,14 +52,18 @@ export async function runStandalone(
   let drained: Promise<number> | undefined;
   const shutdown = (): Promise<number> => {
     link.local.state = 'draining';
-    drained ??= drain(app, link.local, () => stopAccepting(server), options.shutdown, forced).then(
-      (report) => {
-        setCurrentLink(undefined);
-        if (report.hookError === null) return 0;
-        emit('warning', { message: report.hookError });
-        return 1;
-      },
-    );
+    drained ??= drain(
+      app,
+      link.local,
+      { stopAccepting: () => stopAccepting(server) },
+      options.shutdown,
+      forced,
+    ).then((report) => {
+      setCurrentLink(undefined);
+      if (report.hookError === null) return 0;
+      emit('warning', { message: report.hookError });
+      return 1;
+    });
     return drained;
   };
   let signals = 0;

@@ -3,7 +3,7 @@ import { clusterMetrics } from './cluster-metrics.js';
 import { foldFamilies, mergeFamilies } from './merge-families.js';
 import type { MetricFamily } from './metric-family.js';
 import { decodeBody, encodeBody, type MetricsBody } from './metrics-body.js';
-import { DroppedSamples } from './series-limit.js';
+import { DroppedSamples, droppedFamily } from './series-limit.js';
 
 /** What of {@link CollectedMetrics} the page says of the cluster. */
 type Collected = Pick<CollectedMetrics, 'snapshot' | 'ageMs' | 'ages' | 'partial'>;
@@ -25,14 +25,27 @@ function familiesOf(bodies: readonly string[]): (readonly MetricFamily[])[] {
   });
 }
 
-/** As {@link mergeBodies}, for those who have no metrics of their own: what the workers say of theirs holds. */
+/**
+ * As {@link mergeBodies}, for those who have no metrics of their own: what the workers say of theirs
+ * holds.
+ *
+ * @param dropped what was left out before, by metric; added to.
+ */
 export function mergeForeignBodies(
   bodies: readonly string[],
   retired: readonly string[],
+  dropped: Map<string, number>,
 ): MetricsBody {
-  const { prefix = '', maxSeries = Infinity } =
-    [...bodies, ...retired].map(decodeBody).find((body) => body !== undefined) ?? {};
-  return mergeBodies(bodies, retired, { prefix, maxSeries });
+  const live = bodies.map(decodeBody).filter((body) => body !== undefined);
+  const gone = retired.map(decodeBody).filter((body) => body !== undefined);
+  const { prefix = '', maxSeries = Infinity } = live[0] ?? gone[0] ?? {};
+  const limit = new DroppedSamples(maxSeries, dropped);
+  const families = mergeFamilies(
+    [...live.map((body) => body.families), [droppedFamily(prefix, dropped)]],
+    gone.map((body) => body.families),
+    limit,
+  );
+  return { prefix, maxSeries, families };
 }
 
 /** Several bodies of workers that are gone as one that counts the same. */

@@ -12,21 +12,39 @@ const TOTAL = '_total';
 
 /** Metrics as a page that Prometheus reads. */
 export function renderPage(families: readonly MetricFamily[], format: PageFormat): string {
-  const openMetrics = format === 'openmetrics';
-  const blocks = families.map((family) => renderFamily(family, openMetrics));
-  return openMetrics ? `${blocks.join('')}# EOF\n` : blocks.join('\n');
+  if (format === 'text') {
+    return families.map((family) => renderFamily(family, family, escapeHelp)).join('\n');
+  }
+  const names = new Set(families.map(({ name }) => name));
+  const blocks = families.map((family) =>
+    renderFamily(family, openMetricsMeta(family, names), escapeOpenMetricsHelp),
+  );
+  return `${blocks.join('')}# EOF\n`;
 }
 
-function renderFamily(family: MetricFamily, openMetrics: boolean): string {
-  const { name, help, type, columns, series } = family;
-  // In OpenMetrics the samples of a counter end in _total, and its family does not.
-  const isCounter = openMetrics && type === 'counter';
-  const familyName = isCounter && name.endsWith(TOTAL) ? name.slice(0, -TOTAL.length) : name;
-  let block = `# HELP ${familyName} ${escapeHelp(help, openMetrics)}\n# TYPE ${familyName} ${type}\n`;
-  const begins = columns.map(({ suffix, label }) => ({
-    name: familyName + (isCounter ? TOTAL : suffix),
-    label,
-  }));
+/**
+ * In OpenMetrics the samples of a counter end in `_total`, and its family's name
+ * does not. One that cannot be written so keeps its name, and is of no type: who
+ * asks for another format must not find it under another name.
+ */
+function openMetricsMeta(
+  { name, type }: MetricFamily,
+  names: ReadonlySet<string>,
+): { name: string; type: string } {
+  if (type !== 'counter') return { name, type };
+  const short = name.slice(0, -TOTAL.length);
+  return name.endsWith(TOTAL) && !names.has(short)
+    ? { name: short, type }
+    : { name, type: 'unknown' };
+}
+
+function renderFamily(
+  { name, help, columns, series }: MetricFamily,
+  meta: { readonly name: string; readonly type: string },
+  escape: (help: string) => string,
+): string {
+  let block = `# HELP ${meta.name} ${escape(help)}\n# TYPE ${meta.name} ${meta.type}\n`;
+  const begins = columns.map(({ suffix, label }) => ({ name: name + suffix, label }));
   for (const [labels, row] of series) {
     for (let i = 0; i < begins.length; i++) {
       const value = row[i];
@@ -39,9 +57,12 @@ function renderFamily(family: MetricFamily, openMetrics: boolean): string {
   return block;
 }
 
-function escapeHelp(help: string, openMetrics: boolean): string {
-  const text = help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
-  return openMetrics ? text.replaceAll('"', '\\"') : text;
+function escapeHelp(help: string): string {
+  return help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}
+
+function escapeOpenMetricsHelp(help: string): string {
+  return escapeHelp(help).replaceAll('"', '\\"');
 }
 
 function formatValue(value: number): string {

@@ -1,3 +1,5 @@
+import { type MetricFamily, plainFamily } from './metric-family.js';
+
 /** How many series a metric may have, and what happens to the rest. */
 export interface SeriesLimit {
   readonly maxSeries: number;
@@ -7,9 +9,15 @@ export interface SeriesLimit {
 
 /** Counts what is left out, by metric. */
 export class DroppedSamples implements SeriesLimit {
-  readonly #counts = new Map<string, number>();
+  readonly #counts: Map<string, number>;
 
-  constructor(readonly maxSeries: number) {}
+  /** @param counts what was left out before; added to. */
+  constructor(
+    readonly maxSeries: number,
+    counts = new Map<string, number>(),
+  ) {
+    this.#counts = counts;
+  }
 
   dropped(metric: string, samples: number): void {
     this.#counts.set(metric, (this.#counts.get(metric) ?? 0) + samples);
@@ -18,4 +26,14 @@ export class DroppedSamples implements SeriesLimit {
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
+}
+
+/** The counter of what was left out. */
+export function droppedFamily(prefix: string, counts: ReadonlyMap<string, number>): MetricFamily {
+  return plainFamily(
+    'counter',
+    `${prefix}nestjs_cluster_dropped_samples_total`,
+    'Samples left out because their metric had more series than metrics.maxSeries',
+    [...counts].map(([metric, samples]) => [{ metric }, samples]),
+  );
 }

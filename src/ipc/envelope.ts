@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/index.js';
+import { MAX_METRICS_BODY_LENGTH } from '../snapshot/index.js';
 import { MAX_TEXT_LENGTH } from './error-report.js';
 import { BOOT_PHASES, type PrimaryMessage, type WorkerMessage } from './protocol.js';
 
@@ -9,8 +10,6 @@ const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 /** For what runs before any module does, and can only repeat it. */
 export type Envelope = typeof ENVELOPE;
 
-/** Metrics larger than this are an app out of control; the primary keeps none of it. */
-export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
 /** What several such bodies are merged into: they have most series in common. */
 const MAX_MERGED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
 /** Of a {@link BlockReport}; the rest says little more. */

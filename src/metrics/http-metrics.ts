@@ -22,6 +22,12 @@ const OTHER_INDEX = METHODS.length;
 /** Status codes have three digits: the method goes above them in one number. */
 const METHOD_FACTOR = 1_000;
 
+/** Route of requests that there is no room for any more: an app has so many routes by mistake alone. */
+const OVERFLOW = 'other';
+
+/** Of the series that a metric may have. */
+const OVERFLOW_SHARE = 0.05;
+
 /** In the place of a status code: the request had no answer. */
 const ABORTED = 0;
 
@@ -44,6 +50,8 @@ interface Series {
 export class HttpMetrics implements ResponseObserver {
   readonly #routes = new Map<string, Map<number, Series>>();
   #size = 0;
+  /** Leaves room for those of the overflow. */
+  readonly #maxSeries: number;
 
   constructor(
     private readonly prefix: string,
@@ -52,7 +60,9 @@ export class HttpMetrics implements ResponseObserver {
     private readonly limit: SeriesLimit,
     /** Slot that every series is labelled with, where each worker is to have its own. */
     private readonly workerLabel?: number,
-  ) {}
+  ) {
+    this.#maxSeries = Math.ceil(limit.maxSeries * (1 - OVERFLOW_SHARE));
+  }
 
   /** Counts one response. On the request path. */
   finished(
@@ -62,21 +72,20 @@ export class HttpMetrics implements ResponseObserver {
     bytes: number | undefined,
   ): void {
     const series = this.#seriesOf(request, response.statusCode);
-    if (series === undefined) return;
     series.seconds.add(durationMs / 1_000);
     if (bytes !== undefined) series.bytes.add(bytes);
   }
 
   aborted(request: IncomingMessage): void {
-    const series = this.#seriesOf(request, ABORTED);
-    if (series !== undefined) series.aborted += 1;
+    this.#seriesOf(request, ABORTED).aborted += 1;
   }
 
   /** The metrics as they are now. */
   families(): MetricFamily[] {
-    const all = [...this.#routes].flatMap(([route, byKey]) =>
-      [...byKey].map(([key, series]) => ({ route, key, series })),
-    );
+    const all = [...this.#routes]
+      // First: where several workers have too many together, it is the last that are left out.
+      .toSorted(([a], [b]) => Number(b === OVERFLOW) - Number(a === OVERFLOW))
+      .flatMap(([route, byKey]) => [...byKey].map(([key, series]) => ({ route, key, series })));
     const answered = all.filter(({ key }) => key % METHOD_FACTOR !== ABORTED);
     const histogram = (
       name: string,
@@ -135,20 +144,23 @@ export class HttpMetrics implements ResponseObserver {
     return labelText({ method, route, ...others, ...(worker !== undefined && { worker }) });
   }
 
-  #seriesOf(request: IncomingMessage, status: number): Series | undefined {
+  #seriesOf(request: IncomingMessage, status: number): Series {
     const template = this.readTemplate(request);
     const method = METHOD_INDEX.get(request.method!) ?? OTHER_INDEX;
     const key = method * METHOD_FACTOR + status;
     return this.#routes.get(template)?.get(key) ?? this.#addSeries(template, key);
   }
 
-  /** Bounded here too, not only where it is read: what is never shown must not be kept. */
-  #addSeries(template: string, key: number): Series | undefined {
-    if (this.#size >= this.limit.maxSeries) {
+  /**
+   * Bounded here too, not only where it is read: what is never shown must not be kept. What comes on
+   * top is counted as one route, so that sums over all of them stay right.
+   */
+  #addSeries(template: string, key: number): Series {
+    if (this.#size >= this.#maxSeries && template !== OVERFLOW) {
       this.limit.dropped(`${this.prefix}http_request_duration_seconds`, 1);
-      return undefined;
+      return this.#routes.get(OVERFLOW)?.get(key) ?? this.#addSeries(OVERFLOW, key);
     }
-    this.#size += 1;
+    if (template !== OVERFLOW) this.#size += 1;
     let byKey = this.#routes.get(template);
     if (byKey === undefined) this.#routes.set(template, (byKey = new Map()));
     const series: Series = {

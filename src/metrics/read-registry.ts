@@ -5,6 +5,7 @@ import {
   labelText,
   METRIC_TYPES,
   type MetricFamily,
+  type MetricType,
   type Row,
   sortedLabelText,
 } from '../exposition/metric-family.js';
@@ -12,7 +13,7 @@ import type { SeriesLimit } from '../exposition/series-limit.js';
 
 /** A sample as prom-client has it. `metricName` where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
 interface Sample {
-  readonly labels: Labels;
+  readonly labels?: Labels | undefined;
   readonly value: number;
   readonly metricName?: string | undefined;
 }
@@ -23,11 +24,11 @@ export interface RegistryMetric {
   readonly help: string;
   readonly type: unknown;
   readonly aggregator?: string | undefined;
-  readonly values: readonly Sample[];
+  readonly values?: readonly Sample[] | undefined;
 }
 
-/** A `collect()` that takes longer is left out of this reading. Twice this has to fit into a scrape. */
-const COLLECT_TIMEOUT_MS = 150;
+/** A `collect()` that takes longer is left out of this reading: it has to fit into a scrape. */
+const COLLECT_TIMEOUT_MS = 250;
 
 /** How the metrics of a registry are read. */
 export interface Reading {
@@ -36,45 +37,55 @@ export interface Reading {
   readonly workerLabel: number | undefined;
   /** Each worker may name the labels of a series in another order: what the app measures. */
   readonly unordered: boolean;
-  /** Told of metrics that are left out, and why. */
+  /** As they were read last, by name: what counts must not be missing where its metric is slow once. */
+  readonly last: Map<string, MetricFamily>;
+  /** Told of metrics that could not be read, and why. */
   failed(name: string, reason: string): void;
+}
+
+/** What of prom-client's registries is used: one of another copy, or of another make, is as good. */
+interface ReadableRegistry {
+  getMetricsAsArray(): readonly { readonly name: string; get(): unknown }[];
+  /** Private, and in every version since 11: `getMetricsAsJSON()` adds them, but fails as a whole. */
+  readonly _defaultLabels?: Labels | undefined;
 }
 
 /**
  * Every metric of a registry, without exemplars and timestamps. One whose
- * `collect()` throws or hangs is left out, and takes no other with it.
+ * `collect()` throws or hangs takes no other with it: a gauge is left out, and
+ * what counts is as it was read last.
  */
 export async function readRegistry(registry: Registry, reading: Reading): Promise<MetricFamily[]> {
-  const families = (metrics: readonly RegistryMetric[]) =>
-    metrics.flatMap((metric) => toFamily(metric, reading) ?? []);
-  const all = await withDeadline(registry.getMetricsAsJSON());
-  if (all.outcome === 'done') return families(all.value as unknown as RegistryMetric[]);
-  // The whole says nothing of its parts: ask each. Default labels of the registry are lost here.
-  const metrics = registry.getMetricsAsArray() as unknown as {
-    name: string;
-    get(): Promise<RegistryMetric>;
-  }[];
-  const answers = await Promise.all(
-    metrics.map(async (metric) => ({ metric, answer: await withDeadline(metric.get()) })),
+  const source = registry as unknown as ReadableRegistry;
+  const metrics = source.getMetricsAsArray();
+  const families = await Promise.all(
+    metrics.map(async (metric) => {
+      const answer = await withDeadline(async () =>
+        toFamily((await metric.get()) as RegistryMetric, reading, source._defaultLabels),
+      );
+      if (answer.outcome === 'done') {
+        if (answer.value !== undefined) reading.last.set(metric.name, answer.value);
+        return answer.value;
+      }
+      reading.failed(metric.name, answer.reason);
+      const last = reading.last.get(metric.name);
+      return last?.type === 'gauge' ? undefined : last;
+    }),
   );
-  return answers.flatMap(({ metric, answer }) => {
-    if (answer.outcome === 'done') return families([answer.value]);
-    reading.failed(metric.name, answer.reason);
-    return [];
-  });
+  return families.filter((family) => family !== undefined);
 }
 
 type Answer<T> =
   | { readonly outcome: 'done'; readonly value: T }
   | { readonly outcome: 'failed'; readonly reason: string };
 
-async function withDeadline<T>(promise: Promise<T>): Promise<Answer<T>> {
+async function withDeadline<T>(read: () => Promise<T>): Promise<Answer<T>> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<Answer<T>>((resolve) => {
     const reason = `no answer within ${COLLECT_TIMEOUT_MS} ms`;
     timer = setTimeout(() => resolve({ outcome: 'failed', reason }), COLLECT_TIMEOUT_MS);
   });
-  const answer = promise.then(
+  const answer = read().then(
     (value): Answer<T> => ({ outcome: 'done', value }),
     (error: unknown): Answer<T> => ({ outcome: 'failed', reason: String(error) }),
   );
@@ -85,22 +96,36 @@ async function withDeadline<T>(promise: Promise<T>): Promise<Answer<T>> {
   }
 }
 
-/** A metric of prom-client as a family; `undefined` where it is none that Prometheus knows. */
+const SUFFIXES: Readonly<Record<MetricType, readonly string[]>> = {
+  counter: [''],
+  gauge: [''],
+  histogram: ['_bucket', '_sum', '_count'],
+  summary: ['', '_sum', '_count'],
+};
+
+/**
+ * A metric of prom-client as a family; `undefined` where it is none that Prometheus knows.
+ *
+ * @param defaults labels of samples that have none of that name.
+ * @throws TypeError where it has samples that are none of its type.
+ */
 export function toFamily(
-  { name, help, type: typeName, aggregator = 'sum', values }: RegistryMetric,
+  { name, help, type: typeName, aggregator = 'sum', values = [] }: RegistryMetric,
   { limit, workerLabel, unordered }: Reading,
+  defaults: Labels = {},
 ): MetricFamily | undefined {
   const type = METRIC_TYPES.find((each) => each === typeName);
   if (type === undefined) return undefined;
   const columnLabel = type === 'histogram' ? 'le' : type === 'summary' ? 'quantile' : undefined;
+  const hasDefaults = Object.keys(defaults).length > 0;
   const columns: Column[] = [];
   const columnAt = new Map<string, number>();
   const series = new Map<string, Row>();
-  for (const { metricName = name, labels, value } of values) {
-    let own = labels;
+  for (const { metricName = name, labels = {}, value } of values) {
+    let own = hasDefaults ? withDefaults(labels, defaults) : labels;
     let columnText = '';
-    if (columnLabel !== undefined && columnLabel in labels) {
-      const { [columnLabel]: column, ...others } = labels;
+    if (columnLabel !== undefined && columnLabel in own) {
+      const { [columnLabel]: column, ...others } = own;
       columnText = labelText({ [columnLabel]: column! });
       own = others;
     }
@@ -118,6 +143,9 @@ export function toFamily(
     const key = `${suffix} ${columnText}`;
     let at = columnAt.get(key);
     if (at === undefined) {
+      if (!metricName.startsWith(name) || !SUFFIXES[type].includes(suffix)) {
+        throw new TypeError(`a ${type} has no sample ${metricName}`);
+      }
       columnAt.set(key, (at = columns.length));
       columns.push({ suffix, label: columnText });
     }
@@ -130,6 +158,13 @@ export function toFamily(
   const rule = workerLabel !== undefined && aggregator === 'omit' ? 'max' : aggregator;
   // Without a sample it still has its HELP and TYPE.
   return { name, help, type, aggregator: rule, columns, series };
+}
+
+/** As prom-client does it: what is empty has the default as well. */
+function withDefaults(labels: Labels, defaults: Labels): Labels {
+  const all: Record<string, string | number> = { ...labels };
+  for (const name of Object.keys(defaults)) all[name] = all[name] || defaults[name]!;
+  return all;
 }
 
 /** What the app itself calls by that name is renamed, as Prometheus does it with labels of targets. */

@@ -1,10 +1,10 @@
 import type { Logger } from '@nestjs/common';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { foldBodies } from '../exposition/cluster-page.js';
-import { type MetricFamily, plainFamily } from '../exposition/metric-family.js';
+import type { MetricFamily } from '../exposition/metric-family.js';
 import { encodeBody } from '../exposition/metrics-body.js';
-import { DroppedSamples } from '../exposition/series-limit.js';
-import type { MetricsSource } from '../snapshot/index.js';
+import { DroppedSamples, droppedFamily } from '../exposition/series-limit.js';
+import { MAX_METRICS_BODY_LENGTH, type MetricsSource } from '../snapshot/index.js';
 import type { HttpMetrics } from './http-metrics.js';
 import { type Reading, readRegistry } from './read-registry.js';
 
@@ -39,6 +39,8 @@ export class WorkerMetrics implements MetricsSource {
   /** Names already told of. */
   readonly #conflicts = new Set<string>();
   readonly #unreadable = new Set<string>();
+  #toldOfSize = false;
+  readonly #lastOfApp = new Map<string, MetricFamily>();
 
   constructor(
     private readonly app: Registry,
@@ -51,6 +53,7 @@ export class WorkerMetrics implements MetricsSource {
       limit: this.#limit,
       workerLabel,
       unordered: false,
+      last: new Map(),
       failed: (name, reason) => this.#warnOfUnreadable(name, reason),
     };
     if (!defaultMetrics) return;
@@ -73,7 +76,11 @@ export class WorkerMetrics implements MetricsSource {
   }
 
   async serialize(): Promise<string> {
-    return encodeBody({ ...this.options, families: await this.#read() });
+    const { app, own } = await this.#read();
+    const body = encodeBody({ ...this.options, families: [...app, ...own] });
+    if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
+    this.#warnOfSize(body.length);
+    return encodeBody({ ...this.options, families: own });
   }
 
   fold(bodies: readonly string[]): string {
@@ -81,8 +88,12 @@ export class WorkerMetrics implements MetricsSource {
   }
 
   /** The app's metrics and ours. Of a name that both have, the app's. */
-  async #read(): Promise<MetricFamily[]> {
-    const app = await readRegistry(this.app, { ...this.#reading, unordered: true });
+  async #read(): Promise<{ app: readonly MetricFamily[]; own: readonly MetricFamily[] }> {
+    const app = await readRegistry(this.app, {
+      ...this.#reading,
+      unordered: true,
+      last: this.#lastOfApp,
+    });
     const own = [
       ...(await readRegistry(this.#own, this.#reading)),
       ...(await readRegistry(this.#labelled, { ...this.#reading, workerLabel: undefined })),
@@ -91,22 +102,25 @@ export class WorkerMetrics implements MetricsSource {
     const names = new Set(app.map(({ name }) => name));
     this.warnOfConflicts(own.map(({ name }) => name).filter((name) => names.has(name)));
     const shown = own.filter(({ name }) => !names.has(name));
-    return [...app, ...shown, this.#dropped()];
+    return { app, own: [...shown, droppedFamily(this.options.prefix, this.#limit.counts)] };
   }
 
-  #dropped(): MetricFamily {
-    return plainFamily(
-      'counter',
-      `${this.options.prefix}nestjs_cluster_dropped_samples_total`,
-      'Samples left out because their metric had more series than metrics.maxSeries',
-      [...this.#limit.counts].map(([metric, samples]) => [{ metric }, samples]),
+  #warnOfSize(length: number): void {
+    if (this.#toldOfSize) return;
+    this.#toldOfSize = true;
+    const megabytes = (characters: number) => Math.round(characters / 1024 / 1024);
+    this.logger.warn(
+      `The app's metrics are left out: with ${megabytes(length)} MB they are larger than ${megabytes(MAX_METRICS_BODY_LENGTH)} MB. ` +
+        `Give them fewer labels, or lower metrics.maxSeries`,
     );
   }
 
   #warnOfUnreadable(name: string, reason: string): void {
     if (this.#unreadable.has(name)) return;
     this.#unreadable.add(name);
-    this.logger.warn(`The metric ${name} is left out while it cannot be read: ${reason}`);
+    this.logger.warn(
+      `The metric ${name} is left out, or as it was, while it cannot be read: ${reason}`,
+    );
   }
 
   /** Also at start: the first serialisation is that of the first push. */

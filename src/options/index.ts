@@ -1,6 +1,7 @@
 export { MAX_PORT } from './refuse-conflicts.js';
 export { BALANCING_STRATEGIES } from './cluster-options.interface.js';
 export type {
+  AdminOptions,
   BalancingStrategy,
   ClusterOptions,
   HeartbeatOptions,

@@ -5,7 +5,7 @@ import type { OffloadMode } from './cluster-options.interface.js';
 export type MinReady = number | 'all';
 
 /** What an indicator gives, by key: the shape of terminus. */
-export type HealthReport = Readonly<
+export type HealthIndicatorReport = Readonly<
   Record<
     string,
     { readonly status: 'up' | 'degraded' | 'down'; readonly [detail: string]: unknown }
@@ -14,9 +14,9 @@ export type HealthReport = Readonly<
 
 /** An indicator of the app's own: a function, or an injectable class with `check()`. */
 export type HealthIndicatorEntry =
-  | (() => HealthReport | PromiseLike<HealthReport>)
+  | (() => HealthIndicatorReport | PromiseLike<HealthIndicatorReport>)
   | (new (...dependencies: never[]) => {
-      check(): HealthReport | PromiseLike<HealthReport>;
+      check(): HealthIndicatorReport | PromiseLike<HealthIndicatorReport>;
     });
 
 /** Options of the health endpoints. */

@@ -2,6 +2,8 @@
 export type {
   Class,
   ClusterModuleOptions,
+  HealthIndicatorEntry,
+  HealthIndicatorReport,
   HealthOptions,
   MetricsOptions,
   MinReady,

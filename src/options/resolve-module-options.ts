@@ -69,7 +69,7 @@ const metricsSchema = optionGroupOrFalse({
   ),
   // By what is needed of it: an instance of another copy of prom-client is as good.
   registry: v.custom<Registry>(
-    (value) => typeof (value as Registry | null)?.getMetricsAsJSON === 'function',
+    (value) => typeof (value as Registry | null)?.getMetricsAsArray === 'function',
     'a Registry of prom-client',
   ),
   defaultMetrics: flag,

@@ -10,6 +10,8 @@ const MERGE_TIMEOUT_MS = 150;
 interface Asker {
   readonly worker: WorkerHandle;
   readonly id: number;
+  /** It was sent everything, to merge for the others as well. */
+  merges: boolean;
 }
 
 /**
@@ -19,7 +21,7 @@ interface Asker {
  */
 export class MetricsCollection {
   readonly #waitingFor: Set<WorkerHandle>;
-  /** Workers that asked and have no answer. While they merge, the first is the one that does. */
+  /** Workers that asked. */
   #askers: Asker[] = [];
   readonly #listeners: ((held: HeldMetrics) => void)[] = [];
   /** What it was when all had answered. */
@@ -36,7 +38,7 @@ export class MetricsCollection {
 
   /** A worker wants what is collected. */
   ask(worker: WorkerHandle, id: number): void {
-    this.#askers.push({ worker, id });
+    this.#askers.push({ worker, id, merges: false });
   }
 
   /** Likewise the primary. */
@@ -53,19 +55,18 @@ export class MetricsCollection {
 
   /** A worker has ended. */
   leave(worker: WorkerHandle): void {
-    const merging = this.#askers[0];
     this.#askers = this.#askers.filter((asker) => asker.worker !== worker);
     if (this.#held === undefined) this.noLongerWaitFor(worker);
-    else if (merging?.worker === worker) this.#letMerge();
+    else if (!this.#askers.some(({ merges }) => merges)) this.#letMerge();
   }
 
-  /** What `worker` made of everybody's metrics. */
+  /** What `worker` made of everybody's metrics. Of several that do, whoever is first has done it. */
   merged(worker: WorkerHandle, body: string): void {
-    if (this.#held === undefined || this.#askers[0]?.worker !== worker) return;
-    const { snapshot, workers } = this.#held;
+    if (!this.#askers.some((asker) => asker.merges && asker.worker === worker)) return;
+    const { snapshot, workers } = this.#held!;
     const ages = workers.map(({ slot, ageMs }) => ({ slot, ageMs }));
-    for (const { worker: asker, id } of this.#askers.slice(1)) {
-      asker.send({ type: 'merged', id, snapshot, ages, body });
+    for (const { worker: asker, id, merges } of this.#askers) {
+      if (!merges) asker.send({ type: 'merged', id, snapshot, ages, body });
     }
     this.#end();
   }
@@ -82,16 +83,15 @@ export class MetricsCollection {
 
   #letMerge(): void {
     clearTimeout(this.#timer);
-    const [merger, ...others] = this.#askers;
+    const waiting = this.#askers.filter(({ merges }) => !merges);
+    const [merger] = waiting;
     if (merger === undefined) return this.#end();
-    const shared = others.length > 0;
+    merger.merges = true;
+    const shared = waiting.length > 1;
     merger.worker.send({ type: 'collected', id: merger.id, ...this.#held!, shared });
     if (!shared) return this.#end();
-    // It may be blocked by now. If it answers late, it has its own page all the same.
-    this.#timer = setTimeout(() => {
-      this.#askers.shift();
-      this.#letMerge();
-    }, MERGE_TIMEOUT_MS);
+    // It may be blocked by now.
+    this.#timer = setTimeout(() => this.#letMerge(), MERGE_TIMEOUT_MS);
   }
 
   #end(): void {

@@ -9,6 +9,9 @@ export interface AgedSnapshot {
   readonly ageMs: number;
 }
 
+/** Serialised metrics of one process larger than this are an app out of control; the primary keeps none of it. */
+export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
+
 /** How old the metrics are that stand for a worker. */
 export interface MetricsAge {
   readonly slot: number;

@@ -213,8 +213,15 @@ export class WorkerAgent {
       stopAccepting(server);
       this.#adopted?.close();
     };
-    const report = await drain(this.#app, this.#local, leaveSockets, shutdown, this.#forced);
-    await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
+    const steps = {
+      stopAccepting: leaveSockets,
+      // The app's own hooks may clear its registry, and what was counted must not be lost.
+      beforeClose: async () => {
+        await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
+        this.#local.sealMetrics();
+      },
+    };
+    const report = await drain(this.#app, this.#local, steps, shutdown, this.#forced);
     await this.#channel.send({ type: 'drained', report });
     this.#end(report.hookError === null ? exitCode : 1);
   }

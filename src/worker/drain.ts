@@ -20,12 +20,13 @@ const SWEEP_MS = 50;
  * what requests in flight need.
  *
  * @param stopAccepting closes the listening sockets, and nothing else.
+ * @param beforeClose all requests are over, and the app is still whole.
  * @param force resolves when waiting must end now.
  */
 export async function drain(
   app: DrainableApp,
   { tracker, hasTasksFrom }: Pick<LocalProcess, 'tracker' | 'hasTasksFrom'>,
-  stopAccepting: () => void,
+  { stopAccepting, beforeClose }: { stopAccepting: () => void; beforeClose?: () => Promise<void> },
   shutdown: ResolvedClusterOptions['shutdown'],
   force: Promise<void>,
 ): Promise<DrainReport> {
@@ -44,6 +45,7 @@ export async function drain(
     state = await Promise.race([delay(SWEEP_MS), forced]);
   }
   const cut = tracker.destroyAll();
+  await beforeClose?.();
   const hooksDeadline =
     startedAt + shutdown.lameDuckMs + shutdown.drainTimeoutMs + shutdown.killTimeoutMs;
   const hookError = await closeApp(

@@ -25,6 +25,7 @@ export class LocalProcess {
   /** Monotonic ms. */
   serializedAt = -Infinity;
   #lastBody = '';
+  #sealed = false;
 
   constructor(
     readonly identity: WorkerIdentity,
@@ -42,11 +43,12 @@ export class LocalProcess {
   /** The metrics of this process; what they were before, where serialising takes too long. */
   async serializeMetrics(): Promise<string> {
     if (this.metrics === undefined) return '';
+    if (this.#sealed) return this.#lastBody;
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<undefined>((resolve) => {
       timer = setTimeout(() => resolve(undefined), SERIALIZE_TIMEOUT_MS);
     });
-    // A metric of the app may throw in its collect(); the source has logged that.
+    // The source bears with what metrics of the app do, and has logged that.
     const body = await Promise.race([this.metrics.serialize().catch(() => undefined), timeout]);
     clearTimeout(timer);
     if (body !== undefined) {
@@ -54,6 +56,11 @@ export class LocalProcess {
       this.serializedAt = performance.now();
     }
     return this.#lastBody;
+  }
+
+  /** What was serialised last is the last word. */
+  sealMetrics(): void {
+    this.#sealed = true;
   }
 
   /** This process alone, as a cluster of one. */

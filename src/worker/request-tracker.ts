@@ -227,6 +227,8 @@ export class RequestTracker implements ConnectionOwner {
     if (server !== this.#server) return;
     const connection = socket[CONNECTION];
     if (connection === undefined || connection.inFlight === 0) return;
+    // Until Node 24 also of a response whose client went away before it had all of it.
+    if (socket.errored) return;
     const { startedAt } = connection;
     const { bytesWritten } = socket;
     const bytes = bytesWritten - connection.bytesAccounted;

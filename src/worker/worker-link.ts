@@ -173,7 +173,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 
   #lastKnown(): AgedSnapshot {
     return this.#lastSnapshot === undefined
-      ? { snapshot: this.local.snapshot(), ageMs: 0 }
+      ? // It has heard nothing of the others since it began.
+        { snapshot: this.local.snapshot(), ageMs: Math.round(process.uptime() * 1_000) }
       : {
           snapshot: this.#lastSnapshot.snapshot,
           ageMs: Math.round(performance.now() - this.#lastSnapshot.at),

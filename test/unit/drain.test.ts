@@ -32,7 +32,7 @@ function start() {
       },
     },
     { tracker, hasTasksFrom: (before) => [...tasks].some((begun) => begun < before) },
-    () => (state.stopped = true),
+    { stopAccepting: () => (state.stopped = true) },
     SHUTDOWN,
     new Promise<void>((resolve) => (force = resolve)),
   );

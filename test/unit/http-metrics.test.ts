@@ -263,13 +263,14 @@ describe('requests whose clients went away', () => {
 describe('more series than a metric may have', () => {
   const routes = (...all: string[]) => all.map((route) => ({ ...one(1), route }));
 
-  it('are not kept: those that were there first stay, and go on counting', () => {
+  it('are counted as one: those that were there first stay, and go on counting', () => {
     const limit = new DroppedSamples(2);
     const http = metricsOf(routes('/a', '/b', '/c', '/a', '/d', '/c'), { limit });
     const counts = http.families().map(({ series }) => [...series].map(([, row]) => row.at(-1)));
-    expect(counts).toEqual([[2, 1], [2, 1], []]);
+    expect(counts).toEqual([[3, 2, 1], [3, 2, 1], []]);
     expect(samplesOf(http.families())).toMatchObject({
       [`${SECONDS}_count{method="GET",route="/a",status_code="200"}`]: 2,
+      [`${SECONDS}_count{method="GET",route="other",status_code="200"}`]: 3,
     });
     expect([...limit.counts]).toEqual([[SECONDS, 3]]);
   });

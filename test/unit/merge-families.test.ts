@@ -307,6 +307,7 @@ describe('merging as prom-client does', () => {
     limit: new DroppedSamples(1_000),
     workerLabel: undefined,
     unordered: true,
+    last: new Map(),
     failed: (name: string) => {
       throw new Error(`${name} was left out`);
     },

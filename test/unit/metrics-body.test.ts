@@ -118,6 +118,7 @@ describe('a body that is none', () => {
         null,
         5,
         {},
+        '',
         'abc',
         [5],
         [null],

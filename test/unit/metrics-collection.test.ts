@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PrimaryMessage } from '../../src/ipc/index.js';
 import { body, relayOf, SNAPSHOT } from './fake-relay.js';
 import { FakeWorker } from './fake-worker.js';
 
@@ -21,6 +22,8 @@ function collected() {
   all.answer(c, 'C');
   return { ...all, a, b, c };
 }
+
+type CollectedMessage = PrimaryMessage & { type: 'collected' };
 
 const ids = (messages: readonly { id: number }[]) => messages.map(({ id }) => id);
 
@@ -179,14 +182,15 @@ describe('a worker that is to merge and does not', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('is not heard of any more where it answers late', () => {
+  it('has done it where it answers late and before the next: who was given all meanwhile needs it no more', () => {
     const { a, b, c, ask, merge } = collected();
     ask(c, 3);
     vi.advanceTimersByTime(MERGE_TIMEOUT_MS);
     merge(a, 'LATE');
-    expect([b, c].map((worker) => worker.sent('merged'))).toEqual([[], []]);
+    expect(b.sent('merged')).toEqual([]);
+    expect(c.sent('merged')).toMatchObject([{ body: 'LATE' }]);
     merge(b, 'ALL OF B');
-    expect(c.sent('merged')).toMatchObject([{ body: 'ALL OF B' }]);
+    expect(c.sent('merged')).toHaveLength(1);
   });
 
   it('leaves the last one to merge for itself: nobody waits for that', () => {
@@ -208,6 +212,16 @@ describe('a worker that is to merge and does not', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it('is counted once where it dies while the others wait: as one that was there, not as gone too', () => {
+    const { a, b, c, push, ask, die } = collected();
+    ask(c, 3);
+    push(a, body(100));
+    die(a);
+    const [{ workers, retired }] = b.sent('collected') as [CollectedMessage];
+    expect(workers.map((worker) => worker.body)).toEqual([body(1), body(2), 'C']);
+    expect(retired).toEqual([]);
+  });
+
   it('is passed over until nobody is left, and the next question begins anew', () => {
     const { a, b, c, ask, die } = collected();
     die(a);
@@ -219,20 +233,16 @@ describe('a worker that is to merge and does not', () => {
 });
 
 describe('a worker that asked twice and dies', () => {
-  it.each([0, 1])('is waited for no more, whichever of those that asked it was: %d', (dying) => {
-    const workers = workersOf(3) as [FakeWorker, FakeWorker, FakeWorker];
-    const { ask, answer, die, merge } = relayOf(...workers);
-    const [a, b, c] = workers;
-    for (const [id, worker] of [a, b, a, b].entries()) ask(worker, id);
-    answer(c, 'C');
-    ask(c, 9);
-    die(workers[dying]!);
-    const other = workers[1 - dying]!;
-    expect(other.sent('collected')).toHaveLength(1);
-    merge(other, 'ALL');
-    expect(c.sent('merged')).toMatchObject([{ id: 9, body: 'ALL' }]);
-    expect(workers[dying]!.sent('merged')).toEqual([]);
-    expect(vi.getTimerCount()).toBe(0);
+  it('is waited for no more, for either question', () => {
+    const [a, b, c, d] = workersOf(4) as [FakeWorker, FakeWorker, FakeWorker, FakeWorker];
+    const { ask, answer, die } = relayOf(a, b, c, d);
+    for (const [id, worker] of [a, b, a, c].entries()) ask(worker, id);
+    answer(d, 'D');
+    die(a);
+    expect(b.sent('collected')).toMatchObject([{ id: 1, shared: true }]);
+    vi.advanceTimersByTime(MERGE_TIMEOUT_MS);
+    expect(c.sent('collected')).toMatchObject([{ id: 3, shared: false }]);
+    expect([a.sent('merged'), vi.getTimerCount()]).toEqual([[], 0]);
   });
 });
 

@@ -205,7 +205,7 @@ describe('metrics', () => {
   it('may have a registry of the app, also one of another copy of prom-client', () => {
     const registry = new Registry();
     expect(metrics({ registry })).toMatchObject({ registry });
-    const alike = { getMetricsAsJSON: async () => [] } as unknown as Registry;
+    const alike = { getMetricsAsArray: () => [] } as unknown as Registry;
     expect(metrics({ registry: alike })).toMatchObject({ registry: alike });
   });
 

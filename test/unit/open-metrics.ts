@@ -25,6 +25,7 @@ const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\[\\"n])*)"(?:,(?=.)|$)/;
 /** Suffixes that the samples of each type have. */
 const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
   counter: ['_total'],
+  unknown: [''],
   gauge: [''],
   histogram: ['_bucket', '_sum', '_count'],
   summary: ['', '_sum', '_count'],

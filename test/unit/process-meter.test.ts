@@ -1,3 +1,6 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PrimaryMeter } from '../../src/primary/primary-meter.js';
 import { ProcessMeter } from '../../src/process/process-meter.js';
@@ -19,6 +22,14 @@ function burn(ms: number): number {
   return turns;
 }
 
+/** What Node's histogram of the delay says from now on. */
+function delayIs(delay: { readonly count: number; readonly p99Ms: number }): void {
+  const histogram = monitorEventLoopDelay();
+  const prototype = Object.getPrototypeOf(Object.getPrototypeOf(histogram)) as typeof histogram;
+  vi.spyOn(prototype, 'count', 'get').mockImplementation(() => delay.count);
+  vi.spyOn(prototype, 'percentile').mockImplementation(() => delay.p99Ms * 1e6);
+}
+
 const turn = () => new Promise(setImmediate);
 
 describe('what a process measures of itself', () => {
@@ -35,23 +46,47 @@ describe('what a process measures of itself', () => {
   });
 
   it('is the share of the interval that the event loop was busy: the next one begins with each', async () => {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(meter.measure().eventLoopUtilization).toBeLessThan(0.9);
+    burn(50);
     await turn();
+    const { eventLoopUtilization } = meter.measure();
+    expect(eventLoopUtilization).toBeGreaterThan(0.9);
+    expect(eventLoopUtilization).toBeLessThanOrEqual(1);
+  });
+
+  it('is the delay of the event loop, without the period of the timer that finds it', () => {
+    const delay = { count: 0, p99Ms: 0 };
+    delayIs(delay);
+    const measured = () => meter.measure().eventLoopDelayP99Ms;
+    expect(measured()).toBe(0);
+    Object.assign(delay, { count: 5, p99Ms: 19.9 });
+    expect(measured()).toBe(0);
+    delay.p99Ms = 52.345_678;
+    expect(measured()).toBe(32.346);
+    delay.count = 0;
+    expect(measured()).toBe(0);
+  });
+
+  it('is the delay of a block as soon as that is over, and of the interval before else', () => {
+    const delay = { count: 1, p99Ms: 120 };
+    delayIs(delay);
     meter.measure();
-    burn(30);
-    await turn();
-    const busy = meter.measure().eventLoopUtilization;
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    const idle = meter.measure().eventLoopUtilization;
-    expect(busy).toBeGreaterThan(0);
-    expect(busy).toBeLessThanOrEqual(1);
-    expect(idle).toBeLessThan(busy);
+    const seen = () => meter.peek().eventLoopDelayP99Ms;
+    delay.p99Ms = 30;
+    expect(seen()).toBe(100);
+    delay.p99Ms = 520;
+    expect(seen()).toBe(500);
+    delay.p99Ms = 40;
+    meter.measure();
+    expect(seen()).toBe(20);
   });
 
   it('is that of the last interval where it is only looked at', async () => {
-    const { eventLoopUtilization, eventLoopDelayP99Ms } = meter.measure();
+    const { eventLoopUtilization } = meter.measure();
     burn(30);
     await turn();
-    expect(meter.peek()).toMatchObject({ eventLoopUtilization, eventLoopDelayP99Ms });
+    expect(meter.peek()).toMatchObject({ eventLoopUtilization });
   });
 
   it('is measured by the first look', () => {
@@ -67,26 +102,29 @@ describe('what a process measures of itself', () => {
     expect(meter.peek()).toMatchObject({ eventLoopUtilization: 0, eventLoopDelayP99Ms: 0 });
   });
 
-  it('is the time of garbage collections, which only grows', async () => {
+  it('is the time of garbage collections, until it is stopped', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    // A collection is told of some turns later.
+    const others = new ProcessMeter();
+    const seen = () => others.peek().gcSecondsTotal;
+    const toldOf = (before: number) =>
+      vi.waitUntil(() => seen() > before, { timeout: 20_000, interval: 5 });
     const before = meter.peek().gcSecondsTotal;
-    const kept: unknown[] = [];
-    // Until one was, and has been told of.
-    await vi.waitUntil(
-      () => {
-        kept.splice(0);
-        for (let i = 0; i < 50_000; i += 1) kept.push({ i, text: `${i}` });
-        return meter.peek().gcSecondsTotal > before;
-      },
-      { timeout: 20_000, interval: 1 },
-    );
+    collect();
+    await toldOf(0);
     const after = meter.peek().gcSecondsTotal;
+    expect(after).toBeGreaterThan(before);
     expect(after).toBeLessThan(20);
     // Whole microseconds: sums of them over workers are told likewise.
-    expect(Math.abs(after * 1e6 - Math.round(after * 1e6))).toBeLessThan(1e-3);
+    expect(Math.round(after * 1e6) / 1e6).toBe(after);
+
     meter.stop();
     const stopped = meter.peek().gcSecondsTotal;
-    for (let i = 0; i < 200_000; i += 1) kept.push({ i });
-    await turn();
+    const told = seen();
+    collect();
+    await toldOf(told);
+    others.stop();
     expect(meter.peek().gcSecondsTotal).toBe(stopped);
   });
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
   isOurs,
-  MAX_METRICS_BODY_LENGTH,
   parsePrimaryMessage,
   parseWorkerMessage,
   type PrimaryMessage,
@@ -9,6 +8,7 @@ import {
   seal,
   type WorkerMessage,
 } from '../../src/ipc/index.js';
+import { MAX_METRICS_BODY_LENGTH } from '../../src/snapshot/index.js';
 import type { ClusterSnapshot } from '../../src/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
 import { STATS } from './fake-worker.js';

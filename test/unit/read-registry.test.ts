@@ -17,7 +17,7 @@ function reading({
   const limit = new DroppedSamples(maxSeries);
   const failures: [string, string][] = [];
   const failed = (name: string, reason: string) => void failures.push([name, reason]);
-  return { limit, workerLabel, unordered, failed, failures };
+  return { limit, workerLabel, unordered, last: new Map(), failed, failures };
 }
 
 /** A registry with what `fill` makes of its constructor's arguments. */
@@ -240,7 +240,7 @@ describe('a metric whose collect() does not end well', () => {
     );
     await vi.advanceTimersByTimeAsync(300);
     expect(samplesOf(await families)).toEqual({ 'before{}': 1, 'after{}': 2 });
-    expect(about.failures).toEqual([['bad', 'no answer within 150 ms']]);
+    expect(about.failures).toEqual([['bad', 'no answer within 250 ms']]);
     expect(vi.getTimerCount()).toBe(0);
   });
 

@@ -112,6 +112,7 @@ describe('a page of text', () => {
       limit: new DroppedSamples(100),
       workerLabel: undefined,
       unordered: false,
+      last: new Map(),
       failed: () => {},
     };
     const families = await readRegistry(registry, reading);
@@ -129,18 +130,32 @@ describe('a page of OpenMetrics', () => {
     expect(openMetrics()).toBe('# EOF\n');
   });
 
-  it.each(['hits_total', 'hits'])(
-    'calls the counter %s by its family, and its samples _total',
-    (name) => {
-      const page = openMetrics(family('counter', name, [[{ a: 'x' }, 1]]));
-      expect(page).toBe(
-        '# HELP hits Help of ' + name + '\n# TYPE hits counter\nhits_total{a="x"} 1\n# EOF\n',
-      );
-      expect(parseOpenMetrics(page)).toMatchObject([
-        { name: 'hits', samples: [{ name: 'hits_total', labels: { a: 'x' }, value: 1 }] },
-      ]);
-    },
-  );
+  it('calls a counter by its family, and its samples _total', () => {
+    const page = openMetrics(family('counter', 'hits_total', [[{ a: 'x' }, 1]]));
+    expect(page).toBe(
+      '# HELP hits Help of hits_total\n# TYPE hits counter\nhits_total{a="x"} 1\n# EOF\n',
+    );
+    expect(parseOpenMetrics(page)).toMatchObject([
+      { name: 'hits', samples: [{ name: 'hits_total', labels: { a: 'x' }, value: 1 }] },
+    ]);
+  });
+
+  it('leaves a counter the name it has on the other page', () => {
+    const page = openMetrics(family('counter', 'hits', [[{ a: 'x' }, 1]]));
+    expect(page).toBe('# HELP hits Help of hits\n# TYPE hits unknown\nhits{a="x"} 1\n# EOF\n');
+    expect(parseOpenMetrics(page)).toMatchObject([{ name: 'hits', type: 'unknown' }]);
+  });
+
+  it('has no family twice where a gauge has the name of a counter without its _total', () => {
+    const page = openMetrics(
+      family('gauge', 'jobs', [[{}, 2]]),
+      family('counter', 'jobs_total', [[{}, 5]]),
+    );
+    expect(parseOpenMetrics(page)).toMatchObject([
+      { name: 'jobs', type: 'gauge', samples: [{ name: 'jobs', value: 2 }] },
+      { name: 'jobs_total', type: 'unknown', samples: [{ name: 'jobs_total', value: 5 }] },
+    ]);
+  });
 
   it('leaves the name of what is no counter and ends in _total', () => {
     expect(openMetrics(family('gauge', 'x_total', [[{}, 1]]))).toContain(

@@ -104,7 +104,7 @@ describe('the metrics of a worker', () => {
     expect(await samples()).toEqual({ 'good{}': 1 });
     await samples();
     expect(warnings).toEqual([
-      'The metric bad is left out while it cannot be read: Error: database is gone',
+      'The metric bad is left out, or as it was, while it cannot be read: Error: database is gone',
     ]);
   });
 });

@@ -1,0 +1,126 @@
+import type { AbstractHttpAdapter } from '@nestjs/core';
+import { Counter, Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import type { EndpointRequest } from '../../src/endpoints/mount-endpoint.js';
+import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
+import { MetricsEndpoint } from '../../src/metrics/metrics.endpoint.js';
+import { resolveModuleOptions } from '../../src/options/module.js';
+import type { ClusterLink, CollectedMetrics, MetricsSource } from '../../src/snapshot/index.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { SNAPSHOT } from './fake-relay.js';
+import { counter, samplesOf } from './metric-families.js';
+
+const WHOLE: CollectedMetrics = {
+  snapshot: SNAPSHOT,
+  ageMs: 0,
+  ages: [],
+  bodies: [],
+  retired: [],
+  partial: false,
+};
+
+const bodyOf = (value: number) =>
+  encodeBody({ prefix: '', maxSeries: 9, families: [counter(value)] });
+
+function start({ perWorker = false, slot = 3 } = {}) {
+  const registry = new Registry();
+  const collections: ((collected: CollectedMetrics) => void)[] = [];
+  let source: MetricsSource | undefined;
+  let handler: ((request: EndpointRequest, response: unknown) => void) | undefined;
+  const link = {
+    identity: { slot, pid: 1, generation: 0 },
+    observeResponses: () => {},
+    provideMetrics: (given: MetricsSource) => (source = given),
+    collectMetrics: () =>
+      new Promise<CollectedMetrics>((resolve) => void collections.push(resolve)),
+  } as unknown as ClusterLink;
+  const adapter = {
+    getType: () => 'express',
+    get: (_path: string, handle: typeof handler) => (handler = handle),
+    setHeader: () => {},
+    reply: (response: (body: string, status: number) => void, body: string, status: number) =>
+      response(body, status),
+  } as unknown as AbstractHttpAdapter;
+  const endpoint = new MetricsEndpoint(link);
+  const { metrics } = resolveModuleOptions({
+    metrics: { registry, perWorker, defaultMetrics: false, path: '/m' },
+  });
+  if (metrics === false) throw new Error('there are no metrics');
+  const path = endpoint.mount(adapter, metrics);
+  return {
+    path,
+    registry,
+    collections,
+    source: source!,
+    scrape: (headers: EndpointRequest['headers'] = {}) =>
+      new Promise<{ body: string; status: number }>((resolve) =>
+        handler!({ headers }, (body: string, status: number) => resolve({ body, status })),
+      ),
+  };
+}
+
+describe('the metrics endpoint', () => {
+  it('is at its path, and shows what the cluster has collected', async () => {
+    const { path, scrape, collections } = start();
+    expect(path).toBe('/m');
+    const page = scrape();
+    collections[0]!({ ...WHOLE, bodies: [bodyOf(1), bodyOf(2)], retired: [bodyOf(4)] });
+    const { body, status } = await page;
+    expect(status).toBe(200);
+    const metrics = new MetricsPage(body);
+    expect(metrics.values('c')).toEqual([7]);
+    expect(metrics.values('nestjs_cluster_workers_desired')).toEqual([SNAPSHOT.desired]);
+  });
+
+  it('is one collection for all that ask at once, each in its own format, and anew after that', async () => {
+    const { scrape, collections } = start();
+    const accept = 'application/openmetrics-text';
+    const pages = Promise.all([scrape(), scrape({ accept }), scrape()]);
+    expect(collections).toHaveLength(1);
+    collections[0]!({ ...WHOLE, bodies: [bodyOf(1)] });
+    const [text, openMetrics, again] = await pages;
+    expect([text.body.includes('# EOF'), openMetrics.body.includes('# EOF')]).toEqual([
+      false,
+      true,
+    ]);
+    expect(again).toEqual(text);
+    const next = scrape();
+    expect(collections).toHaveLength(2);
+    collections[1]!(WHOLE);
+    await next;
+  });
+
+  it('hands on what it merged where others wait for it: what merges to the same', async () => {
+    const { scrape, collections } = start();
+    const shared: string[] = [];
+    const page = scrape();
+    const share = (merged: string) => void shared.push(merged);
+    collections[0]!({ ...WHOLE, bodies: [bodyOf(1)], retired: [bodyOf(4)], share });
+    await page;
+    expect(shared).toHaveLength(1);
+    expect(samplesOf(decodeBody(shared[0]!)!.families)).toEqual({ 'c{}': 5 });
+    const other = scrape();
+    collections[1]!({ ...WHOLE, bodies: shared });
+    expect((await other).body).toBe((await page).body);
+  });
+
+  it('has no counter where the primary did not answer', async () => {
+    const { scrape, collections } = start();
+    const page = scrape();
+    collections[0]!({ ...WHOLE, ageMs: 900, partial: true });
+    const { body } = await page;
+    expect(body).not.toMatch(/# TYPE \S+ counter/);
+    expect(new MetricsPage(body).values('nestjs_cluster_snapshot_age_seconds')).toEqual([0.9]);
+  });
+
+  it.each([
+    [false, ['']],
+    [true, ['worker="3"']],
+  ])('labels what this process measures with its slot: %s', async (perWorker, labels) => {
+    const { source, registry } = start({ perWorker });
+    new Counter({ name: 'app_total', help: 'a', registers: [registry] }).inc();
+    const { families } = decodeBody(await source.serialize())!;
+    const one = families.find(({ name }) => name === 'app_total')!;
+    expect([...one.series.keys()]).toEqual(labels);
+  });
+});
