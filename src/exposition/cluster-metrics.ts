@@ -111,7 +111,7 @@ const PRIMARY_METRICS: readonly [
     'event_loop_delay_p99_seconds',
     'gauge',
     '99th percentile of the event loop delay of the primary over the last heartbeat interval',
-    (stats) => stats.eventLoopDelayP99Ms / 1_000,
+    (stats) => seconds(stats.eventLoopDelayP99Ms)!,
   ],
   [
     'cpu_seconds_total',
@@ -140,8 +140,7 @@ export function clusterMetrics(
   { snapshot, ageMs, ages }: ClusterState,
   prefix: string,
 ): MetricFamily[] {
-  // A slot that is being replaced has two processes; the newer one, listed last, is its worker.
-  const workers = [...new Map(snapshot.workers.map((worker) => [worker.slot, worker])).values()];
+  const workers = workersBySlot(snapshot);
   const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
   const { primary } = snapshot;
   const family = (type: 'gauge' | 'counter', name: string, help: string, values: Values) =>
@@ -204,6 +203,19 @@ export function clusterMetrics(
   ];
 }
 
+/**
+ * One worker a slot. A slot that is being replaced has several processes: the newest that is ready
+ * stands for it, or the newest, where none is.
+ */
+function workersBySlot({ workers }: ClusterSnapshot): WorkerSnapshot[] {
+  const bySlot = new Map<number, WorkerSnapshot>();
+  for (const worker of workers) {
+    const before = bySlot.get(worker.slot);
+    if (before?.state !== 'ready' || worker.state === 'ready') bySlot.set(worker.slot, worker);
+  }
+  return [...bySlot.values()];
+}
+
 function byWorker<W extends { readonly slot: number }>(
   workers: readonly W[],
   read: (worker: W) => number | null,
@@ -215,5 +227,6 @@ function byWorker<W extends { readonly slot: number }>(
 }
 
 function seconds(ms: number | null): number | null {
-  return ms === null ? null : ms / 1_000;
+  // Of a number with three decimals at most: the quotient has six.
+  return ms === null ? null : Math.round(ms * 1_000) / 1e6;
 }

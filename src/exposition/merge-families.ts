@@ -15,7 +15,7 @@ export function mergeFamilies(
   retired: readonly (readonly MetricFamily[])[],
   limit: SeriesLimit,
 ): MetricFamily[] {
-  return [...merge(live, retired, limit).values()].map((merged) => merged.family());
+  return [...merge(live, retired, limit).values()].map((merged) => merged.shown());
 }
 
 /** The same of workers that are gone, to be merged again later: with what a number alone would lose. */

@@ -5,12 +5,16 @@
 export type Rule = 'total' | 'sum' | 'first' | 'min' | 'max' | 'mean';
 
 /**
- * Grid on which the fractions of totals are added: 2^-24. Sums on it are exact
+ * Grid on which the fractions of totals are added: 2^-40. Sums on it are exact
  * in whatever order and grouping they are made. Without it the sum of the same
  * floats differs in its last bit when a body is folded, and Prometheus takes the
  * smallest fall of a counter for a restart.
  */
-const GRID = 2 ** 24;
+const GRID = 2 ** 40;
+
+/** What is shown of a total: rounding an exact sum that never falls gives one that never falls. */
+const SHOWN_DIGITS = 1e9;
+const MAX_ROUNDED = Number.MAX_SAFE_INTEGER / SHOWN_DIGITS;
 
 /** One value while it is put together of those of several workers. */
 export class Cell {
@@ -47,6 +51,13 @@ export class Cell {
   value(rule: Rule): number | null {
     if (this.#count === 0) return null;
     return rule === 'mean' ? this.#value / this.#count : this.#value + this.#fraction;
+  }
+
+  /** The same without what the grid does to the last digits of a total. */
+  shown(rule: Rule): number | null {
+    const value = this.value(rule);
+    if (rule !== 'total' || value === null || !(Math.abs(value) < MAX_ROUNDED)) return value;
+    return Math.round(value * SHOWN_DIGITS) / SHOWN_DIGITS;
   }
 
   /** What of an exact total does not fit into one number beside {@link value}. */

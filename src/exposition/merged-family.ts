@@ -50,6 +50,13 @@ export class MergedFamily {
     }
   }
 
+  /** As it is shown. */
+  shown(): MetricFamily {
+    const rules = this.#columns.map((column) => this.#ruleOf(column));
+    return this.#familyOf((cells) => cells.map((cell, i) => cell.shown(rules[i]!)));
+  }
+
+  /** As it is merged on. */
   family(): MetricFamily {
     const rules = this.#columns.map((column) => this.#ruleOf(column));
     return this.#familyOf((cells) => cells.map((cell, i) => cell.value(rules[i]!)));

@@ -91,8 +91,8 @@ const workerMessageSchema = v.variant('type', [
     }),
   }),
   v.object({ type: v.literal('snapshot-request'), id: amount, stats }),
-  v.object({ type: v.literal('collect-request'), id: amount, stats, body }),
-  v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, body }),
+  v.object({ type: v.literal('collect-request'), id: amount, stats, ageMs: amount, body }),
+  v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: amount, body }),
   v.object({ type: v.literal('merged'), body: mergedBody }),
   v.object({ type: v.literal('folded'), epoch: amount, count: amount, body: mergedBody }),
 ]) satisfies v.GenericSchema<WorkerMessage>;

@@ -107,6 +107,8 @@ export type WorkerMessage =
       readonly type: 'collect-request';
       readonly id: number;
       readonly stats: WorkerStats;
+      /** Time since `body` was serialised: above 0 where that takes too long now. */
+      readonly ageMs: number;
       readonly body: string;
     }
   /** Metrics of this worker: asked for by `collect`, or of its own accord. */
@@ -114,6 +116,7 @@ export type WorkerMessage =
       readonly type: 'metrics';
       readonly asked: boolean;
       readonly stats: WorkerStats;
+      readonly ageMs: number;
       readonly body: string;
     }
   /** What a `collected` that is shared was merged into. */

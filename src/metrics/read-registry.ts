@@ -39,6 +39,8 @@ export interface Reading {
   readonly unordered: boolean;
   /** As they were read last, by name: what counts must not be missing where its metric is slow once. */
   readonly last: Map<string, MetricFamily>;
+  /** Names of those that have not answered since they were asked: they are not waited for again. */
+  readonly hung: Set<string>;
   /** Told of metrics that could not be read, and why. */
   failed(name: string, reason: string): void;
 }
@@ -60,7 +62,7 @@ export async function readRegistry(registry: Registry, reading: Reading): Promis
   const metrics = source.getMetricsAsArray();
   const families = await Promise.all(
     metrics.map(async (metric) => {
-      const answer = await withDeadline(async () =>
+      const answer = await askOnce(metric.name, reading.hung, async () =>
         toFamily((await metric.get()) as RegistryMetric, reading, source._defaultLabels),
       );
       if (answer.outcome === 'done') {
@@ -79,16 +81,27 @@ type Answer<T> =
   | { readonly outcome: 'done'; readonly value: T }
   | { readonly outcome: 'failed'; readonly reason: string };
 
-async function withDeadline<T>(read: () => Promise<T>): Promise<Answer<T>> {
+const NO_ANSWER = `no answer within ${COLLECT_TIMEOUT_MS} ms`;
+
+async function askOnce<T>(
+  name: string,
+  hung: Set<string>,
+  read: () => Promise<T>,
+): Promise<Answer<T>> {
+  if (hung.has(name)) return { outcome: 'failed', reason: NO_ANSWER };
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<Answer<T>>((resolve) => {
-    const reason = `no answer within ${COLLECT_TIMEOUT_MS} ms`;
-    timer = setTimeout(() => resolve({ outcome: 'failed', reason }), COLLECT_TIMEOUT_MS);
+    timer = setTimeout(() => {
+      hung.add(name);
+      resolve({ outcome: 'failed', reason: NO_ANSWER });
+    }, COLLECT_TIMEOUT_MS);
   });
-  const answer = read().then(
-    (value): Answer<T> => ({ outcome: 'done', value }),
-    (error: unknown): Answer<T> => ({ outcome: 'failed', reason: String(error) }),
-  );
+  const answer = read()
+    .then(
+      (value): Answer<T> => ({ outcome: 'done', value }),
+      (error: unknown): Answer<T> => ({ outcome: 'failed', reason: String(error) }),
+    )
+    .finally(() => hung.delete(name));
   try {
     return await Promise.race([answer, deadline]);
   } finally {

@@ -41,6 +41,7 @@ export class WorkerMetrics implements MetricsSource {
   readonly #unreadable = new Set<string>();
   #toldOfSize = false;
   readonly #lastOfApp = new Map<string, MetricFamily>();
+  readonly #hungOfApp = new Set<string>();
 
   constructor(
     private readonly app: Registry,
@@ -54,6 +55,7 @@ export class WorkerMetrics implements MetricsSource {
       workerLabel,
       unordered: false,
       last: new Map(),
+      hung: new Set(),
       failed: (name, reason) => this.#warnOfUnreadable(name, reason),
     };
     if (!defaultMetrics) return;
@@ -93,6 +95,7 @@ export class WorkerMetrics implements MetricsSource {
       ...this.#reading,
       unordered: true,
       last: this.#lastOfApp,
+      hung: this.#hungOfApp,
     });
     const own = [
       ...(await readRegistry(this.#own, this.#reading)),

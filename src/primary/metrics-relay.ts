@@ -32,8 +32,8 @@ export class MetricsRelay {
   constructor(private readonly table: WorkerTable) {}
 
   /** A worker sent its metrics and wants everybody's. Requests that overlap share one collection. */
-  collect(asker: WorkerHandle, id: number, body: string, now: number): void {
-    asker.metrics = { body, receivedAt: now };
+  collect(asker: WorkerHandle, id: number, body: string, serializedAt: number): void {
+    asker.metrics = { body, serializedAt };
     const collection = this.#begin(asker);
     collection.ask(asker, id);
     collection.noLongerWaitFor(asker);
@@ -45,8 +45,8 @@ export class MetricsRelay {
   }
 
   /** A worker sent its metrics, in answer to `collect` or of its own accord. */
-  store(worker: WorkerHandle, body: string, asked: boolean, now: number): void {
-    worker.metrics = { body, receivedAt: now };
+  store(worker: WorkerHandle, body: string, asked: boolean, serializedAt: number): void {
+    worker.metrics = { body, serializedAt };
     if (!asked) return;
     worker.collecting = false;
     this.#collection?.noLongerWaitFor(worker);
@@ -106,7 +106,7 @@ export class MetricsRelay {
     const workers = this.table.workers.flatMap(({ identity: { slot }, metrics }) =>
       metrics === undefined
         ? []
-        : [{ slot, ageMs: Math.round(now - metrics.receivedAt), body: metrics.body }],
+        : [{ slot, ageMs: Math.round(now - metrics.serializedAt), body: metrics.body }],
     );
     // A copy: a worker that ends while others wait for a merge is in `workers` already.
     return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired] };

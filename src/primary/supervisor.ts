@@ -18,6 +18,7 @@ import type { Slot } from './slot.js';
 import { Succession } from './succession.js';
 import type { SupervisorEvent } from './supervisor-event.js';
 import { type LifecycleMessage, Switchboard } from './switchboard.js';
+import { Ticks } from './ticks.js';
 import { Upkeep, UPKEEP_INTERVAL_MS } from './upkeep.js';
 import type { WorkerHandle } from './worker-handle.js';
 import { WorkerTable } from './worker-table.js';
@@ -36,10 +37,11 @@ export class Supervisor {
   readonly serving = new Promise<Served>((resolve) => (this.#resolveServing = resolve));
   /** Resolves with the exit code once no worker is left. */
   readonly ended: Promise<number>;
+  /** What every worker measures; one that does not answer in time is represented by what it last sent. */
+  readonly collectMetrics: () => Promise<HeldMetrics>;
 
   readonly #meter = new PrimaryMeter();
   readonly #table: WorkerTable;
-  readonly #relay: MetricsRelay;
   readonly #heartbeat: Heartbeat;
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
@@ -49,7 +51,7 @@ export class Supervisor {
   readonly #scaling: Scaling;
   readonly #upkeep: Upkeep;
   readonly #shutdown: Shutdown;
-  #timers: readonly NodeJS.Timeout[] = [];
+  readonly #ticks = new Ticks();
   readonly #queue = new EventQueue<SupervisorEvent>(
     (event) => this.#handle(event),
     ({ type }, error) =>
@@ -65,21 +67,16 @@ export class Supervisor {
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
     const table = new WorkerTable(options.workers, listening, program.resolve(0), this.#meter);
     const relay = new MetricsRelay(table);
-    this.#relay = relay;
+    this.collectMetrics = () => relay.gather();
     const recovery = new Recovery(options, table, emit, (slot) =>
       post({ type: 'start-due', slot }),
     );
     this.#table = table;
-    this.#heartbeat = new Heartbeat(options.heartbeat);
-    this.#balance = new Balance(table);
-    this.#switchboard = new Switchboard(
-      listening,
-      table,
-      this.#heartbeat,
-      relay,
-      this.#balance,
-      emit,
-    );
+    const heartbeat = new Heartbeat(options.heartbeat);
+    const balance = new Balance(table);
+    this.#heartbeat = heartbeat;
+    this.#balance = balance;
+    this.#switchboard = new Switchboard(listening, table, heartbeat, relay, balance, emit);
     this.#succession = new Succession(options, emit, {
       fork: (slot, release) => this.#lifecycle.fork(slot, release),
       restart: (slot) => recovery.restart(slot),
@@ -112,20 +109,16 @@ export class Supervisor {
       balance: this.#balance,
       serving: (served) => this.#resolveServing(served),
     });
-    this.ended = this.#shutdown.ended.finally(() =>
-      this.#timers.forEach((timer) => clearInterval(timer)),
-    );
+    this.ended = this.#shutdown.ended.finally(() => this.#ticks.stop());
   }
 
   /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
   start(): void {
     const every = (ms: number, type: 'heartbeat-due' | 'balance-due' | 'upkeep-due') =>
-      setInterval(() => this.#queue.post({ type }), ms);
-    this.#timers = [
-      every(this.options.heartbeat.intervalMs, 'heartbeat-due'),
-      ...(this.options.rebalance ? [every(BALANCE_TICK_MS, 'balance-due')] : []),
-      ...(this.#upkeep.needed ? [every(UPKEEP_INTERVAL_MS, 'upkeep-due')] : []),
-    ];
+      this.#ticks.every(ms, () => this.#queue.post({ type }));
+    every(this.options.heartbeat.intervalMs, 'heartbeat-due');
+    if (this.options.rebalance) every(BALANCE_TICK_MS, 'balance-due');
+    if (this.#upkeep.needed) every(UPKEEP_INTERVAL_MS, 'upkeep-due');
     for (const slot of this.#table.slots) this.#lifecycle.start(slot);
   }
 
@@ -152,11 +145,6 @@ export class Supervisor {
 
   snapshot(): ClusterSnapshot {
     return this.#table.snapshot();
-  }
-
-  /** What every worker measures; one that does not answer in time is represented by what it last sent. */
-  collectMetrics(): Promise<HeldMetrics> {
-    return this.#relay.gather();
   }
 
   #handle(event: SupervisorEvent): void {

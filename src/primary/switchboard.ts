@@ -67,11 +67,11 @@ export class Switchboard {
         return undefined;
       case 'collect-request':
         worker.stats = message.stats;
-        this.relay.collect(worker, message.id, message.body, now);
+        this.relay.collect(worker, message.id, message.body, now - message.ageMs);
         return undefined;
       case 'metrics':
         worker.stats = message.stats;
-        this.relay.store(worker, message.body, message.asked, now);
+        this.relay.store(worker, message.body, message.asked, now - message.ageMs);
         return undefined;
       case 'merged':
         this.relay.merged(worker, message.body);

@@ -41,7 +41,7 @@ const UNRESPONSIVE_AFTER_MS = 2_000;
 export interface MetricsBody {
   readonly body: string;
   /** Monotonic ms. */
-  readonly receivedAt: number;
+  readonly serializedAt: number;
 }
 
 /** Of a process that there never was. */

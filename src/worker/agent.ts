@@ -14,7 +14,7 @@ import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './list
 import { LocalProcess } from './local-process.js';
 import { PrimaryChannel } from './primary-channel.js';
 import { Rebalance } from './rebalance.js';
-import { catchUncaught, catchAbort } from './uncaught.js';
+import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
 import { SNAPSHOT_TIMEOUT_MS, WorkerLink } from './worker-link.js';
 
@@ -198,9 +198,9 @@ export class WorkerAgent {
   }
 
   async #sendMetrics(asked: boolean): Promise<void> {
-    const body = await this.#local.serializeMetrics();
+    const metrics = await this.#local.serializeMetrics();
     const stats = this.#local.meter.peek();
-    await this.#channel.send({ type: 'metrics', asked, stats, body });
+    await this.#channel.send({ type: 'metrics', asked, stats, ...metrics });
   }
 
   /** Drains and ends. While the app is still coming up there is nothing to drain. */
@@ -213,14 +213,12 @@ export class WorkerAgent {
       stopAccepting(server);
       this.#adopted?.close();
     };
-    const steps = {
-      stopAccepting: leaveSockets,
-      // The app's own hooks may clear its registry, and what was counted must not be lost.
-      beforeClose: async () => {
-        await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
-        this.#local.sealMetrics();
-      },
+    // The app's own hooks may clear its registry, and what was counted must not be lost.
+    const beforeClose = async (): Promise<void> => {
+      await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
+      this.#local.sealMetrics();
     };
+    const steps = { stopAccepting: leaveSockets, beforeClose };
     const report = await drain(this.#app, this.#local, steps, shutdown, this.#forced);
     await this.#channel.send({ type: 'drained', report });
     this.#end(report.hookError === null ? exitCode : 1);
@@ -243,11 +241,4 @@ export class WorkerAgent {
     setTimeout(() => this.#force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
   }
-}
-
-/** Throws where nothing catches it, as if the app had. */
-function throwUncaught(error: unknown): void {
-  process.nextTick(() => {
-    throw error;
-  });
 }

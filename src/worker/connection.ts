@@ -40,8 +40,6 @@ export class Connection {
   session: Http2Session | undefined;
   /** Requests answered on it. */
   answered = 0;
-  /** Bytes sent on it that belong to requests that are answered. */
-  bytesAccounted = 0;
   /** Of those, what was answered in the last interval that was counted. */
   recentRequests = 0;
   /** Its client sends requests ahead of the answers, which come too soon for {@link pipelined} to show it. */
@@ -51,6 +49,8 @@ export class Connection {
   /** Its client is to connect again. */
   farewell: Pick<Farewell, 'said' | 'onRequest'> | undefined;
   #counted = 0;
+  /** Bytes sent on it that belong to requests that are answered. */
+  #bytesAccounted = 0;
   /** Before the answer to the upgrade: until that is written it is HTTP still. */
   #bytesBeforeUpgrade = 0;
   /** The drain has asked the peer of the WebSocket to close. */
@@ -88,6 +88,14 @@ export class Connection {
   /** It may stay after all, unless its client has been asked already. */
   stay(): void {
     if (!this.farewell?.said) this.farewell = undefined;
+  }
+
+  /** A request has been answered. @returns the bytes of its response. On the request path. */
+  accountBytes(): number {
+    const { bytesWritten } = this.socket;
+    const bytes = bytesWritten - this.#bytesAccounted;
+    this.#bytesAccounted = bytesWritten;
+    return bytes;
   }
 
   /** Ends the interval of {@link recentRequests}. */

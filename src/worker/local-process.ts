@@ -41,21 +41,27 @@ export class LocalProcess {
   }
 
   /** The metrics of this process; what they were before, where serialising takes too long. */
-  async serializeMetrics(): Promise<string> {
-    if (this.metrics === undefined) return '';
-    if (this.#sealed) return this.#lastBody;
+  async serializeMetrics(): Promise<{ readonly body: string; readonly ageMs: number }> {
+    if (this.metrics === undefined) return { body: '', ageMs: 0 };
+    const body = this.#sealed ? undefined : await this.#serialize(this.metrics);
+    if (body !== undefined) {
+      this.#lastBody = body;
+      this.serializedAt = performance.now();
+    }
+    const ageMs = this.#lastBody === '' ? 0 : Math.round(performance.now() - this.serializedAt);
+    return { body: this.#lastBody, ageMs };
+  }
+
+  /** @returns `undefined` where that takes too long. */
+  async #serialize(metrics: MetricsSource): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<undefined>((resolve) => {
       timer = setTimeout(() => resolve(undefined), SERIALIZE_TIMEOUT_MS);
     });
     // The source bears with what metrics of the app do, and has logged that.
-    const body = await Promise.race([this.metrics.serialize().catch(() => undefined), timeout]);
+    const body = await Promise.race([metrics.serialize().catch(() => undefined), timeout]);
     clearTimeout(timer);
-    if (body !== undefined) {
-      this.#lastBody = body;
-      this.serializedAt = performance.now();
-    }
-    return this.#lastBody;
+    return body;
   }
 
   /** What was serialised last is the last word. */

@@ -148,9 +148,7 @@ export class RequestTracker implements ConnectionOwner {
     if (connection.farewell?.said) this.rebalancedConnectionsTotal += 1;
     // Requests whose client went away before the answer: they will not finish.
     this.requestsInFlight -= connection.inFlight;
-    const { inFlight, response, webSocket } = connection;
-    // The one that was begun last stands for those it was pipelined with.
-    if (inFlight > 0 && response !== undefined && !webSocket) this.#reports.aborted(response);
+    this.#reports.lost(connection);
     connection.inFlight = 0;
     connection.response = undefined;
     for (const leave of connection.watchers ?? []) leave();
@@ -192,7 +190,7 @@ export class RequestTracker implements ConnectionOwner {
       const connection = connectionOf(session);
       if (connection !== undefined) connection.answered += 1;
       this.requestsInFlight -= 1;
-      this.requestsTotal += 1;
+      if (response.writableEnded) this.requestsTotal += 1;
       // What is read of them is the same on both.
       const http1 = [request, response] as unknown as [IncomingMessage, ServerResponse];
       this.#reports.streamOver(...http1, performance.now() - startedAt);
@@ -230,9 +228,7 @@ export class RequestTracker implements ConnectionOwner {
     // Until Node 24 also of a response whose client went away before it had all of it.
     if (socket.errored) return;
     const { startedAt } = connection;
-    const { bytesWritten } = socket;
-    const bytes = bytesWritten - connection.bytesAccounted;
-    connection.bytesAccounted = bytesWritten;
+    const bytes = connection.accountBytes();
     connection.inFlight -= 1;
     connection.answered += 1;
     if (connection.inFlight === 0) connection.response = undefined;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ResponseObserver } from '../snapshot/index.js';
+import type { Connection } from './connection.js';
 import { isEventStream } from './event-stream.js';
 
 /** Tells whoever measures requests of those that are over; see {@link ResponseObserver}. */
@@ -17,6 +18,11 @@ export class ResponseReports {
   ): void {
     if (this.observer === undefined || isEventStream(response)) return;
     this.observer.finished(request, response, durationMs, bytes);
+  }
+
+  /** The connection is gone. The request that was begun last stands for those it was pipelined with. */
+  lost({ response, webSocket }: Pick<Connection, 'response' | 'webSocket'>): void {
+    if (response !== undefined && !webSocket) this.aborted(response);
   }
 
   /** The connection is gone, and the response was not complete. */

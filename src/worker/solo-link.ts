@@ -32,8 +32,8 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   async collectMetrics(): Promise<CollectedMetrics> {
-    const body = await this.local.serializeMetrics();
-    const ages = [{ slot: this.identity.slot, ageMs: 0 }];
+    const { body, ageMs } = await this.local.serializeMetrics();
+    const ages = [{ slot: this.identity.slot, ageMs }];
     return { ...(await this.snapshot()), ages, bodies: [body], retired: [], partial: false };
   }
 

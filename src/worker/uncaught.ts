@@ -18,3 +18,10 @@ export function catchAbort(told: (error: Error) => void): void {
     return abort();
   };
 }
+
+/** Throws where nothing catches it, as if the app had. */
+export function throwUncaught(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
+}

@@ -101,9 +101,9 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 
   async collectMetrics(): Promise<CollectedMetrics> {
     const collected = await this.#collections.ask(async (id) => {
-      const body = await this.local.serializeMetrics();
+      const metrics = await this.local.serializeMetrics();
       const stats = this.local.meter.peek();
-      await this.channel.send({ type: 'collect-request', id, stats, body });
+      await this.channel.send({ type: 'collect-request', id, stats, ...metrics });
     });
     if (collected === undefined) {
       return { ...this.#lastKnown(), ages: [], bodies: [], retired: [], partial: true };

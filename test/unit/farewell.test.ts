@@ -322,11 +322,19 @@ describe('an HTTP/2 connection', () => {
 
   it('counts the requests that its session has answered: they are its load', () => {
     const session = server.openSession(client);
-    const answer = new EventEmitter();
+    const answer = Object.assign(new EventEmitter(), { writableEnded: true });
     server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, answer);
     expect([client.connection.countRecent(), server.tracker.requestsInFlight]).toEqual([0, 1]);
     answer.emit('close');
     expect([client.connection.countRecent(), server.tracker.requestsTotal]).toEqual([1, 1]);
+  });
+
+  it('does not count what its client cancelled as answered', () => {
+    const session = server.openSession(client);
+    const answer = Object.assign(new EventEmitter(), { writableEnded: false });
+    server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, answer);
+    answer.emit('close');
+    expect([server.tracker.requestsInFlight, server.tracker.requestsTotal]).toEqual([0, 0]);
   });
 
   it('stays left: what was said cannot be taken back', () => {

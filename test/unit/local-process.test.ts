@@ -21,13 +21,13 @@ const never = () => new Promise<string>(() => {});
 
 describe('the metrics of a process', () => {
   it('are an empty text without the module', async () => {
-    expect(await local.serializeMetrics()).toBe('');
+    expect(await local.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
   });
 
   it('are what the module serialises, now', async () => {
     vi.advanceTimersByTime(5_000);
     local.metrics = source(async () => 'body');
-    expect(await local.serializeMetrics()).toBe('body');
+    expect(await local.serializeMetrics()).toEqual({ body: 'body', ageMs: 0 });
     expect(local.serializedAt).toBe(performance.now());
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -38,14 +38,14 @@ describe('the metrics of a process', () => {
     local.metrics = source(never);
     const body = local.serializeMetrics();
     await vi.advanceTimersByTimeAsync(400);
-    expect(await body).toBe('before');
+    expect(await body).toEqual({ body: 'before', ageMs: 400 });
   });
 
   it('are an empty text where the first collect() of the app hangs', async () => {
     local.metrics = source(never);
     const body = local.serializeMetrics();
     await vi.advanceTimersByTimeAsync(400);
-    expect(await body).toBe('');
+    expect(await body).toEqual({ body: '', ageMs: 0 });
     expect(local.serializedAt).toBe(-Infinity);
   });
 
@@ -53,7 +53,7 @@ describe('the metrics of a process', () => {
     local.metrics = source(async () => 'before');
     await local.serializeMetrics();
     local.metrics = source(() => Promise.reject(new Error('database is gone')));
-    await expect(local.serializeMetrics()).resolves.toBe('before');
+    await expect(local.serializeMetrics()).resolves.toMatchObject({ body: 'before' });
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -308,6 +308,7 @@ describe('merging as prom-client does', () => {
     workerLabel: undefined,
     unordered: true,
     last: new Map(),
+    hung: new Set<string>(),
     failed: (name: string) => {
       throw new Error(`${name} was left out`);
     },

@@ -17,7 +17,15 @@ function reading({
   const limit = new DroppedSamples(maxSeries);
   const failures: [string, string][] = [];
   const failed = (name: string, reason: string) => void failures.push([name, reason]);
-  return { limit, workerLabel, unordered, last: new Map(), failed, failures };
+  return {
+    limit,
+    workerLabel,
+    unordered,
+    last: new Map(),
+    hung: new Set<string>(),
+    failed,
+    failures,
+  };
 }
 
 /** A registry with what `fill` makes of its constructor's arguments. */

@@ -113,6 +113,7 @@ describe('a page of text', () => {
       workerLabel: undefined,
       unordered: false,
       last: new Map(),
+      hung: new Set<string>(),
       failed: () => {},
     };
     const families = await readRegistry(registry, reading);

@@ -57,8 +57,8 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'listen-request' },
   { type: 'pong', seq: 1, stats: STATS, debugged: false },
   { type: 'snapshot-request', id: 1, stats: STATS },
-  { type: 'collect-request', id: 1, stats: STATS, body: '[]' },
-  { type: 'metrics', asked: false, stats: STATS, body: '[]' },
+  { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
+  { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
   { type: 'merged', body: '[]' },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
@@ -102,8 +102,8 @@ describe('the switchboard', () => {
   it('hands what a worker merged to those that wait for it', () => {
     const { cluster, worker, receive } = start();
     const other = cluster.current(1);
-    receive({ type: 'collect-request', id: 4, stats: STATS, body: '{}' });
-    receive({ type: 'collect-request', id: 5, stats: STATS, body: '{}' }, other);
+    receive({ type: 'collect-request', id: 4, stats: STATS, ageMs: 0, body: '{}' });
+    receive({ type: 'collect-request', id: 5, stats: STATS, ageMs: 0, body: '{}' }, other);
     receive({ type: 'merged', body: 'NOT YOURS' }, other);
     expect(other.sent('merged')).toEqual([]);
     receive({ type: 'merged', body: 'ALL' });
@@ -114,7 +114,7 @@ describe('the switchboard', () => {
   it('files the figures that come with metrics: they are the last of a worker that leaves', () => {
     const { cluster, worker, receive } = start();
     const stats = { ...STATS, requestsTotal: 70, rebalancedConnectionsTotal: 5 };
-    receive({ type: 'metrics', asked: false, stats, body: '[1]' });
+    receive({ type: 'metrics', asked: false, stats, ageMs: 0, body: '[1]' });
     expect(worker.handle).toMatchObject({ stats, metrics: { body: '[1]' } });
     expect(cluster.table.snapshot().workers[0]).toMatchObject({
       requestsTotal: 70,
