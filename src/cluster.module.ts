@@ -176,7 +176,8 @@ function moduleWith(
   return {
     module: ClusterModule,
     global: true,
-    imports: [TerminusModule, DiscoveryModule, ...imports],
+    // Its logger would write the whole report at each probe for as long as something is down.
+    imports: [TerminusModule.forRoot({ logger: false }), DiscoveryModule, ...imports],
     providers: [options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };

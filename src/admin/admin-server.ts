@@ -6,8 +6,8 @@ import { type AdminSource, PrimaryTimeout } from './admin-messages.js';
 import { ALIVE, healthReport } from './admin-health.js';
 import { refusalOf } from './guard-request.js';
 
-/** A probe and a scrape or two; whoever opens more is turned away. */
-const MAX_CONNECTIONS = 32;
+/** Probes and scrapes; whoever opens more is turned away. */
+const MAX_CONNECTIONS = 64;
 const REQUEST_TIMEOUT_MS = 5_000;
 /** Node looks for requests over it every 30 s, if not told. */
 const TIMEOUT_CHECK_MS = 1_000;

@@ -76,6 +76,8 @@ export class AppChecks {
     if (!isObject(result)) throw new NoReport();
     // As it will be sent, and nothing in it that only fails then: a cycle, a bigint, a getter.
     const plain = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
+    // Of nothing at all nothing would be seen: a check that can never fail.
+    if (Object.keys(plain).length === 0) throw new NoReport();
     return Object.entries(plain).map(([key, report]) => {
       if (!isReport(report)) throw new NoReport();
       const { status } = report;

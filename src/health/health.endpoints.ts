@@ -69,9 +69,12 @@ export class HealthEndpoints {
 
   /** Whether this process is well: asked before it is relied on. */
   async verdict(): Promise<HealthVerdict> {
-    const { status, body } = await this.#check(this.#ofProcess, true);
-    const healthy = status < 400;
-    return { healthy, detail: healthy ? null : String(body).slice(0, MAX_DETAIL_LENGTH) };
+    const { status, result } = await this.#run(this.#ofProcess);
+    if (status < 400) return { healthy: true, detail: null };
+    const wrong = Object.entries(result.error ?? {}).map(
+      ([key, report]) => `${key}: ${report?.['message'] ?? JSON.stringify(report)}`,
+    );
+    return { healthy: false, detail: wrong.join('; ').slice(0, MAX_DETAIL_LENGTH) };
   }
 
   #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
@@ -95,22 +98,25 @@ export class HealthEndpoints {
     indicators: readonly HealthIndicatorFunction[],
     details: boolean,
   ): Promise<EndpointResponse> {
+    const { status, result } = await this.#run(indicators);
+    const body = JSON.stringify(details ? result : withoutDetails(result));
+    return { status, contentType: 'application/json; charset=utf-8', body };
+  }
+
+  async #run(
+    indicators: readonly HealthIndicatorFunction[],
+  ): Promise<{ readonly status: number; readonly result: HealthCheckResult }> {
     try {
-      return answer(200, await this.health.check([...indicators]), details);
+      return { status: 200, result: await this.health.check([...indicators]) };
     } catch (error) {
       // How terminus reports a check that failed.
       if (error instanceof HttpException) {
-        return answer(error.getStatus(), error.getResponse() as HealthCheckResult, details);
+        return { status: error.getStatus(), result: error.getResponse() as HealthCheckResult };
       }
       this.#log.error('the health check failed', error);
       throw error;
     }
   }
-}
-
-function answer(status: number, result: HealthCheckResult, details: boolean): EndpointResponse {
-  const body = details ? result : withoutDetails(result);
-  return { status, contentType: 'application/json; charset=utf-8', body: JSON.stringify(body) };
 }
 
 /** The same shape with nothing in it but up, degraded and down. */

@@ -47,7 +47,8 @@ export const balancingSchema = oneOf(BALANCING_STRATEGIES);
 export const offloadModeSchema = oneOf(OFFLOAD_MODES);
 export const logFormatSchema = oneOf(['text', 'json']);
 
-const portSchema = integer(0, 65_535);
+const EXPECTED_PORT = 'a whole number from 0 to 65535';
+const portSchema = integerOf(EXPECTED_PORT, 0, 65_535);
 
 const EXPECTED_LOOPBACK =
   'a loopback address (127.0.0.1, ::1): it asks nobody for a password. To reach it from elsewhere put a proxy in front that does';
@@ -61,7 +62,12 @@ const adminSchema = v.pipe(
     port: portSchema,
     host: v.pipe(v.string(EXPECTED_LOOPBACK), v.check(isLoopback, EXPECTED_LOOPBACK)),
   }),
-  v.check(({ port }) => port !== undefined, 'an object with a port'),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const input = dataset.value as { port?: unknown } | null | undefined;
+    if (typeof input !== 'object' || input === null || input.port !== undefined) return;
+    const path = [{ type: 'object', origin: 'value', input, key: 'port', value: undefined }];
+    addIssue({ input: undefined, message: EXPECTED_PORT, path: path as never });
+  }),
 ) as unknown as v.GenericSchema<AdminOptions>;
 
 /** What a user may pass to `bootstrap()`. */

@@ -5,6 +5,7 @@ import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { balance } from './scopes/balance.mjs';
 import { disconnects } from './scopes/disconnects.mjs';
+import { instrumentation } from './scopes/instrumentation.mjs';
 import { offload } from './scopes/offload.mjs';
 import { offloadCost } from './scopes/offload-cost.mjs';
 import { openLoop } from './scopes/open-loop.mjs';
@@ -31,6 +32,7 @@ const SCOPES = {
   'offload-cost': offloadCost,
   disconnects,
   scrape,
+  instrumentation,
 };
 
 const { values } = parseArgs({

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
+import { falls, growingSeries } from '../support/growing-series.js';
 import { clusterReport } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
@@ -28,30 +29,6 @@ async function askEveryWorker(cluster: ClusterProcess, path: string): Promise<nu
     asked += 1;
   }
   return asked;
-}
-
-/** Every series that may only grow, by its name and labels as they stand on the page. */
-function growingSeries(page: MetricsPage): Map<string, number> {
-  const types = new Map<string, string>();
-  for (const [, name, type] of page.text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
-    types.set(name!, type!);
-  }
-  const grows = (name: string, line: string): boolean => {
-    const type = types.get(name) ?? types.get(name.replace(/_(bucket|sum|count)$/, ''));
-    expect([name, type]).not.toEqual([name, undefined]);
-    return type !== 'gauge' && !(type === 'summary' && line.includes('quantile='));
-  };
-  return new Map(
-    page.text
-      .split('\n')
-      .filter(
-        (line) => line !== '' && !line.startsWith('#') && grows(/^[\w:]+/.exec(line)![0], line),
-      )
-      .map((line) => {
-        const end = line.lastIndexOf(' ');
-        return [line.slice(0, end), Number(line.slice(end + 1))];
-      }),
-  );
 }
 
 /** CPU time a process has used, in ms. */
@@ -81,10 +58,7 @@ describe('counters', () => {
       const { outcome, body } = await request(cluster.url, '/metrics');
       if (outcome !== 'ok') return; // asked the worker that was killed
       const after = growingSeries(new MetricsPage(body));
-      for (const [series, value] of before) {
-        const now = after.get(series);
-        if (now === undefined || now < value) fallen.push(`${series} ${value} → ${now}`);
-      }
+      fallen.push(...falls(before, after));
       before = after;
       scrapes += 1;
     };

@@ -78,8 +78,10 @@ describe('the result of an indicator', () => {
     expect(logged).toEqual([]);
   });
 
-  it('may be empty', async () => {
-    expect(await checksOf({ a: () => ({}) }).check()).toEqual({});
+  it('is down where it gives nothing: a check that can never fail is none', async () => {
+    expect(await checksOf({ a: () => ({}) }).check()).toEqual({
+      a: { status: 'down', message: 'gave no valid result; see the log' },
+    });
   });
 
   it('never takes a key of this package, nor of an indicator before it', async () => {

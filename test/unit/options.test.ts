@@ -411,6 +411,103 @@ describe('restart', () => {
   });
 });
 
+describe('admin', () => {
+  it.each([{}, { admin: undefined }])('is no listener for %j', (options) => {
+    expect(resolve(options).admin).toBeUndefined();
+  });
+
+  it('is on 127.0.0.1 by default', () => {
+    expect(resolve({ admin: { port: 9464 } }).admin).toEqual({ port: 9464, host: '127.0.0.1' });
+    const admin = { port: 9464, host: undefined };
+    expect(resolve({ admin }).admin).toEqual({ port: 9464, host: '127.0.0.1' });
+  });
+
+  it.each([0, 1, 65_535])('may have the port %d', (port) => {
+    expect(resolve({ admin: { port } }).admin?.port).toBe(port);
+  });
+
+  it.each(['127.0.0.1', '127.0.0.2', '127.255.255.254', '::1', 'localhost'])(
+    'may be on %s, which only this machine reaches',
+    (host) => {
+      expect(resolve({ admin: { port: 9464, host } }).admin?.host).toBe(host);
+    },
+  );
+
+  it.each([
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    '192.168.1.1',
+    '128.0.0.1',
+    '127.0.0',
+    '127.0.0.1.evil.example',
+    'evil.example',
+    'localhost.evil.example',
+    'xlocalhost',
+    '::ffff:10.0.0.1',
+    '',
+    ' 127.0.0.1',
+    '127.0.0.1\n',
+  ])('is refused on %j, with what to do instead', (host) => {
+    const message = refusal({ admin: { port: 9464, host } });
+    expect(message).toContain(`admin.host: ${JSON.stringify(host)} is not allowed`);
+    expect(message).toContain('a loopback address (127.0.0.1, ::1): it asks nobody for a password');
+    expect(message).toContain('put a proxy in front that does');
+  });
+
+  it.each([
+    ['1', 1],
+    ['null', null],
+    ['true', true],
+    ['an array', ['127.0.0.1']],
+  ] as const)('is refused on the host %s', (shown, host) => {
+    expect(refusal({ admin: { port: 9464, host } })).toContain(`admin.host: ${shown} `);
+  });
+
+  it.each([
+    ['"9464"', '9464'],
+    ['-1', -1],
+    ['65536', 65_536],
+    ['1.5', 1.5],
+    ['NaN', NaN],
+    ['null', null],
+  ] as const)('is refused with the port %s', (shown, port) => {
+    const message = refusal({ admin: { port } });
+    expect(message).toContain(`admin.port: ${shown} `);
+    expect(message).toContain('a whole number from 0 to 65535');
+  });
+
+  it.each([{}, { port: undefined }, { host: '::1' }])('is refused without a port: %j', (admin) => {
+    expect(refusal({ admin })).toContain(
+      'admin.port: undefined is not allowed; expected a whole number from 0 to 65535',
+    );
+  });
+
+  it.each([
+    ['9464', 9464],
+    ['true', true],
+    ['false', false],
+    ['null', null],
+    ['"127.0.0.1:9464"', '127.0.0.1:9464'],
+    ['an array', [9464]],
+  ] as const)('is refused as %s', (shown, admin) => {
+    const message = refusal({ admin });
+    expect(message).toContain(`admin: ${shown} is not allowed`);
+    expect(message).toContain('port, host');
+  });
+
+  it.each(['path', 'token', 'constructor', '__proto__'])('knows no %s', (key) => {
+    const admin = JSON.parse(`{ "port": 9464, "${key}": 1 }`);
+    const message = refusal({ admin });
+    expect(message).toContain(`admin.${key}: 1 is not allowed; no such option here`);
+    expect(message).toContain('known are port, host');
+  });
+
+  it('is frozen', () => {
+    expect(Object.isFrozen(resolve({ admin: { port: 9464 } }).admin)).toBe(true);
+  });
+});
+
 const GROUPS = ['restart', 'memory', 'recycle', 'reload', 'shutdown'] as const;
 
 describe('memory', () => {

@@ -133,6 +133,45 @@ describe('the strategy reuse-port', () => {
   });
 });
 
+describe("the admin listener's port", () => {
+  it.each<[string, ClusterOptions]>([
+    ['is below the port of the app', { port: 3_000, admin: { port: 2_999 } }],
+    ['is above it', { port: 3_000, admin: { port: 3_001 } }],
+    ['is chosen by the system', { port: 3_000, admin: { port: 0 } }],
+    ['and that of the app are', { port: 0, admin: { port: 0 } }],
+    ['is given and that of the app is not', { port: 0, admin: { port: 3_000 } }],
+    ['is beside a unix socket', { path: '/run/app.sock', admin: { port: 3_000 } }],
+    ['is behind the last of the ports', { balancing: 'ports', admin: { port: 3_002 } }],
+    ['is before the first of the ports', { balancing: 'ports', admin: { port: 2_999 } }],
+  ])('is accepted where it %s', (_, options) => {
+    expect(() => refuse(options)).not.toThrow();
+  });
+
+  it('is refused where it is the port of the app', () => {
+    const message = refusal({ port: 3_001, admin: { port: 3_001 } });
+    expect(message).toContain('admin.port (3001) is a port of the app (port: 3001)');
+    expect(message).toContain('give one of them another');
+  });
+
+  it('is refused where it is the port that the app has by default', () => {
+    expect(refusal({ admin: { port: 3_000 } })).toContain('admin.port (3000)');
+  });
+
+  it('is refused whatever the hosts are: the app may listen on all of them', () => {
+    const options = { host: '10.0.0.1', port: 3_000, admin: { port: 3_000, host: '::1' } };
+    expect(refusal(options)).toContain('admin.port (3000)');
+  });
+
+  it.each([3_001, 3_002, 3_003])('is refused as %d, which a worker listens on', (port) => {
+    const message = refusal({ balancing: 'ports', port: 3_000, workers: 4, admin: { port } });
+    expect(message).toContain(`admin.port (${port}) is a port of the app (port: 3000 to 3003)`);
+  });
+
+  it('is not looked at without a worker: nobody listens there', () => {
+    expect(() => refuse({ workers: 0, port: 3_000, admin: { port: 3_000 } })).not.toThrow();
+  });
+});
+
 describe('the platform', () => {
   it('is that of this process where no other is given', () => {
     const resolved = { ...resolveOptions({ workers: 2 }, {}), balancing: 'reuse-port' as const };

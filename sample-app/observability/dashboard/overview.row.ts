@@ -28,7 +28,7 @@ export const overview: Row = {
       description: 'Below 100 % for longer than a restart takes: see the row Workers.',
       unit: PercentUnit,
       queries: {
-        ready: `sum(${select('nestjs_cluster_workers', 'state="ready"')}) / sum(${select('nestjs_cluster_workers_desired')})`,
+        ready: `sum(${select('nestjs_cluster_worker_up')}) / sum(${select('nestjs_cluster_workers_desired')})`,
       },
       colours: [
         [null, 'red'],

@@ -4,6 +4,7 @@
 // MODE      bare: one process that listens with reusePort; cluster: bootstrap() with two workers
 // PORT
 // WORKERS, OPTIONS   of bootstrap(): a number (2), JSON
+// MODULE_OPTIONS     of ClusterModule.forRoot(): JSON
 import 'reflect-metadata';
 
 async function createApp(imports = []) {
@@ -37,7 +38,7 @@ if (process.env.MODE === 'bare') {
   await bootstrap(
     async () => {
       const { ClusterModule } = await import('nestjs-cluster');
-      return createApp([ClusterModule.forRoot()]);
+      return createApp([ClusterModule.forRoot(JSON.parse(process.env.MODULE_OPTIONS ?? '{}'))]);
     },
     {
       port,

@@ -25,6 +25,7 @@ export async function scrape({ node, progress }) {
       ['worker', PORT],
       ['admin', ADMIN_PORT],
     ]) {
+      await sequential(port, 100); // warm: V8 has compiled what is hot, in each worker
       report({ what: 'default metrics', from, ...(await sequential(port, SCRAPES)) });
       const stopped = servers.pids.at(-1);
       process.kill(stopped, 'SIGSTOP');

@@ -1,0 +1,402 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import net from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { ClusterOptions } from 'nestjs-cluster';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { adminUrlOf, probe, scrape } from '../support/admin.js';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { freePorts, holdPort } from '../support/free-ports.js';
+import type { HealthBody } from '../support/health.js';
+import { getJson, Load, request } from '../support/http-client.js';
+import { RawClient } from '../support/raw-client.js';
+import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
+
+/** Pings often, so that a test need not wait; kills nobody. */
+const PATIENT = { intervalMs: 200, timeoutMs: 120_000 } as const;
+
+const END_ADMIN_THREAD = [
+  '--import',
+  pathToFileURL(join(import.meta.dirname, '../fixtures/preload/end-admin-thread.mjs')).href,
+];
+
+const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+);
+
+/** Series of a page that name a worker's state. */
+const SILENT = { worker: '0' };
+
+/** How many threads the fixture counts now. */
+function adminThreads({ output }: ClusterProcess): number {
+  return Number([...output.matchAll(/^admin threads: (\d+)$/gm)].at(-1)?.[1]);
+}
+
+/** Runs `during` while each of these processes is stopped. */
+async function stopped(pids: readonly number[], during: () => Promise<void>): Promise<void> {
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  try {
+    await during();
+  } finally {
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+  }
+}
+
+// One cluster for all: what one test does to it, it undoes.
+describe('the admin listener', () => {
+  let cluster: ClusterProcess;
+  let admin: string;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: {
+        admin: { port: 0 },
+        heartbeat: PATIENT,
+        shutdown: { drainTimeoutMs: 60_000 },
+      },
+      env: behaviour('app-metrics'),
+      execArgv: END_ADMIN_THREAD,
+    });
+    admin = adminUrlOf(cluster);
+    // So that each worker has sent what it measures.
+    await scrape(cluster.url);
+  });
+
+  afterAll(stopAll);
+
+  it('serves all four routes, on loopback', async () => {
+    expect(admin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const { status, body } = await getJson<HealthBody>(admin, '/health');
+    expect([status, body.status]).toEqual([200, 'ok']);
+    expect(body.details.cluster).toMatchObject({ desired: 2, ready: 2, status: 'up' });
+    expect(body.details['primary']).toMatchObject({ pid: cluster.pid, status: 'up' });
+    expect(await probe(admin)).toEqual({ live: 200, ready: 200, reason: undefined });
+    expect((await scrape(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+    expect((await request(admin, '/hello')).status).toBe(404);
+    expect((await request(admin, '/metrics', { headers: { Host: 'evil.example' } })).status).toBe(
+      421,
+    );
+  });
+
+  it("shows the app's page: the same metrics, the same counts", async () => {
+    await request(cluster.url, '/count');
+    const app = await scrape(cluster.url);
+    const page = await scrape(admin);
+    const families = (text: string) =>
+      [...text.matchAll(/^# TYPE (.+)$/gm)].map(([, type]) => type);
+    expect(families(page.text)).toEqual(families(app.text));
+    for (const name of ['cats_total', 'cat_seconds_sum', 'cat_bytes_count', 'cat_average']) {
+      expect([name, page.values(name)]).toEqual([name, app.values(name)]);
+    }
+    expect(page.values('cats_total')).toHaveLength(1);
+  });
+
+  it('answers while clients flood the app (X9)', async () => {
+    const load = new Load(cluster.url, '/wait/0', { clients: 32, keepAlive: true });
+    await load.served(100);
+    for (let i = 0; i < 5; i += 1) {
+      expect(await probe(admin)).toMatchObject({ live: 200, ready: 200 });
+      expect((await scrape(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+    }
+    await load.served(1);
+    expect((await load.stop()).ok).toBeGreaterThan(100);
+  });
+
+  it('leaves heartbeats and requests alone while clients flood it', async () => {
+    const before = await scrape(admin);
+    const uptime = 'nestjs_cluster_primary_uptime_seconds';
+    const load = new Load(admin, '/metrics', { clients: 16, keepAlive: true });
+    const health = new Load(admin, '/health', { clients: 8, keepAlive: true });
+    await Promise.all([load.served(50), health.served(50)]);
+
+    // Some rounds of heartbeats long.
+    while ((await scrape(admin)).sum(uptime) < before.sum(uptime) + 1.5) {
+      expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+      const { workers } = (await getJson<HealthBody>(cluster.url, '/health')).body.details.cluster;
+      // One that is late is a busy machine's; ten in a row are not.
+      for (const { heartbeatAgeMs } of workers) expect(heartbeatAgeMs).toBeLessThan(2_000);
+    }
+
+    await Promise.all([load.stop(), health.stop()]);
+    expect([load.failures, health.failures]).toEqual([0, 0]);
+    expect(cluster.all('worker-died')).toEqual([]);
+    const after = await scrape(admin);
+    const restarts = 'nestjs_cluster_worker_restarts_total';
+    expect(after.sum(restarts)).toBe(before.sum(restarts));
+  });
+
+  it('has no time for clients that send nothing, or a byte now and then', async () => {
+    const slow = await RawClient.open(admin);
+    const idle = await Promise.all(Array.from({ length: 72 }, () => RawClient.open(admin)));
+    onTestFinished(() => idle.forEach((client) => client.destroy()));
+    const text = 'GET /metrics HTTP/1.1\r\n'.padEnd(80, 'x');
+    let sent = 0;
+    const typing = setInterval(() => slow.write(text[sent++ % text.length]!), 500);
+    onTestFinished(() => clearInterval(typing));
+
+    // There is room for 64; the time of those is over after 5 s.
+    expect((await request(admin, '/health/live')).outcome).toBe('reset');
+    await eventually(
+      'an answer to others',
+      () => request(admin, '/health/live', { timeoutMs: 1_000 }),
+      ({ status }) => status === 200,
+    );
+    await slow.end();
+    expect(slow.text).toMatch(/^(HTTP\/1\.1 408 |$)/);
+  });
+
+  it('tells of workers that all do not answer, and shows what they last sent (X1)', async () => {
+    const before = await scrape(admin);
+    await stopped(cluster.workerPids, async () => {
+      const unanswered = await eventually(
+        'a 503 with its reason',
+        () => probe(admin),
+        ({ ready }) => ready === 503,
+      );
+      expect(unanswered).toEqual({
+        live: 200,
+        ready: 503,
+        reason: '0 of 1 needed workers are ready and answer; 2 workers do not answer',
+      });
+      expect((await getJson<HealthBody>(admin, '/health')).status).toBe(503);
+
+      const took = [];
+      const ages = [];
+      for (let i = 0; i < 3; i += 1) {
+        const startedAt = performance.now();
+        const page = await scrape(admin);
+        took.push(performance.now() - startedAt);
+        expect(page.values('nestjs_cluster_worker_up')).toEqual([0, 0]);
+        expect(page.sum('cats_total')).toBe(before.sum('cats_total'));
+        ages.push(page.sum('nestjs_cluster_worker_snapshot_age_seconds', SILENT));
+        expect(page.sum('nestjs_cluster_snapshot_age_seconds')).toBe(0);
+      }
+      // At best: a machine that is busy elsewhere delays one, not each.
+      expect(Math.min(...took)).toBeLessThan(1_000);
+      expect(ages[0]).toBeGreaterThan(1);
+      expect(ages[1]).toBeGreaterThan(ages[0]!);
+      expect(ages[2]).toBeGreaterThan(ages[1]!);
+    });
+
+    await eventually(
+      'workers that answer again',
+      () => scrape(admin),
+      (page) =>
+        page.sum('nestjs_cluster_worker_up') === 2 &&
+        page.sum('nestjs_cluster_worker_snapshot_age_seconds') < 1,
+    );
+    expect(await probe(admin)).toMatchObject({ ready: 200 });
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+
+  it('answers again when the primary was stopped and goes on', async () => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    expect((await request(admin, '/health/live', { agent })).status).toBe(200);
+    await stopped([cluster.pid], async () => {
+      // The thread stops with its process: nobody answers.
+      const asked = await request(admin, '/health/live', { timeoutMs: 1_500 });
+      expect(asked.outcome).toBe('timeout');
+    });
+
+    await eventually(
+      'the cluster as it was',
+      () => probe(admin),
+      ({ live, ready }) => live === 200 && ready === 200,
+    );
+    expect((await request(admin, '/metrics', { agent })).status).toBe(200);
+    expect((await scrape(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+
+  it('is started anew on the same port, with a warning, when its thread ends', async () => {
+    expect(adminThreads(cluster)).toBe(1);
+    cluster.kill('SIGUSR2');
+
+    const warning = await cluster.event('warning', ({ message }) => message.includes('admin'));
+    expect(warning.message).toContain(
+      `the admin listener on ${new URL(admin).host} ended and is started anew`,
+    );
+    await eventually(
+      'an answer on the same port',
+      () => request(admin, '/health/ready'),
+      ({ status }) => status === 200,
+    );
+    expect(adminThreads(cluster)).toBe(1);
+    expect((await scrape(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it('waits with one thread, and no more, while another has its port', async () => {
+    const port = Number(new URL(admin).port);
+    const warnings = () =>
+      cluster.all('warning').filter(({ message }) => message.includes('admin listener')).length;
+    const before = warnings();
+    cluster.kill('SIGUSR2');
+    await cluster.until('the end of its thread', () => adminThreads(cluster) === 0);
+    const other = await holdPort(port);
+    onTestFinished(() => void other.close());
+
+    // Of its end, then of an attempt that failed.
+    await cluster.until('two warnings', () => warnings() >= before + 2);
+    expect(cluster.all('warning').at(-1)!.message).toContain('already in use (EADDRINUSE)');
+    expect(adminThreads(cluster)).toBeLessThanOrEqual(1);
+
+    await new Promise((closed) => other.close(closed));
+    await eventually(
+      'an answer',
+      () => request(admin, '/health/live'),
+      ({ status }) => status === 200,
+    );
+    expect(adminThreads(cluster)).toBe(1);
+  });
+
+  it('answers while the cluster drains, and ends with it', async () => {
+    const held = request(cluster.url, '/wait/2000');
+    await eventually(
+      'a request in flight',
+      () => scrape(admin),
+      (page) => page.sum('nestjs_cluster_worker_requests_in_flight') === 1,
+    );
+
+    cluster.kill('SIGTERM');
+    await cluster.event('worker-draining');
+
+    const { details } = (await getJson<HealthBody>(admin, '/health')).body;
+    expect(details.cluster.status).toBe('down');
+    expect(await probe(admin)).toEqual({
+      live: 200,
+      ready: 503,
+      reason: '0 of 1 needed workers are ready',
+    });
+    const page = await scrape(admin);
+    expect(page.sum('nestjs_cluster_workers', { state: 'ready' })).toBe(0);
+    expect(page.sum('nestjs_cluster_workers', { state: 'draining' })).toBeGreaterThan(0);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([0, 0]);
+    expect((await held).outcome).toBe('ok');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.survivors()).toEqual([]);
+    expect((await request(admin, '/health/live')).outcome).toBe('refused');
+  });
+});
+
+describe('the admin listener of a cluster', () => {
+  afterEach(stopAll);
+
+  it('answers while no worker is ready yet', async () => {
+    const port = await freePorts(1);
+    const admin = `http://127.0.0.1:${port}`;
+    const cluster = new ClusterProcess({
+      options: { admin: { port } },
+      env: { ...behaviour('blocks-boot'), TEST_SLOTS: '0,1' },
+    });
+    await cluster.until('both blocked', () => cluster.output.split('blocking').length > 2);
+
+    expect(await probe(admin)).toEqual({
+      live: 200,
+      ready: 503,
+      reason: '0 of 1 needed workers are ready',
+    });
+    const page = await scrape(admin);
+    expect(page.sum('nestjs_cluster_workers', { state: 'starting' })).toBe(2);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([0, 0]);
+    cluster.kill('SIGTERM');
+    expect((await cluster.exited()).signal).toBeNull();
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it('wants as many workers ready as forRoot() says', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { admin: { port: 0 }, heartbeat: PATIENT },
+      env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady: 'all' } }) },
+    });
+    const admin = adminUrlOf(cluster);
+    expect(await probe(admin)).toMatchObject({ ready: 200 });
+
+    await stopped([cluster.workerPids[1]!], async () => {
+      const answer = await eventually(
+        'a 503',
+        () => probe(admin),
+        ({ ready }) => ready === 503,
+      );
+      expect(answer.reason).toBe(
+        '1 of 2 needed workers are ready and answer; 1 worker does not answer',
+      );
+    });
+  });
+
+  it('is named in the first line of the log', async () => {
+    const host = hasIPv6 ? '::1' : '127.0.0.1';
+    const cluster = new ClusterProcess({
+      options: { workers: 1, admin: { port: 0, host } },
+      env: { CLUSTER_LOG_FORMAT: 'text' },
+    });
+    const line = () => /listening on .+\(.*, admin: (http:\S+)\)$/m.exec(cluster.output);
+    await cluster.until('where it listens', () => line() !== null);
+    const url = line()![1]!;
+
+    expect(new URL(url).hostname).toBe(hasIPv6 ? '[::1]' : host);
+    expect((await request(url, '/health/live')).status).toBe(200);
+  });
+
+  it('is not there with workers: 0, which is told', async () => {
+    const port = await freePorts(1);
+    const cluster = await ClusterProcess.start({ options: { workers: 0, admin: { port } } });
+
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
+      'there is no admin listener with workers: 0, since there is no primary; ask the app',
+    ]);
+    expect(cluster.all('listening')).toMatchObject([{ adminUrl: null }]);
+    expect((await request(`http://127.0.0.1:${port}`, '/health/live')).outcome).toBe('refused');
+    expect((await request(cluster.url, '/health/live')).status).toBe(200);
+  });
+});
+
+describe('an admin listener that cannot be', () => {
+  afterEach(stopAll);
+
+  /** The exit code and the only line of a program that does not get as far as to fork. */
+  async function refusal(admin: ClusterOptions['admin'], port = 0) {
+    const cluster = new ClusterProcess({
+      options: { port, admin },
+      env: { CLUSTER_LOG_FORMAT: 'text' },
+      execArgv: ANNOUNCE_PROCESSES,
+    });
+    const { code } = await cluster.exited();
+    expect(startedProcesses(cluster)).toEqual([cluster.pid]);
+    const [, ...lines] = cluster.output.trimEnd().split('\n');
+    expect(lines).toHaveLength(1);
+    return { code, line: lines[0]! };
+  }
+
+  it('on a port that is taken ends the program with 69 before anything is forked', async () => {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as net.AddressInfo;
+
+    const { code, line } = await refusal({ port });
+
+    expect(code).toBe(69);
+    expect(line).toContain(`cannot listen on 127.0.0.1:${port}`);
+    expect(line).toContain('already in use (EADDRINUSE)');
+  });
+
+  it('on the port of the app ends it with 78', async () => {
+    const port = await freePorts(1);
+    const { code, line } = await refusal({ port }, port);
+    expect(code).toBe(78);
+    expect(line).toContain(`admin.port (${port}) is a port of the app`);
+  });
+
+  it('on other addresses than loopback ends it with 78, and says what to do', async () => {
+    const { code, line } = await refusal({ port: 0, host: '0.0.0.0' });
+    expect(code).toBe(78);
+    expect(line).toContain('admin.host: "0.0.0.0" is not allowed');
+    expect(line).toContain('put a proxy in front');
+  });
+});
