@@ -1,16 +1,22 @@
-import { monitorEventLoopDelay, performance, PerformanceObserver } from 'node:perf_hooks';
+import { createHistogram, performance, PerformanceObserver } from 'node:perf_hooks';
 import type { ProcessStats } from '../snapshot/index.js';
 
 const NS_PER_MS = 1e6;
 const US_PER_SECOND = 1e6;
 const US_PER_MS = 1e3;
 
-/** Resolution of the delay histogram: its timer is the price, 50 wake-ups a second. */
+/** Resolution of the delay: its timer is the price, 50 wake-ups a second. */
 const DELAY_RESOLUTION_MS = 20;
 
 /** Measures this process: memory, CPU, garbage collection, event loop. */
 export class ProcessMeter {
-  readonly #delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
+  /**
+   * Not Node's `monitorEventLoopDelay()`: its `reset()` also forgets when its timer fired last, so
+   * that a block which begins before it fires again is never seen. On a busy event loop, which is
+   * measured between two blocks, that is each of them.
+   */
+  readonly #delay = createHistogram();
+  readonly #ticks = setInterval(() => this.#delay.recordDelta(), DELAY_RESOLUTION_MS).unref();
   readonly #collections = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) this.#gcMs += duration;
   });
@@ -19,7 +25,7 @@ export class ProcessMeter {
   #interval: Pick<ProcessStats, 'eventLoopUtilization' | 'eventLoopDelayP99Ms'> | undefined;
 
   constructor() {
-    this.#delay.enable();
+    this.#delay.recordDelta();
     this.#collections.observe({ entryTypes: ['gc'] });
   }
 
@@ -30,6 +36,7 @@ export class ProcessMeter {
     const eventLoopDelayP99Ms = this.#delaySoFar();
     this.#utilization = now;
     this.#delay.reset();
+    this.#delay.recordDelta(); // the first one says when the next begins
     this.#interval = { eventLoopUtilization: round(utilization), eventLoopDelayP99Ms };
     return this.peek();
   }
@@ -65,7 +72,7 @@ export class ProcessMeter {
   }
 
   stop(): void {
-    this.#delay.disable();
+    clearInterval(this.#ticks);
     this.#collections.disconnect();
   }
 }

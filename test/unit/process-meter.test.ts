@@ -82,6 +82,15 @@ describe('what a process measures of itself', () => {
     expect(seen()).toBe(20);
   });
 
+  it('is the delay of a block that begins as soon as the interval does', async () => {
+    const tick = () => new Promise((resolve) => setTimeout(resolve, 30));
+    await tick();
+    meter.measure();
+    burn(100);
+    await tick();
+    expect(meter.measure().eventLoopDelayP99Ms).toBeGreaterThan(60);
+  });
+
   it('is that of the last interval where it is only looked at', async () => {
     const { eventLoopUtilization } = meter.measure();
     burn(30);
