@@ -47,6 +47,7 @@ export class LocalProcess {
     if (body !== undefined) {
       this.#lastBody = body;
       this.serializedAt = performance.now();
+      return { body, ageMs: 0 };
     }
     const ageMs = this.#lastBody === '' ? 0 : Math.round(performance.now() - this.serializedAt);
     return { body: this.#lastBody, ageMs };
