@@ -6,12 +6,12 @@ const INFINITY = 'le="+Inf"';
 export function sameColumns(a: readonly Column[], b: readonly Column[]): boolean {
   if (a === b) return true;
   if (a.length !== b.length) return false;
-  return a.every(({ suffix, label }, i) => suffix === b[i]!.suffix && label === b[i]!.label);
+  return a.every((column, i) => isSame(column, b[i]!));
 }
 
 /** Every column of both; bounds of buckets rise. */
 export function unionColumns(a: readonly Column[], b: readonly Column[]): Column[] {
-  const all = [...a, ...b.filter((column) => !a.some((each) => isSame(each, column)))];
+  const all = [...a, ...b.filter((column) => indexOf(column, a) === -1)];
   const bounds = all.filter(isBucket).toSorted((x, y) => boundOf(x) - boundOf(y));
   return [...bounds, ...all.filter((column) => !isBucket(column))];
 }
@@ -24,11 +24,16 @@ export function unionColumns(a: readonly Column[], b: readonly Column[]): Column
 export function alignRow(row: Row, from: readonly Column[], to: readonly Column[]): Row {
   let below = 0;
   return to.map((column) => {
-    const at = from.findIndex((each) => isSame(each, column));
+    const at = indexOf(column, from);
     const value = at === -1 ? null : (row[at] ?? null);
     if (!isBucket(column)) return value;
     return (below = value ?? below);
   });
+}
+
+/** Its place among `columns`, or -1. */
+export function indexOf(column: Column, columns: readonly Column[]): number {
+  return columns.findIndex((each) => isSame(each, column));
 }
 
 function isSame(a: Column, b: Column): boolean {

@@ -1,4 +1,4 @@
-import { alignRow, sameColumns, unionColumns } from './columns.js';
+import { alignRow, indexOf, sameColumns, unionColumns } from './columns.js';
 import { Cell, type Rule } from './merged-cell.js';
 import type { Column, MetricFamily, Row } from './metric-family.js';
 import type { SeriesLimit } from './series-limit.js';
@@ -32,7 +32,7 @@ export class MergedFamily {
     if (!sameColumns(family.columns, this.#columns)) this.#widen(family.columns);
     const columns = this.#columns;
     const align = !sameColumns(family.columns, columns);
-    const rules = columns.map((column) => this.#ruleOf(column));
+    const rules = this.#rules;
     for (const [labels, values] of family.series) {
       let cells = this.#series.get(labels);
       if (cells === undefined) {
@@ -52,13 +52,13 @@ export class MergedFamily {
 
   /** As it is shown. */
   shown(): MetricFamily {
-    const rules = this.#columns.map((column) => this.#ruleOf(column));
+    const rules = this.#rules;
     return this.#familyOf((cells) => cells.map((cell, i) => cell.shown(rules[i]!)));
   }
 
   /** As it is merged on. */
   family(): MetricFamily {
-    const rules = this.#columns.map((column) => this.#ruleOf(column));
+    const rules = this.#rules;
     return this.#familyOf((cells) => cells.map((cell, i) => cell.value(rules[i]!)));
   }
 
@@ -75,6 +75,11 @@ export class MergedFamily {
     return { ...this.meta, columns: this.#columns, series };
   }
 
+  /** Of each column. */
+  get #rules(): readonly Rule[] {
+    return this.#columns.map((column) => this.#ruleOf(column));
+  }
+
   #ruleOf({ suffix }: Column): Rule {
     const { type, aggregator } = this.meta;
     // Quantiles of several workers cannot be added; their mean is the least wrong.
@@ -86,16 +91,14 @@ export class MergedFamily {
   /** Another release has other buckets or quantiles. */
   #widen(columns: readonly Column[]): void {
     const union = unionColumns(this.#columns, columns);
+    const rules = this.#rules;
     for (const [labels, cells] of this.#series) {
-      const rules = this.#columns.map((column) => this.#ruleOf(column));
       const row = cells.map((cell, i) => cell.value(rules[i]!));
       const aligned = alignRow(row, this.#columns, union);
       this.#series.set(
         labels,
         union.map((column, i) => {
-          const at = this.#columns.findIndex(
-            ({ suffix, label }) => suffix === column.suffix && label === column.label,
-          );
+          const at = indexOf(column, this.#columns);
           if (at !== -1) return cells[at]!;
           const cell = new Cell();
           if (aligned[i] !== null) cell.add(this.#ruleOf(column), aligned[i]!);

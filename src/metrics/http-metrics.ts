@@ -86,7 +86,6 @@ export class HttpMetrics implements ResponseObserver {
       // First: where several workers have too many together, it is the last that are left out.
       .toSorted(([a], [b]) => Number(b === OVERFLOW) - Number(a === OVERFLOW))
       .flatMap(([route, byKey]) => [...byKey].map(([key, series]) => ({ route, key, series })));
-    const answered = all.filter(({ key }) => key % METHOD_FACTOR !== ABORTED);
     const histogram = (
       name: string,
       help: string,
@@ -99,7 +98,7 @@ export class HttpMetrics implements ResponseObserver {
       aggregator: 'sum',
       columns: histogramColumns(bounds),
       series: new Map(
-        answered
+        all
           .filter(({ series }) => read(series).used)
           .map(({ route, key, series }) => [
             this.#labels(key, route, { status_code: key % METHOD_FACTOR }),

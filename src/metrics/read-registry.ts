@@ -37,10 +37,10 @@ export interface Reading {
   readonly workerLabel: number | undefined;
   /** Each worker may name the labels of a series in another order: what the app measures. */
   readonly unordered: boolean;
-  /** As they were read last, by name: what counts must not be missing where its metric is slow once. */
-  readonly last: Map<string, MetricFamily>;
-  /** Names of those that have not answered since they were asked: they are not waited for again. */
-  readonly hung: Set<string>;
+  /** Metrics as they were read last: what counts must not be missing where it is slow once. */
+  readonly last: WeakMap<object, MetricFamily>;
+  /** Metrics that have not answered since they were asked: they are not waited for again. */
+  readonly hung: WeakSet<object>;
   /** Told of metrics that could not be read, and why. */
   failed(name: string, reason: string): void;
 }
@@ -62,15 +62,15 @@ export async function readRegistry(registry: Registry, reading: Reading): Promis
   const metrics = source.getMetricsAsArray();
   const families = await Promise.all(
     metrics.map(async (metric) => {
-      const answer = await askOnce(metric.name, reading.hung, async () =>
+      const answer = await askOnce(metric, reading.hung, async () =>
         toFamily((await metric.get()) as RegistryMetric, reading, source._defaultLabels),
       );
       if (answer.outcome === 'done') {
-        if (answer.value !== undefined) reading.last.set(metric.name, answer.value);
+        if (answer.value !== undefined) reading.last.set(metric, answer.value);
         return answer.value;
       }
       reading.failed(metric.name, answer.reason);
-      const last = reading.last.get(metric.name);
+      const last = reading.last.get(metric);
       return last?.type === 'gauge' ? undefined : last;
     }),
   );
@@ -84,15 +84,15 @@ type Answer<T> =
 const NO_ANSWER = `no answer within ${COLLECT_TIMEOUT_MS} ms`;
 
 async function askOnce<T>(
-  name: string,
-  hung: Set<string>,
+  metric: object,
+  hung: WeakSet<object>,
   read: () => Promise<T>,
 ): Promise<Answer<T>> {
-  if (hung.has(name)) return { outcome: 'failed', reason: NO_ANSWER };
+  if (hung.has(metric)) return { outcome: 'failed', reason: NO_ANSWER };
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<Answer<T>>((resolve) => {
     timer = setTimeout(() => {
-      hung.add(name);
+      hung.add(metric);
       resolve({ outcome: 'failed', reason: NO_ANSWER });
     }, COLLECT_TIMEOUT_MS);
   });
@@ -101,7 +101,7 @@ async function askOnce<T>(
       (value): Answer<T> => ({ outcome: 'done', value }),
       (error: unknown): Answer<T> => ({ outcome: 'failed', reason: String(error) }),
     )
-    .finally(() => hung.delete(name));
+    .finally(() => hung.delete(metric));
   try {
     return await Promise.race([answer, deadline]);
   } finally {

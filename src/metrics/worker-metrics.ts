@@ -40,8 +40,6 @@ export class WorkerMetrics implements MetricsSource {
   readonly #conflicts = new Set<string>();
   readonly #unreadable = new Set<string>();
   #toldOfSize = false;
-  readonly #lastOfApp = new Map<string, MetricFamily>();
-  readonly #hungOfApp = new Set<string>();
 
   constructor(
     private readonly app: Registry,
@@ -54,8 +52,8 @@ export class WorkerMetrics implements MetricsSource {
       limit: this.#limit,
       workerLabel,
       unordered: false,
-      last: new Map(),
-      hung: new Set(),
+      last: new WeakMap(),
+      hung: new WeakSet(),
       failed: (name, reason) => this.#warnOfUnreadable(name, reason),
     };
     if (!defaultMetrics) return;
@@ -91,12 +89,7 @@ export class WorkerMetrics implements MetricsSource {
 
   /** The app's metrics and ours. Of a name that both have, the app's. */
   async #read(): Promise<{ app: readonly MetricFamily[]; own: readonly MetricFamily[] }> {
-    const app = await readRegistry(this.app, {
-      ...this.#reading,
-      unordered: true,
-      last: this.#lastOfApp,
-      hung: this.#hungOfApp,
-    });
+    const app = await readRegistry(this.app, { ...this.#reading, unordered: true });
     const own = [
       ...(await readRegistry(this.#own, this.#reading)),
       ...(await readRegistry(this.#labelled, { ...this.#reading, workerLabel: undefined })),

@@ -307,8 +307,8 @@ describe('merging as prom-client does', () => {
     limit: new DroppedSamples(1_000),
     workerLabel: undefined,
     unordered: true,
-    last: new Map(),
-    hung: new Set<string>(),
+    last: new WeakMap(),
+    hung: new WeakSet<object>(),
     failed: (name: string) => {
       throw new Error(`${name} was left out`);
     },

@@ -21,8 +21,8 @@ function reading({
     limit,
     workerLabel,
     unordered,
-    last: new Map(),
-    hung: new Set<string>(),
+    last: new WeakMap(),
+    hung: new WeakSet<object>(),
     failed,
     failures,
   };

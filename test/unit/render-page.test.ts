@@ -112,8 +112,8 @@ describe('a page of text', () => {
       limit: new DroppedSamples(100),
       workerLabel: undefined,
       unordered: false,
-      last: new Map(),
-      hung: new Set<string>(),
+      last: new WeakMap(),
+      hung: new WeakSet<object>(),
       failed: () => {},
     };
     const families = await readRegistry(registry, reading);
