@@ -5,10 +5,11 @@ export async function createApp(): Promise<INestApplication> {
   if (environment.failBoot) {
     throw new Error('The app does not start because SAMPLE_FAIL_BOOT is set');
   }
+  const { AppModule } = await import('./app.module.js');
   if (environment.adapter === 'fastify') {
     const { createFastifyApp } = await import('./adapters/fastify-app.js');
-    return createFastifyApp();
+    return createFastifyApp(AppModule);
   }
   const { createExpressApp } = await import('./adapters/express-app.js');
-  return createExpressApp();
+  return createExpressApp(AppModule);
 }

@@ -1,12 +1,12 @@
 import compress from '@fastify/compress';
+import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { AppModule } from '../app.module.js';
 import { BODY_LIMIT_BYTES } from './body-limit.js';
 
-export async function createFastifyApp(): Promise<NestFastifyApplication> {
+export async function createFastifyApp(module: Type): Promise<NestFastifyApplication> {
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule,
+    module,
     new FastifyAdapter({ bodyLimit: BODY_LIMIT_BYTES }),
   );
   // Nest pins a Fastify of its own, so the plugin's types may come from another copy of it
