@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readStat, withDescendants } from './process-table.mjs';
 
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
@@ -21,18 +21,7 @@ export class Servers {
 
   /** Every process that was started, and what they forked. */
   get pids() {
-    const parents = new Map();
-    for (const name of readdirSync('/proc')) {
-      if (!/^\d+$/.test(name)) continue;
-      const stat = readStat(name);
-      if (stat) parents.set(Number(name), Number(stat[1]));
-    }
-    const found = new Set(this.#children.map((child) => child.pid));
-    for (let size = 0; size !== found.size;) {
-      size = found.size;
-      for (const [pid, parent] of parents) if (found.has(parent)) found.add(pid);
-    }
-    return [...found];
+    return [...withDescendants(this.#children.map((child) => child.pid))];
   }
 
   /** User and system time of all of them so far, in seconds. */
@@ -70,16 +59,5 @@ export async function answering(url, times = 20, timeoutMs = 20_000) {
     });
     count = ok ? count + 1 : 0;
     if (!ok) await delay(50);
-  }
-}
-
-/** The fields of /proc/<pid>/stat behind the command's name: state, ppid, … */
-function readStat(pid) {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-  } catch {
-    return undefined; // ended meanwhile
   }
 }

@@ -1,76 +1,97 @@
-// One runner for every measurement: npm run bench -- --scope overhead --json result.json
+// One runner for every measurement: npm run bench -- --help
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import os from 'node:os';
-import { parseArgs } from 'node:util';
-import { balance } from './scopes/balance.mjs';
-import { disconnects } from './scopes/disconnects.mjs';
-import { instrumentation } from './scopes/instrumentation.mjs';
-import { offload } from './scopes/offload.mjs';
-import { offloadCost } from './scopes/offload-cost.mjs';
-import { openLoop } from './scopes/open-loop.mjs';
-import { overload } from './scopes/overload.mjs';
-import { overhead } from './scopes/overhead.mjs';
-import { recovery } from './scopes/recovery.mjs';
-import { reload } from './scopes/reload.mjs';
-import { reusePort } from './scopes/reuse-port.mjs';
-import { scrape } from './scopes/scrape.mjs';
-import { steady } from './scopes/steady.mjs';
-import { strict } from './scopes/strict.mjs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { COMPARISONS } from './comparisons/index.mjs';
+import { runComparison } from './comparisons/run-comparison.mjs';
+import { describeMachine, readVersions } from './machine.mjs';
+import { resolveNode } from './node-versions.mjs';
+import { stopAll } from './process-group.mjs';
+import { renderTables, writeReport } from './report.mjs';
+import { OWN_SCOPES } from './scopes/index.mjs';
+import { readSettings } from './settings.mjs';
+import { UsageError } from './usage-error.mjs';
 
-const SCOPES = {
-  overhead,
-  balance,
-  recovery,
-  'open-loop': openLoop,
-  reload,
-  'reuse-port': reusePort,
-  steady,
-  strict,
-  offload,
-  overload,
-  'offload-cost': offloadCost,
-  disconnects,
-  scrape,
-  instrumentation,
-};
+const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
+const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
 
-const { values } = parseArgs({
-  options: {
-    scope: { type: 'string', default: 'overhead' },
-    adapter: { type: 'string', multiple: true, default: ['express', 'fastify'] },
-    node: { type: 'string', default: process.execPath }, // path of the Node under test
-    seconds: { type: 'string', default: '5' },
-    rounds: { type: 'string', default: '5' },
-    workers: { type: 'string', multiple: true, default: ['2', '1'] }, // of scope reload
-    reloads: { type: 'string', default: '50' },
-    requests: { type: 'string', default: '1000000' }, // of scope strict
-    json: { type: 'string' },
-  },
-});
-const scope = SCOPES[values.scope];
-if (scope === undefined) {
-  console.error(`no such scope: ${values.scope}; known are ${Object.keys(SCOPES).join(', ')}`);
-  process.exit(2);
+const interrupted = new AbortController();
+for (const [signal, code] of Object.entries(SIGNALS)) {
+  process.once(signal, () => {
+    console.error(`${signal}: ending what was started`);
+    interrupted.abort(new Error(signal));
+    void stopAll().finally(() => process.exit(code));
+  });
 }
 
-const results = await scope({
-  node: values.node,
-  adapters: values.adapter,
-  seconds: Number(values.seconds),
-  rounds: Number(values.rounds),
-  workers: values.workers.map(Number),
-  reloads: Number(values.reloads),
-  requests: Number(values.requests),
-  progress: (line) => console.error(line),
-});
-const machine = {
-  node: execFileSync(values.node, ['--version'], { encoding: 'utf8' }).trim(),
-  cores: os.availableParallelism(),
-  kernel: os.release(),
-};
-console.table(results);
-if (values.json) {
-  const report = { scope: values.scope, machine, date: new Date().toISOString(), results };
-  writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+try {
+  await main(readSettings(process.argv.slice(2)));
+} catch (error) {
+  // What a signal ends fails in many ways; the signal's handler has the last word.
+  if (!interrupted.signal.aborted) {
+    console.error(error instanceof UsageError ? `error: ${error.message}` : error);
+    await stopAll();
+    process.exit(error instanceof UsageError ? 2 : 1);
+  }
+}
+
+async function main(settings) {
+  if (settings.help) {
+    console.log(settings.help);
+    return;
+  }
+  const node = await resolveNode(settings.node);
+  const nodeVersion = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
+  const results = [];
+  for (const name of settings.scopes) {
+    const result = await measure(name, { ...settings, node, nodeVersion });
+    results.push(result);
+    if (settings.json) writeJson(settings.json, results.length === 1 ? result : results);
+  }
+}
+
+async function measure(name, settings) {
+  const progress = (line) => console.error(line);
+  const about = {
+    scope: name,
+    command: `npm run bench -- --scope ${name}${settings.node === '24' ? '' : ` --node ${settings.nodeVersion.split('.')[0]}`}`,
+    date: new Date().toISOString(),
+    machine: describeMachine(),
+    versions: readVersions(settings.nodeVersion),
+  };
+  const comparison = COMPARISONS.find((one) => one.name === name);
+  if (comparison === undefined) return { ...about, rows: await own(name, settings, progress) };
+  const compared = await runComparison(comparison, {
+    ...settings,
+    progress,
+    signal: interrupted.signal,
+  });
+  const result = { ...about, ...compared };
+  console.log(`\n${renderTables(result)}\n`);
+  if (settings.systems === undefined) {
+    mkdirSync(RESULTS, { recursive: true });
+    writeJson(`${RESULTS}${name}.json`, result);
+    await writeReport(RESULTS);
+  }
+  return result;
+}
+
+/** Scopes of this package alone have tables of their own. */
+async function own(name, settings, progress) {
+  const rows = await OWN_SCOPES[name]({
+    node: settings.node,
+    adapters: settings.adapters ?? ['express', 'fastify'],
+    seconds: settings.seconds ?? 5,
+    rounds: settings.rounds ?? 5,
+    workers: settings.workers ?? [2, 1],
+    reloads: settings.reloads,
+    requests: settings.requests,
+    progress,
+  });
+  console.table(rows);
+  return rows;
+}
+
+function writeJson(file, value) {
+  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);
 }

@@ -13,6 +13,7 @@ const PACKAGES = {
   ip: 'iproute2',
   prometheus: 'prometheus',
   promtool: 'prometheus',
+  wrk: 'wrk',
 } as const;
 
 type Program = keyof typeof PACKAGES;

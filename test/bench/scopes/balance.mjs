@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { between, busiestToMean, readWorkers, sum } from '../cluster-metrics.mjs';
 import { answering, Servers } from '../processes.mjs';
 import { median } from '../statistics.mjs';
-import { wrk } from '../wrk.mjs';
+import { loadUrl } from '../load/wrk.mjs';
 
 const APP = fileURLToPath(new URL('../apps/hello.mjs', import.meta.url));
 const PORT = 21_330;
@@ -89,7 +89,7 @@ async function measure({ node, adapter, workers, connections, newConnections, op
     });
     await answering(`${base}/hello`);
     await allReady(base, workers);
-    const load = wrk(`${base}/hello`, {
+    const load = loadUrl(`${base}/hello`, {
       connections,
       seconds: SETTLE_SECONDS + seconds + 1,
       newConnections,

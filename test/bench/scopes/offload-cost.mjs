@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { answering, Servers } from '../processes.mjs';
 import { median } from '../statistics.mjs';
-import { wrk } from '../wrk.mjs';
+import { loadUrl } from '../load/wrk.mjs';
 
 const APP = fileURLToPath(new URL('../apps/offload.mjs', import.meta.url));
 const PORT = 21_420;
@@ -56,7 +56,7 @@ export async function offloadCost({ node, adapters, seconds, rounds, progress })
 /** CPU per request, in µs. */
 async function measure(servers, route, load) {
   const before = servers.cpuSeconds;
-  const { requests, errors } = await wrk(`http://127.0.0.1:${PORT}/${route}`, load);
+  const { requests, errors } = await loadUrl(`http://127.0.0.1:${PORT}/${route}`, load);
   if (errors > 0) throw new Error(`/${route}: ${errors} errors`);
   return ((servers.cpuSeconds - before) / requests) * 1e6;
 }

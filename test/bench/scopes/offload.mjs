@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { limitOfCores } from '../cores.mjs';
-import { probe } from '../light-route.mjs';
+import { probe } from '../load/light-route.mjs';
 import { answering, Servers } from '../processes.mjs';
 import { median } from '../statistics.mjs';
-import { wrk } from '../wrk.mjs';
+import { loadUrl } from '../load/wrk.mjs';
 
 const APP = fileURLToPath(new URL('../../../sample-app/dist/main.js', import.meta.url));
 const PORT = 21_400;
@@ -56,7 +56,7 @@ async function measure({ node, mode, seconds }) {
     await answering(url, 50); // V8 has compiled it in all threads
     const before = await limitOfCores({ node, n: 30, cores: WORKERS, seconds: 3 });
     const [load, light] = await Promise.all([
-      wrk(url, { connections: CLIENTS, seconds }),
+      loadUrl(url, { connections: CLIENTS, seconds }),
       probe(PORT, '/hello', seconds),
     ]);
     const after = await limitOfCores({ node, n: 30, cores: WORKERS, seconds: 3 });

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { answering, Servers } from '../processes.mjs';
 import { median } from '../statistics.mjs';
-import { wrk } from '../wrk.mjs';
+import { loadUrl } from '../load/wrk.mjs';
 
 const APP = fileURLToPath(new URL('../apps/hello.mjs', import.meta.url));
 const BASE_PORT = 21_300;
@@ -57,9 +57,9 @@ async function measure({ node, adapter, mode, newConnections, seconds }) {
     }
     const url = `http://127.0.0.1:${port}/hello`;
     await answering(url);
-    await wrk(url, { seconds: 2, newConnections }); // warm: V8 has compiled what is hot
+    await loadUrl(url, { seconds: 2, newConnections }); // warm: V8 has compiled what is hot
     const before = servers.cpuSeconds;
-    const load = await wrk(url, { seconds, newConnections });
+    const load = await loadUrl(url, { seconds, newConnections });
     const cpuMicrosPerRequest = ((servers.cpuSeconds - before) / load.requests) * 1e6;
     return { ...load, cpuMicrosPerRequest };
   } finally {

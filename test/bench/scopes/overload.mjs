@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { limitOfCores } from '../cores.mjs';
-import { probe } from '../light-route.mjs';
+import { probe } from '../load/light-route.mjs';
 import { answering, Servers } from '../processes.mjs';
 import { median } from '../statistics.mjs';
 

@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import http from 'node:http';
 import { fileURLToPath } from 'node:url';
+import { Clients } from '../load/clients.mjs';
 import { answering } from '../processes.mjs';
 import { median } from '../statistics.mjs';
 
 const APP = fileURLToPath(new URL('../apps/reload.mjs', import.meta.url));
 const BASE_PORT = 21_310;
-const CLIENTS_OF_A_KIND = 6;
-const BODY = JSON.stringify({ text: 'x'.repeat(16 * 1024) });
 
 /** From this reload on what the primary holds must be flat. */
 const SETTLED_AFTER = 5;
@@ -89,66 +87,4 @@ async function measure({ node, adapter, workers, reloads, progress }) {
     primary.kill('SIGTERM');
     await exited;
   }
-}
-
-/** Eighteen clients without pause: a third on kept connections, a third on new ones, a third posts. */
-class Clients {
-  requests = 0;
-  lost = 0;
-  losses = {};
-  generations = new Set();
-  #stopped = false;
-  #running;
-
-  constructor(port) {
-    const kinds = [
-      () => ({ path: '/whoami', agent: keepAlive() }),
-      () => ({ path: '/whoami', agent: false }),
-      () => ({ path: '/echo', method: 'POST', agent: keepAlive(), body: BODY }),
-    ];
-    this.#running = kinds.flatMap((kind) =>
-      Array.from({ length: CLIENTS_OF_A_KIND }, () => this.#run({ port, ...kind() })),
-    );
-  }
-
-  async #run(options) {
-    while (!this.#stopped) {
-      const outcome = await send(options);
-      this.requests += 1;
-      if (outcome.error !== undefined) {
-        this.lost += 1;
-        this.losses[outcome.error] = (this.losses[outcome.error] ?? 0) + 1;
-      } else if (options.path === '/whoami') {
-        this.generations.add(JSON.parse(outcome.body).generation);
-      }
-    }
-  }
-
-  async stop() {
-    this.#stopped = true;
-    await Promise.all(this.#running);
-  }
-}
-
-function keepAlive() {
-  return new http.Agent({ keepAlive: true, maxSockets: 1 });
-}
-
-function send({ port, path, method = 'GET', agent, body }) {
-  return new Promise((resolve) => {
-    const headers = body ? { 'content-type': 'application/json' } : {};
-    const request = http.request({ host: '127.0.0.1', port, path, method, agent, headers });
-    request.setTimeout(10_000, () => request.destroy(new Error('timeout')));
-    request.on('error', (error) => resolve({ error: `${method} ${error.code ?? error.message}` }));
-    request.on('response', (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
-      response.on('error', (error) => resolve({ error: `${method} ${error.code}` }));
-      response.on('end', () => {
-        const well = response.statusCode < 300 && (body === undefined || text === body);
-        resolve(well ? { body: text } : { error: `${method} status ${response.statusCode}` });
-      });
-    });
-    request.end(body);
-  });
 }

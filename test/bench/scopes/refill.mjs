@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { between, readWorkers, sum } from '../cluster-metrics.mjs';
 import { answering } from '../processes.mjs';
-import { wrk } from '../wrk.mjs';
+import { loadUrl } from '../load/wrk.mjs';
 
 const APP = fileURLToPath(new URL('../apps/hello.mjs', import.meta.url));
 const PORT = 21_340;
@@ -43,7 +43,7 @@ const DISTURBANCES = {
  * How soon workers that are new under kept connections carry their share: of
  * what a fair share would be, in the 3 s that begin 5 s after they were asked for.
  */
-export async function recovery({ node, adapters, rounds, progress }) {
+export async function refill({ node, adapters, rounds, progress }) {
   const results = [];
   for (const adapter of adapters) {
     for (const [name, disturbance] of Object.entries(DISTURBANCES)) {
@@ -82,7 +82,7 @@ async function measure({ node, adapter, disturbance }) {
   const ended = once(primary, 'exit');
   try {
     await answering(`${base}/hello`);
-    const load = wrk(`${base}/hello`, { connections: CONNECTIONS, seconds: 18 });
+    const load = loadUrl(`${base}/hello`, { connections: CONNECTIONS, seconds: 18 });
     await delay(4_000);
     const told = event(primary, disturbance.until);
     await disturbance.cause(primary, base);

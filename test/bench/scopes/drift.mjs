@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { between, busiestToMean, readWorkers, sum } from '../cluster-metrics.mjs';
 import { answering, Servers } from '../processes.mjs';
-import { wrk } from '../wrk.mjs';
+import { loadUrl } from '../load/wrk.mjs';
 
 const APP = fileURLToPath(new URL('../apps/hello.mjs', import.meta.url));
 const PORT = 21_380;
@@ -16,7 +16,7 @@ const SETTLE_SECONDS = 10;
  * drift, and how many clients are asked to connect again once all is balanced.
  * `--seconds 600` for the whole of it.
  */
-export async function steady({ node, adapters, seconds, progress }) {
+export async function drift({ node, adapters, seconds, progress }) {
   const results = [];
   for (const adapter of adapters) results.push(await measure({ node, adapter, seconds, progress }));
   return results;
@@ -33,7 +33,10 @@ async function measure({ node, adapter, seconds, progress }) {
       CLUSTER_LOG_FORMAT: 'json',
     });
     await answering(`${base}/hello`);
-    const load = wrk(`${base}/hello`, { connections: 64, seconds: SETTLE_SECONDS + seconds + 2 });
+    const load = loadUrl(`${base}/hello`, {
+      connections: 64,
+      seconds: SETTLE_SECONDS + seconds + 2,
+    });
     await delay(SETTLE_SECONDS * 1_000);
     const first = await readWorkers(base);
     const busiest = [];

@@ -1,5 +1,7 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { percentile } from '../statistics.mjs';
+import { runScript } from './client.mjs';
 
 const EVERY_MS = 10;
 
@@ -11,19 +13,19 @@ const LAST_MS = 10_000;
  * connections, one for each request that is not answered yet. Parses next to
  * nothing: a probe should cost the machine next to nothing.
  *
- * @returns what the answers took, in ms, sorted.
+ * @returns what the answers took, in ms; a request that has none at the end counts by its age.
  */
 export async function probe(port, path, seconds) {
   const request = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
   const idle = [];
   const times = [];
-  let unanswered = 0;
+  const waiting = new Set();
   const ask = () => {
     const socket = idle.pop() ?? connect(port, idle);
     const startedAt = performance.now();
-    unanswered += 1;
+    waiting.add(startedAt);
     socket.answered = () => {
-      unanswered -= 1;
+      waiting.delete(startedAt);
       times.push(performance.now() - startedAt);
     };
     socket.write(request);
@@ -34,16 +36,26 @@ export async function probe(port, path, seconds) {
     if (wait > 0) await delay(wait);
     ask();
   }
-  for (let waited = 0; unanswered > 0 && waited < LAST_MS; waited += 50) await delay(50);
-  for (const socket of idle) socket.destroy();
-  times.sort((a, b) => a - b);
-  const quantile = (q) => times[Math.min(times.length - 1, Math.floor(q * times.length))];
+  for (let waited = 0; waiting.size > 0 && waited < LAST_MS; waited += 50) await delay(50);
+  const now = performance.now();
+  const all = [...times, ...[...waiting].map((startedAt) => now - startedAt)];
   return {
     answered: times.length,
-    unanswered,
-    p50: quantile(0.5),
-    p99: quantile(0.99),
-    max: times.at(-1),
+    unanswered: waiting.size,
+    p50: percentile(all, 0.5),
+    p99: percentile(all, 0.99),
+    max: Math.max(...all),
+  };
+}
+
+/** The same from a process of its own, as metrics of a row. */
+export async function probeApart(target, parameters) {
+  const light = await runScript(target, 'light-route-process.mjs', parameters);
+  return {
+    lightP50Ms: light.p50,
+    lightP99Ms: light.p99,
+    lightMaxMs: light.max,
+    lightUnanswered: light.unanswered,
   };
 }
 

@@ -1,0 +1,64 @@
+import { wrk } from '../load/wrk.mjs';
+import { measureUsage } from '../usage.mjs';
+import { compare } from './compare.mjs';
+
+const WARM_UP_SECONDS = 5;
+const LOADS = [
+  { workers: 2, connections: 64 },
+  { workers: 8, connections: 128 },
+];
+
+export const evenness = {
+  name: 'evenness',
+  title: 'Evenness of kept connections',
+  about:
+    'wrk on kept connections, GET /hello: CPU time of the busiest worker over the mean of all. 1 is even; with two workers 2 means that one of them does everything.',
+  seconds: 5,
+  rounds: 5,
+  programs: ['wrk'],
+  adapters: ['express'],
+  parameters: { warmUpSeconds: WARM_UP_SECONDS, path: '/hello' },
+  chart: {
+    metric: 'busiestWorst',
+    title: 'Busiest worker over the mean, worst round',
+    better: 'lower',
+  },
+  async rows(run) {
+    const systems = run.pick([
+      'node-cluster-round-robin',
+      'node-cluster-shared',
+      'reuse-port',
+      'pm2',
+      'watt',
+      'nginx',
+      'iptables',
+      'nestjs-cluster',
+      'nestjs-cluster-reuse-port',
+      'nestjs-cluster-round-robin',
+    ]);
+    const rows = [];
+    for (const { workers, connections } of LOADS) {
+      const compared = await compare({
+        run,
+        group: `${workers} workers, ${connections} connections`,
+        rounds: run.rounds,
+        contestants: systems.map((system) => ({ system, workers })),
+        async measure(running) {
+          const load = { path: '/hello', connections };
+          await wrk(running, { ...load, seconds: WARM_UP_SECONDS });
+          const used = measureUsage(running);
+          const result = await wrk(running, { ...load, seconds: run.seconds });
+          return { ...result, ...used(result.requests) };
+        },
+      });
+      rows.push(...compared.map(withWorst));
+    }
+    return rows;
+  },
+};
+
+/** The median says how it mostly is; chance decides, so the worst is what one has to expect. */
+function withWorst(row) {
+  if (row.notRun !== undefined) return row;
+  return { ...row, busiestWorst: Math.max(...row.rounds.map(({ busiestRatio }) => busiestRatio)) };
+}

@@ -1,0 +1,130 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { answeredBy } from '../load/ask.mjs';
+import { lossesOf } from '../load/losses.mjs';
+import { compare } from './compare.mjs';
+
+/** Clients ask on for a while, so that what is lost late is not taken for the next one's. */
+const PAUSE_MS = 500;
+
+/** Longest wait for a worker in the place of the one that was killed. */
+const PATIENCE_MS = 30_000;
+
+const CLIENTS =
+  '18 clients ask without pause and never again for what was lost: 6 on kept connections, 6 on a new one each time, 6 post 16 KB.';
+
+const chart = { metric: 'lost', title: 'Requests lost', better: 'lower' };
+
+/** Only systems that do it by themselves: where it is left to the user, there is nothing to measure. */
+function able(run, names, ability, missing) {
+  return run.pick(names).map((system) => ({
+    system: {
+      ...system,
+      missing: async (options) =>
+        (await system.missing(options)) ?? lacks(system, ability, missing),
+    },
+  }));
+}
+
+function lacks(system, ability, missing) {
+  return (system.abilities ?? []).includes(ability) ? undefined : missing;
+}
+
+const EVERYBODY = [
+  'one-process',
+  'node-cluster-round-robin',
+  'node-cluster-shared',
+  'reuse-port',
+  'pm2',
+  'watt',
+  'nginx',
+  'iptables',
+  'nestjs-cluster',
+  'nestjs-cluster-reuse-port',
+  'nestjs-cluster-round-robin',
+];
+
+export const reloads = {
+  name: 'reloads',
+  title: 'Requests lost in reloads',
+  about: `${CLIENTS} Meanwhile the app is reloaded, ten times if nothing else is said, one after the other, in the way that the system offers.`,
+  rounds: 1,
+  adapters: ['express'],
+  parameters: {},
+  events: 10,
+  chart,
+  rows(run) {
+    return compare({
+      run,
+      group: run.group,
+      rounds: run.rounds,
+      contestants: able(run, EVERYBODY, 'reload', 'has no reload: whoever runs it writes one'),
+      async measure(running) {
+        const { took, metrics } = await lossesOf(running, run.events, () => running.reload());
+        return { ...metrics, reloadMs: mean(took) };
+      },
+    });
+  },
+};
+
+export const scaling = {
+  name: 'scaling',
+  title: 'Requests lost in scaling up and down',
+  about: `${CLIENTS} Meanwhile a worker is added and taken away again, ten changes in all if nothing else is said.`,
+  rounds: 1,
+  adapters: ['express'],
+  parameters: {},
+  events: 10,
+  chart,
+  rows(run) {
+    return compare({
+      run,
+      group: run.group,
+      rounds: run.rounds,
+      contestants: able(run, EVERYBODY, 'scale', 'does not scale while it runs'),
+      async measure(running, { workers }) {
+        const { took, metrics } = await lossesOf(running, run.events, (k) =>
+          running.scale(k % 2 === 0 ? workers + 1 : workers),
+        );
+        return { ...metrics, scaleMs: mean(took) };
+      },
+    });
+  },
+};
+
+export const kills = {
+  name: 'kills',
+  title: 'Requests lost in kills',
+  about: `${CLIENTS} Meanwhile a worker is killed by SIGKILL, ten times if nothing else is said, the next one when as many workers as before answer again. What was in flight in the killed worker cannot be saved; nothing else should be lost.`,
+  rounds: 1,
+  adapters: ['express'],
+  parameters: {},
+  events: 10,
+  chart,
+  rows(run) {
+    return compare({
+      run,
+      group: run.group,
+      rounds: run.rounds,
+      contestants: able(
+        run,
+        EVERYBODY,
+        'supervision',
+        'has no supervision: a killed worker stays dead',
+      ),
+      async measure(running, { workers }) {
+        const { metrics } = await lossesOf(running, run.events, async () => {
+          const [victim] = running.workerPids();
+          process.kill(victim, 'SIGKILL');
+          const lives = (pid) => pid !== victim;
+          await answeredBy(running.port, workers, lives, PATIENCE_MS);
+          await delay(PAUSE_MS);
+        });
+        return metrics;
+      },
+    });
+  },
+};
+
+function mean(values) {
+  return values.reduce((total, value) => total + value, 0) / values.length;
+}

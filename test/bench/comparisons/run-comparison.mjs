@@ -1,0 +1,95 @@
+import net from 'node:net';
+import { hasProgram } from '../systems/requirements.mjs';
+import { SYSTEMS } from '../systems/index.mjs';
+
+/** Of each system that is started, and far enough for the ports of its workers. */
+const FIRST_PORT = 21_500;
+const PORTS_EACH = 20;
+const LAST_PORT = 21_980;
+
+const ADAPTER_NAMES = { express: 'Express', fastify: 'Fastify' };
+
+/** Runs one comparison on each of its adapters. Resolves with its rows and how they came about. */
+export async function runComparison(comparison, settings) {
+  const {
+    rounds = comparison.rounds,
+    seconds = comparison.seconds,
+    events = comparison.events,
+  } = settings;
+  const workers = settings.workers?.[0] ?? settings.cores;
+  const adapters = settings.adapters ?? comparison.adapters;
+  const nextPort = ports();
+  const rows = [];
+  for (const adapter of adapters) {
+    settings.progress(`\n== ${comparison.title}, ${ADAPTER_NAMES[adapter]}`);
+    const run = {
+      ...settings,
+      adapter,
+      group: ADAPTER_NAMES[adapter],
+      rounds,
+      seconds,
+      events,
+      workers,
+      nextPort,
+      lacks: lacking(comparison),
+      pick: (names) => pick(names, settings.systems),
+    };
+    rows.push(...(await comparison.rows(run)));
+  }
+  const { title, about, chart, parameters } = comparison;
+  return {
+    title,
+    about,
+    parameters: {
+      ...parameters,
+      workers,
+      ...(seconds && { seconds }),
+      ...(events && { events }),
+      rounds,
+    },
+    rows,
+    chart,
+    ...(comparison.found && { found: [comparison.found(rows)] }),
+  };
+}
+
+/** Why nothing of it can be measured here; undefined where it can. */
+function lacking({ programs = [] }) {
+  const missing = programs.filter((program) => !hasProgram(program));
+  // Debian's packages are called as the programs are.
+  return missing.length === 0
+    ? undefined
+    : `${missing.join(', ')} is missing: apt-get install ${missing.join(' ')}`;
+}
+
+/** Those that a comparison wants, in the order of the tables; of them those that were asked for. */
+function pick(names, asked) {
+  return SYSTEMS.filter(
+    ({ name }) => names.includes(name) && (asked === undefined || asked.includes(name)),
+  );
+}
+
+/** Each system gets ports of its own, which nobody else uses: the last one's clients may still. */
+function ports() {
+  let next = FIRST_PORT;
+  return async () => {
+    for (let tried = 0; tried < (LAST_PORT - FIRST_PORT) / PORTS_EACH; tried += 1) {
+      const port = next;
+      next = port + PORTS_EACH < LAST_PORT ? port + PORTS_EACH : FIRST_PORT;
+      if (await areFree(port)) return port;
+    }
+    throw new Error(`the ports from ${FIRST_PORT} to ${LAST_PORT} are in use`);
+  };
+}
+
+async function areFree(first) {
+  for (let port = first; port < first + PORTS_EACH; port += 1) {
+    const server = net.createServer();
+    const free = await new Promise((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    });
+    if (!free) return false;
+  }
+  return true;
+}

@@ -1,0 +1,38 @@
+// Installs what the benchmark needs beside the project, where it is missing or not what the lock
+// says. Where there is nothing to do, npm is not run: npm's `prebench` calls this each time.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+
+if (!isInstalled()) {
+  console.error('installing the packages of the benchmark: npm ci --prefix test/bench');
+  const options = ['--no-audit', '--no-fund', '--loglevel=error'];
+  const { status } = spawnSync('npm', ['ci', '--prefix', FOLDER, ...options], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  process.exitCode = status ?? 1;
+}
+
+/** npm notes what it has installed. Optional packages may be for other platforms. */
+function isInstalled() {
+  const wanted = packagesOf('package-lock.json');
+  const found = packagesOf('node_modules/.package-lock.json');
+  if (found === undefined) return false;
+  return (
+    Object.entries(wanted).every(
+      ([name, { version, optional }]) =>
+        name === '' || found[name]?.version === version || (optional && !(name in found)),
+    ) && Object.keys(found).every((name) => name in wanted)
+  );
+}
+
+function packagesOf(file) {
+  try {
+    return JSON.parse(readFileSync(`${FOLDER}${file}`, 'utf8')).packages;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

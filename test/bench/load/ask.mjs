@@ -1,0 +1,43 @@
+import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const TIMEOUT_MS = 1_000;
+const PAUSE_MS = 20;
+
+/** The body of an answer to GET, asked on a connection of its own. */
+export function ask(port, path) {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path, agent: false, timeout: TIMEOUT_MS };
+    const request = http.get(options, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+      response.on('error', reject);
+      response.on('end', () => resolve(body));
+    });
+    request.on('timeout', () => request.destroy(new Error('timeout')));
+    request.on('error', reject);
+  });
+}
+
+/** The process that answered. */
+export async function whoami(port) {
+  const { pid } = JSON.parse(await ask(port, '/whoami'));
+  return pid;
+}
+
+/**
+ * Waits until so many processes that satisfy `counts` have answered.
+ *
+ * @returns the time that took, in ms; undefined where they have not within `timeoutMs`.
+ */
+export async function answeredBy(port, count, counts, timeoutMs) {
+  const startedAt = performance.now();
+  const pids = new Set();
+  while (performance.now() - startedAt < timeoutMs) {
+    const pid = await whoami(port).catch(() => undefined);
+    if (pid !== undefined && counts(pid)) pids.add(pid);
+    if (pids.size >= count) return performance.now() - startedAt;
+    await delay(PAUSE_MS);
+  }
+  return undefined;
+}

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/**
+ * Every process that runs, by pid: its parent, and when it was started (in ticks since boot, what
+ * tells it from a later process of the same pid). Those that have ended and wait for their parent
+ * are left out.
+ */
+export function readProcesses() {
+  const processes = new Map();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readStat(name);
+    if (stat === undefined || stat[0] === 'Z' || stat[0] === 'X') continue;
+    processes.set(Number(name), { parent: Number(stat[1]), startedAt: Number(stat[19]) });
+  }
+  return processes;
+}
+
+/** The given processes, as far as they run, and all that descend from them. */
+export function withDescendants(pids, processes = readProcesses()) {
+  const found = new Set([...pids].filter((pid) => processes.has(pid)));
+  for (let size = -1; size !== found.size;) {
+    size = found.size;
+    for (const [pid, { parent }] of processes) if (found.has(parent)) found.add(pid);
+  }
+  return found;
+}
+
+/** The live workers that a primary of node:cluster has forked. */
+export function clusterWorkers(primary) {
+  return [...readProcesses()]
+    .filter(([pid, { parent }]) => parent === primary && hasVariable(pid, 'NODE_UNIQUE_ID='))
+    .map(([pid]) => pid);
+}
+
+/** Whether a process was started with this in its environment: `NAME=` or `NAME=value`. */
+export function hasVariable(pid, start) {
+  try {
+    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${start}`);
+  } catch {
+    return false; // ended meanwhile, or somebody else's
+  }
+}
+
+/** The fields of /proc/<pid>/stat behind the command's name: state, ppid, … */
+export function readStat(pid) {
+  return parseStat(`/proc/${pid}/stat`);
+}
+
+/** The same of a file such as that, for threads. */
+export function parseStat(file) {
+  try {
+    return readFileSync(file, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+  } catch {
+    return undefined; // ended meanwhile
+  }
+}

@@ -1,0 +1,39 @@
+// Redraws what the benchmark measured: npm run bench:report
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { renderMarkdown, renderPlainTable } from './report/markdown.mjs';
+import { readResults } from './report/read-results.mjs';
+import { reportParts } from './report/report-parts.mjs';
+import { tablesOf } from './report/result-tables.mjs';
+
+const RESULTS = fileURLToPath(new URL('results', import.meta.url));
+const README = fileURLToPath(new URL('../../README.md', import.meta.url));
+
+/** Writes report.md and the charts of every result in a directory; returns the results. */
+export async function writeReport(directory) {
+  // Only here: the runner imports this file too, and measures before it draws.
+  const { drawChart } = await import('./report/draw-chart.mjs');
+  const results = readResults(directory);
+  for (const result of results) {
+    const charts = drawChart(result) ?? {};
+    for (const [theme, svg] of Object.entries(charts)) {
+      writeFileSync(join(directory, `${result.scope}-${theme}.svg`), svg);
+    }
+  }
+  writeFileSync(join(directory, 'report.md'), renderMarkdown(reportParts(results)));
+  return results;
+}
+
+/** The tables of one result, what an article found among them, as text for a terminal. */
+export function renderTables(result) {
+  return tablesOf(result).map(renderPlainTable).join('\n\n');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { readmeParts } = await import('./report/readme-parts.mjs');
+  const { writeReadmeBlock } = await import('./report/readme-block.mjs');
+  const results = await writeReport(RESULTS);
+  await writeReadmeBlock(README, renderMarkdown(readmeParts(results)));
+  console.log(`${results.length} scopes: test/bench/results/report.md, README.md`);
+}

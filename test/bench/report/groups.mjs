@@ -1,0 +1,32 @@
+/** The system that everything is compared with. */
+const DEFAULT_SYSTEM = 'nestjs-cluster';
+
+/**
+ * The rows of a result by group (Express, Fastify), in their order: `[{ name, rows }]`.
+ *
+ * @param {{ rows: import('./types.d.mts').Row[] }} result
+ */
+export function groupsOf({ rows }) {
+  const names = [...new Set(rows.map(({ group }) => group))]; // Map.groupBy needs Node 21
+  return names.map((name) => ({ name, rows: rows.filter(({ group }) => group === name) }));
+}
+
+/**
+ * The row of nestjs-cluster as it is by default, if it was run.
+ *
+ * @param {import('./types.d.mts').Row[]} rows
+ */
+export function defaultRow(rows) {
+  return rows.find(({ system, notRun }) => system === DEFAULT_SYSTEM && notRun === undefined);
+}
+
+/**
+ * What the rounds of a row measured, least and most; undefined where fewer than two did.
+ *
+ * @param {import('./types.d.mts').Row} row
+ * @param {string} key
+ */
+export function spreadOf(row, key) {
+  const values = (row.rounds ?? []).map((round) => round[key]).filter(Number.isFinite);
+  return values.length < 2 ? undefined : { least: Math.min(...values), most: Math.max(...values) };
+}

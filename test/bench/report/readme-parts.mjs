@@ -1,0 +1,118 @@
+import { aheadList } from './ahead.mjs';
+import { columnOf, hasMetric } from './columns.mjs';
+import { dayOf, machineOf } from './facts.mjs';
+import { NOTHING } from './format.mjs';
+import { groupsOf } from './groups.mjs';
+import { picture } from './picture.mjs';
+
+/** The main figures: columns of the table in the README, as far as their scope was run. */
+const FIGURES = [
+  { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Keep-alive, CPU µs' },
+  { scope: 'keep-alive', metric: 'p99Ms', heading: 'Keep-alive, p99 ms' },
+  { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connections, CPU µs' },
+  { scope: 'mixed', metric: 'lightP99Ms', heading: 'Light route under heavy load, p99 ms' },
+  { scope: 'reloads', metric: 'lost', heading: 'Lost in reloads' },
+  { scope: 'kills', metric: 'lost', heading: 'Lost in kills' },
+  { scope: 'memory', metric: 'frontRssBytes', heading: 'Primary or proxy, MB' },
+  { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
+];
+const CHARTS = ['keep-alive', 'new-connections', 'mixed', 'reloads'];
+const RESULTS = 'test/bench/results/';
+
+/**
+ * What the README shows, as parts: each is a text of Markdown or a table as data.
+ *
+ * @param {import('./types.d.mts').Result[]} results
+ * @returns {(string | import('./types.d.mts').Table)[]}
+ */
+export function readmeParts(results) {
+  if (results.length === 0) return ['Nothing is measured yet: `npm run bench`.'];
+  return [
+    `${conditions(results)} A row is a system, with everything on where it is nestjs-cluster; medians of interleaved rounds; – is not measured. CPU is that of all server processes, for each request; MB are RSS. Every scope, with more columns and the spread of the rounds: [report.md](${RESULTS}report.md).`,
+    ...figureTables(results).flatMap((table) => [table.caption && `**${table.caption}**`, table]),
+    ...charts(results),
+    '### To reproduce it',
+    commands(results),
+    '### Where another system is ahead',
+    'Of nestjs-cluster as it is by default, by more than 3 %:',
+    aheadList(results),
+  ].filter(Boolean);
+}
+
+/**
+ * A table for each group, a row for each system, a column for each main figure.
+ *
+ * @param {import('./types.d.mts').Result[]} results
+ * @returns {import('./types.d.mts').Table[]}
+ */
+export function figureTables(results) {
+  const figures = FIGURES.flatMap(({ scope, ...figure }) => {
+    const result = results.find((candidate) => candidate.scope === scope);
+    return result?.rows.some((row) => hasMetric(row, figure.metric)) ? [{ result, ...figure }] : [];
+  });
+  const scopes = [...new Set(figures.map(({ result }) => result))];
+  const groups = groupsOf({ rows: scopes.flatMap(({ rows }) => rows) });
+  return groups.map(({ name, rows }) => {
+    const shown = figures.filter(({ metric, result }) =>
+      result.rows.some((row) => row.group === name && hasMetric(row, metric)),
+    );
+    return {
+      caption: name,
+      head: ['', ...shown.map(({ heading }) => heading)],
+      align: ['l', ...shown.map(() => 'r')],
+      rows: systemsOf(rows).map(({ system, label, ours }) => ({
+        ours: ours === true,
+        cells: [{ text: label }, ...shown.map((figure) => cellOf(figure, name, system))],
+      })),
+    };
+  });
+}
+
+function cellOf({ result, metric }, group, system) {
+  const row = result.rows.find((each) => each.group === group && each.system === system);
+  if (row?.notRun !== undefined) return { text: 'not run' };
+  const has = row !== undefined && hasMetric(row, metric);
+  return { text: has ? columnOf(metric).format(row[metric]) : NOTHING };
+}
+
+/** The first row of each system: its label and whose it is. */
+function systemsOf(rows) {
+  return rows.filter(
+    ({ system }, index) => rows.findIndex((row) => row.system === system) === index,
+  );
+}
+
+function charts(results) {
+  return CHARTS.flatMap((scope) => {
+    const result = results.find((candidate) => candidate.scope === scope);
+    const shown = result && picture(result, RESULTS);
+    return shown ? [shown, `\`${result.command}\``] : [];
+  });
+}
+
+function commands(results) {
+  return {
+    head: ['', 'command'],
+    align: ['l', 'l'],
+    rows: results.map(({ scope, title, command }) => ({
+      ours: false,
+      cells: [{ text: `[${title}](${RESULTS}report.md#${scope})` }, { text: `\`${command}\`` }],
+    })),
+  };
+}
+
+/** "Node 24.21.0; Xeon, 2 cores; 2026-11-20 to 2026-11-21." */
+function conditions(results) {
+  const days = results.map(dayOf).filter(Boolean).toSorted();
+  return `${[
+    `Node ${distinct(results.map(({ versions }) => versions?.node))}`,
+    distinct(results.map(machineOf)),
+    days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`,
+  ]
+    .filter(Boolean)
+    .join('; ')}.`;
+}
+
+function distinct(values) {
+  return [...new Set(values.filter(Boolean))].join(' and ');
+}

@@ -1,0 +1,29 @@
+/** The articles first, as they lead from one to the next; then what is asked beyond them. */
+export const SCOPE_ORDER = [
+  'gzip-page',
+  'slow',
+  'fibonacci',
+  'steady',
+  'keep-alive',
+  'new-connections',
+  'evenness',
+  'mixed',
+  'reloads',
+  'kills',
+  'scaling',
+  'startup',
+  'recovery',
+  'memory',
+  'instrumentation',
+];
+
+/**
+ * Results in this order; scopes that it does not name come after, by name.
+ *
+ * @template {{ scope: string }} Item
+ * @param {Item[]} results
+ */
+export function inOrder(results, order = SCOPE_ORDER) {
+  const place = ({ scope }) => (order.includes(scope) ? order.indexOf(scope) : order.length);
+  return results.toSorted((a, b) => place(a) - place(b) || (a.scope < b.scope ? -1 : 1));
+}

@@ -1,0 +1,92 @@
+/** What `npm run bench` writes to results/<scope>.json, as far as the report reads it. */
+export interface Result {
+  scope: string;
+  title: string;
+  about?: string;
+  command?: string;
+  date?: string;
+  parameters?: {
+    rounds?: number;
+    [name: string]: string | number | (string | number)[] | undefined;
+  };
+  machine?: { cpu?: string; cores?: number; memoryBytes?: number; kernel?: string };
+  versions?: Record<string, string>;
+  rows: Row[];
+  chart?: Chart;
+  found?: { article: string; said: string; measured: string }[];
+}
+
+/** A system in a group; every other key is a metric, see columns.mjs. */
+export interface Row {
+  group: string;
+  system: string;
+  label: string;
+  ours?: boolean;
+  /** Why it was not run; then it has no metrics. */
+  notRun?: string;
+  rounds?: Record<string, unknown>[];
+  // oxlint-disable-next-line typescript/no-explicit-any -- numbers, errors by kind, booleans: the column knows
+  [metric: string]: any;
+}
+
+export interface Chart {
+  metric: string;
+  title: string;
+  unit: string;
+  better: 'lower' | 'higher';
+  log?: boolean;
+}
+
+export interface Column {
+  key: string;
+  title: string;
+  heading: string;
+  unit: string;
+  // oxlint-disable-next-line typescript/no-explicit-any -- see Row
+  format: (value: any) => string;
+  better?: 'lower' | 'higher';
+}
+
+export interface Table {
+  caption?: string;
+  head: string[];
+  align: string[];
+  rows: { ours: boolean; cells: Cell[] }[];
+}
+
+export interface Cell {
+  text: string;
+  /** The least and the most of the rounds. */
+  spread?: string;
+}
+
+/** The bars of a group: its values, and the least and the most of the rounds where there were several. */
+export interface Panel {
+  name: string;
+  bars: {
+    label: string;
+    ours: boolean;
+    value: number;
+    text: string;
+    least?: number;
+    most?: number;
+  }[];
+}
+
+export interface Panels {
+  panels: Panel[];
+  range: { min: number; max: number };
+  log: boolean;
+  column: Column;
+}
+
+/** A value of another system that is better than that of nestjs-cluster's default. */
+export interface Ahead {
+  system: string;
+  label: string;
+  metric: string;
+  title: string;
+  group: string;
+  value: number;
+  ours: number;
+}

@@ -1,0 +1,114 @@
+import os from 'node:os';
+import { parseArgs } from 'node:util';
+import { ARTICLES, COMPARISONS } from './comparisons/index.mjs';
+import { OWN_SCOPES } from './scopes/index.mjs';
+import { SYSTEMS } from './systems/index.mjs';
+import { UsageError } from './usage-error.mjs';
+
+const ADAPTERS = ['express', 'fastify'];
+
+/** Scopes that stand for several. */
+const GROUPS = {
+  articles: ARTICLES.map(({ name }) => name),
+  all: COMPARISONS.map(({ name }) => name),
+};
+
+const HELP = `npm run bench -- [options]
+
+  --scope NAME     articles (default), all, or one or more of these:
+                   ${wrapped(COMPARISONS.map(({ name }) => name))}
+                   of this package alone:
+                   ${wrapped(Object.keys(OWN_SCOPES))}
+  --system NAME    only these systems, of:
+                   ${wrapped(SYSTEMS.map(({ name }) => name))}
+  --adapter NAME   express or fastify; each scope has its own default
+  --workers N      workers of each system (default: the cores)
+  --node VERSION   Node under test: 20, 22, 24 (default), 26, or the path of one
+  --seconds N      length of a measurement; each scope has its own default
+  --rounds N       how often each system is measured; each scope has its own default
+  --events N       reloads, kills, changes of scale; 10
+  --json FILE      write the results there too
+
+Results go to test/bench/results, where report.md is drawn of them, except where --system leaves
+some systems out.`;
+
+/**
+ * What the command line says, checked.
+ *
+ * @throws UsageError
+ */
+export function readSettings(args) {
+  const { values } = parsed(args);
+  if (values.help) return { help: HELP };
+  const scopes = (values.scope ?? ['articles']).flatMap((name) => GROUPS[name] ?? [name]);
+  known('--scope', scopes, [...COMPARISONS.map(({ name }) => name), ...Object.keys(OWN_SCOPES)]);
+  known(
+    '--system',
+    values.system ?? [],
+    SYSTEMS.map(({ name }) => name),
+  );
+  known('--adapter', values.adapter ?? [], ADAPTERS);
+  return {
+    scopes: [...new Set(scopes)],
+    systems: values.system,
+    adapters: values.adapter,
+    workers: values.workers?.map((text) => count('--workers', text)),
+    cores: os.availableParallelism(),
+    node: values.node ?? '24',
+    seconds: values.seconds === undefined ? undefined : count('--seconds', values.seconds),
+    rounds: values.rounds === undefined ? undefined : count('--rounds', values.rounds),
+    events: values.events === undefined ? undefined : count('--events', values.events),
+    reloads: count('--reloads', values.reloads ?? '50'),
+    requests: count('--requests', values.requests ?? '1000000'),
+    json: values.json,
+  };
+}
+
+function parsed(args) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        scope: { type: 'string', multiple: true },
+        system: { type: 'string', multiple: true },
+        adapter: { type: 'string', multiple: true },
+        workers: { type: 'string', multiple: true }, // several: of scope reload
+        node: { type: 'string' },
+        seconds: { type: 'string' },
+        rounds: { type: 'string' },
+        events: { type: 'string' },
+        reloads: { type: 'string' }, // of scope reload
+        requests: { type: 'string' }, // of scope strict
+        json: { type: 'string' },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(`${error.message} (--help shows what there is)`);
+  }
+}
+
+function known(option, names, all) {
+  const unknown = names.find((name) => !all.includes(name));
+  if (unknown === undefined) return;
+  throw new UsageError(
+    `${option} ${unknown}: there is none of this name; known are ${all.join(', ')}`,
+  );
+}
+
+function count(option, text) {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
+  throw new UsageError(`${option} ${text}: expected a whole number from 1 on`);
+}
+
+function wrapped(names) {
+  const lines = [''];
+  for (const name of names) {
+    if (lines.at(-1).length + name.length > 74) lines.push('');
+    lines[lines.length - 1] += `${name}, `;
+  }
+  return lines
+    .map((line) => line.trimEnd())
+    .join('\n                   ')
+    .replace(/,$/, '');
+}

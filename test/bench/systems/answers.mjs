@@ -1,0 +1,57 @@
+import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const TIMEOUT_MS = 30_000;
+const PAUSE_MS = 20;
+const PROGRAM = fileURLToPath(new URL('../apps/ask-hello.mjs', import.meta.url));
+
+/** Resolves once GET /hello is answered with 200; asked from where `enter` leads to. */
+export async function answersHello(group, port, enter = []) {
+  if (enter.length === 0) return untilHello(port, group.signal);
+  const [command, ...args] = [...enter, process.execPath, PROGRAM, String(port)];
+  await group.run(command, args);
+}
+
+/** The same, from this process. */
+export async function untilHello(port, signal) {
+  await until(port, '/hello', signal, () => true);
+}
+
+/** Resolves once so many workers have answered /whoami, each asked on a connection of its own. */
+export async function answersFromAll(group, port, workers) {
+  const pids = new Set();
+  await until(port, '/whoami', group.signal, (body) => {
+    pids.add(JSON.parse(body).pid);
+    return pids.size >= workers;
+  });
+}
+
+async function until(port, path, signal, satisfied) {
+  const deadline = performance.now() + TIMEOUT_MS;
+  for (;;) {
+    signal?.throwIfAborted();
+    const body = await get(port, path);
+    if (body !== undefined && satisfied(body)) return;
+    if (performance.now() > deadline) {
+      throw new Error(`${path} on port ${port} was not answered as it should within 30 s`);
+    }
+    // Not a pause for the next to be ready: a refused connection would be asked again at once.
+    if (body === undefined) await delay(PAUSE_MS);
+  }
+}
+
+/** The body of an answer with 200, else undefined. */
+function get(port, path) {
+  return new Promise((resolve) => {
+    const options = { host: '127.0.0.1', port, path, agent: false, timeout: TIMEOUT_MS };
+    const request = http.get(options, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+      response.on('error', () => resolve(undefined));
+      response.on('end', () => resolve(response.statusCode === 200 ? body : undefined));
+    });
+    request.on('timeout', () => request.destroy(new Error('timeout')));
+    request.on('error', () => resolve(undefined));
+  });
+}

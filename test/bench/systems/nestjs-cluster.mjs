@@ -1,0 +1,85 @@
+import { ProcessGroup } from '../process-group.mjs';
+import { answersHello } from './answers.mjs';
+import { livePids } from './plain-app.mjs';
+import { lacksReusePort } from './requirements.mjs';
+import { SampleCluster, startStandalone } from './sample-app.mjs';
+
+/** @returns {System} */
+function nestjsCluster(
+  name,
+  { label = name, balancing, offload = false, lacks = () => undefined },
+) {
+  return {
+    name,
+    label: () => label,
+    offload,
+    single: false,
+    abilities: ['reload', 'scale', 'supervision'],
+    async missing({ nodeVersion }) {
+      return lacks(nodeVersion);
+    },
+    start({ port, env, ...options }) {
+      return ProcessGroup.begin(async (group) => {
+        const cluster = new SampleCluster(group, {
+          ...options,
+          port,
+          env: { ...env, ...(balancing && { CLUSTER_BALANCING: balancing }) },
+        });
+        await cluster.serves();
+        await answersHello(group, port);
+        return {
+          port,
+          enter: [],
+          frontPids: cluster.frontPids,
+          workerPids: cluster.workerPids,
+          reload: () => cluster.reload(),
+          scale: (workers) => cluster.scale(workers),
+          stop: () => group.stop(),
+        };
+      });
+    },
+  };
+}
+
+export const nestjsClusterShared = nestjsCluster('nestjs-cluster', {});
+
+export const nestjsClusterReusePort = nestjsCluster('nestjs-cluster-reuse-port', {
+  label: 'nestjs-cluster, reuse-port',
+  balancing: 'reuse-port',
+  lacks: lacksReusePort,
+});
+
+export const nestjsClusterRoundRobin = nestjsCluster('nestjs-cluster-round-robin', {
+  label: 'nestjs-cluster, round-robin',
+  balancing: 'round-robin',
+});
+
+export const nestjsClusterCpuBound = nestjsCluster('nestjs-cluster-cpu-bound', {
+  label: 'nestjs-cluster, @CpuBound',
+  offload: true,
+});
+
+/** @type {System} */
+export const oneProcessCpuBound = {
+  name: 'one-process-cpu-bound',
+  label: () => 'one process, @CpuBound',
+  offload: true,
+  single: true,
+  abilities: [],
+  async missing() {
+    return undefined;
+  },
+  start({ port, ...options }) {
+    return ProcessGroup.begin(async (group) => {
+      const started = await startStandalone(group, { ...options, port });
+      await answersHello(group, port);
+      return {
+        port,
+        enter: [],
+        frontPids: () => [],
+        workerPids: () => livePids([started]),
+        stop: () => group.stop(),
+      };
+    });
+  },
+};

@@ -1,0 +1,63 @@
+import { readFileSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ProcessGroup } from '../process-group.mjs';
+import { clusterWorkers, withDescendants } from '../process-table.mjs';
+import { answersFromAll, answersHello } from './answers.mjs';
+import { PLAIN_APP, plainEnvironment } from './plain-app.mjs';
+import { lacksPackage } from './requirements.mjs';
+
+const COMMAND = fileURLToPath(new URL('../node_modules/pm2/bin/pm2', import.meta.url));
+const NAME = 'plain';
+
+/** @type {System} */
+export const pm2 = {
+  name: 'pm2',
+  label: ({ workers }) => `pm2 -i ${workers}`,
+  offload: false,
+  single: false,
+  abilities: ['reload', 'scale', 'supervision'],
+  async missing() {
+    return lacksPackage('pm2');
+  },
+  start({ node, workers, port, ...options }) {
+    return ProcessGroup.begin(async (group) => {
+      const home = group.temporaryFolder();
+      // What it starts by the name `node` is the Node under test too.
+      symlinkSync(node, path.join(home, 'node'));
+      const env = {
+        ...plainEnvironment({ ...options, port }),
+        PATH: `${home}:${process.env.PATH}`,
+        HOME: home,
+        PM2_HOME: home,
+        PM2_DISABLE_VERSION_CHECK: 'true',
+      };
+      const command = (...args) => group.run(node, [COMMAND, ...args], { env, cwd: home });
+      await command('start', PLAIN_APP, '--name', NAME, '-i', String(workers));
+      // The daemon has left the process that started it.
+      const daemon = Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'));
+      const workerPids = () => clusterWorkers(daemon);
+      const serve = async (count) => {
+        await answersFromAll(group, port, count);
+        // What it scales down is still ending when its command has ended.
+        while (workerPids().length !== count) await delay(20, undefined, { signal: group.signal });
+      };
+      await answersHello(group, port);
+      await serve(workers);
+      return {
+        port,
+        enter: [],
+        frontPids: () =>
+          [...withDescendants([daemon])].filter((pid) => !workerPids().includes(pid)),
+        workerPids,
+        reload: async () => void (await command('reload', NAME)),
+        async scale(count) {
+          await command('scale', NAME, String(count));
+          await serve(count);
+        },
+        stop: () => group.stop(),
+      };
+    });
+  },
+};

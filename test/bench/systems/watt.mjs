@@ -1,0 +1,70 @@
+import { symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ProcessGroup } from '../process-group.mjs';
+import { answersHello } from './answers.mjs';
+import { livePids, PLAIN_APP, plainEnvironment } from './plain-app.mjs';
+import { isBefore, lacksPackage } from './requirements.mjs';
+
+const PACKAGES = fileURLToPath(new URL('../node_modules', import.meta.url));
+const COMMAND = path.join(PACKAGES, 'wattpm/bin/cli.js');
+
+/** @type {System} */
+export const watt = {
+  name: 'watt',
+  label: ({ workers }) => `Platformatic Watt, ${workers} workers`,
+  offload: false,
+  single: false,
+  abilities: ['reload'],
+  async missing({ nodeVersion }) {
+    if (isBefore(nodeVersion, [22, 19])) {
+      return `Watt needs Node 22.19 or later, this is ${nodeVersion}`;
+    }
+    return lacksPackage('wattpm') ?? lacksPackage('@platformatic/node');
+  },
+  start({ node, workers, port, ...options }) {
+    return ProcessGroup.begin(async (group) => {
+      const folder = group.temporaryFolder();
+      writeApplication(folder, { workers, port });
+      const env = {
+        ...plainEnvironment({ ...options, port }),
+        // Its sockets and its compile cache go with the folder.
+        HOME: folder,
+        TMPDIR: folder,
+      };
+      // No `wattpm build` before: it would run the app's build script, and the app is built.
+      const runtime = group.spawn(node, [COMMAND, 'start', folder], { env, cwd: folder });
+      const begun = new Set();
+      await runtime.line((line) => {
+        const [, worker] = /Started the worker (\d+) of/.exec(line) ?? [];
+        if (worker !== undefined) begun.add(worker);
+        return begun.size === workers || undefined;
+      });
+      await answersHello(group, port);
+      return {
+        port,
+        enter: [],
+        threads: workers,
+        frontPids: () => [],
+        workerPids: () => livePids([runtime]),
+        async reload() {
+          await group.run(node, [COMMAND, 'restart', String(runtime.pid)], { env, cwd: folder });
+        },
+        stop: () => group.stop(),
+      };
+    });
+  },
+};
+
+/** What its documentation has for a Nest app: the built main file, run by @platformatic/node. */
+function writeApplication(folder, { workers, port }) {
+  const configuration = {
+    module: '@platformatic/node',
+    node: { main: PLAIN_APP },
+    runtime: { workers, server: { hostname: '127.0.0.1', port } },
+  };
+  const manifest = { name: 'plain', private: true, type: 'module' };
+  writeFileSync(path.join(folder, 'watt.json'), JSON.stringify(configuration));
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest));
+  symlinkSync(PACKAGES, path.join(folder, 'node_modules'));
+}

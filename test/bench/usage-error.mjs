@@ -1,0 +1,2 @@
+/** A mistake of whoever called: one line, no stack. */
+export class UsageError extends Error {}

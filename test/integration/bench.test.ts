@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { NODE } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { plainEnvironment, runCommand } from '../support/run-command.js';
+import { describeWith, SYSTEM_ENVIRONMENT } from '../support/system-packages.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+const bench = join(import.meta.dirname, '../bench');
+const runner = join(bench, 'run.mjs');
+
+/** Its own packages are no dependencies of the project. */
+const INSTALLED = existsSync(join(bench, 'node_modules/pm2/package.json'));
+
+interface Row {
+  readonly system: string;
+  readonly notRun?: string;
+  readonly requests?: number;
+  readonly cpuMicros?: number;
+  readonly cpuRatio?: number;
+  readonly workerRssBytes?: number;
+  readonly lost?: number;
+  readonly errors?: Record<string, number>;
+}
+
+function run(args: readonly string[], env = SYSTEM_ENVIRONMENT) {
+  return runCommand(process.execPath, [runner, ...args], { cwd: bench, env });
+}
+
+/** The rows of a scope, by system; nothing of it is written to the results of the project. */
+async function measured(...args: string[]): Promise<Map<string, Row>> {
+  const json = join(temporaryDirectory(), 'result.json');
+  const result = await run(['--node', NODE, '--json', json, ...args]);
+  expect(result, result.stderr).toMatchObject({ code: 0 });
+  const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: Row[] };
+  return new Map(rows.map((row) => [row.system, row]));
+}
+
+describe.runIf(INSTALLED || process.env['CI'] === 'true')('npm run bench', () => {
+  it('has its packages', () => {
+    expect(INSTALLED, 'npm ci --prefix test/bench').toBe(true);
+  });
+
+  it.each([
+    [['--scope', 'nothing'], '--scope nothing: there is none of this name; known are gzip-page'],
+    [['--system', 'nothing'], '--system nothing: there is none of this name; known are one-proc'],
+    [['--rounds', '0'], '--rounds 0: expected a whole number from 1 on'],
+    [['--node', 'nothing'], '--node nothing'],
+    [['--nothing'], "Unknown option '--nothing'"],
+  ])('refuses %j in one line', async (args, message) => {
+    const result = await run(args);
+    expect(result).toMatchObject({ code: 2, stdout: '' });
+    expect(result.stderr.trim().split('\n')).toEqual([
+      expect.stringContaining(`error: ${message}`),
+    ]);
+  });
+
+  it('says what it lacks and how to get it', async () => {
+    // A machine with hardly any programs.
+    const path = temporaryDirectory();
+    for (const [name, target] of Object.entries({ sh: '/bin/sh', getconf: '/usr/bin/getconf' })) {
+      symlinkSync(target, join(path, name));
+    }
+    const json = join(path, 'result.json');
+    const scope = ['--scope', 'keep-alive', '--system', 'one-process', '--adapter', 'express'];
+    await run([...scope, '--node', NODE, '--json', json], { ...plainEnvironment(), PATH: path });
+    const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: Row[] };
+    expect(rows).toMatchObject([{ notRun: 'wrk is missing: apt-get install wrk' }]);
+  });
+
+  it('counts what scaling loses', async () => {
+    const rows = await measured('--scope=scaling', '--system=nestjs-cluster', '--events=2');
+    expect(rows.get('nestjs-cluster')).toMatchObject({ lost: 0, errors: {} });
+    expect(rows.get('nestjs-cluster')!.requests).toBeGreaterThan(100);
+  });
+
+  it('ends all that it started when it is interrupted, a daemon too', async () => {
+    const child = spawn(
+      process.execPath,
+      [runner, '--scope', 'slow', '--system', 'pm2', '--node', NODE],
+      { stdio: ['ignore', 'ignore', 'pipe'], env: SYSTEM_ENVIRONMENT },
+    );
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const before = new Set(daemons());
+    await eventually('the daemon of pm2', () => daemons().some((pid) => !before.has(pid)));
+    const exited = once(child, 'exit');
+    child.kill('SIGINT');
+    expect(await exited).toEqual([130, null]);
+    expect(daemons().filter((pid) => !before.has(pid))).toEqual([]);
+  });
+});
+
+describeWith(['wrk'], 'npm run bench with wrk', () => {
+  it('measures systems side by side', async () => {
+    const rows = await measured(
+      '--scope=keep-alive',
+      '--adapter=fastify',
+      '--seconds=1',
+      '--rounds=1',
+      '--system=one-process',
+      '--system=nestjs-cluster',
+    );
+    expect([...rows.keys()]).toEqual(['one-process', 'nestjs-cluster']);
+    for (const row of rows.values()) {
+      expect(row.notRun).toBeUndefined();
+      expect(row.requests).toBeGreaterThan(100);
+      expect(row.cpuMicros).toBeGreaterThan(1);
+      expect(row.workerRssBytes).toBeGreaterThan(30e6);
+      expect(Object.values(row.errors!)).toEqual([0, 0, 0, 0, 0]);
+    }
+    expect(rows.get('nestjs-cluster')!.cpuRatio).toBe(1);
+  });
+});
+
+/** Pids of the daemons of pm2 that run. */
+function daemons(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('PM2 v');
+      } catch {
+        return false; // ended meanwhile
+      }
+    });
+}
