@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests of bounds that a promise names in seconds: they have the machine to themselves. */
-const TIMED = ['integration/hang.test.ts'];
+/** Tests of bounds that a promise names in seconds, and of what is measured: they have the machine to themselves. */
+const TIMED = ['integration/hang.test.ts', 'integration/tune-measures.test.ts'];
 
 export default defineConfig({
   test: {

@@ -2,7 +2,8 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { MAX_PORT, MAX_WORKERS } from '../options/index.js';
 
-function wholeNumber(max: number, what: string): (text: string) => number {
+/** A parser of a whole number from 1 to `max`. */
+export function wholeNumber(max: number, what: string): (text: string) => number {
   return (text) => {
     const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
     if (value >= 1 && value <= max) return value;

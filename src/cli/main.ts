@@ -14,6 +14,7 @@ import {
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration } from './nginx.js';
+import { addTuneCommand } from './tune/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';
 
 /** Where the ports of the workers are to be had from. */
@@ -33,7 +34,9 @@ const { version } = JSON.parse(
 ) as { version: string };
 
 const program = new Command('nestjs-cluster')
-  .description("Prints what stands in front of a cluster with balancing 'ports'.")
+  .description(
+    "Prints what stands in front of a cluster with balancing 'ports', and finds the number of workers for an app.",
+  )
   .version(version)
   .showHelpAfterError('(--help shows what there is)')
   .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
@@ -111,6 +114,8 @@ generator('nftables', 'Prints a ruleset of nftables that balances over the worke
   .action(async (options: PortOptions & { listen: number }) => {
     process.stdout.write(nftablesRuleset(await workerPorts(options), options));
   });
+
+addTuneCommand(program);
 
 // A reader that leaves early (head, a pager) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -15,7 +15,7 @@ export type {
   RestartOptions,
   ShutdownOptions,
 } from './cluster-options.interface.js';
-export { MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
+export { availableCores, availableWorkers, MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
 export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
 export { DEFAULTS } from './defaults.js';
 export { MAX_TIMER_MS } from './timer-limit.js';

@@ -30,7 +30,7 @@ describe('npx nestjs-cluster', () => {
 
     expect(code).toBe(0);
     expect(stdout).toContain('Usage: nestjs-cluster');
-    expect(stdout).toMatch(/^ +nginx\b[^]*^ +iptables\b[^]*^ +nftables\b/m);
+    expect(stdout).toMatch(/^ +nginx\b[^]*^ +iptables\b[^]*^ +nftables\b[^]*^ +tune\b/m);
   });
 
   it('prints a configuration', async () => {
@@ -39,6 +39,13 @@ describe('npx nestjs-cluster', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('server 127.0.0.1:3000 ');
     expect(stdout).toContain('server 127.0.0.1:3001 ');
+  });
+
+  it('says how to install what makes the load', async () => {
+    const { code, stdout, stderr } = await npx('tune', '--url', '/', '--', 'node', 'main.js');
+
+    expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+    expect(stderr).toContain('not installed here: npm install --save-dev autocannon\n');
   });
 
   it('hands on with what it failed', async () => {

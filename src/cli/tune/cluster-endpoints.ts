@@ -1,0 +1,129 @@
+import * as v from 'valibot';
+import { metricSum } from './metric-sum.js';
+
+/** A worker that is blocked does not answer; what is asked for then is asked again. */
+const TIMEOUT_MS = 5_000;
+
+const CPU_OF_WORKERS = 'nestjs_cluster_worker_cpu_seconds_total';
+const CPU_OF_PRIMARY = 'nestjs_cluster_primary_cpu_seconds_total';
+const MEMORY_OF_PRIMARY = 'nestjs_cluster_primary_resident_memory_bytes';
+const OFFLOADED = 'nestjs_cluster_offload_tasks_total';
+
+/** What is read of `/health`. */
+const healthSchema = v.object({
+  details: v.object({
+    cluster: v.object({
+      balancing: v.string(),
+      desired: v.number(),
+      ready: v.number(),
+      workers: v.array(
+        v.object({
+          residentMemoryBytes: v.optional(v.nullable(v.number())),
+          eventLoopUtilization: v.optional(v.nullable(v.number())),
+        }),
+      ),
+    }),
+    offload: v.optional(v.object({ threads: v.optional(v.number()) })),
+  }),
+});
+
+export interface ClusterHealth {
+  readonly balancing: string;
+  readonly desired: number;
+  readonly ready: number;
+  /** Of each worker that says. */
+  readonly residentMemoryBytes: readonly number[];
+  /** Of the busiest worker, over its last heartbeat interval. */
+  readonly eventLoopUtilization: number | undefined;
+  /** Of the worker that answered. */
+  readonly threads: number | undefined;
+}
+
+/** What is read of `/metrics`. */
+export interface ClusterCounters {
+  readonly cpuSeconds: number;
+  readonly primaryMemoryBytes: number;
+  /** Calls of `@CpuBound()` methods. */
+  readonly offloaded: number;
+}
+
+/** What answers at the health endpoint: a cluster, or why it cannot be asked. */
+export type HealthAnswer =
+  | { readonly kind: 'cluster'; readonly health: ClusterHealth }
+  | { readonly kind: 'stranger'; readonly status: number }
+  | { readonly kind: 'silent'; readonly why: string };
+
+/** The endpoints of the app that runs. */
+export class ClusterEndpoints {
+  constructor(
+    readonly healthUrl: string,
+    readonly metricsUrl: string,
+  ) {}
+
+  async health(signal: AbortSignal): Promise<HealthAnswer> {
+    let response: Response;
+    let body: unknown;
+    try {
+      response = await ask(this.healthUrl, signal);
+      body = await response.json().catch(() => undefined);
+    } catch (error) {
+      signal.throwIfAborted();
+      return { kind: 'silent', why: reasonOf(error) };
+    }
+    // Also with 503: what else the app checks is its own affair.
+    const health = v.safeParse(healthSchema, body);
+    if (!health.success) return { kind: 'stranger', status: response.status };
+    const { cluster, offload } = health.output.details;
+    return {
+      kind: 'cluster',
+      health: {
+        ...cluster,
+        residentMemoryBytes: cluster.workers
+          .map(({ residentMemoryBytes }) => residentMemoryBytes ?? 0)
+          .filter((bytes) => bytes > 0),
+        eventLoopUtilization: largest(
+          cluster.workers.map(({ eventLoopUtilization }) => eventLoopUtilization),
+        ),
+        threads: offload?.threads,
+      },
+    };
+  }
+
+  /** @returns `undefined` where the app shows no metrics of its cluster. */
+  async counters(signal: AbortSignal): Promise<ClusterCounters | undefined> {
+    let page: string;
+    try {
+      const response = await ask(this.metricsUrl, signal);
+      page = response.ok ? await response.text() : '';
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    }
+    const cpuOfWorkers = metricSum(page, CPU_OF_WORKERS);
+    if (cpuOfWorkers === undefined) return undefined;
+    return {
+      cpuSeconds: cpuOfWorkers + (metricSum(page, CPU_OF_PRIMARY) ?? 0),
+      primaryMemoryBytes: metricSum(page, MEMORY_OF_PRIMARY) ?? 0,
+      offloaded: metricSum(page, OFFLOADED) ?? 0,
+    };
+  }
+}
+
+function largest(values: readonly (number | null | undefined)[]): number | undefined {
+  const known = values.filter((value) => typeof value === 'number');
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+/** On a connection of its own: a kept one would be another one to balance, and would outlive the app. */
+function ask(url: string, signal: AbortSignal): Promise<Response> {
+  return fetch(url, {
+    headers: { connection: 'close' },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+  });
+}
+
+/** Why `fetch` failed, in the words of what is underneath. */
+export function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error && cause.message !== '' ? cause.message : message;
+}

@@ -1,0 +1,42 @@
+import { cpus } from 'node:os';
+
+/** Below this nothing is left, above this others take much. */
+const ENOUGH_IDLE_CORES = 0.25;
+const MANY_CORES = 0.25;
+
+/** Cores of this machine that were busy and idle, whoever kept them busy. */
+export interface MachineLoad {
+  readonly busyCores: number;
+  readonly idleCores: number;
+}
+
+/** Begins to watch the machine; the function it returns says what its load was since. */
+export function watchMachine(): () => MachineLoad {
+  const startedAt = performance.now();
+  const from = totals();
+  return () => {
+    const to = totals();
+    const ms = performance.now() - startedAt;
+    return { busyCores: (to.busyMs - from.busyMs) / ms, idleCores: (to.idleMs - from.idleMs) / ms };
+  };
+}
+
+/** What neither the app nor the load took; `undefined` where there were cores left for both. */
+export function coresOfOthers(
+  { busyCores, idleCores }: MachineLoad,
+  ownCores: number,
+): number | undefined {
+  const others = busyCores - ownCores;
+  // In a container the machine is the host's: what others do there matters when nothing is left.
+  return idleCores < ENOUGH_IDLE_CORES && others > MANY_CORES ? others : undefined;
+}
+
+function totals(): { busyMs: number; idleMs: number } {
+  let busyMs = 0;
+  let idleMs = 0;
+  for (const { times } of cpus()) {
+    busyMs += times.user + times.nice + times.sys + times.irq;
+    idleMs += times.idle;
+  }
+  return { busyMs, idleMs };
+}

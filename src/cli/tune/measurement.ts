@@ -1,0 +1,70 @@
+/** What is tried: the app is run with it in its environment. */
+export interface Setting {
+  readonly workers: number;
+  /** Of each worker; not given, the app decides. */
+  readonly threads?: number | undefined;
+}
+
+/** One run of the app under load. */
+export interface Run {
+  /** Answers with 2xx and 3xx. */
+  readonly requestsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Answers with another status, and requests without an answer. */
+  readonly failed: number;
+  /** That all processes of the cluster kept busy; `undefined` where `/metrics` does not say. */
+  readonly busyCores: number | undefined;
+  /** Of all processes of the cluster, as far as it says. */
+  readonly memoryBytes: number;
+  /** Of one worker, the mean. */
+  readonly workerMemoryBytes: number;
+  /** Threads of each worker, where the route runs in them. */
+  readonly threads: number | undefined;
+  /** Share of the time that the event loop of the busiest worker was busy, where that is known. */
+  readonly eventLoopUtilization: number | undefined;
+  /** That other programs took while the app wanted more; `undefined` where they did not, or it is not known. */
+  readonly coresOfOthers: number | undefined;
+  /** Share of the time that the load generator was busy. */
+  readonly generatorUtilization: number;
+}
+
+/** A setting and the medians of its runs. */
+export interface Measurement extends Run {
+  readonly setting: Setting;
+  /** By how much the throughput of its runs differs from their middle. */
+  readonly spreadRatio: number;
+}
+
+/** The medians of all runs of a setting. */
+export function measurementOf(setting: Setting, runs: readonly Run[]): Measurement {
+  const of = (key: keyof Run) => median(runs.map((run) => run[key]).filter(isNumber));
+  const rates = runs.map(({ requestsPerSecond }) => requestsPerSecond);
+  const range = Math.max(...rates) - Math.min(...rates);
+  return {
+    setting,
+    requestsPerSecond: of('requestsPerSecond')!,
+    p50Ms: of('p50Ms')!,
+    p99Ms: of('p99Ms')!,
+    failed: runs.reduce((sum, { failed }) => sum + failed, 0),
+    busyCores: of('busyCores'),
+    memoryBytes: of('memoryBytes')!,
+    workerMemoryBytes: of('workerMemoryBytes')!,
+    threads: of('threads'),
+    eventLoopUtilization: of('eventLoopUtilization'),
+    coresOfOthers: of('coresOfOthers'),
+    generatorUtilization: of('generatorUtilization')!,
+    spreadRatio: range / 2 / of('requestsPerSecond')!,
+  };
+}
+
+function isNumber(value: number | undefined): value is number {
+  return value !== undefined;
+}
+
+/** The middle value; of an even number of values the mean of the middle two. */
+function median(values: readonly number[]): number | undefined {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [Math.floor((sorted.length - 1) / 2), Math.ceil((sorted.length - 1) / 2)];
+  return sorted.length === 0 ? undefined : (sorted[low]! + sorted[high]!) / 2;
+}

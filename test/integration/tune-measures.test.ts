@@ -1,0 +1,77 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { availableWorkers } from '../../src/options/available-workers.js';
+import { freePorts } from '../support/free-ports.js';
+import { SAMPLE_APP, TuneProcess } from '../support/tune-process.js';
+
+let running: TuneProcess | undefined;
+
+afterEach(() => {
+  running?.child.kill('SIGTERM');
+});
+
+/** What `tune` finds for a route of the sample app. */
+async function tune(route: string, ...options: string[]): Promise<TuneProcess> {
+  const port = await freePorts(1);
+  const url = `http://127.0.0.1:${port}${route}`;
+  running = new TuneProcess(
+    ['--url', url, '--seconds', '2', '--rounds', '1', ...options, '--', ...SAMPLE_APP],
+    { PORT: String(port) },
+  );
+  expect([await running.exit, running.stderr]).toEqual([0, expect.not.stringContaining('error:')]);
+  return running;
+}
+
+/** Rows of the table, as numbers by column. */
+function rowsOf({ stdout }: TuneProcess): Record<string, number>[] {
+  const [head, ...lines] = stdout.slice(0, stdout.indexOf('\n\n')).split('\n');
+  const titles = head!.split(/ {2,}/);
+  return lines.map((line) => {
+    const values = line.trim().split(/ +/);
+    return Object.fromEntries(titles.map((title, index) => [title, Number(values[index])]));
+  });
+}
+
+// What another program takes meanwhile is not the app's doing: `tune` says so, and is asked again.
+const MEASURED = { retry: 2, timeout: 120_000 };
+
+describe('a route that computes', () => {
+  it('is to have a worker for each core', MEASURED, async () => {
+    const cores = availableWorkers();
+
+    const found = await tune('/fib/30', '--rounds', '2');
+
+    expect(found.lastLine, found.stdout).toBe(`CLUSTER_WORKERS=${cores}`);
+    expect(found.stderr).toContain('round 2 of 2: CLUSTER_WORKERS=1: ');
+    const rows = rowsOf(found);
+    expect(rows[0]).toMatchObject({ workers: 1, failed: 0 });
+    for (const row of rows) {
+      expect(row['requests/s']).toBeGreaterThan(1);
+      expect(row['p99 ms']).toBeGreaterThanOrEqual(row['p50 ms']!);
+      // Of CPU time: a request computes for milliseconds, and no worker has more than its core.
+      expect(row['CPU ms/request']).toBeGreaterThan(1);
+      expect(row['CPU cores']).toBeLessThan(row['workers']! + 0.3);
+      expect(row['event loop']).toBeGreaterThan(0.6);
+      expect(row['memory MB']).toBeGreaterThan(60 * row['workers']!);
+    }
+  });
+});
+
+describe('a route that waits', () => {
+  it('is to have one worker', MEASURED, async () => {
+    const found = await tune('/wait/50', '--max-workers', '4');
+
+    expect(found.lastLine, found.stdout).toBe('CLUSTER_WORKERS=1');
+    const [one] = rowsOf(found);
+    expect(one!['p50 ms']).toBeGreaterThanOrEqual(50);
+  });
+});
+
+describe('a route that runs in threads', () => {
+  it('is to have one worker with threads', MEASURED, async () => {
+    const found = await tune('/offload/fib/30', '--max-workers', '2');
+
+    expect(found.stdout).toMatch(/^workers {2}threads each {2}/);
+    expect(found.stderr).toContain('CLUSTER_WORKERS=1 CLUSTER_THREADS=1: ');
+    expect(found.lastLine).toMatch(/^CLUSTER_WORKERS=\d+ CLUSTER_THREADS=\d+$/);
+  });
+});
