@@ -1,7 +1,7 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
-import type { ClusterLink } from '../snapshot/index.js';
+import type { ClusterLink, RequestScope } from '../snapshot/index.js';
 import type { Watch } from './call.js';
 
 interface FastifyInstance {
@@ -12,28 +12,28 @@ interface FastifyInstance {
 }
 
 /**
- * Whose client waits for what is being done: each request runs in a context of
- * its own. Asked for only by an app that has something to offload. It costs a
- * request nothing that could be measured from Node 24 on; on Node 20 any use of
- * AsyncLocalStorage costs up to a sixth.
+ * Whose client waits for what is being done: told by the asynchronous context in
+ * which it runs. Asked for only by an app that has something to offload. On Node
+ * 20 any use of AsyncLocalStorage costs a light request up to a sixth.
  */
 export class WaitingClient {
-  readonly #responses = new AsyncLocalStorage<ServerResponse>();
+  readonly #scopes = new AsyncLocalStorage<RequestScope>();
 
   constructor(private readonly link: ClusterLink) {}
 
   follow(adapter: AbstractHttpAdapter | undefined): void {
-    this.link.observeRequests((response) => this.#responses.enterWith(response));
+    this.link.followScopes((scope) => this.#scopes.enterWith(scope));
     if (adapter?.getType() !== 'fastify') return;
-    // Fastify reads bodies in callbacks of the socket, which since Node 24 have a context of their own.
+    // Fastify reads bodies in callbacks of the parser, whose context is that of the connection.
     adapter.getInstance<FastifyInstance>().addHook('preHandler', (_request, reply, done) => {
-      this.#responses.run(reply.raw, done);
+      if (this.current === reply.raw) done();
+      else this.#scopes.run({ waiting: reply.raw }, done);
     });
   }
 
   /** The response that waits; `undefined` where what runs is not for a request. */
   get current(): ServerResponse | undefined {
-    return this.#responses.getStore();
+    return this.#scopes.getStore()?.waiting;
   }
 
   watch(response: ServerResponse): Watch {

@@ -72,8 +72,14 @@ export interface ResponseObserver {
   aborted(request: IncomingMessage): void;
 }
 
-/** Told of each request that begins, in its own asynchronous context. Likewise cheap. */
-export type RequestObserver = (response: ServerResponse) => void;
+/** What requests have in common whose work runs in one asynchronous context. */
+export interface RequestScope {
+  /** The response that waits for what is being done. */
+  readonly waiting: ServerResponse | undefined;
+}
+
+/** Enters an asynchronous context of that scope, from which the work for its requests begins. */
+export type EnterScope = (scope: RequestScope) => void;
 
 /**
  * What a Nest app knows of the cluster it runs in: the one thing that
@@ -105,7 +111,12 @@ export interface ClusterLink {
   /** @throws ClusterError where there is no primary, or for a number that is out of range. */
   scale(workers: number): Promise<ClusterSnapshot>;
   observeResponses(observer: ResponseObserver): void;
-  observeRequests(observer: RequestObserver): void;
+  /**
+   * Calls `enter` where a scope begins: once for a connection, whose requests come one after the
+   * other, since a context for each request would cost a light one a fifth; and for each request
+   * that does not wait for the one before it (pipelining, HTTP/2).
+   */
+  followScopes(enter: EnterScope): void;
   /**
    * Calls `gone` once if the client goes away before its answer is complete; at once if it is gone.
    *

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { RequestScope } from '../snapshot/index.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { Farewell } from './farewell.js';
 import { closeGracefully } from './http2-sessions.js';
@@ -26,7 +27,7 @@ export interface ConnectionOwner {
 }
 
 /** What is known of an open connection. Kept on its socket: no lookup on the request path. */
-export class Connection {
+export class Connection implements RequestScope {
   /** Requests begun and not answered. More than one only with pipelining. */
   inFlight = 0;
   /** When the oldest request in flight began, monotonic ms. */
@@ -35,6 +36,10 @@ export class Connection {
   pipelined: number[] | undefined;
   /** Of the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
+  /** Of the last request that had the connection to itself when it began, until all are answered. */
+  waiting: ServerResponse | undefined;
+  /** A request entered a scope of its own, which before Node 24 is then that of the connection. */
+  leftScope = false;
   webSocket = false;
   /** Set where it speaks HTTP/2. */
   session: Http2Session | undefined;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type {
   MetricsSource,
-  RequestObserver,
+  EnterScope,
   ResponseObserver,
   WorkerIdentity,
   WorkerStats,
@@ -33,8 +33,8 @@ export abstract class LocalLink {
     this.local.tracker.observe(observer);
   }
 
-  observeRequests(observer: RequestObserver): void {
-    this.local.tracker.observeRequests(observer);
+  followScopes(enter: EnterScope): void {
+    this.local.tracker.followScopes(enter);
   }
 
   watchClient(response: ServerResponse, gone: () => void): () => void {

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { BlockedRequest, DrainReport } from '../ipc/index.js';
-import type { RequestObserver, ResponseObserver } from '../snapshot/index.js';
+import type { EnterScope, ResponseObserver } from '../snapshot/index.js';
 import { askToClose, takeBack } from './closing-response.js';
 import {
   Connection,
@@ -45,7 +45,7 @@ export class RequestTracker implements ConnectionOwner {
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
   readonly #reports = new ResponseReports();
-  #requestObserver: RequestObserver | undefined;
+  #enterScope: EnterScope | undefined;
   #server: Server | undefined;
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
   #closingSince: number | undefined;
@@ -83,9 +83,9 @@ export class RequestTracker implements ConnectionOwner {
     this.#reports.observer = observer;
   }
 
-  /** Tells `observer` of each request. There is one observer at most. */
-  observeRequests(observer: RequestObserver): void {
-    this.#requestObserver = observer;
+  /** Has `enter` called where a scope of requests begins, from the next connection on. One at most. */
+  followScopes(enter: EnterScope): void {
+    this.#enterScope = enter;
   }
 
   /** Requests in flight, the oldest first. */
@@ -150,7 +150,7 @@ export class RequestTracker implements ConnectionOwner {
     this.requestsInFlight -= connection.inFlight;
     this.#reports.lost(connection);
     connection.inFlight = 0;
-    connection.response = undefined;
+    connection.response = connection.waiting = undefined;
     for (const leave of connection.watchers ?? []) leave();
   }
 
@@ -159,6 +159,8 @@ export class RequestTracker implements ConnectionOwner {
     socket[CONNECTION] = connection;
     this.#connections.add(connection);
     socket.on('close', onClose);
+    // Before the server's own listener: the parser it begins keeps this context for all requests.
+    this.#enterScope?.(connection);
   };
 
   readonly #onSecureConnection = (socket: SecureSocket): void => {
@@ -166,6 +168,7 @@ export class RequestTracker implements ConnectionOwner {
     if (connection === undefined) return;
     connection.socket = socket;
     socket[CONNECTION] = connection;
+    this.#enterScope?.(connection);
   };
 
   readonly #onWebSocket = (socket: Duplex): void => {
@@ -183,7 +186,7 @@ export class RequestTracker implements ConnectionOwner {
     },
     begun: ({ session, response }) => {
       this.requestsInFlight += 1;
-      this.#requestObserver?.(response as unknown as ServerResponse);
+      this.#enterScope?.({ waiting: response as unknown as ServerResponse });
       connectionOf(session)?.streamBegun();
     },
     over: ({ session, request, response, startedAt }) => {
@@ -203,11 +206,17 @@ export class RequestTracker implements ConnectionOwner {
     const connection = socket[CONNECTION];
     if (connection === undefined) return;
     const now = performance.now();
-    if (connection.inFlight === 0) connection.startedAt = now;
-    else (connection.pipelined ??= []).push(now);
+    if (connection.inFlight === 0) {
+      connection.startedAt = now;
+      connection.waiting = response;
+      if (connection.leftScope) this.#returnToScope(connection);
+    } else {
+      (connection.pipelined ??= []).push(now);
+      connection.leftScope = true;
+      this.#enterScope?.({ waiting: response });
+    }
     connection.inFlight += 1;
     this.requestsInFlight += 1;
-    this.#requestObserver?.(response);
     const before = connection.response;
     connection.response = response;
     if (this.#closingSince !== undefined) {
@@ -220,6 +229,11 @@ export class RequestTracker implements ConnectionOwner {
     }
   };
 
+  #returnToScope(connection: Connection): void {
+    connection.leftScope = false;
+    this.#enterScope?.(connection);
+  }
+
   readonly #onFinish = (message: unknown): void => {
     const { request, response, socket, server } = message as HttpMessage;
     if (server !== this.#server) return;
@@ -231,7 +245,7 @@ export class RequestTracker implements ConnectionOwner {
     const bytes = connection.accountBytes();
     connection.inFlight -= 1;
     connection.answered += 1;
-    if (connection.inFlight === 0) connection.response = undefined;
+    if (connection.inFlight === 0) connection.response = connection.waiting = undefined;
     else connection.startedAt = connection.pipelined!.shift()!;
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;

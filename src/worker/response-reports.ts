@@ -16,7 +16,12 @@ export class ResponseReports {
     durationMs: number,
     bytes: number | undefined,
   ): void {
-    if (this.observer === undefined || isEventStream(response)) return;
+    // What has a length is no stream; to read its type would cost a light request a fiftieth.
+    if (
+      this.observer === undefined ||
+      (response.chunkedEncoding !== false && isEventStream(response))
+    )
+      return;
     this.observer.finished(request, response, durationMs, bytes);
   }
 

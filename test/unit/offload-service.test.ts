@@ -16,7 +16,7 @@ import {
 import type { Exploration } from '../../src/offload/offload.explorer.js';
 import { threadsFor } from '../../src/offload/offload.service.js';
 import { type ClusterModuleOptions, resolveModuleOptions } from '../../src/options/module.js';
-import type { ClusterLink, RequestObserver } from '../../src/snapshot/index.js';
+import type { ClusterLink, EnterScope } from '../../src/snapshot/index.js';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -48,13 +48,13 @@ async function start(
     injected: false,
   }));
   let hasTasksFrom = (_before: number) => false;
-  let onRequest: RequestObserver | undefined;
+  let enterScope: EnterScope | undefined;
   const watched = new EventEmitter();
   const link = {
     workers: 1,
     identity: { slot: 4, pid: 1, generation: 0 },
     provideTasks: (has: (before: number) => boolean) => (hasTasksFrom = has),
-    observeRequests: (observer: RequestObserver) => (onRequest = observer),
+    followScopes: (enter: EnterScope) => (enterScope = enter),
     watchClient: (response: ServerResponse, gone: () => void) => {
       watched.on('gone', (each) => each === response && gone());
       return () => {};
@@ -73,11 +73,11 @@ async function start(
     offload,
     instance,
     pending: () => hasTasksFrom(Infinity),
-    observes: () => onRequest !== undefined,
+    observes: () => enterScope !== undefined,
     /** Does something for a request. */
     serve: <T>(response: Partial<ServerResponse>, handle: () => T): T =>
       new AsyncResource('request').runInAsyncScope(() => {
-        onRequest!(response as ServerResponse);
+        enterScope!({ waiting: response as ServerResponse });
         return handle();
       }),
     leave: (response: Partial<ServerResponse>) => watched.emit('gone', response),

@@ -10,7 +10,7 @@ export const slow = {
   title: 'Article 2: a slow route',
   about:
     '"Why Node.js clustering is key for optimizing applications": `loadtest -n 100 -c 10` on `/slow`, which fills an array with 100,000 random numbers and sums their squares. No warm-up, as in the article: so the first requests are those of a process that has compiled nothing yet.',
-  rounds: 5,
+  rounds: 3,
   adapters: ['express'],
   parameters: { tool: `loadtest -n ${REQUESTS} -c ${CONCURRENCY}`, path: '/slow' },
   chart: { metric: 'totalMs', title: 'Time for 100 requests', unit: 'ms', better: 'lower' },

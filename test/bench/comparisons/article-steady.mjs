@@ -10,7 +10,7 @@ export const steady = {
   title: 'Article 4: cluster, iptables and nginx',
   about:
     '"Node.js process load balancing: comparing cluster, iptables and Nginx" (Node 6): a steady load of some minutes (`--seconds 300` for the whole of it), requests answered, their distribution over the processes, memory of primary or proxy and of the workers. Here: wrk on 50 kept connections, GET /hello.',
-  seconds: 25,
+  seconds: 15,
   rounds: 2,
   programs: ['wrk'],
   adapters: ['express'],

@@ -3,7 +3,7 @@ import { measureUsage } from '../usage.mjs';
 import { compare } from './compare.mjs';
 
 /** V8 has compiled what is hot by then, and rebalance has had its time. */
-const WARM_UP_SECONDS = 3;
+const WARM_UP_SECONDS = 2;
 
 const SYSTEMS = [
   'one-process',
@@ -17,7 +17,6 @@ const SYSTEMS = [
   'nestjs-cluster',
   'nestjs-cluster-reuse-port',
   'nestjs-cluster-round-robin',
-  'nestjs-cluster-iptables',
 ];
 
 /** What a request costs on a route that does next to nothing, and what gets through. */
