@@ -1,10 +1,8 @@
-import { wrk } from '../load/wrk.mjs';
+import { warmUp, wrk } from '../load/wrk.mjs';
 import { measureUsage } from '../usage.mjs';
 import { compare } from './compare.mjs';
 
 const CONNECTIONS = 50;
-const WARM_UP_SECONDS = 3;
-
 export const steady = {
   name: 'steady',
   title: 'Article 4: cluster, iptables and nginx',
@@ -14,7 +12,7 @@ export const steady = {
   rounds: 2,
   programs: ['wrk'],
   adapters: ['express'],
-  parameters: { tool: `wrk -c ${CONNECTIONS}`, path: '/hello', warmUpSeconds: WARM_UP_SECONDS },
+  parameters: { tool: `wrk -c ${CONNECTIONS}`, path: '/hello' },
   chart: { metric: 'requestsPerSecond', title: 'Requests per second', better: 'higher' },
   rows(run) {
     return compare({
@@ -32,7 +30,7 @@ export const steady = {
         .map((system) => ({ system })),
       async measure(running) {
         const load = { path: '/hello', connections: CONNECTIONS };
-        await wrk(running, { ...load, seconds: WARM_UP_SECONDS });
+        await warmUp(running, load);
         const used = measureUsage(running);
         const result = await wrk(running, { ...load, seconds: run.seconds });
         return { ...result, ...used(result.requests) };

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { wrk } from '../load/wrk.mjs';
+import { warmUp, wrk } from '../load/wrk.mjs';
 import { ProcessGroup } from '../process-group.mjs';
 import { clusterWorkers } from '../process-table.mjs';
 import { median } from '../statistics.mjs';
@@ -9,8 +9,6 @@ import { measureUsage } from '../usage.mjs';
 import { compare } from './compare.mjs';
 
 const APP = fileURLToPath(new URL('../apps/hello.mjs', import.meta.url));
-const WARM_UP_SECONDS = 3;
-
 export const instrumentation = {
   name: 'instrumentation',
   title: 'What measuring each request costs',
@@ -20,7 +18,7 @@ export const instrumentation = {
   rounds: 7,
   programs: ['wrk'],
   adapters: ['express', 'fastify'],
-  parameters: { connections: 64, warmUpSeconds: WARM_UP_SECONDS, path: '/hello' },
+  parameters: { connections: 64, path: '/hello' },
   chart: { metric: 'cpuMicros', title: 'CPU per request', unit: 'µs', better: 'lower' },
   async rows(run) {
     const rows = await compare({
@@ -33,7 +31,7 @@ export const instrumentation = {
       ],
       async measure(running) {
         const load = { path: '/hello', connections: 64 };
-        await wrk(running, { ...load, seconds: WARM_UP_SECONDS });
+        await warmUp(running, load);
         const used = measureUsage(running);
         const result = await wrk(running, { ...load, seconds: run.seconds });
         return { ...result, ...used(result.requests) };

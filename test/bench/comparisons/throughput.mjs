@@ -1,9 +1,6 @@
-import { wrk } from '../load/wrk.mjs';
+import { warmUp, wrk } from '../load/wrk.mjs';
 import { measureUsage } from '../usage.mjs';
 import { compare } from './compare.mjs';
-
-/** V8 has compiled what is hot by then, and rebalance has had its time. */
-const WARM_UP_SECONDS = 2;
 
 const SYSTEMS = [
   'one-process',
@@ -26,7 +23,7 @@ function throughput({ newConnections, ...description }) {
     rounds: 5,
     programs: ['wrk'],
     adapters: ['express', 'fastify'],
-    parameters: { connections: 64, warmUpSeconds: WARM_UP_SECONDS, path: '/hello' },
+    parameters: { connections: 64, path: '/hello' },
     chart: { metric: 'cpuMicros', title: 'CPU per request', unit: 'µs', better: 'lower' },
     rows(run) {
       return compare({
@@ -36,7 +33,7 @@ function throughput({ newConnections, ...description }) {
         contestants: run.pick(SYSTEMS).map((system) => ({ system })),
         async measure(running) {
           const load = { path: '/hello', connections: 64, newConnections };
-          await wrk(running, { ...load, seconds: WARM_UP_SECONDS });
+          await warmUp(running, load);
           const used = measureUsage(running);
           const result = await wrk(running, { ...load, seconds: run.seconds });
           return { ...result, ...used(result.requests) };
