@@ -44,7 +44,7 @@ export const fibonacci = {
         const { requests, errors, latencyMeanMs } = heavy;
         return {
           answered: requests,
-          requestsPerSecond: requests / LOAD.duration,
+          heavyPerSecond: requests / LOAD.duration,
           latencyMeanMs,
           timeouts: errors.timeout,
           refused: errors.refused,
@@ -62,7 +62,7 @@ export const fibonacci = {
         .filter(({ notRun }) => notRun === undefined)
         .map(
           (row) =>
-            `${row.label}: ${row.requestsPerSecond.toFixed(1)} answers a second, ${row.timeouts} timeouts, ${row.refused} refused, light route p99 ${row.lightP99Ms.toPrecision(3)} ms.`,
+            `${row.label}: ${row.heavyPerSecond.toFixed(1)} answers a second, ${row.timeouts} timeouts, ${row.refused} refused, light route p99 ${row.lightP99Ms.toPrecision(3)} ms.`,
         )
         .join(' '),
     };

@@ -71,5 +71,10 @@ function connect(port, idle) {
     else idle.push(socket);
   });
   socket.on('error', () => {});
+  // The server closes what was idle for long.
+  socket.on('close', () => {
+    const place = idle.indexOf(socket);
+    if (place !== -1) idle.splice(place, 1);
+  });
   return socket;
 }
