@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { answeredBy } from '../load/ask.mjs';
 import { lossesOf } from '../load/losses.mjs';
 import { compare } from './compare.mjs';
+import { EVERYBODY } from './everybody.mjs';
 
 /** Clients ask on for a while, so that what is lost late is not taken for the next one's. */
 const PAUSE_MS = 500;
@@ -28,20 +29,6 @@ function able(run, names, ability, missing) {
 function lacks(system, ability, missing) {
   return (system.abilities ?? []).includes(ability) ? undefined : missing;
 }
-
-const EVERYBODY = [
-  'one-process',
-  'node-cluster-round-robin',
-  'node-cluster-shared',
-  'reuse-port',
-  'pm2',
-  'watt',
-  'nginx',
-  'iptables',
-  'nestjs-cluster',
-  'nestjs-cluster-reuse-port',
-  'nestjs-cluster-round-robin',
-];
 
 export const reloads = {
   name: 'reloads',

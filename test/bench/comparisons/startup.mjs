@@ -2,6 +2,7 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readMemory } from '../usage.mjs';
 import { compare } from './compare.mjs';
+import { EVERYBODY } from './everybody.mjs';
 
 export const startup = {
   name: 'startup',
@@ -22,20 +23,6 @@ export const startup = {
     });
   },
 };
-
-const EVERYBODY = [
-  'one-process',
-  'node-cluster-round-robin',
-  'node-cluster-shared',
-  'reuse-port',
-  'pm2',
-  'watt',
-  'nginx',
-  'iptables',
-  'nestjs-cluster',
-  'nestjs-cluster-reuse-port',
-  'nestjs-cluster-round-robin',
-];
 
 /** The same system, which says what its start took. */
 function timed(system) {

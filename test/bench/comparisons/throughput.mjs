@@ -1,20 +1,7 @@
 import { warmUp, wrk } from '../load/wrk.mjs';
 import { measureUsage } from '../usage.mjs';
 import { compare } from './compare.mjs';
-
-const SYSTEMS = [
-  'one-process',
-  'node-cluster-round-robin',
-  'node-cluster-shared',
-  'reuse-port',
-  'pm2',
-  'watt',
-  'nginx',
-  'iptables',
-  'nestjs-cluster',
-  'nestjs-cluster-reuse-port',
-  'nestjs-cluster-round-robin',
-];
+import { EVERYBODY } from './everybody.mjs';
 
 /** What a request costs on a route that does next to nothing, and what gets through. */
 function throughput({ newConnections, ...description }) {
@@ -30,7 +17,7 @@ function throughput({ newConnections, ...description }) {
         run,
         group: run.group,
         rounds: run.rounds,
-        contestants: run.pick(SYSTEMS).map((system) => ({ system })),
+        contestants: run.pick(EVERYBODY).map((system) => ({ system })),
         async measure(running) {
           const load = { path: '/hello', connections: 64, newConnections };
           await warmUp(running, load);
