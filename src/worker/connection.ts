@@ -38,8 +38,6 @@ export class Connection implements RequestScope {
   response: ServerResponse | undefined;
   /** Of the last request that had the connection to itself when it began, until all are answered. */
   waiting: ServerResponse | undefined;
-  /** A request entered a scope of its own, which before Node 24 is then that of the connection. */
-  leftScope = false;
   webSocket = false;
   /** Set where it speaks HTTP/2. */
   session: Http2Session | undefined;
@@ -53,6 +51,8 @@ export class Connection implements RequestScope {
   watchers: Set<() => void> | undefined;
   /** Its client is to connect again. */
   farewell: Pick<Farewell, 'said' | 'onRequest'> | undefined;
+  /** A request entered a scope of its own, which before Node 24 is then that of the connection. */
+  #leftScope = false;
   #counted = 0;
   /** Bytes sent on it that belong to requests that are answered. */
   #bytesAccounted = 0;
@@ -66,6 +66,34 @@ export class Connection implements RequestScope {
     /** With TLS first the bare socket, then the one that HTTP speaks on. */
     public socket: TrackedSocket,
   ) {}
+
+  /**
+   * A request has begun. On the request path.
+   *
+   * @returns the scope to enter for it, where it is not in its own already.
+   */
+  begin(response: ServerResponse, now: number): RequestScope | undefined {
+    this.inFlight += 1;
+    this.response = response;
+    if (this.inFlight > 1) {
+      (this.pipelined ??= []).push(now);
+      this.#leftScope = true;
+      return { waiting: response };
+    }
+    this.startedAt = now;
+    this.waiting = response;
+    if (!this.#leftScope) return undefined;
+    this.#leftScope = false;
+    return this;
+  }
+
+  /** The oldest request in flight has been answered. On the request path. */
+  finish(): void {
+    this.inFlight -= 1;
+    this.answered += 1;
+    if (this.inFlight === 0) this.response = this.waiting = undefined;
+    else this.startedAt = this.pipelined!.shift()!;
+  }
 
   becomesWebSocket(): void {
     this.webSocket = true;

@@ -205,20 +205,10 @@ export class RequestTracker implements ConnectionOwner {
     if (server !== this.#server) return;
     const connection = socket[CONNECTION];
     if (connection === undefined) return;
-    const now = performance.now();
-    if (connection.inFlight === 0) {
-      connection.startedAt = now;
-      connection.waiting = response;
-      if (connection.leftScope) this.#returnToScope(connection);
-    } else {
-      (connection.pipelined ??= []).push(now);
-      connection.leftScope = true;
-      this.#enterScope?.({ waiting: response });
-    }
-    connection.inFlight += 1;
-    this.requestsInFlight += 1;
     const before = connection.response;
-    connection.response = response;
+    const scope = connection.begin(response, performance.now());
+    if (scope !== undefined) this.#enterScope?.(scope);
+    this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
       // Only the last response may say so: what is pipelined behind it would be lost.
       if (before !== undefined) takeBack(before);
@@ -229,11 +219,6 @@ export class RequestTracker implements ConnectionOwner {
     }
   };
 
-  #returnToScope(connection: Connection): void {
-    connection.leftScope = false;
-    this.#enterScope?.(connection);
-  }
-
   readonly #onFinish = (message: unknown): void => {
     const { request, response, socket, server } = message as HttpMessage;
     if (server !== this.#server) return;
@@ -243,10 +228,7 @@ export class RequestTracker implements ConnectionOwner {
     if (socket.errored) return;
     const { startedAt } = connection;
     const bytes = connection.accountBytes();
-    connection.inFlight -= 1;
-    connection.answered += 1;
-    if (connection.inFlight === 0) connection.response = connection.waiting = undefined;
-    else connection.startedAt = connection.pipelined!.shift()!;
+    connection.finish();
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;
     this.#reports.finished(request, response, performance.now() - startedAt, bytes);
