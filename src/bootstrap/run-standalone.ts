@@ -4,6 +4,7 @@ import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
 import { drain, stopAccepting } from '../worker/drain.js';
+import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
 import { SoloLink } from '../worker/solo-link.js';
 import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
@@ -32,6 +33,7 @@ export async function runStandalone(
   setCurrentLink(link);
   const socket = await BoundSocket.open(options.address);
   const app = await createApp();
+  if (options.expressPrototypes) presetExpressPrototypes(app);
   const server = app.getHttpServer() as Server;
   link.local.follow(server);
   let url: string;

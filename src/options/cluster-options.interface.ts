@@ -125,6 +125,12 @@ export interface ClusterOptions {
    * primary is gone while it is blocked. Costs 8 to 13 MB of memory a worker. Default true.
    */
   watchdog?: boolean | undefined;
+  /**
+   * Has the server of an Express app create its requests and responses with the prototypes that
+   * Express gives them later: the same objects, at a fraction of the CPU. Without effect on other
+   * adapters and on HTTP/2. Default true.
+   */
+  expressPrototypes?: boolean | undefined;
   /** See {@link MemoryOptions}. */
   memory?: MemoryOptions | undefined;
   /** See {@link RecycleOptions}. */
@@ -152,6 +158,7 @@ export interface ResolvedClusterOptions {
   /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
   readonly heartbeat: Readonly<Required<HeartbeatOptions>>;
   readonly watchdog: boolean;
+  readonly expressPrototypes: boolean;
   /** `Infinity` = no limit. */
   readonly memory: Limits<MemoryOptions>;
   /** `Infinity` = never. */

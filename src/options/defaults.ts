@@ -16,6 +16,7 @@ export const DEFAULTS = Object.freeze({
   }),
   heartbeat: Object.freeze({ intervalMs: 1_000, timeoutMs: 10_000 }),
   watchdog: true,
+  expressPrototypes: true,
   memory: Object.freeze({ softLimitBytes: Infinity, hardLimitBytes: Infinity }),
   recycle: Object.freeze({ maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 }),
   reload: Object.freeze({ canaryMs: 1_000 }),

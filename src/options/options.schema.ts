@@ -94,6 +94,7 @@ export const clusterOptionsSchema = optionGroup({
   }),
   heartbeat: optionGroupOrFalse({ intervalMs: durationMs(10), timeoutMs: durationMs(100) }),
   watchdog: flag,
+  expressPrototypes: flag,
   memory: optionGroup({ softLimitBytes: memoryBytes, hardLimitBytes: memoryBytes }),
   recycle: optionGroup({
     maxRequests: integer(1, Number.MAX_SAFE_INTEGER),

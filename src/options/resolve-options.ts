@@ -34,6 +34,7 @@ export function resolveOptions(
     restart: withDefaults(DEFAULTS.restart, options.restart),
     heartbeat: resolveHeartbeat(options.heartbeat),
     watchdog: options.watchdog ?? DEFAULTS.watchdog,
+    expressPrototypes: options.expressPrototypes ?? DEFAULTS.expressPrototypes,
     memory: withDefaults(DEFAULTS.memory, options.memory),
     recycle: withDefaults(DEFAULTS.recycle, options.recycle),
     reload: withDefaults(DEFAULTS.reload, options.reload),

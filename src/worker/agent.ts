@@ -10,6 +10,7 @@ import type { WorkerIdentity } from '../snapshot/index.js';
 import { AdoptedSockets } from './adopted-sockets.js';
 import { BootWatch } from './boot-watch.js';
 import { drain, type DrainableApp, stopAccepting } from './drain.js';
+import { type AdaptedApp, presetExpressPrototypes } from './express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
 import { LocalProcess } from './local-process.js';
 import { PrimaryChannel } from './primary-channel.js';
@@ -19,7 +20,7 @@ import { startWatchdog } from './watchdog.js';
 import { SNAPSHOT_TIMEOUT_MS, WorkerLink } from './worker-link.js';
 
 /** What an app must be able to do to run in a worker. Any Nest HTTP application can. */
-export interface WorkerApp extends DrainableApp, ListenableApp {
+export interface WorkerApp extends DrainableApp, ListenableApp, AdaptedApp {
   init(): Promise<unknown>;
 }
 
@@ -97,6 +98,7 @@ export class WorkerAgent {
     let phase: BootPhase = 'create';
     try {
       const app = await createApp();
+      if (this.options.expressPrototypes) presetExpressPrototypes(app);
       const server = app.getHttpServer() as Server;
       this.#local.follow(server);
       let url: string;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { getJson, request } from '../support/http-client.js';
 
@@ -22,4 +23,27 @@ describe.each([
       expect([path, (await request(cluster.url, path)).status]).toEqual([path, 200]);
     }
   });
+});
+
+describe.each([
+  { program: 'app', workers: 1 },
+  { program: 'app', workers: 0 },
+  { program: 'nest11', workers: 1 },
+] as const)('the server of $program on Express with $workers workers', ({ program, workers }) => {
+  it.each([
+    [undefined, true],
+    [false, false],
+  ])(
+    'creates requests as Express wants them for expressPrototypes %s: %s',
+    async (option, done) => {
+      const cluster = await ClusterProcess.start({
+        program,
+        options: { workers, expressPrototypes: option },
+        env: behaviour('announce-prototypes'),
+      });
+      expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
+      await cluster.until('a line of the request', () => /prototype: \w+/.test(cluster.output));
+      expect(cluster.output).toContain(`prototype: ${done}`);
+    },
+  );
 });

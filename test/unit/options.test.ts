@@ -529,13 +529,13 @@ describe('memory', () => {
   });
 });
 
-describe('watchdog', () => {
+describe.each(['watchdog', 'expressPrototypes'] as const)('%s', (option) => {
   it.each([
     [undefined, true],
     [true, true],
     [false, false],
-  ])('for %s is %s', (watchdog, resolved) => {
-    expect(resolve({ watchdog }).watchdog).toBe(resolved);
+  ])('for %s is %s', (value, resolved) => {
+    expect(resolve({ [option]: value })[option]).toBe(resolved);
   });
 
   it.each([
@@ -543,9 +543,9 @@ describe('watchdog', () => {
     ['0', 0],
     ['null', null],
     ['an object', {}],
-  ] as const)('is refused as %s', (shown, watchdog) => {
-    const message = refusal({ watchdog });
-    expect(message).toContain(`watchdog: ${shown} `);
+  ] as const)('is refused as %s', (shown, value) => {
+    const message = refusal({ [option]: value });
+    expect(message).toContain(`${option}: ${shown} `);
     expect(message).toContain('true or false');
   });
 });
@@ -718,6 +718,7 @@ describe('resolveOptions', () => {
       },
       heartbeat: { intervalMs: 1_000, timeoutMs: 10_000 },
       watchdog: true,
+      expressPrototypes: true,
       memory: { softLimitBytes: Infinity, hardLimitBytes: Infinity },
       recycle: { maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 },
       reload: { canaryMs: 1_000 },

@@ -1,0 +1,117 @@
+import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+
+/** What of a Nest app is read here. */
+export interface AdaptedApp {
+  getHttpServer(): unknown;
+  getHttpAdapter?(): { getType(): string; getInstance(): unknown };
+}
+
+/** An Express app: the prototypes that it gives each request and response. */
+interface ExpressApp {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** A constructor that can also be called on an object that exists: what Node's two classes are. */
+type Constructor = (this: object, ...args: never[]) => void;
+
+/** Events whose listeners are given a request that Express never sees. */
+const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
+
+/**
+ * Has the HTTP server of an Express app create its requests and responses with
+ * the app's own prototypes.
+ *
+ * Express calls `Object.setPrototypeOf()` on every request and response. V8
+ * then gives each of them a hidden class of its own, and each later access to a
+ * property is slow. If the prototype is right from the start, that call changes
+ * nothing and costs nothing. The app sees no difference: Express looks at the
+ * prototypes anew for each request, so that an app which replaces them later
+ * gets what it asked for, at the old price.
+ *
+ * Node keeps the two classes of a server under symbols, from its options
+ * `IncomingMessage` and `ServerResponse`; the same on Node 20 to 26.
+ *
+ * @returns whether it was done. Everything is left as it is with another
+ * adapter, with HTTP/2, with classes of the app's own, and where Node or
+ * Express is not as expected.
+ */
+export function presetExpressPrototypes(app: AdaptedApp): boolean {
+  const adapter = app.getHttpAdapter?.();
+  if (adapter?.getType() !== 'express') return false;
+  const { request, response } = adapter.getInstance() as ExpressApp;
+  const server = app.getHttpServer() as Server;
+  const requestKey = keyOf(server, 'IncomingMessage', http.IncomingMessage);
+  const responseKey = keyOf(server, 'ServerResponse', http.ServerResponse);
+  if (requestKey === undefined || responseKey === undefined) return false;
+  if (!(request instanceof http.IncomingMessage)) return false;
+  if (!(response instanceof http.ServerResponse)) return false;
+  const Request = withPrototype(http.IncomingMessage, request);
+  const Response = withPrototype(http.ServerResponse, response);
+  if (!canConstruct(Request, Response)) return false;
+  Object.assign(server, { [requestKey]: Request, [responseKey]: Response });
+  for (const event of PLAIN_EVENTS) listenFirst(server, event, makePlain);
+  return true;
+}
+
+/** The symbol under which a server keeps a class, if it is Node's own class. */
+function keyOf(server: Server, description: string, expected: unknown): symbol | undefined {
+  const key = Object.getOwnPropertySymbols(server).find((each) => each.description === description);
+  return key !== undefined && Reflect.get(server, key) === expected ? key : undefined;
+}
+
+/** A class whose instances are those of `base`, but for their prototype. */
+function withPrototype(base: unknown, prototype: object): new (...args: never[]) => object {
+  const construct = base as Constructor;
+  // With the parameters that Node passes: rest parameters would cost an array each time.
+  function Preset(this: object, first: never, second: never): void {
+    construct.call(this, first, second);
+  }
+  Preset.prototype = prototype;
+  // V8 sums up the fields of a class and of those that it extends, to reserve room in each instance.
+  Object.setPrototypeOf(Preset, base as object);
+  return Preset as unknown as new (...args: never[]) => object;
+}
+
+/** Whether both still can be made this way: a future Node may turn its functions into classes. */
+function canConstruct(
+  Request: new (...args: never[]) => object,
+  Response: new (...args: never[]) => object,
+): boolean {
+  try {
+    const request = new Request();
+    return new Response(request as never, undefined as never) instanceof http.ServerResponse;
+  } catch {
+    return false;
+  }
+}
+
+/** A WebSocket library gets what it gets without Express: `req.query` can be assigned there, for one. */
+function makePlain(request: IncomingMessage): void {
+  Object.setPrototypeOf(request, http.IncomingMessage.prototype);
+}
+
+/**
+ * Calls `listener` before all other listeners of an event, as long as there are
+ * others. Alone it would make the server take what nobody handles.
+ */
+function listenFirst(
+  server: Server,
+  event: (typeof PLAIN_EVENTS)[number],
+  listener: (request: IncomingMessage) => void,
+): void {
+  let listening = false;
+  const begin = (): void => {
+    listening = true; // before the call: it adds a listener, and comes here again
+    server.prependListener(event, listener);
+  };
+  if (server.listenerCount(event) > 0) begin();
+  server.on('newListener', (added: string | symbol) => {
+    if (added === event && !listening) begin();
+  });
+  server.on('removeListener', (removed: string | symbol) => {
+    if (removed !== event || !listening || server.listenerCount(event) > 1) return;
+    listening = false;
+    server.off(event, listener);
+  });
+}
