@@ -5,7 +5,6 @@ import {
   type PrimaryMessage,
   seal,
 } from '../ipc/index.js';
-import { MAX_TIMER_MS } from '../options/index.js';
 import type {
   FailureCause,
   RetireCause,
@@ -13,6 +12,7 @@ import type {
   WorkerState,
   WorkerStats,
 } from '../snapshot/index.js';
+import { Deadline } from './deadline.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 
 /** The states a worker may go to from each. */
@@ -93,7 +93,7 @@ export class WorkerHandle {
   drain: DrainReport | undefined;
   retirement: { readonly cause: RetireCause; readonly since: number } | undefined;
   #state: WorkerState = 'starting';
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #deadlines = new Set<Deadline>();
   /** Messages that the kernel has not taken yet. */
   #unsent = 0;
 
@@ -115,20 +115,17 @@ export class WorkerHandle {
   enter(next: WorkerState): boolean {
     if (!TRANSITIONS[this.#state].includes(next)) return false;
     this.#state = next;
-    if (next === 'exited') for (const timer of this.#timers) clearTimeout(timer);
+    if (next === 'exited') for (const deadline of this.#deadlines) deadline.cancel();
     return true;
   }
 
-  /** Runs `action` after `ms`, unless the process has ended by then. */
+  /** Runs `action` once the primary has been awake for `ms`, unless the process has ended by then. */
   after(ms: number, action: () => void): void {
-    const timer = setTimeout(
-      () => {
-        this.#timers.delete(timer);
-        action();
-      },
-      Math.min(ms, MAX_TIMER_MS),
-    );
-    this.#timers.add(timer);
+    const deadline = new Deadline(ms, () => {
+      this.#deadlines.delete(deadline);
+      action();
+    });
+    this.#deadlines.add(deadline);
   }
 
   get connected(): boolean {
