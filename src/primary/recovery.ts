@@ -4,7 +4,7 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import type { FailureCause } from '../snapshot/index.js';
 import { reasonToGiveUp } from './policies/give-up.policy.js';
 import {
-  clusterBudget,
+  isOverBudget,
   recoveryMs,
   restartDelayMs,
   withinWindow,
@@ -18,8 +18,6 @@ export class Recovery {
   /** Whether any worker has ever become ready. */
   everReady = false;
   #failures = 0;
-  /** Of all slots, within the window; monotonic ms. */
-  #recent: readonly number[] = [];
 
   constructor(
     private readonly options: ResolvedClusterOptions,
@@ -44,17 +42,21 @@ export class Recovery {
     const slot = this.table.slotOf(worker);
     const livedMs = worker.readyAt === undefined ? 0 : now - worker.readyAt;
     this.#failures += 1;
-    const recent = withinWindow(this.#recent, now, restart);
-    this.#recent = cause === 'killed' || !worker.started ? recent : [...recent, now];
-    const overBudget = this.#recent.length >= clusterBudget(restart, this.table.desired);
+    // This one too: where it does not count, nothing is made of the sum either.
+    const recent = this.table.slots.map((each) => {
+      const before = withinWindow(each.failures.recent, now, restart).length;
+      return each === slot ? before + 1 : before;
+    });
+    const overBudget = isOverBudget(recent, restart);
     slot.recordFailure({ cause, livedMs, started: worker.started }, now, restart, overBudget);
     const reason = reasonToGiveUp({
       everReady: this.everReady,
       failures: this.#failures,
       // A candidate may bring the code that does not fail.
-      slots: this.table.slots.map(({ degraded, ready, candidate }) => ({
+      slots: this.table.slots.map(({ degraded, ready, candidate, untried }) => ({
         degraded,
         ready: ready || candidate !== undefined,
+        untried,
       })),
     });
     if (reason === undefined) return undefined;

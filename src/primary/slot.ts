@@ -59,6 +59,11 @@ export class Slot {
     return this.failures.degraded;
   }
 
+  /** None of its workers has failed so far. */
+  get untried(): boolean {
+    return this.failures.inARow === 0;
+  }
+
   get ready(): boolean {
     return this.current?.state === 'ready' || this.candidate?.state === 'ready';
   }

@@ -147,6 +147,60 @@ describe('a worker that does not become ready', () => {
   });
 });
 
+describe('a first boot that is slow', () => {
+  const GATED = join(fixtures, 'gated.mjs');
+
+  /** A cluster whose workers wait in their boot until `open` is called. */
+  function startGated({ env, ...start }: StartOptions) {
+    const gate = join(temporaryDirectory(), 'gate');
+    const cluster = new ClusterProcess({
+      ...start,
+      program: GATED,
+      env: { ...env, TEST_GATE: gate },
+    });
+    return {
+      cluster,
+      open: () => writeFileSync(gate, ''),
+      waiting: (...slots: number[]) =>
+        cluster.until(`workers ${slots.join()} in their boot`, () =>
+          slots.every((slot) => cluster.output.includes(`worker=${slot} waits at the gate`)),
+        ),
+    };
+  }
+
+  it('is waited for, however often another slot fails meanwhile', async () => {
+    const { cluster, open, waiting } = startGated({ env: { TEST_SLOTS: '0' } });
+    await waiting(1);
+    await cluster.until('four failures', () => cluster.all('worker-restarting').length === 4);
+
+    open();
+
+    await cluster.event('listening');
+    expect((await request(cluster.url, '/')).body).toBe('1');
+    expect(new Set(cluster.all('worker-died').map(({ worker }) => worker))).toEqual(new Set([0]));
+  });
+
+  it('has its whole time where the group or the primary was stopped meanwhile', async () => {
+    const options = { readyTimeoutMs: 5_000 };
+    const group = startGated({ options, within: ['setsid'] });
+    const primary = startGated({ options });
+    await Promise.all([group.waiting(0, 1), primary.waiting(0, 1)]);
+    process.kill(-group.cluster.pid, 'SIGSTOP');
+    process.kill(primary.cluster.pid, 'SIGSTOP');
+    primary.open(); // what its workers say from now on lies unread
+    await delay(options.readyTimeoutMs);
+
+    process.kill(-group.cluster.pid, 'SIGCONT');
+    process.kill(primary.cluster.pid, 'SIGCONT');
+    group.open();
+
+    for (const { cluster } of [group, primary]) {
+      await cluster.until('both', () => cluster.all('worker-ready').length === 2);
+      expect(cluster.all('worker-died')).toEqual([]);
+    }
+  });
+});
+
 /** Starts a program that cannot have its address; returns its one line about it. */
 async function refusedAddress(start: StartOptions): Promise<string> {
   const cluster = new ClusterProcess({ ...start, execArgv: ANNOUNCE_PROCESSES });

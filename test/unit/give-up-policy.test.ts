@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { reasonToGiveUp } from '../../src/primary/policies/give-up.policy.js';
 
-const fine = { degraded: false, ready: true };
-const restarting = { degraded: false, ready: false };
-const looping = { degraded: true, ready: false };
+const fine = { degraded: false, ready: true, untried: true };
+const restarting = { degraded: false, ready: false, untried: false };
+const looping = { degraded: true, ready: false, untried: false };
+/** In its first boot. */
+const booting = { degraded: false, ready: false, untried: true };
 /** In a crash loop a moment ago, and up again since. */
-const recovering = { degraded: true, ready: true };
+const recovering = { degraded: true, ready: true, untried: false };
 
 describe('the cluster goes on', () => {
   it.each([
@@ -15,7 +17,8 @@ describe('the cluster goes on', () => {
     ['before each slot has had two tries', false, 3, [restarting, restarting]],
     ['after its only slot failed once', false, 1, [restarting]],
     ['after many failures where some worker was ready once', true, 100, [restarting, restarting]],
-    ['at the start', false, 0, [restarting, restarting]],
+    ['at the start', false, 0, [booting, booting]],
+    ['while the first boot of a slot may still succeed', false, 100, [looping, booting, looping]],
   ])('%s', (_, everReady, failures, slots) => {
     expect(reasonToGiveUp({ everReady, failures, slots })).toBeUndefined();
   });

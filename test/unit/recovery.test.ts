@@ -89,6 +89,15 @@ describe('the failures of all slots together', () => {
     expect(cluster.slot(0).degraded).toBe(false);
   });
 
+  it('are no crash loop of a slot that fails once, however often another one has', () => {
+    const { cluster, fail } = start(2);
+    for (let i = 0; i < 10; i += 1) fail(0);
+    expect(fail(1)).toBeUndefined();
+    expect(cluster.table.slots.map(({ degraded }) => degraded)).toEqual([true, false]);
+    expect(fail(1)).toBeUndefined();
+    expect(cluster.slot(1).degraded).toBe(true);
+  });
+
   it('are counted within the window only', () => {
     const { cluster, fail } = start(4);
     for (let i = 0; i < 7; i += 1) fail(i % 4);
@@ -142,6 +151,18 @@ describe('the cluster', () => {
       exitCode: 70,
       message: 'no worker became ready in 4 attempts',
     });
+  });
+
+  it('waits for the first boot of a slot, however often the others failed, and no longer', () => {
+    const { cluster, recovery } = start(2);
+    recovery.everReady = false;
+    const fail = (index: number) => {
+      const slot = cluster.slot(index);
+      const worker = cluster.fork(slot, slot.release);
+      return recovery.note(worker.handle, 'boot', 'boot timed out');
+    };
+    for (let i = 0; i < 10; i += 1) expect(fail(0)).toBeUndefined();
+    expect(fail(1)).toMatchObject({ message: 'no worker became ready in 11 attempts' });
   });
 
   it('gives up where all slots are in a crash loop and none serves (C7)', () => {

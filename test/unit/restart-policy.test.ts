@@ -3,6 +3,7 @@ import type { RestartOptions } from '../../src/options/index.js';
 import {
   clusterBudget,
   type FailureHistory,
+  isOverBudget,
   NO_FAILURES,
   recordFailure,
   recoveryMs,
@@ -381,6 +382,26 @@ describe('the budget of the whole cluster', () => {
   it('is never below what one slot may fail', () => {
     expect(clusterBudget({ ...OPTIONS, maxFailures: 100 }, 8)).toBe(100);
   });
+});
+
+describe('the failures of all slots are over the budget', () => {
+  it.each([
+    [[4], false],
+    [[5], true],
+    [[3, 1], false],
+    [[3, 2], true],
+    [[2, 2, 2, 1], false],
+    [[2, 2, 2, 2], true],
+  ])('as many as all may have together: %j: %s', (failures, over) => {
+    expect(isOverBudget(failures, OPTIONS)).toBe(over);
+  });
+
+  it.each([[[5, 1]], [[5, 0]], [[5, 5, 5, 1]], [[0, 5, 5, 5, 5, 5, 5, 5]]])(
+    'not by the failures of some alone: %j',
+    (failures) => {
+      expect(isOverBudget(failures, OPTIONS)).toBe(false);
+    },
+  );
 });
 
 describe('the time after which the past is forgotten', () => {

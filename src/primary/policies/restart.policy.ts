@@ -43,6 +43,22 @@ export function clusterBudget(options: Required<RestartOptions>, workers: number
   return Math.max(2 * workers, options.maxFailures);
 }
 
+/**
+ * Whether the failures of all slots within the window are a crash loop of
+ * whichever fails next. Each slot counts for its share of the budget at most:
+ * one that fails over and over does not use up what the others are allowed.
+ *
+ * @param failures of each slot within the window.
+ */
+export function isOverBudget(
+  failures: readonly number[],
+  options: Required<RestartOptions>,
+): boolean {
+  const budget = clusterBudget(options, failures.length);
+  const share = Math.ceil(budget / failures.length);
+  return failures.reduce((sum, each) => sum + Math.min(each, share), 0) >= budget;
+}
+
 /** What is left of a list of times at `now`. */
 export function withinWindow(
   times: readonly number[],
