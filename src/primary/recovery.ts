@@ -7,6 +7,7 @@ import {
   isOverBudget,
   recoveryMs,
   restartDelayMs,
+  TOGETHER_MS,
   withinWindow,
 } from './policies/restart.policy.js';
 import type { Slot } from './slot.js';
@@ -18,6 +19,8 @@ export class Recovery {
   /** Whether any worker has ever become ready. */
   everReady = false;
   #failures = 0;
+  /** When slots were last restarted; monotonic ms. */
+  #restarts: readonly number[] = [];
 
   constructor(
     private readonly options: ResolvedClusterOptions,
@@ -66,7 +69,11 @@ export class Recovery {
 
   /** Gives the slot a new worker, after the delay that its failures call for. */
   restart(slot: Slot): void {
-    const delayMs = restartDelayMs(slot.failures, this.options.restart, Math.random());
+    const now = performance.now();
+    const together = this.#restarts.filter((at) => now - at < TOGETHER_MS);
+    this.#restarts = [...together, now];
+    const { restart } = this.options;
+    const delayMs = restartDelayMs(slot.failures, restart, Math.random(), together.length);
     const { inARow: failures, degraded } = slot.failures;
     this.emit('worker-restarting', { slot: slot.index, delayMs, failures, degraded });
     slot.scheduleStart(delayMs, () => this.startDue(slot));

@@ -70,6 +70,22 @@ describe('a slot whose worker failed', () => {
     expect(due).toEqual([cluster.slot(0)]);
   });
 
+  it('is started at once with a single failure, and not together with others after a stable life', () => {
+    const { cluster, recovery, fail } = start(6);
+    vi.advanceTimersByTime(60_000);
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    for (let i = 0; i < 6; i += 1) {
+      fail(i);
+      recovery.restart(cluster.slot(i));
+    }
+    vi.advanceTimersByTime(1_000);
+    fail(0, 'crash', 30_000);
+    recovery.restart(cluster.slot(0));
+    vi.restoreAllMocks();
+    const delays = cluster.events('worker-restarting').map(({ delayMs }) => delayMs);
+    expect(delays).toEqual([0, 50, 100, 150, 200, 250, 0]);
+  });
+
   it('had no life where it never was ready, however long that took', () => {
     const { cluster, recovery } = start();
     const worker = cluster.fork(cluster.slot(0), cluster.slot(0).release);

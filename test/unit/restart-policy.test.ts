@@ -404,6 +404,37 @@ describe('the failures of all slots are over the budget', () => {
   );
 });
 
+describe('slots that fail together after a stable life', () => {
+  const delays = (together: number, options = OPTIONS) =>
+    [0, 0.5, 0.999].map((random) =>
+      Math.round(restartDelayMs(NO_FAILURES, options, random, together)),
+    );
+
+  it('restart at once, the first of them', () => {
+    expect(delays(0)).toEqual([0, 0, 0]);
+  });
+
+  it('restart within one first backoff for each that was before them, up to 1 s', () => {
+    expect(delays(1)).toEqual([0, 50, 100]);
+    expect(delays(5)).toEqual([0, 250, 500]);
+    expect(delays(10)).toEqual([0, 500, 999]);
+    expect(delays(255)).toEqual([0, 500, 999]);
+  });
+
+  it('restart at once where the backoff is none', () => {
+    expect(delays(5, { ...OPTIONS, backoffMs: 0 })).toEqual([0, 0, 0]);
+  });
+
+  it('wait never longer than the longest delay', () => {
+    expect(delays(5, { ...OPTIONS, maxBackoffMs: 200 })).toEqual([0, 100, 200]);
+  });
+
+  it('wait for their own backoff where they have one', () => {
+    const history = { ...NO_FAILURES, inARow: 3 };
+    expect(restartDelayMs(history, BACKOFF, 0, 5)).toBe(400);
+  });
+});
+
 describe('the time after which the past is forgotten', () => {
   it('is twice a stable life', () => {
     expect(recoveryMs(OPTIONS)).toBe(60_000);

@@ -121,16 +121,21 @@ export function recordFailure(
  * life, else an exponential backoff with jitter; in a crash loop the longest.
  *
  * @param random 0..1, spreads slots that failed together.
+ * @param together restarts of other slots within the last {@link TOGETHER_MS}: workers that a
+ *   shared cause ended (a database that went away) must not all come back in one moment.
  */
 export function restartDelayMs(
   { inARow, kills, degraded }: FailureHistory,
   options: Required<RestartOptions>,
   random: number,
+  together = 0,
 ): number {
   const { backoffMs, backoffFactor, maxBackoffMs, jitterRatio } = options;
   // A few kills are an operator's business; a storm of them must not become one of forks.
   const storm = Math.max(0, kills.length - FREE_KILLS);
-  if (inARow === 0 && !degraded && storm === 0) return 0;
+  if (inARow === 0 && !degraded && storm === 0) {
+    return random * Math.min(together * backoffMs, maxBackoffMs, TOGETHER_MS);
+  }
   const exponent = Math.min(Math.max(inARow - 1, storm, 0), MAX_EXPONENT);
   const backoff = degraded ? maxBackoffMs : backoffMs * backoffFactor ** exponent;
   return Math.min(
@@ -138,6 +143,9 @@ export function restartDelayMs(
     maxBackoffMs,
   );
 }
+
+/** Slots that restart within this time of each other restart together. */
+export const TOGETHER_MS = 1_000;
 
 /** A cadence of failures just above the stable time must not pass for health. */
 const RECOVERY_FACTOR = 2;
