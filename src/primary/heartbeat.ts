@@ -1,6 +1,8 @@
+import type { EmitEvent } from '../events/index.js';
 import type { BlockReport, WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { isHung, isTickLate } from './policies/heartbeat.policy.js';
+import type { PrimaryMeter } from './primary-meter.js';
 import type { WorkerHandle } from './worker-handle.js';
 
 /**
@@ -11,11 +13,31 @@ export class Heartbeat {
   #seq = 0;
   #lastTickAt = performance.now();
 
-  constructor(private readonly options: ResolvedClusterOptions['heartbeat']) {}
+  constructor(
+    private readonly options: ResolvedClusterOptions['heartbeat'],
+    private readonly emit: EmitEvent,
+    /** Measures the primary itself, from round to round. */
+    private readonly meter: Pick<PrimaryMeter, 'stats'>,
+  ) {}
 
   /** One round: kills the workers that are hung, and pings the rest. */
   beat(workers: readonly WorkerHandle[], now: number): void {
+    this.#reportDelay(now - this.#lastTickAt - this.options.intervalMs);
     for (const worker of this.tick(workers, now)) this.#kill(worker);
+  }
+
+  /** A worker that had been silent for that long would have been killed. */
+  #reportDelay(lateMs: number): void {
+    const { timeoutMs } = this.options;
+    if (lateMs < timeoutMs) return;
+    // A process that is stopped looks to itself as if it waited for events all the while.
+    const cause =
+      this.meter.stats().eventLoopUtilization > 0.5
+        ? 'its own event loop was blocked'
+        : 'the machine was suspended or overloaded, or the process was stopped';
+    this.emit('warning', {
+      message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${timeoutMs} ms (heartbeat.timeoutMs): ${cause}; no worker is judged by that time`,
+    });
   }
 
   /** Kills a worker that is hung, between two rounds. */

@@ -72,7 +72,7 @@ export class Supervisor {
       post({ type: 'start-due', slot }),
     );
     this.#table = table;
-    const heartbeat = new Heartbeat(options.heartbeat);
+    const heartbeat = new Heartbeat(options.heartbeat, emit, this.#meter);
     const balance = new Balance(table);
     this.#heartbeat = heartbeat;
     this.#balance = balance;

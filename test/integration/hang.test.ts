@@ -363,6 +363,11 @@ describe('a worker that only seems to hang', () => {
     await Promise.all([primary, group].map((each) => livesOn(each, 2 * heartbeat.timeoutMs)));
     expectNobodyFailed(primary, before[0]!);
     expectNobodyFailed(group, before[1]!);
+    for (const each of [primary, group]) {
+      const late = each.all('warning').map(({ message }) => message);
+      expect(late).toHaveLength(1);
+      expect(late[0]).toMatch(/^the primary was late by \d\.\d s, more than 1000 ms .* stopped;/);
+    }
     // It judges again after that.
     process.kill(primary.workerPids[0]!, 'SIGSTOP');
     expect(await primary.event('worker-died')).toMatchObject({ worker: 0, cause: 'hang' });

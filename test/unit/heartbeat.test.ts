@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { EmitEvent } from '../../src/events/index.js';
 import type { BlockReport } from '../../src/ipc/index.js';
 import { Heartbeat } from '../../src/primary/heartbeat.js';
 import { isHung, isTickLate, type Silence } from '../../src/primary/policies/heartbeat.policy.js';
+import { PRIMARY } from './fake-cluster.js';
 import { FakeWorker, STATS } from './fake-worker.js';
 
 const silence = (known: Partial<Silence> = {}): Silence => ({
@@ -61,11 +63,19 @@ describe('Heartbeat', () => {
   const pong = (seq: number, debugged = false) =>
     ({ type: 'pong', seq, stats: STATS, debugged }) as const;
 
-  function start(timeoutMs = options.timeoutMs) {
-    const heartbeat = new Heartbeat({ ...options, timeoutMs });
+  function start(timeoutMs = options.timeoutMs, eventLoopUtilization = 0) {
+    const emit = vi.fn<EmitEvent>();
+    const meter = { stats: () => ({ ...PRIMARY, eventLoopUtilization }) };
+    const heartbeat = new Heartbeat({ ...options, timeoutMs }, emit, meter);
     const startedAt = performance.now();
     return {
       heartbeat,
+      /** What was said in a round `ms` after the start that followed one after 1 s. */
+      said: (ms: number) => {
+        heartbeat.beat([], startedAt + 1_000);
+        heartbeat.beat([], startedAt + ms);
+        return emit.mock.calls;
+      },
       /** A round at `ms` after the start. */
       tick: (ms: number, ...workers: FakeWorker[]) =>
         heartbeat
@@ -176,6 +186,25 @@ describe('Heartbeat', () => {
     const worker = new FakeWorker();
     for (const ms of [1_000, 3_000, 5_000, 7_000, 9_000]) expect(tick(ms, worker)).toEqual([]);
     expect(tick(11_000, worker)).toEqual([worker]);
+  });
+
+  it.each([
+    [0.02, 'the machine was suspended or overloaded, or the process was stopped'],
+    [0.98, 'its own event loop was blocked'],
+  ])('says once that it was late by its timeout, and why: utilization %s', (utilization, cause) => {
+    expect(start(10_000, utilization).said(18_500)).toEqual([
+      [
+        'warning',
+        {
+          message: `the primary was late by 16.5 s, more than 10000 ms (heartbeat.timeoutMs): ${cause}; no worker is judged by that time`,
+        },
+      ],
+    ]);
+  });
+
+  it('does not say that it was late by less, nor where it judges nobody', () => {
+    expect(start(10_000).said(11_999)).toEqual([]);
+    expect(start(Infinity).said(3_600_000)).toEqual([]);
   });
 
   it('keeps what an answer says', () => {

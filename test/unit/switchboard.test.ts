@@ -6,7 +6,7 @@ import type { BoundSocket } from '../../src/primary/listening/bound-socket.js';
 import { SharedListening } from '../../src/primary/listening/shared-listening.js';
 import { MetricsRelay } from '../../src/primary/metrics-relay.js';
 import { Switchboard } from '../../src/primary/switchboard.js';
-import { FakeCluster } from './fake-cluster.js';
+import { FakeCluster, METER } from './fake-cluster.js';
 import { STATS } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -18,7 +18,7 @@ const ERROR = { name: 'Error', message: 'x' };
 
 function start() {
   const cluster = new FakeCluster(2);
-  const heartbeat = new Heartbeat(cluster.options.heartbeat);
+  const heartbeat = new Heartbeat(cluster.options.heartbeat, cluster.emit, METER);
   const relay = new MetricsRelay(cluster.table);
   const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
   const balance = new Balance(cluster.table);
