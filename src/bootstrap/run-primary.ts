@@ -36,11 +36,10 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   // What tells processes apart comes first: `ps` shows no more than the length of the command line.
   process.title = 'primary nestjs-cluster';
 
-  const program = new Program({
-    script: process.argv[1],
-    cwd: process.cwd(),
-    pwd: process.env['PWD'],
-  });
+  const program = new Program(
+    { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
+    (message) => emit('warning', { message }),
+  );
   const supervisor = new Supervisor(options, listening, program, emit);
   const adminUrl = await openAdmin(options, supervisor, emit);
   obeySignals(supervisor, emit);

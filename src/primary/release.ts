@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
 /** The program that the workers of a generation run: real paths, without symlinks. */
 export interface Release {
@@ -25,14 +25,29 @@ export interface ProgramStart {
  * meanwhile is replaced by one of its own release.
  */
 export class Program {
-  readonly #cwd: string;
   readonly #script: string;
+  /** The working directory as its user named it. */
+  readonly #cwd: string;
+  /** By a symlink: that leads to what is deployed now. The kernel's path leads to one release for ever. */
+  readonly #named: boolean;
+  /** The same by the symlink in the path of the script, if there is one. */
+  readonly #cwdByScript: string | undefined;
+  /** The way from the script's directory to the working directory. */
+  readonly #fromScript: string;
+  #said: string | undefined;
 
-  constructor({ script, cwd, pwd }: ProgramStart) {
+  /** @param warn is told which working directory was taken, where its user has not named it. */
+  constructor(
+    { script, cwd, pwd }: ProgramStart,
+    private readonly warn: (message: string) => void,
+  ) {
     this.#cwd = pwd !== undefined && isAbsolute(pwd) && realpath(pwd) === cwd ? pwd : cwd;
+    this.#named = this.#cwd !== cwd;
     // Node has made a relative script absolute by the kernel's path: back to the shell's.
-    const inside = relative(cwd, script);
-    this.#script = inside.startsWith('..') || isAbsolute(inside) ? script : join(this.#cwd, inside);
+    this.#script = isInside(cwd, script) ? join(this.#cwd, relative(cwd, script)) : script;
+    // systemd starts its services in the real path, and without a PWD.
+    this.#cwdByScript = this.#named ? undefined : behindSymlink(script, cwd);
+    this.#fromScript = relative(dirname(this.#scriptNow() ?? script), cwd);
   }
 
   /**
@@ -41,26 +56,83 @@ export class Program {
    * @throws Error when the working directory or the script's directory is not there.
    */
   resolve(generation: number): Release {
-    const cwd = realpath(this.#cwd);
-    if (cwd === undefined) throw new Error(`the working directory ${this.#cwd} is not there`);
-    const directory = realpath(dirname(this.#script));
-    if (directory === undefined) {
+    const script = this.#scriptNow();
+    const { cwd, note } = this.#cwdNow(script);
+    if (script === undefined) {
       throw new Error(`the directory of the script ${this.#script} is not there`);
     }
-    // The script may have been named without its extension: then only Node finds it.
-    const script = realpath(this.#script) ?? join(directory, basename(this.#script));
+    this.#say(note);
     return { generation, script, cwd };
   }
 
   /** The same release; where its directory has been cleaned away, what the names lead to now. */
   revive(release: Release): Release {
-    if (existsSync(release.cwd) && existsSync(dirname(release.script))) return release;
+    const scriptIsThere = existsSync(dirname(release.script));
+    if (scriptIsThere && existsSync(release.cwd)) return release;
     try {
+      // No deploy took the directory alone: it may come back. A reload takes another.
+      if (scriptIsThere && this.#cwdNow(release.script).guessed) return release;
       return this.resolve(release.generation);
     } catch {
       return release; // the worker fails to start, and says so
     }
   }
+
+  /** @throws Error where there is none. */
+  #cwdNow(script: string | undefined): { cwd: string; note?: string; guessed?: true } {
+    const byScript = this.#cwdByScript && realpath(this.#cwdByScript);
+    if (byScript !== undefined && byScript !== this.#cwd) {
+      const note = `workers run in ${byScript}: ${this.#cwdByScript} leads there, and so was the script named`;
+      return { cwd: byScript, note };
+    }
+    const named = realpath(this.#cwd);
+    if (named !== undefined) return { cwd: named };
+    const missing = `the working directory ${this.#cwd} is not there`;
+    // A symlink that leads nowhere is a deploy that went wrong.
+    if (this.#named) throw new Error(missing);
+    if (script === undefined) {
+      throw new Error(
+        `${missing}, nor is the script ${this.#script}; start it by a name that outlives a deploy (…/current/main.js)`,
+      );
+    }
+    // Not a parent of what is gone: in one like /tmp anybody could leave an .env.
+    const beside = realpath(join(dirname(script), this.#fromScript));
+    const cwd = beside ?? dirname(script);
+    const why = beside ? 'the same place as seen from the script' : 'the directory of the script';
+    return { cwd, note: `${missing}; workers run in ${cwd}: ${why}`, guessed: true };
+  }
+
+  /** The script as it is now; its directory has to be there. */
+  #scriptNow(): string | undefined {
+    const directory = realpath(dirname(this.#script));
+    // It may have been named without its extension: then only Node finds it.
+    const named = directory === undefined ? undefined : join(directory, basename(this.#script));
+    return realpath(this.#script) ?? named;
+  }
+
+  /** Once for each change. */
+  #say(note: string | undefined): void {
+    if (note === undefined || note === this.#said) return;
+    this.#said = note;
+    this.warn(note);
+  }
+}
+
+/** `cwd` by the symlink in the path of `script` that leads to it or above it, if there is one. */
+function behindSymlink(script: string, cwd: string): string | undefined {
+  for (let directory = dirname(script); dirname(directory) !== directory;) {
+    const real = realpath(directory);
+    if (real !== undefined && real !== directory && isInside(real, cwd)) {
+      return join(directory, relative(real, cwd));
+    }
+    directory = dirname(directory);
+  }
+  return undefined;
+}
+
+function isInside(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 function realpath(path: string): string | undefined {

@@ -737,6 +737,33 @@ describe('a release behind a symlink', () => {
     expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
   });
 
+  it('that was the working directory by its real path, and was deleted, is left for the next one (R7)', async () => {
+    const releases = new Releases();
+    const rel1 = releases.add('rel1');
+    const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
+    releases.pointTo('rel1');
+    // As systemd does with WorkingDirectory=…/current: it gives the real path, and no PWD.
+    const cluster = await ClusterProcess.start({
+      program: join(releases.current, 'main.mjs'),
+      cwd: rel1,
+      options: { workers: 1, reload: { canaryMs: 0 }, restart: { backoffMs: 0 } },
+      env: behaviour('reload-app'),
+    });
+
+    releases.pointTo('rel2');
+    cluster.kill('SIGHUP');
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    rmSync(rel1, { recursive: true });
+
+    expect(await replacedByKill(cluster)).toEqual(rel2);
+    cluster.kill('SIGHUP');
+    expect(await ended(cluster, 2)).toMatchObject({ outcome: 'completed' });
+    expect((await getJson(cluster.url, '/release')).body).toEqual(rel2);
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
+      expect.stringContaining(`workers run in ${rel2.cwd}`),
+    ]);
+  });
+
   it('that is not there at a reload aborts it, and says what is missing (R4)', async () => {
     const releases = new Releases();
     releases.add('rel1');

@@ -1,8 +1,19 @@
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Program } from '../../src/primary/release.js';
+import { Program as AnyProgram, type ProgramStart } from '../../src/primary/release.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
+
+/** A program that keeps what it warns of. */
+class Program extends AnyProgram {
+  readonly warnings: string[];
+
+  constructor(start: ProgramStart) {
+    const warnings: string[] = [];
+    super(start, (message) => void warnings.push(message));
+    this.warnings = warnings;
+  }
+}
 
 /** Two releases and a symlink `current` to the first, as a deploy tool leaves them. */
 function deployment() {
@@ -99,6 +110,123 @@ describe('a program', () => {
     });
     point('rel2');
     expect(program.resolve(1).script).toBe(join(root, 'rel2/dist/main'));
+  });
+});
+
+describe('a program that was started in the real path of its release, without PWD', () => {
+  /** As systemd does with `WorkingDirectory=…/current`; the script is named by what `named` gives. */
+  function startedBySystemd(
+    named: (names: { root: string; current: string }) => string,
+    inside = '',
+  ) {
+    const { root, current, point } = deployment();
+    for (const name of ['rel1', 'rel2']) mkdirSync(join(root, name, 'config'));
+    symlinkSync(join(root, 'rel1/dist/main.js'), join(root, 'app.js'));
+    const program = new Program({
+      script: named({ root, current }),
+      cwd: join(root, 'rel1', inside),
+      pwd: undefined,
+    });
+    return {
+      root,
+      current,
+      program,
+      first: program.resolve(0),
+      deploy: () => {
+        point('rel2');
+        rmSync(join(root, 'app.js'));
+        symlinkSync(join(root, 'rel2/dist/main.js'), join(root, 'app.js'));
+      },
+      cleanUp: () => rmSync(join(root, 'rel1'), { recursive: true }),
+    };
+  }
+
+  it.each(['', 'dist', 'config'])(
+    'follows the symlink by which its script was named, also to /%s',
+    (inside) => {
+      const { root, current, program, first, deploy, cleanUp } = startedBySystemd(
+        (names) => join(names.current, 'dist/main.js'),
+        inside,
+      );
+      expect(first).toEqual({ ...of(root, 'rel1', 0), cwd: join(root, 'rel1', inside) });
+      expect(program.warnings).toEqual([]);
+      deploy();
+      const cwd = join(root, 'rel2', inside);
+      expect(program.resolve(1)).toEqual({ ...of(root, 'rel2', 1), cwd });
+      cleanUp();
+      expect(program.resolve(2)).toEqual({ ...of(root, 'rel2', 2), cwd });
+      expect(program.revive(first)).toEqual({ ...of(root, 'rel2', 0), cwd });
+      expect(program.warnings).toEqual([
+        `workers run in ${cwd}: ${join(current, inside)} leads there, and so was the script named`,
+      ]);
+    },
+  );
+
+  it('stays where it was started while the new release has no such directory', () => {
+    const { root, program, deploy } = startedBySystemd(
+      (names) => join(names.current, 'dist/main.js'),
+      'config',
+    );
+    deploy();
+    rmSync(join(root, 'rel2/config'), { recursive: true });
+    expect(program.resolve(1)).toEqual({ ...of(root, 'rel2', 1), cwd: join(root, 'rel1/config') });
+    expect(program.warnings).toEqual([]);
+  });
+
+  it('takes the same place as seen from its script, where that is itself a symlink', () => {
+    const { root, program, first, deploy, cleanUp } = startedBySystemd((names) =>
+      join(names.root, 'app.js'),
+    );
+    deploy();
+    expect(program.resolve(1)).toEqual({ ...of(root, 'rel2', 1), cwd: join(root, 'rel1') });
+    cleanUp();
+    expect(program.revive(first)).toEqual(of(root, 'rel2', 0));
+    expect(program.resolve(2)).toEqual(of(root, 'rel2', 2));
+    expect(program.warnings).toEqual([
+      `the working directory ${join(root, 'rel1')} is not there; workers run in ${join(root, 'rel2')}: the same place as seen from the script`,
+    ]);
+  });
+
+  it('says once for each change where that is', () => {
+    const { root, program, deploy, cleanUp } = startedBySystemd((names) =>
+      join(names.root, 'app.js'),
+    );
+    deploy();
+    cleanUp();
+    for (let generation = 2; generation < 5; generation += 1) program.resolve(generation);
+    expect(program.warnings).toHaveLength(1);
+    mkdirSync(join(root, 'rel3/dist'), { recursive: true });
+    writeFileSync(join(root, 'rel3/dist/main.js'), '');
+    rmSync(join(root, 'app.js'));
+    symlinkSync(join(root, 'rel3/dist/main.js'), join(root, 'app.js'));
+    expect(program.resolve(5)).toEqual(of(root, 'rel3', 5));
+    expect(program.warnings).toHaveLength(2);
+  });
+
+  it('takes the directory of its script at a reload, where nothing else tells', () => {
+    const { root, program, first, cleanUp } = startedBySystemd((names) =>
+      join(names.root, 'rel2/dist/main.js'),
+    );
+    cleanUp();
+    // Of the release nothing is gone but the directory: a worker that dies waits for it.
+    expect(program.revive(first)).toBe(first);
+    expect(program.warnings).toEqual([]);
+    const next = program.resolve(1);
+    expect(next).toEqual({ ...of(root, 'rel2', 1), cwd: join(root, 'rel2/dist') });
+    expect(program.revive(next)).toBe(next);
+    expect(program.warnings).toEqual([
+      `the working directory ${join(root, 'rel1')} is not there; workers run in ${join(root, 'rel2/dist')}: the directory of the script`,
+    ]);
+  });
+
+  it('is said to need another name, where nothing of it is left', () => {
+    const { root, program, cleanUp } = startedBySystemd((names) =>
+      join(names.root, 'rel1/dist/main.js'),
+    );
+    cleanUp();
+    expect(() => program.resolve(1)).toThrow(
+      `the working directory ${join(root, 'rel1')} is not there, nor is the script ${join(root, 'rel1/dist/main.js')}; start it by a name that outlives a deploy`,
+    );
   });
 });
 
