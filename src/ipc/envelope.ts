@@ -1,10 +1,13 @@
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/index.js';
-import { MAX_METRICS_BODY_LENGTH } from '../snapshot/index.js';
+import { MAX_METRICS_BODY_LENGTH, type WorkerStats } from '../snapshot/index.js';
 import { MAX_TEXT_LENGTH } from './error-report.js';
 import { BOOT_PHASES, type PrimaryMessage, type WorkerMessage } from './protocol.js';
 
-/** On every message: whose it is, and in which version. */
+/**
+ * On every message: whose it is, and in which version. That changes only where
+ * the two sides could not work together: an optional field is no reason.
+ */
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 
 /** For what runs before any module does, and can only repeat it. */
@@ -22,7 +25,9 @@ const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MA
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 const mergedBody = v.pipe(v.string(), v.maxLength(MAX_MERGED_BODY_LENGTH));
-const stats = v.object({
+/** What is measured helps, and is never needed: of a release with another version it may be less. */
+const measured = v.fallback(amount, 0);
+const STATS = {
   residentMemoryBytes: amount,
   heapUsedBytes: amount,
   eventLoopUtilization: amount,
@@ -33,7 +38,15 @@ const stats = v.object({
   requestsInFlight: amount,
   requestsTotal: amount,
   rebalancedConnectionsTotal: amount,
-});
+} satisfies Record<keyof WorkerStats, typeof amount>;
+/** Taken number by number: one that is missing or wrong leaves what was known of it. */
+const stats = v.pipe(
+  v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
+  v.transform((given): Partial<WorkerStats> => {
+    const known = Object.entries(STATS).filter(([name, schema]) => v.is(schema, given[name]));
+    return Object.fromEntries(known.map(([name]) => [name, given[name]]));
+  }),
+);
 const error = v.object({
   name: text,
   message: text,
@@ -41,16 +54,24 @@ const error = v.object({
   code: v.optional(text),
 });
 
-/** Workers run the app's code: what they send is checked field by field. */
+/**
+ * Workers run the app's code: what they send is checked field by field. In a
+ * rolling reload they may also run another version of this package: a field
+ * that is new is passed over, and one that only informs may be missing.
+ */
 const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('listen-request') }),
   v.object({
     type: v.literal('ready'),
-    url: text,
-    endpoints: lines(16),
-    minReady: v.union([v.literal('all'), amount]),
+    url: v.optional(text),
+    endpoints: v.optional(lines(16)),
+    minReady: v.optional(v.union([v.literal('all'), amount])),
   }),
-  v.object({ type: v.literal('boot-failed'), phase: v.picklist(BOOT_PHASES), error }),
+  v.object({
+    type: v.literal('boot-failed'),
+    phase: v.fallback(v.picklist(BOOT_PHASES), 'create'),
+    error,
+  }),
   v.object({ type: v.literal('fatal'), error, abort: v.boolean() }),
   v.object({
     type: v.literal('blocked'),
@@ -66,13 +87,18 @@ const workerMessageSchema = v.variant('type', [
     type: v.literal('checked'),
     id: amount,
     healthy: v.boolean(),
-    detail: v.nullable(text),
+    detail: v.optional(v.nullable(text), null),
   }),
   v.object({ type: v.literal('reload-request'), id: amount }),
   v.object({ type: v.literal('scale-request'), id: amount, workers: workerCount }),
   v.object({ type: v.literal('replace-request'), reason: text }),
   v.object({ type: v.literal('warning'), message: text }),
-  v.object({ type: v.literal('pong'), seq: amount, stats, debugged: v.boolean() }),
+  v.object({
+    type: v.literal('pong'),
+    seq: v.fallback(v.optional(amount), undefined),
+    stats,
+    debugged: v.fallback(v.optional(v.boolean()), undefined),
+  }),
   v.object({
     type: v.literal('load'),
     requests: amount,
@@ -83,19 +109,19 @@ const workerMessageSchema = v.variant('type', [
   v.object({
     type: v.literal('drained'),
     report: v.object({
-      durationMs: amount,
-      destroyedConnections: amount,
-      abortedRequests: amount,
-      destroyedWebSockets: amount,
-      hookError: v.nullable(text),
+      durationMs: measured,
+      destroyedConnections: measured,
+      abortedRequests: measured,
+      destroyedWebSockets: measured,
+      hookError: v.optional(v.nullable(text), null),
     }),
   }),
   v.object({ type: v.literal('snapshot-request'), id: amount, stats }),
-  v.object({ type: v.literal('collect-request'), id: amount, stats, ageMs: amount, body }),
-  v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: amount, body }),
+  v.object({ type: v.literal('collect-request'), id: amount, stats, ageMs: measured, body }),
+  v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: measured, body }),
   v.object({ type: v.literal('merged'), body: mergedBody }),
   v.object({ type: v.literal('folded'), epoch: amount, count: amount, body: mergedBody }),
-]) satisfies v.GenericSchema<WorkerMessage>;
+]) satisfies v.GenericSchema<unknown, WorkerMessage>;
 
 const envelopeSchema = v.looseObject({
   ns: v.literal(ENVELOPE.ns),
@@ -115,6 +141,13 @@ export function isOurs(message: unknown): boolean {
     message !== null &&
     (message as { ns?: unknown }).ns === ENVELOPE.ns
   );
+}
+
+/** The version of a message that is ours and of another one than this process speaks, if it is. */
+export function foreignVersionOf(message: unknown): number | undefined {
+  if (!isOurs(message)) return undefined;
+  const { v: version } = message as { v?: unknown };
+  return Number.isInteger(version) && version !== ENVELOPE.v ? (version as number) : undefined;
 }
 
 /** What a worker sent, or `undefined` where it does not match the protocol. */

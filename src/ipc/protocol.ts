@@ -63,6 +63,7 @@ export type BootPhase = (typeof BOOT_PHASES)[number];
  * The whole protocol between the primary and a worker. Node's channel is
  * shared with the app and its libraries, so every message carries our name and
  * version; what does not match is somebody else's, or wrong, and is dropped.
+ * Fields that are optional may be missing in what another version sends.
  */
 export type WorkerMessage =
   /** The app is initialised; may I have the socket? */
@@ -70,10 +71,10 @@ export type WorkerMessage =
   /** Accepting. `endpoints`: paths the module serves. */
   | {
       readonly type: 'ready';
-      readonly url: string;
-      readonly endpoints: readonly string[];
+      readonly url?: string | undefined;
+      readonly endpoints?: readonly string[] | undefined;
       /** Workers that must be ready for the cluster to be up. */
-      readonly minReady: ClusterSnapshot['minReady'];
+      readonly minReady?: ClusterSnapshot['minReady'] | undefined;
     }
   /** The app could not be brought up; the process ends next. */
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
@@ -93,20 +94,20 @@ export type WorkerMessage =
   | { readonly type: 'warning'; readonly message: string }
   | {
       readonly type: 'pong';
-      readonly seq: number;
-      readonly stats: WorkerStats;
-      readonly debugged: boolean;
+      readonly seq?: number | undefined;
+      readonly stats: Partial<WorkerStats>;
+      readonly debugged?: boolean | undefined;
     }
   /** Answers `report-load`. */
   | ({ readonly type: 'load' } & LoadReport)
   /** The worker was told by a signal of its own to leave. */
   | { readonly type: 'leaving' }
   | { readonly type: 'drained'; readonly report: DrainReport }
-  | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: WorkerStats }
+  | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
   | {
       readonly type: 'collect-request';
       readonly id: number;
-      readonly stats: WorkerStats;
+      readonly stats: Partial<WorkerStats>;
       /** Time since `body` was serialised: above 0 where that takes too long now. */
       readonly ageMs: number;
       readonly body: string;
@@ -115,7 +116,7 @@ export type WorkerMessage =
   | {
       readonly type: 'metrics';
       readonly asked: boolean;
-      readonly stats: WorkerStats;
+      readonly stats: Partial<WorkerStats>;
       readonly ageMs: number;
       readonly body: string;
     }

@@ -101,13 +101,17 @@ export class Heartbeat {
     );
   }
 
-  /** A worker answered. An answer to another ping than the outstanding one is late: dropped. */
+  /**
+   * A worker answered. An answer to another ping than the outstanding one is
+   * late: dropped. One that does not say to which can only be to that.
+   */
   pong(worker: WorkerHandle, message: WorkerMessage & { type: 'pong' }, now: number): void {
-    if (worker.ping?.seq !== message.seq) return;
+    if (worker.ping === undefined) return;
+    if (message.seq !== undefined && message.seq !== worker.ping.seq) return;
     worker.ping = undefined;
     worker.seenAt = now;
-    worker.stats = message.stats;
-    worker.debugged = message.debugged;
+    worker.report(message.stats);
+    worker.debugged = message.debugged ?? worker.debugged;
   }
 }
 

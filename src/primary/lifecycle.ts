@@ -112,7 +112,7 @@ export class Lifecycle {
     }
     worker.readyAt = now;
     worker.error = null;
-    this.around.table.minReady = message.minReady;
+    this.around.table.minReady = message.minReady ?? this.around.table.minReady;
     worker.after(recovery.recoveryMs, () => post({ type: 'recovered', worker }));
     emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
     this.around.relay.foldIfNeeded();
@@ -122,7 +122,8 @@ export class Lifecycle {
     this.around.scaling.settle();
     if (recovery.everReady) return;
     recovery.everReady = true;
-    this.around.serving({ url: message.url, endpoints: message.endpoints });
+    const { url = this.around.listening.url, endpoints = [] } = message;
+    this.around.serving({ url, endpoints });
   }
 
   onRecovered(worker: WorkerHandle): void {

@@ -1,5 +1,5 @@
 import type { EmitEvent } from '../events/index.js';
-import { isOurs, parseWorkerMessage, type WorkerMessage } from '../ipc/index.js';
+import { foreignVersionOf, isOurs, parseWorkerMessage, type WorkerMessage } from '../ipc/index.js';
 import type { Balance } from './balance.js';
 import type { Heartbeat } from './heartbeat.js';
 import type { Listening } from './listening/listening.interface.js';
@@ -41,7 +41,7 @@ export class Switchboard {
   receive(worker: WorkerHandle, raw: unknown): LifecycleMessage | undefined {
     const message = parseWorkerMessage(raw);
     if (message === undefined) {
-      this.#warnIfOurs(worker, raw);
+      this.#onUnknown(worker, raw);
       return undefined;
     }
     const now = performance.now();
@@ -61,16 +61,16 @@ export class Switchboard {
         this.balance.report(worker, message);
         return undefined;
       case 'snapshot-request':
-        worker.stats = message.stats;
+        worker.report(message.stats);
         if (worker.congested) return undefined;
         worker.send({ type: 'snapshot', id: message.id, snapshot: this.table.snapshot() });
         return undefined;
       case 'collect-request':
-        worker.stats = message.stats;
+        worker.report(message.stats);
         this.relay.collect(worker, message.id, message.body, now - message.ageMs);
         return undefined;
       case 'metrics':
-        worker.stats = message.stats;
+        worker.report(message.stats);
         this.relay.store(worker, message.body, message.asked, now - message.ageMs);
         return undefined;
       case 'merged':
@@ -102,8 +102,15 @@ export class Switchboard {
   }
 
   /** The app's own messages pass by; a broken one of ours is worth a line. */
-  #warnIfOurs(worker: WorkerHandle, raw: unknown): void {
-    if (isOurs(raw)) {
+  #onUnknown(worker: WorkerHandle, raw: unknown): void {
+    const version = foreignVersionOf(raw);
+    // Its first word: nothing that it says will be understood, and it would wait until it is killed.
+    if (version !== undefined && worker.state === 'starting' && worker.seenAt === undefined) {
+      worker.condemn(
+        'boot',
+        `it speaks version ${version} of the protocol of nestjs-cluster and its primary another: a reload cannot bring that in, restart the cluster`,
+      );
+    } else if (isOurs(raw)) {
       this.#warnOnce('dropped a message that is not of this version of nestjs-cluster', worker);
     }
   }

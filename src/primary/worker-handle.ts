@@ -65,7 +65,8 @@ export class WorkerHandle {
   readyAt: number | undefined;
   /** Last sign of life, monotonic ms. */
   seenAt: number | undefined;
-  stats: WorkerStats | undefined;
+  /** What it last said of each. */
+  stats: Partial<WorkerStats> | undefined;
   metrics: MetricsBody | undefined;
   /** The ping that is not answered yet: one at most. */
   ping: { readonly seq: number; sentAt: number } | undefined;
@@ -151,6 +152,11 @@ export class WorkerHandle {
     this.process.send(seal(message), handle as never, () => {
       this.#unsent -= 1;
     });
+  }
+
+  /** It says what it measures: what it leaves out stays as it was. */
+  report(stats: Partial<WorkerStats>): void {
+    this.stats = { ...this.stats, ...stats };
   }
 
   kill(signal: NodeJS.Signals): void {

@@ -1,6 +1,7 @@
 import {
   parsePrimaryMessage,
   type PrimaryMessage,
+  reportError,
   seal,
   type WorkerMessage,
 } from '../ipc/index.js';
@@ -13,7 +14,14 @@ export class PrimaryChannel {
   onMessage(listener: (message: PrimaryMessage, handle: unknown) => void): void {
     process.on('message', (raw, handle) => {
       const message = parsePrimaryMessage(raw);
-      if (message !== undefined) listener(message, handle);
+      if (message === undefined) return;
+      try {
+        listener(message, handle);
+      } catch (error) {
+        // A primary of another version may leave out what this one reads: no reason to end.
+        const reason = `could not take '${message.type}' of the primary: ${reportError(error).message}`;
+        void this.send({ type: 'warning', message: reason });
+      }
     });
   }
 

@@ -62,7 +62,8 @@ export function choose<C extends { readonly recentRequests: number }>(
   return used
     .sort((a, b) => b.recentRequests - a.recentRequests)
     .filter(({ recentRequests }) => {
-      if (recentRequests > left) return false;
+      // Also where the primary said no ratio.
+      if (!(recentRequests <= left)) return false;
       left -= recentRequests;
       return true;
     });

@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
 
@@ -233,6 +236,59 @@ describe('the primary', () => {
     // The worker that answers a scrape sends what is right.
     expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
     expect((await clusterReport(cluster.url)).ready).toBe(1);
+  });
+});
+
+describe('a worker with another version of this package', () => {
+  it('lives, is reported and measured, and takes what it does not know', async () => {
+    const heartbeat = { intervalMs: 200, timeoutMs: 1_000 };
+    const broken = join(temporaryDirectory(), 'broken');
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, heartbeat, reload: { canaryMs: 0 } },
+      env: { ...behaviour('other-version'), TEST_BROKEN: broken },
+    });
+    const pids = cluster.workerPids;
+    const ours = { ns: 'nestjs-cluster', v: 1 };
+
+    const body = JSON.stringify({
+      messages: [
+        { ...ours, type: 'from the future', id: 1 },
+        { ...ours, v: 2, type: 'drain' },
+        { ...ours, type: 'ping' },
+        { ...ours, type: 'give-away' },
+        { ...ours, type: 'fold' },
+        { ...ours, type: 'collected', id: 1 },
+      ],
+    });
+    const headers = { 'content-type': 'application/json' };
+    const taken = await request(cluster.url, '/take', { method: 'POST', body, headers });
+    expect(JSON.parse(taken.body)).toEqual({ taken: 6 });
+    const report = await eventually(
+      'a life longer than the timeout',
+      () => clusterReport(cluster.url),
+      ({ workers }) => workers[0]!.uptimeSeconds! * 1_000 > 3 * heartbeat.timeoutMs,
+    );
+
+    expect(cluster.workerPids).toEqual(pids);
+    expect(report.workers[0]).toMatchObject({
+      state: 'ready',
+      residentMemoryBytes: null,
+      heapUsedBytes: null,
+      requestsTotal: expect.any(Number) as number,
+    });
+    expect(report.workers[0]!.heartbeatAgeMs).toBeLessThan(heartbeat.timeoutMs);
+    expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
+
+    writeFileSync(broken, '');
+    cluster.kill('SIGHUP');
+
+    // Long before its boot would time out.
+    expect(await cluster.event('reload-ended')).toMatchObject({
+      outcome: 'aborted',
+      reason: expect.stringContaining('speaks version 2 of the protocol') as string,
+    });
+    expect(cluster.workerPids).toEqual(pids);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 });
 

@@ -217,6 +217,21 @@ describe('Heartbeat', () => {
     expect(handle.stats).toBeUndefined();
   });
 
+  it('takes an answer that says less: what it leaves out stays as it was', () => {
+    const { heartbeat, tick } = start();
+    const worker = new FakeWorker();
+    tick(1_000, worker);
+    heartbeat.pong(worker.handle, pong(pings(worker)[0]!, true), 1_001);
+    tick(2_000, worker);
+    heartbeat.pong(worker.handle, { type: 'pong', stats: { requestsTotal: 11 } }, 2_001);
+    expect(worker.handle).toMatchObject({
+      ping: undefined,
+      seenAt: 2_001,
+      stats: { ...STATS, requestsTotal: 11 },
+      debugged: true,
+    });
+  });
+
   it('drops a late answer: the outstanding ping stays outstanding', () => {
     const { heartbeat, tick } = start();
     const worker = new FakeWorker();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  foreignVersionOf,
   isOurs,
   parsePrimaryMessage,
   parseWorkerMessage,
@@ -154,6 +155,19 @@ const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
     sealed,
   }));
 });
+/** Fields that only inform: without them, or with nonsense in them, a message says the rest. */
+const INFORMS =
+  /^(?:pong\.(?:seq|debugged)|[^.]+\.(?:stats|ageMs)(?:\..*)?|boot-failed\.phase|drained\.report\.(?!hookError).*)$/;
+/** Fields that may be missing, and not be wrong. */
+const MAY_MISS = new Set([
+  'ready.url',
+  'ready.endpoints',
+  'ready.minReady',
+  'checked.detail',
+  'drained.report.hookError',
+]);
+const informs = ({ type, field }: { type: string; field: string }) =>
+  INFORMS.test(`${type}.${field}`);
 const isElement = ({ path }: { path: Path }) => typeof path.at(-1) === 'number';
 
 describe('a message of a worker', () => {
@@ -175,25 +189,33 @@ describe('a message of a worker', () => {
     });
   });
 
-  it.each(FIELDS.filter((field) => !isElement(field) && !OPTIONAL.has(field.field)))(
-    'is dropped without $field: $type',
-    ({ sealed, path }) => {
-      expect(
-        parseWorkerMessage(
-          changed(sealed, path, (parent, key) => {
-            delete parent[key];
-          }),
-        ),
-      ).toBeUndefined();
-    },
-  );
+  it.each(
+    FIELDS.filter(
+      (field) =>
+        !isElement(field) &&
+        !OPTIONAL.has(field.field) &&
+        !informs(field) &&
+        !MAY_MISS.has(`${field.type}.${field.field}`),
+    ),
+  )('is dropped without $field: $type', ({ sealed, path }) => {
+    expect(
+      parseWorkerMessage(
+        changed(sealed, path, (parent, key) => {
+          delete parent[key];
+        }),
+      ),
+    ).toBeUndefined();
+  });
 
-  it.each(FIELDS)(
+  it.each(FIELDS.filter((field) => !informs(field)))(
     'is dropped where $field has a wrong type: $type',
     ({ type, sealed, path, field }) => {
       for (const wrong of [null, {}, [[]], Symbol.iterator, () => 0, NaN, undefined]) {
         if (NULLABLE.has(`${type}.${field}`) && wrong === null) continue;
         if (OPTIONAL.has(field) && wrong === undefined) continue;
+        if (MAY_MISS.has(`${type}.${field}`) && wrong === undefined) continue;
+        // A drain of which nothing is known.
+        if (field === 'report' && typeof wrong === 'object' && wrong !== null) continue;
         expect(
           parseWorkerMessage(
             changed(sealed, path, (holder, key) => {
@@ -206,8 +228,9 @@ describe('a message of a worker', () => {
   );
 
   const NUMBERS = FIELDS.filter(
-    ({ sealed, path, field }) =>
+    ({ type, sealed, path, field }) =>
       field !== 'v' &&
+      !informs({ type, field }) &&
       typeof path.reduce<unknown>(
         (value, key) => (value as Record<string, unknown>)[key],
         sealed,
@@ -224,6 +247,71 @@ describe('a message of a worker', () => {
         ),
       ).toBeUndefined();
     }
+  });
+
+  it.each(FIELDS.filter((field) => informs(field) || MAY_MISS.has(`${field.type}.${field.field}`)))(
+    'of a release with another version passes without $field, and says the rest: $type',
+    ({ type, sealed, path }) => {
+      const less = changed(sealed, path, (parent, key) => {
+        delete parent[key];
+      });
+      const parsed = parseWorkerMessage(less);
+      expect(parsed).toMatchObject({ type });
+      for (const [key, value] of Object.entries(less as object)) {
+        const whole = key !== 'ns' && key !== 'v' && key !== path[0];
+        if (whole) expect(parsed).toHaveProperty(key, value);
+      }
+    },
+  );
+
+  it.each(FIELDS.filter(informs))(
+    'of a release with another version passes with nonsense in $field: $type',
+    ({ sealed, path, type }) => {
+      for (const wrong of [null, -1, 'x'.repeat(70_000), [[]], { a: 1 }, NaN, undefined]) {
+        const other = changed(sealed, path, (parent, key) => {
+          parent[key] = wrong;
+        });
+        expect(parseWorkerMessage(onTheWire(other))).toMatchObject({ type });
+      }
+    },
+  );
+
+  it('is a pong whatever it says of the worker, and brings what is right of that', () => {
+    const { ns, v } = seal({ type: 'leaving' });
+    expect(parseWorkerMessage({ ns, v, type: 'pong' })).toEqual({ type: 'pong', stats: {} });
+    expect(
+      parseWorkerMessage({
+        ns,
+        v,
+        type: 'pong',
+        seq: 3,
+        stats: {
+          requestsTotal: 7,
+          heapUsedBytes: null,
+          residentMemoryBytes: '1',
+          fromTheFuture: 1,
+        },
+        debugged: 'no',
+      }),
+    ).toEqual({ type: 'pong', seq: 3, stats: { requestsTotal: 7 }, debugged: undefined });
+  });
+
+  it('of a drain counts as none what it does not say', () => {
+    const drained = {
+      ...seal({ type: 'leaving' }),
+      type: 'drained',
+      report: { abortedRequests: 3 },
+    };
+    expect(parseWorkerMessage(drained)).toEqual({
+      type: 'drained',
+      report: {
+        durationMs: 0,
+        destroyedConnections: 0,
+        abortedRequests: 3,
+        destroyedWebSockets: 0,
+        hookError: null,
+      },
+    });
   });
 
   it.each([{ ns: 'other' }, { ns: undefined }, { v: 2 }, { v: '1' }, { v: undefined }])(
@@ -435,6 +523,21 @@ describe('isOurs', () => {
     [0, false],
   ])('of %j is %s', (message, ours) => {
     expect(isOurs(message)).toBe(ours);
+  });
+});
+
+describe('foreignVersionOf', () => {
+  it.each([
+    [{ ns: 'nestjs-cluster', v: 2, type: 'pong' }, 2],
+    [{ ns: 'nestjs-cluster', v: 99 }, 99],
+    [{ ns: 'nestjs-cluster', v: 1, type: 'pong' }, undefined],
+    [{ ns: 'nestjs-cluster', v: 1, type: 'from the future' }, undefined],
+    [{ ns: 'nestjs-cluster', v: '2' }, undefined],
+    [{ ns: 'nestjs-cluster' }, undefined],
+    [{ ns: 'other', v: 2 }, undefined],
+    [null, undefined],
+  ])('of %j is %s', (message, version) => {
+    expect(foreignVersionOf(message)).toBe(version);
   });
 });
 

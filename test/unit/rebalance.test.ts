@@ -47,6 +47,7 @@ describe('the connections that are chosen', () => {
     [1, [3, 1, 2], [3, 2, 1]],
     [0.5, [], []],
     [0.1, Array<number>(9).fill(1), []],
+    [NaN, [10, 10], []],
   ])('for a share of %d of %j are %j: never more than that', (ratio, from, expected) => {
     expect(chosen(ratio, ...from)).toEqual(expected);
   });

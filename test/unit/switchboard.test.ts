@@ -205,6 +205,29 @@ describe('a message that is wrong', () => {
     ]);
   });
 
+  it('in another version of the protocol ends a worker that has said nothing else, and tells why', () => {
+    const { cluster, receiveRaw } = start();
+    const slot = cluster.slot(0);
+    const worker = cluster.fork(slot, slot.release);
+    receiveRaw({ ns: 'nestjs-cluster', v: 2, type: 'listen-request' }, worker);
+    expect(worker.signals).toEqual(['SIGKILL']);
+    expect(worker.handle.condemned).toMatchObject({
+      cause: 'boot',
+      detail: expect.stringContaining('version 2 of the protocol') as string,
+    });
+    expect(cluster.events('warning')).toEqual([]);
+  });
+
+  it('in another version of the protocol ends nobody who is known to speak this one', () => {
+    const { cluster, receive, receiveRaw } = start();
+    const slot = cluster.slot(0);
+    const worker = cluster.fork(slot, slot.release);
+    receive({ type: 'listen-request' }, worker);
+    receiveRaw({ ns: 'nestjs-cluster', v: 2, type: 'leaving' }, worker);
+    expect(worker.signals).toEqual([]);
+    expect(cluster.events('warning')).toHaveLength(1);
+  });
+
   it.each([null, undefined, 'x', 5, [], {}, { cmd: 'NODE_x' }, { type: 'leaving' }])(
     "passes by where it is the app's own: %j (I8)",
     (raw) => {
