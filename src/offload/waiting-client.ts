@@ -24,7 +24,7 @@ export class WaitingClient {
   follow(adapter: AbstractHttpAdapter | undefined): void {
     this.link.followScopes((scope) => this.#scopes.enterWith(scope));
     if (adapter?.getType() !== 'fastify') return;
-    // Fastify reads bodies in callbacks of the parser, whose context is that of the connection.
+    // Plugins that read bodies may go on in a callback of the socket, which is in no request's context.
     adapter.getInstance<FastifyInstance>().addHook('preHandler', (_request, reply, done) => {
       if (this.current === reply.raw) done();
       else this.#scopes.run({ waiting: reply.raw }, done);

@@ -72,13 +72,13 @@ export interface ResponseObserver {
   aborted(request: IncomingMessage): void;
 }
 
-/** What requests have in common whose work runs in one asynchronous context. */
+/** A request whose work runs in one asynchronous context. */
 export interface RequestScope {
-  /** The response that waits for what is being done. */
+  /** The response that waits for what is being done; `undefined` once it is sent, or its client gone. */
   readonly waiting: ServerResponse | undefined;
 }
 
-/** Enters an asynchronous context of that scope, from which the work for its requests begins. */
+/** Enters an asynchronous context of that scope, from which the work for its request begins. */
 export type EnterScope = (scope: RequestScope) => void;
 
 /**
@@ -111,11 +111,7 @@ export interface ClusterLink {
   /** @throws ClusterError where there is no primary, or for a number that is out of range. */
   scale(workers: number): Promise<ClusterSnapshot>;
   observeResponses(observer: ResponseObserver): void;
-  /**
-   * Calls `enter` where a scope begins: once for a connection, whose requests come one after the
-   * other, since a context for each request would cost a light one a fifth; and for each request
-   * that does not wait for the one before it (pipelining, HTTP/2).
-   */
+  /** Calls `enter` where the scope of a request begins, and again with each part of its body. */
   followScopes(enter: EnterScope): void;
   /**
    * Calls `gone` once if the client goes away before its answer is complete; at once if it is gone.

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { RequestScope } from '../snapshot/index.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { Farewell } from './farewell.js';
 import { closeGracefully } from './http2-sessions.js';
+import type { Scope } from './request-scopes.js';
 import { sayGoingAway } from './web-socket.js';
 
 /** Over HTTP/2 it is the session that is closed, not a response that says so. */
@@ -27,17 +27,17 @@ export interface ConnectionOwner {
 }
 
 /** What is known of an open connection. Kept on its socket: no lookup on the request path. */
-export class Connection implements RequestScope {
+export class Connection {
   /** Requests begun and not answered. More than one only with pipelining. */
   inFlight = 0;
   /** When the oldest request in flight began, monotonic ms. */
   startedAt = 0;
+  /** Its scope, where anybody asked for one. */
+  scope: Scope | undefined;
   /** The same of those behind it: responses leave in the order of their requests. */
-  pipelined: number[] | undefined;
+  pipelined: Pick<Connection, 'startedAt' | 'scope'>[] | undefined;
   /** Of the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
-  /** Of the last request that had the connection to itself when it began, until all are answered. */
-  waiting: ServerResponse | undefined;
   webSocket = false;
   /** Set where it speaks HTTP/2. */
   session: Http2Session | undefined;
@@ -51,8 +51,6 @@ export class Connection implements RequestScope {
   watchers: Set<() => void> | undefined;
   /** Its client is to connect again. */
   farewell: Pick<Farewell, 'said' | 'onRequest'> | undefined;
-  /** A request entered a scope of its own, which before Node 24 is then that of the connection. */
-  #leftScope = false;
   #counted = 0;
   /** Bytes sent on it that belong to requests that are answered. */
   #bytesAccounted = 0;
@@ -67,32 +65,38 @@ export class Connection implements RequestScope {
     public socket: TrackedSocket,
   ) {}
 
-  /**
-   * A request has begun. On the request path.
-   *
-   * @returns the scope to enter for it, where it is not in its own already.
-   */
-  begin(response: ServerResponse, now: number): RequestScope | undefined {
+  /** A request has begun. On the request path. */
+  begin(response: ServerResponse, startedAt: number, scope: Scope | undefined): void {
     this.inFlight += 1;
     this.response = response;
     if (this.inFlight > 1) {
-      (this.pipelined ??= []).push(now);
-      this.#leftScope = true;
-      return { waiting: response };
+      (this.pipelined ??= []).push({ startedAt, scope });
+      return;
     }
-    this.startedAt = now;
-    this.waiting = response;
-    if (!this.#leftScope) return undefined;
-    this.#leftScope = false;
-    return this;
+    this.startedAt = startedAt;
+    this.scope = scope;
   }
 
   /** The oldest request in flight has been answered. On the request path. */
   finish(): void {
     this.inFlight -= 1;
     this.answered += 1;
-    if (this.inFlight === 0) this.response = this.waiting = undefined;
-    else this.startedAt = this.pipelined!.shift()!;
+    this.scope?.end();
+    if (this.inFlight === 0) {
+      this.response = this.scope = undefined;
+      return;
+    }
+    const next = this.pipelined!.shift()!;
+    this.startedAt = next.startedAt;
+    this.scope = next.scope;
+  }
+
+  /** It is closed: what is in flight will not be answered. */
+  abandon(): void {
+    for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.end();
+    this.inFlight = 0;
+    this.response = this.scope = this.pipelined = undefined;
+    for (const leave of this.watchers ?? []) leave();
   }
 
   becomesWebSocket(): void {

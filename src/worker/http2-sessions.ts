@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
+import type { Scope } from './request-scopes.js';
 
 /** A request of HTTP/2 that is not over. */
 export interface Http2Exchange {
@@ -8,6 +9,8 @@ export interface Http2Exchange {
   readonly session: Http2Session | undefined;
   /** Monotonic ms. */
   readonly startedAt: number;
+  /** Where anybody asked for one. */
+  scope: Scope | undefined;
 }
 
 /** RFC 9113, 7. Node's own constants would load its HTTP/2 into every worker. */
@@ -56,7 +59,8 @@ export class Http2Sessions {
       // A server that speaks both tells of both here.
       if (request.httpVersionMajor < 2) return;
       const { session } = request.stream;
-      const exchange = { request, response, session, startedAt: performance.now() };
+      const startedAt = performance.now();
+      const exchange = { request, response, session, startedAt, scope: undefined };
       this.#exchanges.add(exchange);
       if (this.#closing) this.#announce(session);
       observer.begun(exchange);

@@ -14,7 +14,8 @@ import {
 } from './connection.js';
 import { describeRequest } from './describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
-import { type Http2Observer, Http2Sessions } from './http2-sessions.js';
+import { type Http2Exchange, type Http2Observer, Http2Sessions } from './http2-sessions.js';
+import { RequestScopes } from './request-scopes.js';
 import { ResponseReports } from './response-reports.js';
 import { followUpgrades } from './web-socket.js';
 
@@ -45,7 +46,7 @@ export class RequestTracker implements ConnectionOwner {
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
   readonly #reports = new ResponseReports();
-  #enterScope: EnterScope | undefined;
+  readonly #scopes = new RequestScopes();
   #server: Server | undefined;
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
   #closingSince: number | undefined;
@@ -83,9 +84,9 @@ export class RequestTracker implements ConnectionOwner {
     this.#reports.observer = observer;
   }
 
-  /** Has `enter` called where a scope of requests begins, from the next connection on. One at most. */
+  /** Has `enter` called where the scope of a request begins. One at most. */
   followScopes(enter: EnterScope): void {
-    this.#enterScope = enter;
+    this.#scopes.enter = enter;
   }
 
   /** Requests in flight, the oldest first. */
@@ -149,9 +150,7 @@ export class RequestTracker implements ConnectionOwner {
     // Requests whose client went away before the answer: they will not finish.
     this.requestsInFlight -= connection.inFlight;
     this.#reports.lost(connection);
-    connection.inFlight = 0;
-    connection.response = connection.waiting = undefined;
-    for (const leave of connection.watchers ?? []) leave();
+    connection.abandon();
   }
 
   readonly #onConnection = (socket: TrackedSocket): void => {
@@ -159,8 +158,6 @@ export class RequestTracker implements ConnectionOwner {
     socket[CONNECTION] = connection;
     this.#connections.add(connection);
     socket.on('close', onClose);
-    // Before the server's own listener: the parser it begins keeps this context for all requests.
-    this.#enterScope?.(connection);
   };
 
   readonly #onSecureConnection = (socket: SecureSocket): void => {
@@ -168,7 +165,6 @@ export class RequestTracker implements ConnectionOwner {
     if (connection === undefined) return;
     connection.socket = socket;
     socket[CONNECTION] = connection;
-    this.#enterScope?.(connection);
   };
 
   readonly #onWebSocket = (socket: Duplex): void => {
@@ -184,19 +180,19 @@ export class RequestTracker implements ConnectionOwner {
       session[CONNECTION] = connection;
       connection.session = session;
     },
-    begun: ({ session, response }) => {
+    begun: (exchange) => {
       this.requestsInFlight += 1;
-      this.#enterScope?.({ waiting: response as unknown as ServerResponse });
-      connectionOf(session)?.streamBegun();
+      exchange.scope = this.#scopes.begin(...asHttp1(exchange));
+      connectionOf(exchange.session)?.streamBegun();
     },
-    over: ({ session, request, response, startedAt }) => {
+    over: (exchange) => {
+      const { session, response, startedAt, scope } = exchange;
+      scope?.end();
       const connection = connectionOf(session);
       if (connection !== undefined) connection.answered += 1;
       this.requestsInFlight -= 1;
       if (response.writableEnded) this.requestsTotal += 1;
-      // What is read of them is the same on both.
-      const http1 = [request, response] as unknown as [IncomingMessage, ServerResponse];
-      this.#reports.streamOver(...http1, performance.now() - startedAt);
+      this.#reports.streamOver(...asHttp1(exchange), performance.now() - startedAt);
     },
   };
 
@@ -206,8 +202,7 @@ export class RequestTracker implements ConnectionOwner {
     const connection = socket[CONNECTION];
     if (connection === undefined) return;
     const before = connection.response;
-    const scope = connection.begin(response, performance.now());
-    if (scope !== undefined) this.#enterScope?.(scope);
+    connection.begin(response, performance.now(), this.#scopes.begin(request, response));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
       // Only the last response may say so: what is pipelined behind it would be lost.
@@ -233,6 +228,11 @@ export class RequestTracker implements ConnectionOwner {
     this.requestsTotal += 1;
     this.#reports.finished(request, response, performance.now() - startedAt, bytes);
   };
+}
+
+/** What is read of them is the same on both. */
+function asHttp1({ request, response }: Http2Exchange): [IncomingMessage, ServerResponse] {
+  return [request, response] as unknown as [IncomingMessage, ServerResponse];
 }
 
 function connectionOf(session: TrackedSession | undefined): Connection | undefined {

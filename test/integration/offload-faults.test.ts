@@ -251,6 +251,31 @@ describe.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     gates.open(name);
     await wrote(cluster, `background ${name} completed`);
   });
+
+  it('leaves alone what a request of its connection began after its answer', async () => {
+    const name = named('later');
+    const client = await RawClient.open(cluster.url);
+    client.get(`/later/${name}`);
+    await client.until(/"answered"/);
+    client.get('/wait/60000');
+    await eventually(
+      'the next request to be in flight',
+      () => askJson<HealthBody>(cluster.url, '/health'),
+      ({ body }) => body.details.cluster.workers[0]!.requestsInFlight === 2,
+    );
+    gates.open(`call-${name}`);
+    await wrote(cluster, `begun ${name}`);
+
+    client.destroy();
+    await eventually(
+      'the client to be gone',
+      () => askJson<HealthBody>(cluster.url, '/health'),
+      ({ body }) => body.details.cluster.workers[0]!.openConnections === 1,
+    );
+
+    gates.open(name);
+    await wrote(cluster, `background ${name} completed`);
+  });
 });
 
 describe('a thread that is lost', () => {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import http from 'node:http';
+import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { RequestScope } from '../../src/snapshot/index.js';
@@ -21,41 +22,39 @@ function start() {
 }
 
 describe('scopes of requests', () => {
-  it('are one for a connection whose requests come one after the other', () => {
+  it('are one for each request, and end with its answer', () => {
     const { server, entered } = start();
     const client = server.connect();
-    expect(entered).toHaveLength(1);
-    const [scope] = entered;
-    expect(scope!.waiting).toBeUndefined();
+    expect(entered).toHaveLength(0);
     const first = client.send();
-    expect(scope!.waiting).toBe(first.response);
+    expect(entered.map(({ waiting }) => waiting)).toEqual([first.response]);
     first.finish();
-    expect(scope!.waiting).toBeUndefined();
     const second = client.send();
-    expect(scope!.waiting).toBe(second.response);
-    expect(entered).toHaveLength(1);
+    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, second.response]);
+    second.finish();
+    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
   });
 
-  it('are one for each request that is pipelined, until the connection is idle again', () => {
+  it('are one for each request that is pipelined, and end in the order of the answers', () => {
     const { server, entered } = start();
     const client = server.connect();
     const exchanges = [client.send(), client.parse(), client.parse()];
-    expect(entered.map(({ waiting }) => waiting)).toEqual(
-      exchanges.map(({ response }) => response),
-    );
-    for (const exchange of exchanges) exchange.finish();
-    const alone = client.send();
-    expect(entered).toHaveLength(4);
-    expect(entered[3]).toBe(entered[0]);
-    expect(entered[3]!.waiting).toBe(alone.response);
+    for (const answered of exchanges.keys()) {
+      expect(entered.map(({ waiting }) => waiting)).toEqual(
+        exchanges.map(({ response }, i) => (i < answered ? undefined : response)),
+      );
+      exchanges[answered]!.finish();
+    }
+    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, undefined, undefined]);
   });
 
   it('keep no response of a connection that is gone', () => {
     const { server, entered } = start();
     const client = server.connect();
     client.send();
+    client.parse();
     client.close();
-    expect(entered[0]!.waiting).toBeUndefined();
+    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
   });
 
   it('are not those of another server', () => {
@@ -65,11 +64,37 @@ describe('scopes of requests', () => {
     other.connect().send();
     expect(entered).toEqual([]);
   });
+});
 
-  it('lead from all that is done for a request to its response, on real connections', async () => {
-    const scopes = new AsyncLocalStorage<RequestScope>();
+/** A server whose requests are followed, with the storage that their scopes are entered in. */
+async function listen<S extends net.Server>(server: S) {
+  const scopes = new AsyncLocalStorage<RequestScope>();
+  const tracker = new RequestTracker();
+  tracker.follow(server as unknown as http.Server);
+  tracker.followScopes((scope) => scopes.enterWith(scope));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    tracker.unfollow();
+    tracker.destroyAll();
+    server.close();
+  });
+  return { server, scopes, port: (server.address() as AddressInfo).port };
+}
+
+function later<T>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+const post = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab`;
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+describe('scopes of requests on real connections', () => {
+  it('lead from all that is done for a request to its response', async () => {
+    const { server, scopes, port } = await listen(http.createServer());
     const found: boolean[] = [];
-    const server = http.createServer((request, response) => {
+    server.on('request', (request, response) => {
       request.resume();
       request.on('end', () => {
         setTimeout(() => {
@@ -80,17 +105,8 @@ describe('scopes of requests', () => {
         }, 5);
       });
     });
-    const tracker = new RequestTracker();
-    tracker.follow(server);
-    tracker.followScopes((scope) => scopes.enterWith(scope));
-    onTestFinished(() => {
-      tracker.unfollow();
-      server.close();
-      server.closeAllConnections();
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const socket = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
-    const request = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab';
+    const socket = net.connect(port, '127.0.0.1');
+    const request = post('/');
     for (const [requests, answers] of [
       [1, 1],
       [1, 2],
@@ -101,5 +117,67 @@ describe('scopes of requests', () => {
       while (found.length < answers) await once(socket, 'data');
     }
     expect(found).toEqual(Array.from({ length: 6 }, () => true));
+  });
+
+  it.each([
+    ['the next of its connection', [get('/first'), get('/second')]],
+    ['the next of its connection, with bodies', [post('/first'), post('/second')]],
+    ['one that was pipelined behind it', [get('/first') + get('/second')]],
+    ['one that was pipelined behind it, with bodies', [post('/first') + post('/second')]],
+  ])('never lead from a request that is answered to %s', async (_next, writes) => {
+    const { server, scopes, port } = await listen(http.createServer());
+    const [begun, judged] = [later<void>(), later<unknown>()];
+    const own: boolean[] = [];
+    server.on('request', (request, response) => {
+      request.resume().once('end', () => {
+        own.push(scopes.getStore()?.waiting === response);
+        if (request.url === '/first') {
+          response.end();
+          void begun.promise.then(() => judged.resolve(scopes.getStore()?.waiting));
+        } else {
+          begun.resolve();
+          void judged.promise.then(() => response.end());
+        }
+      });
+    });
+    const socket = net.connect(port, '127.0.0.1');
+    for (const text of writes) {
+      socket.write(text);
+      await once(socket, 'data');
+    }
+    expect(await judged.promise).toBeUndefined();
+    expect(own).toEqual([true, true]);
+  });
+
+  it('are those of their streams with HTTP/2, and end with their answers', async () => {
+    const { server, scopes, port } = await listen(http2.createServer());
+    const own: [url: string, boolean][] = [];
+    const [begun, judged] = [later<void>(), later<unknown>()];
+    server.on('request', (request, response) => {
+      request.resume().once('end', () => {
+        own.push([request.url, (scopes.getStore()?.waiting as unknown) === response]);
+        if (request.url === '/second') begun.resolve();
+        else {
+          response.end();
+          // What is closed is over, with the tick in which that is told.
+          response.once('close', () => {
+            void begun.promise.then(() => judged.resolve(scopes.getStore()?.waiting));
+          });
+        }
+      });
+    });
+    const session = http2.connect(`http://127.0.0.1:${port}`);
+    onTestFinished(() => session.destroy());
+    const ask = (path: string) => session.request({ ':path': path, ':method': 'POST' }).resume();
+    const [first, second] = [ask('/first'), ask('/second')];
+    for (let requests = 0; requests < 2; requests += 1) await once(server, 'request');
+    first.end('b');
+    await once(first, 'close');
+    second.end('b');
+    expect(await judged.promise).toBeUndefined();
+    expect(own).toEqual([
+      ['/first', true],
+      ['/second', true],
+    ]);
   });
 });
