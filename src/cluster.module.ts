@@ -16,6 +16,7 @@ import { bootstrap } from './bootstrap/bootstrap.js';
 import type { ClusterRuntime, CreateApp } from './bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from './bootstrap/current-link.js';
 import { ClusterService } from './cluster.service.js';
+import { ShadowedRoutes } from './endpoints/shadowed-routes.js';
 import { ClusterConfigurationError } from './errors/index.js';
 import { ClusterHealthIndicator } from './health/cluster.health.js';
 import { EventLoopHealthIndicator } from './health/event-loop.health.js';
@@ -63,6 +64,7 @@ const PROVIDERS: Provider[] = [
   ProcessMemoryHealthIndicator,
   HealthEndpoints,
   MetricsEndpoint,
+  ShadowedRoutes,
   Offload,
   OffloadExplorer,
   { provide: CLUSTER_LINK, useFactory: linkOfThisProcess },
@@ -128,15 +130,19 @@ export class ClusterModule
     @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,
+    @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
   ) {
     // Here and not in configure(): main.ts may register routes and plugins between the two.
-    if (options.metrics !== false && host.httpAdapter) metrics.followRoutes(host.httpAdapter);
+    if (!host.httpAdapter) return;
+    routes.follow(host.httpAdapter);
+    if (options.metrics !== false) metrics.followRoutes(host.httpAdapter);
   }
 
   /** Nest calls this before it registers the app's routes: ours come first. */
   async configure(): Promise<void> {
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
+    this.routes.follow(httpAdapter); // in a testing module the adapter comes after the modules
     const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
     const reports = health === false ? [] : this.health.mount(httpAdapter, health);
     if (health !== false) this.link.provideHealth(() => this.health.verdict(), health.minReady);
@@ -145,8 +151,12 @@ export class ClusterModule
     this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
   }
 
-  /** An app without an HTTP server, such as a consumer of a queue, is not configured. */
+  /**
+   * Nest calls this after it has registered the app's routes. An app without an HTTP server, such as
+   * a consumer of a queue, is not configured.
+   */
   async onModuleInit(): Promise<void> {
+    this.routes.refuse();
     await this.offload.start(undefined);
   }
 

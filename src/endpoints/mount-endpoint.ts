@@ -13,6 +13,9 @@ export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+/** Marks the handlers of this package's endpoints. */
+export const OWN_ENDPOINT = Symbol('nestjs-cluster.endpoint');
+
 /**
  * Serves `GET path` on the HTTP adapter itself, before the app's own routes.
  *
@@ -39,7 +42,7 @@ export function mountEndpoint(
       adapter.end(response, body as never);
     }
   };
-  adapter.get(path, (request: EndpointRequest, response: unknown) => {
+  const handle = (request: EndpointRequest, response: unknown): void => {
     respond(request).then(
       (answer) => send(response, answer),
       // What went wrong may name files or hosts: it goes to the log of whoever threw it, not out.
@@ -50,5 +53,6 @@ export function mountEndpoint(
           body: 'internal error\n',
         }),
     );
-  });
+  };
+  adapter.get(path, Object.assign(handle, { [OWN_ENDPOINT]: true }));
 }

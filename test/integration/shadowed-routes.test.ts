@@ -1,0 +1,187 @@
+import 'reflect-metadata';
+import {
+  All,
+  Controller,
+  Get,
+  type INestApplication,
+  Module,
+  Post,
+  type Type,
+  VERSION_NEUTRAL,
+  VersioningType,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { ClusterModule, type ClusterModuleOptions } from 'nestjs-cluster';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { request } from '../support/http-client.js';
+
+const ADAPTERS = ['express', 'fastify'] as const;
+
+interface Options {
+  readonly controllers?: readonly Type[];
+  readonly options?: ClusterModuleOptions;
+  readonly configure?: (app: INestApplication) => void;
+}
+
+describe.each(ADAPTERS)('an app on %s', (adapter) => {
+  async function create({ controllers = [], options, configure }: Options) {
+    @Module({ imports: [ClusterModule.forRoot(options)], controllers: [...controllers] })
+    class AppModule {}
+    const settings = { logger: false, abortOnError: false } as const;
+    const app = await (adapter === 'fastify'
+      ? NestFactory.create(AppModule, new FastifyAdapter(), settings)
+      : NestFactory.create(AppModule, settings));
+    onTestFinished(() => app.close());
+    configure?.(app);
+    return app;
+  }
+
+  /** @returns what it answers to each path, by GET. */
+  async function bodies(given: Options, paths: readonly string[]): Promise<string[]> {
+    const app = await create(given);
+    await app.listen(0, '127.0.0.1');
+    const url = await app.getUrl();
+    return Promise.all(paths.map(async (path) => (await request(url, path)).body.slice(0, 13)));
+  }
+
+  async function refusal(given: Options): Promise<string> {
+    const app = await create(given);
+    return app.init().then(
+      () => 'it started',
+      (error: Error) => `${error.name}: ${error.message}`,
+    );
+  }
+
+  @Controller('health')
+  class HealthController {
+    @Get() check() {
+      return 'mine';
+    }
+    @Get('ready/') ready() {
+      return 'mine';
+    }
+    @Get('db') database() {
+      return 'mine';
+    }
+    @Post('live') live() {
+      return 'mine';
+    }
+  }
+
+  @Controller()
+  class Metrics {
+    @All(['numbers', 'metrics']) serve() {
+      return 'mine';
+    }
+  }
+
+  const remedy = (option: string) =>
+    `and of the option ${option}; give one of them another path (${option}.path of forRoot()), or leave ours out (${option}: false)`;
+
+  it('is refused with routes on the paths of /health and /metrics, all in one message', async () => {
+    expect(await refusal({ controllers: [HealthController, Metrics] })).toBe(
+      'ClusterConfigurationError: routes of the app have paths that ClusterModule serves: ' +
+        `/health is a route of HealthController.check(), ${remedy('health')} | ` +
+        `/health/ready is a route of HealthController.ready(), ${remedy('health')} | ` +
+        `/metrics is a route of Metrics.serve(), ${remedy('metrics')}`,
+    );
+  });
+
+  it.each([
+    { health: { path: '/state' }, metrics: { path: '/state/metrics' } },
+    { health: false, metrics: false },
+  ] as const)('serves its own where the options leave it the paths: %j', async (options) => {
+    const controllers = [HealthController, Metrics];
+    expect(await bodies({ controllers, options }, ['/health', '/metrics'])).toEqual([
+      'mine',
+      'mine',
+    ]);
+  });
+
+  it('has both where a prefix or a version in the path tells them apart', async () => {
+    @Controller({ path: 'health', version: '1' })
+    class Versioned {
+      @Get() check() {
+        return 'version 1';
+      }
+    }
+    const paths = ['/api/health', '/api/v1/health', '/health', '/metrics'];
+    const configure = (app: INestApplication) =>
+      app.setGlobalPrefix('api').enableVersioning({ type: VersioningType.URI });
+    expect(await bodies({ controllers: [HealthController, Versioned], configure }, paths)).toEqual([
+      'mine',
+      'version 1',
+      '{"status":"ok',
+      expect.stringContaining('# HELP'),
+    ]);
+  });
+
+  it('is refused where the prefix leaves a route out, or a version is none of the path', async () => {
+    @Controller({ path: 'metrics', version: VERSION_NEUTRAL })
+    class Neutral {
+      @Get() check() {
+        return 'mine';
+      }
+    }
+    const excluded = (app: INestApplication) => app.setGlobalPrefix('api', { exclude: ['health'] });
+    const versioned = (app: INestApplication) => app.enableVersioning({ type: VersioningType.URI });
+    expect(await refusal({ controllers: [HealthController], configure: excluded })).toContain(
+      'serves: /health is a route of HealthController.check()',
+    );
+    expect(await refusal({ controllers: [Neutral], configure: versioned })).toContain(
+      'serves: /metrics is a route of Neutral.check()',
+    );
+  });
+
+  it('may have routes that match a path of the endpoints among others', async () => {
+    @Controller()
+    class Everything {
+      @Get(':page') page() {
+        return 'page';
+      }
+      @All(adapter === 'fastify' ? '*' : '*rest') rest() {
+        return 'rest';
+      }
+    }
+    expect(await bodies({ controllers: [Everything] }, ['/health', '/cats', '/a/b'])).toEqual([
+      '{"status":"ok',
+      'page',
+      'rest',
+    ]);
+  });
+
+  it('is refused where main.ts has registered such a route on the adapter', async () => {
+    const configure = (app: INestApplication) =>
+      void app.getHttpAdapter().get('/metrics', () => {});
+    expect(await refusal({ configure })).toContain(
+      `/metrics is a route of the app's HTTP adapter, ${remedy('metrics')}`,
+    );
+  });
+});
+
+describe('a worker of an app with a route on a path of the endpoints', () => {
+  afterEach(stopAll);
+
+  it.each([
+    { nest: 'app', adapter: 'express' },
+    { nest: 'nest11', adapter: 'fastify' },
+  ])('ends the start with 78, and one line ($nest on $adapter)', async ({ nest, adapter }) => {
+    const cluster = new ClusterProcess({
+      program: nest,
+      env: {
+        TEST_ADAPTER: adapter,
+        TEST_MODULE_OPTIONS: JSON.stringify({ metrics: { path: '/whoami' } }),
+      },
+    });
+
+    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
+    const failed = cluster.all('failed').map(({ message }) => message);
+    expect(failed).toEqual([
+      expect.stringContaining(
+        '/whoami is a route of AppController.whoami(), and of the option metrics',
+      ),
+    ]);
+  });
+});
