@@ -39,7 +39,8 @@ function describe(thrown: unknown, depth: number): TaskError {
   if (!(thrown instanceof Error)) {
     return { kind: 'value', value: isCloneable(thrown) ? thrown : inspect(thrown) };
   }
-  const { name, message, stack, cause } = thrown;
+  const { message, cause } = thrown;
+  const name = nameOf(thrown);
   const { code } = thrown as NodeJS.ErrnoException;
   const own = Object.entries(thrown).filter(
     ([key, value]) => !OWN_FIELDS.has(key) && isCloneable(value),
@@ -49,9 +50,9 @@ function describe(thrown: unknown, depth: number): TaskError {
   return {
     kind: 'error',
     classes: classesOf(thrown),
-    name: String(name),
+    name,
     message: String(message),
-    stack,
+    stack: stackOf(thrown, name),
     properties: {
       ...(isCloneable(code) && code !== undefined && { code }),
       ...Object.fromEntries(own),
@@ -114,6 +115,25 @@ const NATIVE_ERRORS: readonly ErrorConstructor[] = [
   EvalError,
   URIError,
 ];
+
+/** What has a name that is no class's of the app. */
+const BASES = [Error, AggregateError, ...NATIVE_ERRORS];
+
+/** A class that gives its errors no name is known by its own, which does not travel otherwise. */
+function nameOf(error: Error): string {
+  let holder: object | null = error;
+  while (holder !== null && !Object.hasOwn(holder, 'name')) {
+    holder = Object.getPrototypeOf(holder) as object | null;
+  }
+  const isNamed = !BASES.some(({ prototype }) => prototype === holder);
+  const { constructor } = Object.getPrototypeOf(error) as Partial<Error>;
+  return String((!isNamed && constructor?.name) || error.name);
+}
+
+/** As {@link inspect} shows it of the error itself: V8 wrote the name that it inherits. */
+function stackOf({ name, stack }: Error, shown: string): string | undefined {
+  return stack?.startsWith(name) ? shown + stack.slice(name.length) : stack;
+}
 
 function prototypeFor(
   classes: readonly string[],

@@ -109,6 +109,42 @@ describe('an error', () => {
     expect(Object.keys(error)).toEqual([]);
   });
 
+  it.each([Error, RangeError, AggregateError])(
+    'of a class that gives it no name is known by that of the class: of %o',
+    (Base) => {
+      class CatError extends (Base as typeof Error) {}
+      const given = Base === AggregateError ? [[], 'x'] : ['x'];
+      const thrown = new CatError(...(given as [string]));
+      const error = arrived(thrown) as Error;
+      expect(error).toBeInstanceOf(Base);
+      expect(error.name).toBe('CatError');
+      expect(error.stack).toMatch(/^CatError: x\n/);
+      expect(error.stack!.split('\n').slice(1)).toEqual(thrown.stack!.split('\n').slice(1));
+      expect(inspect(error)).toContain('CatError');
+    },
+  );
+
+  it.each([
+    ['no class name', new (class extends Error {})('x'), 'Error'],
+    [
+      'a name of its own',
+      Object.assign(new (class CatError extends Error {})('x'), { name: 'Dog' }),
+      'Dog',
+    ],
+    [
+      'a name of its class',
+      new (class CatError extends Error {
+        override get name() {
+          return 'Dog';
+        }
+      })('x'),
+      'Dog',
+    ],
+    ['the name of an abort', new DOMException('x', 'AbortError'), 'AbortError'],
+  ])('keeps the name that it has with %s', (_, thrown, name) => {
+    expect(arrived(thrown)).toMatchObject({ name, message: 'x' });
+  });
+
   it('keeps name, code, cause and what it carries', () => {
     class CatError extends Error {
       override name = 'CatError';
