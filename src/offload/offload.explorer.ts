@@ -1,6 +1,7 @@
 import { Inject, Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.metadata.js';
+import { warningsOfParameters } from './lost-methods.js';
 import { refusalOf, type Situation, type Subject } from './refusals.js';
 
 /** A method that is to be offloaded, on the instance of it that the app has. */
@@ -60,9 +61,14 @@ export class OffloadExplorer {
         else if (instance) found.push({ ...subject, className: type!.name, instance });
         const warning = surprise(subject);
         if (warning !== undefined) warnings.push(warning);
+        warnings.push(...warningsOfParameters(subject.name, definition));
       }
     }
-    return { found, refusals: [...new Set([...refusals, ...namesakes(found)])], warnings };
+    return {
+      found,
+      refusals: [...new Set([...refusals, ...namesakes(found)])],
+      warnings: [...new Set(warnings)],
+    };
   }
 }
 

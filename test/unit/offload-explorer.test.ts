@@ -374,3 +374,60 @@ describe('what will surprise', () => {
     expect(warnings).toEqual([]);
   });
 });
+
+describe('what will surprise in a parameter', () => {
+  class Line {
+    price = 1;
+    total() {
+      return this.price;
+    }
+  }
+  class Cart extends Line {
+    override total() {
+      return 2;
+    }
+    get size() {
+      return 0;
+    }
+    add() {}
+    remove() {}
+  }
+  class Data {
+    price = 1;
+  }
+  class Lines extends Map<string, Line> {}
+
+  const warningsOf = async (...types: unknown[]) => {
+    class Shop {
+      async order(_cart: unknown, _note?: unknown): Promise<void> {}
+    }
+    cpuBound(Shop, { order: {} });
+    Reflect.defineMetadata('design:paramtypes', types, Shop.prototype, 'order');
+    // Two instances of it surprise once.
+    const second = { provide: 'second', useFactory: () => new Shop() };
+    return (await explore({ providers: [Injectable()(Shop) ?? Shop, second] })).warnings;
+  };
+
+  it('is a class with methods, which are not there in a thread', async () => {
+    expect(await warningsOf(Cart, Line)).toEqual([
+      'Shop.order takes _cart: Cart, which arrives in its thread as plain data, without total, size, add, …; ' +
+        'make one anew there (Object.assign(new Cart(), _cart) or plainToInstance()), or take a type without methods',
+      expect.stringContaining(
+        'Shop.order takes _note: Line, which arrives in its thread as plain data, without total;',
+      ),
+    ]);
+  });
+
+  it.each([
+    [String, Number],
+    [Object, undefined],
+    [Date, Map],
+    [Buffer, Uint8Array],
+    [RegExp, Error],
+    [Array, Function],
+    [Blob, Promise],
+    [Data, Lines],
+  ])('is none that has none, or arrives as what it is: %o, %o', async (...types) => {
+    expect(await warningsOf(...types)).toEqual([]);
+  });
+});
