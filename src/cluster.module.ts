@@ -172,6 +172,7 @@ export class ClusterModule
   /** Last of all: what is destroyed, and what is answered meanwhile, may still compute. */
   async onApplicationShutdown(): Promise<void> {
     await this.offload.close();
+    this.metrics.close();
   }
 }
 

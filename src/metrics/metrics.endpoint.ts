@@ -61,6 +61,11 @@ export class MetricsEndpoint {
     this.#metrics?.include(metrics, labelled);
   }
 
+  /** Ends what measures. */
+  close(): void {
+    this.#metrics?.stop();
+  }
+
   async #respond(metrics: WorkerMetrics, request: EndpointRequest): Promise<EndpointResponse> {
     this.#page ??= this.#collect(metrics).finally(() => (this.#page = undefined));
     const page = await this.#page;

@@ -1,10 +1,11 @@
 import type { Logger } from '@nestjs/common';
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { type Metric, Registry } from 'prom-client';
 import { foldBodies } from '../exposition/cluster-page.js';
 import type { MetricFamily } from '../exposition/metric-family.js';
 import { encodeBody } from '../exposition/metrics-body.js';
 import { DroppedSamples, droppedFamily } from '../exposition/series-limit.js';
 import { MAX_METRICS_BODY_LENGTH, type MetricsSource } from '../snapshot/index.js';
+import { measureDefaults } from './default-metrics.js';
 import type { HttpMetrics } from './http-metrics.js';
 import { type Reading, readRegistry } from './read-registry.js';
 
@@ -36,6 +37,8 @@ export class WorkerMetrics implements MetricsSource {
   readonly #limit: DroppedSamples;
   readonly #reading: Reading;
   http: HttpMetrics | undefined;
+  /** Ends what measures; what was measured stays. */
+  readonly stop: () => void = () => {};
   /** Names already told of. */
   readonly #conflicts = new Set<string>();
   readonly #unreadable = new Set<string>();
@@ -57,7 +60,7 @@ export class WorkerMetrics implements MetricsSource {
       failed: (name, reason) => this.#warnOfUnreadable(name, reason),
     };
     if (!defaultMetrics) return;
-    collectDefaultMetrics({ register: this.#own, prefix });
+    this.stop = measureDefaults(this.#own, prefix);
     for (const name of MISNAMED) this.#own.removeSingleMetric(prefix + name);
   }
 

@@ -32,7 +32,7 @@ export class InlineRunner implements Runner {
   }
 
   async close(): Promise<void> {
-    // There is nothing to let go of.
+    this.#inside.disable();
   }
 
   async #run({ task, args }: RunRequest): Promise<RunResult> {

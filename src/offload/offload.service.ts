@@ -45,6 +45,7 @@ export class Offload {
   #started = false;
   #dispatcher: Dispatcher | undefined;
   #runner: Runner | undefined;
+  #client: WaitingClient | undefined;
   #metrics: OffloadMetrics | undefined;
 
   constructor(
@@ -85,6 +86,7 @@ export class Offload {
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
     client.follow(adapter);
+    this.#client = client;
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     for (const { instance, definition } of found) {
       const task = tasks[definitions.indexOf(definition)]!;
@@ -124,6 +126,7 @@ export class Offload {
   async close(): Promise<void> {
     this.#dispatcher?.close();
     await this.#runner?.close();
+    this.#client?.close();
   }
 
   #taskOf(definition: CpuBoundDefinition, index: number, found: readonly Found[]): Task {

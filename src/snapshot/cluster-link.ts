@@ -112,7 +112,7 @@ export interface ClusterLink {
   scale(workers: number): Promise<ClusterSnapshot>;
   observeResponses(observer: ResponseObserver): void;
   /** Calls `enter` where the scope of a request begins, and again with each part of its body. */
-  followScopes(enter: EnterScope): void;
+  followScopes(enter: EnterScope | undefined): void;
   /**
    * Calls `gone` once if the client goes away before its answer is complete; at once if it is gone.
    *

@@ -33,7 +33,7 @@ export abstract class LocalLink {
     this.local.tracker.observe(observer);
   }
 
-  followScopes(enter: EnterScope): void {
+  followScopes(enter: EnterScope | undefined): void {
     this.local.tracker.followScopes(enter);
   }
 

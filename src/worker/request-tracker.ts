@@ -85,7 +85,7 @@ export class RequestTracker implements ConnectionOwner {
   }
 
   /** Has `enter` called where the scope of a request begins. One at most. */
-  followScopes(enter: EnterScope): void {
+  followScopes(enter: EnterScope | undefined): void {
     this.#scopes.enter = enter;
   }
 
