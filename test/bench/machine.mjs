@@ -12,6 +12,19 @@ export function describeMachine() {
   };
 }
 
+/** The commit that was measured, with a `+` where files differ from it; undefined without git. */
+export function readCommit() {
+  const git = (...args) =>
+    execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8', stdio: 'pipe' }).trim();
+  try {
+    // Results are written while it measures.
+    const changed = git('status', '--porcelain', '--', ':/', ':!results');
+    return `${git('rev-parse', '--short', 'HEAD')}${changed ? '+' : ''}`;
+  } catch {
+    return undefined;
+  }
+}
+
 const PROJECT_PACKAGES = ['nestjs-cluster', '@nestjs/core', 'express', 'fastify'];
 const BENCH_PACKAGES = ['pm2', 'wattpm', 'autocannon', 'loadtest'];
 

@@ -4,7 +4,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMPARISONS } from './comparisons/index.mjs';
 import { runComparison } from './comparisons/run-comparison.mjs';
-import { describeMachine, readVersions } from './machine.mjs';
+import { BusyMachineError } from './disturbances.mjs';
+import { describeMachine, readCommit, readVersions } from './machine.mjs';
 import { resolveNode } from './node-versions.mjs';
 import { stopAll } from './process-group.mjs';
 import { renderTables, writeReport } from './report.mjs';
@@ -29,7 +30,8 @@ try {
 } catch (error) {
   // What a signal ends fails in many ways; the signal's handler has the last word.
   if (!interrupted.signal.aborted) {
-    console.error(error instanceof UsageError ? `error: ${error.message}` : error);
+    const known = error instanceof UsageError || error instanceof BusyMachineError;
+    console.error(known ? `error: ${error.message}` : error);
     await stopAll();
     process.exit(error instanceof UsageError ? 2 : 1);
   }
@@ -52,10 +54,12 @@ async function main(settings) {
 
 async function measure(name, settings) {
   const progress = (line) => console.error(line);
+  const { id, title, options } = describeVariant(settings);
   const about = {
-    scope: name,
-    command: `npm run bench -- --scope ${name}${settings.node === '24' ? '' : ` --node ${settings.nodeVersion.split('.')[0]}`}`,
+    scope: `${name}${id}`,
+    command: ['npm run bench --', '--scope', name, ...options].join(' '),
     date: new Date().toISOString(),
+    commit: readCommit(),
     machine: describeMachine(),
     versions: readVersions(settings.nodeVersion),
   };
@@ -66,14 +70,35 @@ async function measure(name, settings) {
     progress,
     signal: interrupted.signal,
   });
-  const result = { ...about, ...compared };
+  const result = { ...about, ...compared, title: `${compared.title}${title}` };
   console.log(`\n${renderTables(result)}\n`);
-  if (settings.systems === undefined) {
+  if (settings.systems === undefined && !settings.force) {
     mkdirSync(RESULTS, { recursive: true });
-    writeJson(`${RESULTS}${name}.json`, result);
+    writeJson(`${RESULTS}${result.scope}.json`, result);
     await writeReport(RESULTS);
   }
   return result;
+}
+
+/** What is not as by default has a result of its own: its file, its title, how it is asked for. */
+function describeVariant({ nodeVersion, workers = [], adapters = [], cores }) {
+  const major = nodeVersion.split('.')[0];
+  const [count] = workers;
+  const parts = [
+    major !== '24' && { option: '--node', value: major, text: `Node ${major}` },
+    count !== undefined &&
+      count !== cores && {
+        option: '--workers',
+        value: count,
+        text: count === 1 ? '1 worker' : `${count} workers`,
+      },
+    ...adapters.map((value) => ({ option: '--adapter', value, text: value })),
+  ].filter(Boolean);
+  return {
+    id: parts.map(({ option, value }) => `-${option.slice(2)}-${value}`).join(''),
+    title: parts.map(({ text }) => `, ${text}`).join(''),
+    options: parts.flatMap(({ option, value }) => [option, value]),
+  };
 }
 
 /** Scopes of this package alone have tables of their own. */

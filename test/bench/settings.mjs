@@ -26,11 +26,15 @@ const HELP = `npm run bench -- [options]
   --node VERSION   Node under test: 20, 22, 24 (default), 26, or the path of one
   --seconds N      length of a measurement; each scope has its own default
   --rounds N       how often each system is measured; each scope has its own default
+  --starts N       how often all systems are started anew; 3   } where the cost of a request
+  --windows N      how often each is measured in a start; 6    } is compared: keep-alive, …
   --events N       reloads, kills, changes of scale; 10
   --json FILE      write the results there too
+  --force          measure although others use the machine; for a look, not for the report
 
-Results go to test/bench/results, where report.md is drawn of them, except where --system leaves
-some systems out.`;
+Results go to test/bench/results, where report.md is drawn of them, except with --force and where
+--system leaves some systems out. What was disturbed by others is discarded; where that is too
+much, the run ends and says who they are.`;
 
 /**
  * What the command line says, checked.
@@ -57,6 +61,9 @@ export function readSettings(args) {
     node: values.node ?? '24',
     seconds: values.seconds === undefined ? undefined : count('--seconds', values.seconds),
     rounds: values.rounds === undefined ? undefined : count('--rounds', values.rounds),
+    starts: values.starts === undefined ? undefined : count('--starts', values.starts),
+    windows: values.windows === undefined ? undefined : count('--windows', values.windows),
+    force: values.force ?? false,
     events: values.events === undefined ? undefined : count('--events', values.events),
     reloads: count('--reloads', values.reloads ?? '50'),
     requests: count('--requests', values.requests ?? '1000000'),
@@ -77,9 +84,12 @@ function parsed(args) {
         node: { type: 'string' },
         seconds: { type: 'string' },
         rounds: { type: 'string' },
+        starts: { type: 'string' },
+        windows: { type: 'string' },
+        force: { type: 'boolean' },
         events: { type: 'string' },
         reloads: { type: 'string' }, // of scope reload
-        requests: { type: 'string' }, // of scope strict
+        requests: { type: 'string' }, // of scopes strict and request-path
         json: { type: 'string' },
       },
     });

@@ -1,10 +1,15 @@
 /** The middle value; of an even number of values the mean of the middle two. */
 export function median(values) {
+  return quantile(values, 0.5);
+}
+
+/** The value at this share of the way from the least to the most, 0..1; between two, in proportion. */
+export function quantile(values, share) {
   const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return sorted.length % 2 === 1
-    ? sorted[Math.floor(middle)]
-    : (sorted[middle - 1] + sorted[middle]) / 2;
+  const place = (sorted.length - 1) * share;
+  const below = Math.floor(place);
+  const above = Math.ceil(place);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
 }
 
 /** The value below which this share of the values is, 0..1. */

@@ -1,13 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { readStat } from './process-table.mjs';
-
-const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-
-/** User and system time of a process so far, in seconds; 0 when it has ended. */
-export function cpuSeconds(pid) {
-  return secondsOf(readStat(pid));
-}
+import { readFileSync } from 'node:fs';
+import { cpuBetween, readCpuTime, threadsBetween } from './cpu-time.mjs';
 
 /**
  * Begins to measure what the processes of a running system use.
@@ -22,8 +14,9 @@ export function measureUsage(running) {
     const front = used(before.front, after.front);
     const workers = used(before.workers, after.workers);
     const total = front.total + workers.total;
+    // Where workers are threads of one process, it is those that are compared.
     const shares = running.threads
-      ? busiest(used(before.threads, after.threads), running.threads)
+      ? busiest(used(before.workers, after.workers, threadsBetween), running.threads)
       : workers.each;
     return {
       cpuMicros: requests > 0 ? (total / requests) * 1e6 : undefined,
@@ -48,37 +41,19 @@ export function readMemory(running) {
 }
 
 function readCpu(running) {
-  const read = (pids) => new Map(pids.map((pid) => [pid, cpuSeconds(pid)]));
-  const workers = read(running.workerPids());
-  return { front: read(running.frontPids()), workers, threads: readThreads(running, workers) };
+  const read = (pids) => new Map(pids.map((pid) => [pid, readCpuTime(pid)]));
+  return { front: read(running.frontPids()), workers: read(running.workerPids()) };
 }
 
-/** Of one process whose workers are its threads: the CPU time of each thread. */
-function readThreads(running, workers) {
-  if (!running.threads) return undefined;
-  const threads = new Map();
-  for (const pid of workers.keys()) {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      threads.set(thread, secondsOf(readStat(`${pid}/task/${thread}`)));
-    }
-  }
-  return threads;
+/** A process that came meanwhile counts from its start; one that ended is not known any more. */
+function used(before, after, between = (...readings) => [cpuBetween(...readings)]) {
+  const each = [...after].flatMap(([pid, reading]) => between(before.get(pid), reading));
+  return { each, total: sum(each) };
 }
 
 /** Of all threads of a process those that serve: as many as there are workers, the busiest. */
 function busiest({ each }, workers) {
   return each.toSorted((a, b) => b - a).slice(0, workers);
-}
-
-/** A process that came meanwhile counts from its start; one that ended is not known any more. */
-function used(before, after) {
-  const each = [...after].map(([id, seconds]) => Math.max(0, seconds - (before.get(id) ?? 0)));
-  return { each, total: sum(each) };
-}
-
-function secondsOf(stat) {
-  // Fields 14 and 15 of proc(5), counted from the state, which is field 3.
-  return stat ? (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND : 0;
 }
 
 function residentBytes(pid) {

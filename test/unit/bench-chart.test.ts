@@ -78,6 +78,19 @@ describe('the chart of a scope', () => {
     expect(chartSubtitle(result, chartPanels(result)!)).toBe(
       'µs, lower is better; median of 3 rounds, the thin line is from the least to the most',
     );
+    const windows = [20, 24, 28, 22, 90].map((cpuMicros) => ({
+      cpuMicros,
+      counts: cpuMicros < 90,
+    }));
+    const windowed = benchResult({
+      parameters: { starts: 3, windows: 6 },
+      rows: [benchRow('', 'pm2', { cpuMicros: 23, windows })],
+    });
+    const { panels } = chartPanels(windowed)!;
+    expect(panels[0]?.bars[0]).toMatchObject({ least: 20, most: 25 });
+    expect(chartSubtitle(windowed, chartPanels(windowed)!)).toBe(
+      'µs, lower is better; median of 18 windows, the thin line is from the least to the upper quartile',
+    );
     const chart = benchChart('requestsPerSecond', { better: 'higher', log: true });
     const rows = [benchRow('', 'pm2', { requestsPerSecond: 1 })];
     const rates = benchResult({ chart, rows });

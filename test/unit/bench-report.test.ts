@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { check } from 'prettier';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aheadList, aheadOf } from '../bench/report/ahead.mjs';
+import { aheadList, aheadOf, aheadSummary } from '../bench/report/ahead.mjs';
 import { readResults } from '../bench/report/read-results.mjs';
 import { replaceBlock, writeReadmeBlock } from '../bench/report/readme-block.mjs';
 import { figureTables, readmeParts } from '../bench/report/readme-parts.mjs';
@@ -41,11 +41,12 @@ const reloads = benchResult({
 
 describe('the report of the benchmark', () => {
   it('has the articles first, then the other scopes, then those that nobody has listed', () => {
-    const scopes = ['zebra', 'memory', 'keep-alive', 'abacus', 'steady', 'gzip-page'];
+    const scopes = ['zebra', 'memory', 'cost-node-20', 'cost', 'abacus', 'steady', 'gzip-page'];
     expect(inOrder(scopes.map((scope) => ({ scope }))).map(({ scope }) => scope)).toEqual([
       'gzip-page',
       'steady',
-      'keep-alive',
+      'cost',
+      'cost-node-20',
       'memory',
       'abacus',
       'zebra',
@@ -69,9 +70,16 @@ describe('the report of the benchmark', () => {
     },
   );
 
+  it('refuses what was measured on a machine in use', () => {
+    const path = join(directory, 'keep-alive.json');
+    writeFileSync(path, JSON.stringify({ ...keepAlive, forced: true }));
+    expect(() => readResults(directory)).toThrow(`${path} was measured with --force`);
+  });
+
   it('begins with its contents, and says of each scope how it was measured', () => {
     const texts = reportParts([keepAlive, reloads]).filter((part) => typeof part === 'string');
     expect(texts[2]).toBe('- [Keep-alive](#keep-alive)\n- [Reloads](#reloads)');
+    expect(texts).toContain('<a id="ahead"></a>\n\n## Where another system is ahead');
     expect(texts).toContain('<a id="reloads"></a>\n\n## Reloads');
     expect(texts).toContain('```sh\nnpm run bench -- --scope reloads\n```');
     expect(texts).toContain(
@@ -126,6 +134,35 @@ describe('where another system is ahead', () => {
     const other = benchResult({ rows });
     expect(aheadOf([other, memory]).map(({ title }) => title)).toEqual(['Memory']);
     expect(aheadOf([other]).map(({ title }) => title)).toEqual(['Keep-alive']);
+  });
+
+  it('is in the CPU of a request where windows that were compared agree', () => {
+    const rows = (pm2: object, ours: object) => [
+      benchRow('', 'pm2', { cpuMicros: 20, ...pm2 }),
+      benchRow('', 'nestjs-cluster', { cpuMicros: 22, ...ours }),
+    ];
+    const systems = (pm2: object, ours: object) =>
+      aheadOf([benchResult({ rows: rows(pm2, ours) })]).map(({ system }) => system);
+    expect(systems({ difference: -0.025 }, { isBaseline: true })).toEqual(['pm2']);
+    expect(systems({ difference: 0 }, { isBaseline: true })).toEqual([]);
+    expect(systems({ isBaseline: true }, { difference: 0.08 })).toEqual(['pm2']);
+    expect(systems({ isBaseline: true }, { difference: 0 })).toEqual([]);
+  });
+
+  it('is in the README a line for each system, of the figures that it shows, ten at most', () => {
+    const figures = [
+      { scope: 'keep-alive', metric: 'cpuMicros' },
+      { scope: 'reloads', metric: 'lost' },
+    ];
+    expect(aheadSummary([keepAlive, reloads], figures)).toBe(
+      '- **iptables**: CPU per request 9 to 13 % lower.',
+    );
+    expect(aheadSummary([reloads], figures)).toBe('Nowhere, in these figures.');
+    const many = Array.from({ length: 12 }, (_, i) => benchRow('', `peer ${i}`, { cpuMicros: 10 }));
+    const rows = [...many, benchRow('', 'nestjs-cluster', { cpuMicros: 22 })];
+    const lines = aheadSummary([benchResult({ rows })], figures).split('\n');
+    expect(lines).toHaveLength(10);
+    expect(lines[9]).toBe('- and 3 other systems.');
   });
 
   it('is nowhere where nothing is better', () => {

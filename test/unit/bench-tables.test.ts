@@ -113,6 +113,33 @@ describe('the tables of a scope', () => {
     ]);
   });
 
+  it('say what windows were compared with, and which differences are none', () => {
+    const row = (system: string, metrics: object) =>
+      benchRow('', system, { windows: [], cpuMicros: 22, cpuMicrosLeast: 20, ...metrics });
+    const [table] = resultTables(
+      benchResult({
+        baseline: 'plain processes',
+        rows: [
+          row('reuse-port', { isBaseline: true, cpuRatio: 1 }),
+          row('node-cluster', { cpuRatio: 1.04, difference: 0 }),
+          row('nestjs-cluster', { cpuRatio: 1.1, difference: 0.0812 }),
+        ],
+      }),
+    );
+    expect(table?.head).toEqual([
+      '',
+      'CPU per request, µs',
+      'least, µs',
+      '× plain processes',
+      'Difference',
+    ]);
+    expect(table?.rows.map(({ cells }) => cells.at(-1)?.text)).toEqual([
+      '–',
+      'no difference',
+      '+8.12 %',
+    ]);
+  });
+
   it('compare nothing with zero', () => {
     const rows = [
       benchRow('Express', 'pm2', { lost: 46 }),

@@ -1,13 +1,12 @@
-// One Nest app with one route, to be measured bare or with nestjs-cluster.
+// One Nest app with one route, as a cluster.
 //
 // ADAPTER   express (default) or fastify
-// MODE      bare: one process that listens with reusePort; cluster: bootstrap() with two workers
 // PORT
 // WORKERS, OPTIONS   of bootstrap(): a number (2), JSON
-// MODULE_OPTIONS     of ClusterModule.forRoot(): JSON
 import 'reflect-metadata';
+import { bootstrap } from 'nestjs-cluster/bootstrap';
 
-async function createApp(imports = []) {
+async function createApp(imports) {
   const { Controller, Get, Module } = await import('@nestjs/common');
   const { NestFactory } = await import('@nestjs/core');
   class AppController {
@@ -27,24 +26,15 @@ async function createApp(imports = []) {
   return NestFactory.create(AppModule, ...adapter, { logger: ['error', 'warn'] });
 }
 
-const port = Number(process.env.PORT);
-const host = '127.0.0.1';
-if (process.env.MODE === 'bare') {
-  const app = await createApp();
-  // Both adapters hand an object on to server.listen() as it is.
-  await app.listen({ port, host, reusePort: true });
-} else {
-  const { bootstrap } = await import('nestjs-cluster/bootstrap');
-  await bootstrap(
-    async () => {
-      const { ClusterModule } = await import('nestjs-cluster');
-      return createApp([ClusterModule.forRoot(JSON.parse(process.env.MODULE_OPTIONS ?? '{}'))]);
-    },
-    {
-      port,
-      host,
-      workers: Number(process.env.WORKERS ?? 2),
-      ...JSON.parse(process.env.OPTIONS ?? '{}'),
-    },
-  );
-}
+await bootstrap(
+  async () => {
+    const { ClusterModule } = await import('nestjs-cluster');
+    return createApp([ClusterModule.forRoot()]);
+  },
+  {
+    port: Number(process.env.PORT),
+    host: '127.0.0.1',
+    workers: Number(process.env.WORKERS ?? 2),
+    ...JSON.parse(process.env.OPTIONS ?? '{}'),
+  },
+);

@@ -17,12 +17,14 @@ const SHOWN = {
   workerRssBytes: (value) => `worker ${(value / 1e6).toFixed(0)} MB`,
 };
 
-export function describeMeasurement({ errors = {}, ...metrics }) {
+/** @param judgement of `Disturbances`: whether it counts, and what disturbed it. */
+export function describeMeasurement({ errors = {}, ...metrics }, { counts, disturbed }) {
   const figures = Object.entries(SHOWN)
     .filter(([key]) => metrics[key] !== undefined)
     .map(([key, format]) => format(metrics[key]));
   const kinds = Object.entries(errors)
     .filter(([, count]) => count > 0)
     .map(([kind, count]) => `${count} ${kind}`);
-  return [...figures, ...kinds].join(', ');
+  const judged = disturbed && `${counts ? 'disturbed' : 'discarded'}: ${disturbed}`;
+  return [...figures, ...kinds, judged].filter(Boolean).join(', ');
 }

@@ -2,6 +2,7 @@ import { fibonacci } from './article-fibonacci.mjs';
 import { gzipPage } from './article-gzip-page.mjs';
 import { slow } from './article-slow.mjs';
 import { steady } from './article-steady.mjs';
+import { cost } from './cost.mjs';
 import { evenness } from './evenness.mjs';
 import { instrumentation } from './instrumentation.mjs';
 import { kills, reloads, scaling } from './losses.mjs';
@@ -19,6 +20,7 @@ export const COMPARISONS = [
   ...ARTICLES,
   keepAlive,
   newConnections,
+  cost,
   evenness,
   mixed,
   reloads,

@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { Disturbances } from '../disturbances.mjs';
 import { hasProgram } from '../systems/requirements.mjs';
 import { SYSTEMS } from '../systems/index.mjs';
 
@@ -9,16 +10,23 @@ const LAST_PORT = 21_980;
 
 const ADAPTER_NAMES = { express: 'Express', fastify: 'Fastify' };
 
-/** Runs one comparison on each of its adapters. Resolves with its rows and how they came about. */
+/**
+ * Runs one comparison on each of its adapters. Resolves with its rows and how they came about.
+ *
+ * @throws BusyMachineError where others use the machine too much.
+ */
 export async function runComparison(comparison, settings) {
   const {
     rounds = comparison.rounds,
     seconds = comparison.seconds,
+    starts = comparison.starts,
+    windows = comparison.windows,
     events = comparison.events,
   } = settings;
   const workers = settings.workers?.[0] ?? settings.cores;
   const adapters = settings.adapters ?? comparison.adapters;
   const nextPort = ports();
+  const disturbances = new Disturbances({ forced: settings.force });
   const rows = [];
   for (const adapter of adapters) {
     settings.progress(`\n== ${comparison.title}, ${ADAPTER_NAMES[adapter]}`);
@@ -28,15 +36,19 @@ export async function runComparison(comparison, settings) {
       group: ADAPTER_NAMES[adapter],
       rounds,
       seconds,
+      starts,
+      windows,
       events,
       workers,
+      disturbances,
       nextPort,
       lacks: lacking(comparison),
       pick: (names) => pick(names, settings.systems),
     };
     rows.push(...(await comparison.rows(run)));
   }
-  const { title, about, chart, parameters } = comparison;
+  const { title, about, chart, parameters, baseline } = comparison;
+  const { discarded } = disturbances;
   return {
     title,
     about,
@@ -45,8 +57,11 @@ export async function runComparison(comparison, settings) {
       workers,
       ...(seconds && { seconds }),
       ...(events && { events }),
-      rounds,
+      ...(windows ? { starts, windows } : { rounds }),
+      ...(discarded > 0 && { [settings.force ? 'disturbed' : 'discarded']: discarded }),
     },
+    ...(baseline && { baseline }),
+    ...(settings.force && { forced: true }),
     rows,
     chart,
     ...(comparison.found && { found: [comparison.found(rows)] }),

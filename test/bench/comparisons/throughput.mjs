@@ -1,30 +1,20 @@
-import { warmUp, wrk } from '../load/wrk.mjs';
-import { measureUsage } from '../usage.mjs';
-import { compare } from './compare.mjs';
+import { compareWindows } from './compare-windows.mjs';
 import { EVERYBODY } from './everybody.mjs';
+import { LOAD, WINDOWED } from './windowed.mjs';
 
 /** What a request costs on a route that does next to nothing, and what gets through. */
 function throughput({ newConnections, ...description }) {
   return {
-    seconds: 5,
-    rounds: 5,
-    programs: ['wrk'],
+    ...WINDOWED,
     adapters: ['express', 'fastify'],
-    parameters: { connections: 64, path: '/hello' },
-    chart: { metric: 'cpuMicros', title: 'CPU per request', unit: 'µs', better: 'lower' },
+    baseline: 'nestjs-cluster',
     rows(run) {
-      return compare({
+      return compareWindows({
         run,
         group: run.group,
-        rounds: run.rounds,
+        baseline: 'nestjs-cluster',
         contestants: run.pick(EVERYBODY).map((system) => ({ system })),
-        async measure(running) {
-          const load = { path: '/hello', connections: 64, newConnections };
-          await warmUp(running, load);
-          const used = measureUsage(running);
-          const result = await wrk(running, { ...load, seconds: run.seconds });
-          return { ...result, ...used(result.requests) };
-        },
+        load: { ...LOAD, newConnections },
       });
     },
     ...description,

@@ -14,6 +14,8 @@ const MAIN_METRICS = [
 ];
 /** Less is noise, even of medians. */
 const NOTICEABLE_RATIO = 0.03;
+/** Of the summary. */
+const MAX_LINES = 10;
 /** Other scopes show memory too; where this one was run, it is the comparison. */
 const MEMORY_SCOPE = 'memory';
 const MEMORY_METRICS = ['frontRssBytes', 'workerRssBytes'];
@@ -59,6 +61,11 @@ function aheadInScope(result, metrics) {
 
 function isBetter(row, ours, metric) {
   if (!hasMetric(row, metric) || !hasMetric(ours, metric)) return false;
+  if (metric === 'cpuMicros') {
+    // Where windows were compared, their medians alone are not enough.
+    if (ours.isBaseline && row.difference !== undefined) return row.difference < 0;
+    if (row.isBaseline && ours.difference !== undefined) return ours.difference > 0;
+  }
   return columnOf(metric).better === 'lower'
     ? row[metric] < ours[metric] * (1 - NOTICEABLE_RATIO)
     : row[metric] > ours[metric] * (1 + NOTICEABLE_RATIO);
@@ -72,23 +79,53 @@ function isBetter(row, ours, metric) {
 export function aheadList(results) {
   const ahead = aheadOf(results);
   if (ahead.length === 0) return 'Nowhere, in these measurements.';
-  const systems = new Set(results.flatMap(({ rows }) => rows.map(({ system }) => system)));
-  return [...systems]
-    .map((system) => ahead.filter((comparison) => comparison.system === system))
-    .filter((ofSystem) => ofSystem.length > 0)
+  return bySystem(ahead)
     .map((ofSystem) => {
-      const metrics = MAIN_METRICS.flatMap((metric) => {
-        const found = ofSystem.filter((comparison) => comparison.metric === metric);
-        return found.length === 0 ? [] : [`  - ${sentence(metric, found)}`];
-      });
+      const metrics = byMetric(ofSystem).map((found) => `  - ${sentence(found)}`);
       return [`- **${ofSystem[0].label}**`, ...metrics].join('\n');
     })
     .join('\n');
 }
 
+/**
+ * The same in a line for each system, of some figures alone: none is told twice.
+ *
+ * @param {import('./types.d.mts').Result[]} results
+ * @param {{ scope: string, metric: string }[]} figures
+ */
+export function aheadSummary(results, figures) {
+  const shown = figures.flatMap(({ scope, metric }) => {
+    const result = results.find((candidate) => candidate.scope === scope);
+    return result === undefined ? [] : aheadInScope(result, [metric]);
+  });
+  if (shown.length === 0) return 'Nowhere, in these figures.';
+  const lines = bySystem(shown).map(
+    (ofSystem) => `- **${ofSystem[0].label}**: ${byMetric(ofSystem).map(inShort).join(', ')}.`,
+  );
+  const more = lines.length - MAX_LINES;
+  if (more > 0) lines.splice(MAX_LINES - 1, more + 1, `- and ${more + 1} other systems.`);
+  return lines.join('\n');
+}
+
+function bySystem(ahead) {
+  return by(ahead, 'system');
+}
+
+function byMetric(ofSystem) {
+  return by(ofSystem, 'metric').toSorted(
+    ([a], [b]) => MAIN_METRICS.indexOf(a.metric) - MAIN_METRICS.indexOf(b.metric),
+  );
+}
+
+/** "CPU per request 4 to 6 % lower" */
+function inShort(found) {
+  const { title, better } = columnOf(found[0].metric);
+  return `${title} ${differences(found)} ${better}`;
+}
+
 /** "CPU per request, 4 to 6 % lower: Keep-alive (Express 21.2 against 22.3 µs), …." */
-function sentence(metric, found) {
-  const column = columnOf(metric);
+function sentence(found) {
+  const column = columnOf(found[0].metric);
   const where = by(found, 'title').map(
     (inScope) =>
       `${inScope[0].title} (${inScope

@@ -47,11 +47,16 @@ export function chartSubtitle({ chart, parameters }, { panels, column, log }) {
   return [
     `${/^[^/]/.test(column.unit) ? `${column.unit}, ` : ''}${chart.better} is better`,
     log && 'logarithmic scale',
-    spread &&
-      `median of ${parameters?.rounds ?? 'the'} rounds, the thin line is from the least to the most`,
+    spread && describeSpread(parameters),
   ]
     .filter(Boolean)
     .join('; ');
+}
+
+function describeSpread({ rounds, starts, windows } = {}) {
+  return windows === undefined
+    ? `median of ${rounds ?? 'the'} rounds, the thin line is from the least to the most`
+    : `median of ${starts * windows} windows, the thin line is from the least to the upper quartile`;
 }
 
 /** Only short units stand behind a number; "requests lost" belongs into the title. */

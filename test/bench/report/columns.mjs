@@ -1,4 +1,13 @@
-import { counted, errorsByKind, measured, megabytes, percent, rate, yesOrNo } from './format.mjs';
+import {
+  counted,
+  difference,
+  errorsByKind,
+  measured,
+  megabytes,
+  percent,
+  rate,
+  yesOrNo,
+} from './format.mjs';
 
 /**
  * Every metric that a row may have, in the order of the tables. `title` is how
@@ -21,7 +30,29 @@ const METRICS = {
     better: 'higher',
   },
   cpuMicros: { title: 'CPU per request', unit: 'µs', format: measured, better: 'lower' },
+  cpuMicrosQuartile: {
+    title: 'Lower quartile of CPU per request',
+    heading: 'lower quartile, µs',
+    unit: 'µs',
+    format: measured,
+    better: 'lower',
+  },
+  cpuMicrosLeast: {
+    title: 'Least CPU per request',
+    heading: 'least, µs',
+    unit: 'µs',
+    format: measured,
+    better: 'lower',
+  },
   cpuRatio: { title: '× nestjs-cluster', format: measured, better: 'lower' },
+  cpuRatioQuartile: {
+    title: '× nestjs-cluster, lower quartile',
+    format: measured,
+    better: 'lower',
+  },
+  cpuRatioLeast: { title: '× nestjs-cluster, least', format: measured, better: 'lower' },
+  cpuRatioOfLeast: { title: 'least × least', format: measured, better: 'lower' },
+  difference: { title: 'Difference', format: difference, better: 'lower' },
   latencyMeanMs: milliseconds('Mean latency', 'mean'),
   p50Ms: milliseconds('Median latency', 'p50'),
   p99Ms: milliseconds('99th percentile of latency', 'p99'),

@@ -30,6 +30,12 @@ export function percent(share) {
   return measured(share * 100);
 }
 
+/** Of a comparison in which 0 says that there is none: "+8.1 %". */
+export function difference(share) {
+  if (share === 0) return 'no difference';
+  return `${share > 0 ? '+' : '-'}${measured(Math.abs(share) * 100)} %`;
+}
+
 export function yesOrNo(value) {
   return value ? 'yes' : 'no';
 }

@@ -1,3 +1,5 @@
+import { quantile } from '../statistics.mjs';
+
 /** The system that everything is compared with. */
 const DEFAULT_SYSTEM = 'nestjs-cluster';
 
@@ -21,12 +23,15 @@ export function defaultRow(rows) {
 }
 
 /**
- * What the rounds of a row measured, least and most; undefined where fewer than two did.
+ * What the rounds of a row measured, least and most; of windows, of which some are always disturbed,
+ * the least and the upper quartile. Undefined where fewer than two did.
  *
  * @param {import('./types.d.mts').Row} row
  * @param {string} key
  */
-export function spreadOf(row, key) {
-  const values = (row.rounds ?? []).map((round) => round[key]).filter(Number.isFinite);
-  return values.length < 2 ? undefined : { least: Math.min(...values), most: Math.max(...values) };
+export function spreadOf({ rounds = [], windows }, key) {
+  const counted = windows?.filter(({ counts }) => counts) ?? rounds;
+  const values = counted.map((each) => each[key]).filter(Number.isFinite);
+  if (values.length < 2) return undefined;
+  return { least: Math.min(...values), most: quantile(values, windows ? 0.75 : 1) };
 }

@@ -25,5 +25,8 @@ function readResult(path) {
       `${path} is no result of the benchmark (scope and rows are missing): remove it, or run it again`,
     );
   }
+  if (result.forced) {
+    throw new Error(`${path} was measured with --force, on a machine in use: remove it`);
+  }
   return result;
 }

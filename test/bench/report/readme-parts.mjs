@@ -1,4 +1,4 @@
-import { aheadList } from './ahead.mjs';
+import { aheadSummary } from './ahead.mjs';
 import { columnOf, hasMetric } from './columns.mjs';
 import { dayOf, machineOf } from './facts.mjs';
 import { NOTHING } from './format.mjs';
@@ -28,14 +28,14 @@ const RESULTS = 'test/bench/results/';
 export function readmeParts(results) {
   if (results.length === 0) return ['Nothing is measured yet: `npm run bench`.'];
   return [
-    `${conditions(results)} A row is a system, with everything on where it is nestjs-cluster; medians of interleaved rounds; – is not measured. CPU is that of all server processes, for each request; MB are RSS. Every scope, with more columns and the spread of the rounds: [report.md](${RESULTS}report.md).`,
+    `${conditions(results)} A row is a system, with everything on where it is nestjs-cluster; medians; – is not measured. CPU is that of all server processes, for each request; MB are RSS. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
     ...figureTables(results).flatMap((table) => [table.caption && `**${table.caption}**`, table]),
     ...charts(results),
     '### To reproduce it',
     commands(results),
     '### Where another system is ahead',
-    'Of nestjs-cluster as it is by default, by more than 3 %:',
-    aheadList(results),
+    `Of nestjs-cluster as it is by default, in the figures above; [all of it](${RESULTS}report.md#ahead), scope by scope:`,
+    aheadSummary(results, FIGURES),
   ].filter(Boolean);
 }
 
@@ -107,6 +107,7 @@ function conditions(results) {
   return `${[
     `Node ${distinct(results.map(({ versions }) => versions?.node))}`,
     distinct(results.map(machineOf)),
+    distinct(results.map(({ commit }) => commit && `commit ${commit}`)),
     days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`,
   ]
     .filter(Boolean)

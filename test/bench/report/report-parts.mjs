@@ -1,6 +1,11 @@
+import { REAL_RATIO } from '../comparisons/window-statistics.mjs';
+import { MAX_SHARE } from '../disturbances.mjs';
+import { aheadList } from './ahead.mjs';
 import { dayOf, machineOf, parametersOf, versionsOf } from './facts.mjs';
 import { picture } from './picture.mjs';
 import { tablesOf } from './result-tables.mjs';
+
+const BY_WINDOWS = `Where a table has the least CPU per request beside the median, all its systems were up at once. Windows of load went round among them, in turn forwards and backwards, over several starts. A ratio is the median of each window's over its neighbour of the baseline, with their lower quartile and their least beside it; \`least × least\` is that of the two minima. A difference is told where the minima, the lower quartiles, the medians and that ratio all say so, by more than ${REAL_RATIO * 100} %: the smallest of the four. Everything else is "no difference". A window in which others used more than ${MAX_SHARE * 100} % of the machine was discarded.`;
 
 /**
  * The whole report as parts: each is a text of Markdown or a table as data.
@@ -13,7 +18,11 @@ export function reportParts(results) {
     '# Measurements',
     'Written by `npm run bench:report` from the JSON files beside it: do not edit. Numbers are medians of interleaved rounds, with the least and the most of the rounds in small; compare them within a table, not between machines. `× nestjs-cluster` is a row over nestjs-cluster as it is by default.',
     results.map(({ scope, title }) => `- [${title}](#${scope})`).join('\n'),
+    ...(results.some(({ rows }) => rows.some(({ windows }) => windows)) ? [BY_WINDOWS] : []),
     ...results.flatMap(scopeParts),
+    '<a id="ahead"></a>\n\n## Where another system is ahead',
+    'Of nestjs-cluster as it is by default: by more than 3 %, and in the CPU of a request, where windows were compared, by what is a difference there.',
+    aheadList(results),
   ];
 }
 
@@ -34,7 +43,10 @@ function factsOf(result) {
     ['Parameters', parametersOf(result)],
     ['Machine', machineOf(result)],
     ['Versions', versionsOf(result)],
-    ['Date', dayOf(result)],
+    [
+      'Date',
+      [dayOf(result), result.commit && `commit ${result.commit}`].filter(Boolean).join(', '),
+    ],
   ]
     .filter(([, text]) => text !== '')
     .map(([name, text]) => `- ${name}: ${text}`)

@@ -11,7 +11,9 @@ import { defaultRow, groupsOf, spreadOf } from './groups.mjs';
  */
 export function resultTables(result) {
   return groupsOf(result).map(({ name, rows }) => {
-    const columns = withRatio(columnsOf(rows), result, rows);
+    const columns = withRatio(columnsOf(rows), result, rows).map((column) =>
+      comparedWith(column, result),
+    );
     const spreadKeys = new Set(['cpuMicros', result.chart?.metric]);
     return {
       caption: name,
@@ -33,10 +35,17 @@ function cellOf(row, { key, format, over }, spreadKeys) {
   if (!hasMetric(row, key)) return { text: NOTHING };
   if (over !== undefined) return { text: format(row[key] / over) };
   const text = format(row[key]);
-  const spread = spreadKeys.has(key) ? spreadOf(row, key) : undefined;
+  // Windows have their least in a column of its own.
+  const spread = spreadKeys.has(key) && !row.windows ? spreadOf(row, key) : undefined;
   if (spread === undefined) return { text };
   const [least, most] = [format(spread.least), format(spread.most)];
   return least === most ? { text } : { text, spread: `${least}–${most}` };
+}
+
+/** The ratios of a scope that names its baseline are to that. */
+function comparedWith(column, { baseline }) {
+  if (baseline === undefined || !column.heading.startsWith('×')) return column;
+  return { ...column, heading: column.heading.replace('nestjs-cluster', baseline) };
 }
 
 /** `cpuRatio` compares CPU; where the scope is about something else, that is compared as well. */

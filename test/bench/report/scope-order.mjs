@@ -6,6 +6,7 @@ export const SCOPE_ORDER = [
   'steady',
   'keep-alive',
   'new-connections',
+  'cost',
   'evenness',
   'mixed',
   'reloads',
@@ -18,12 +19,16 @@ export const SCOPE_ORDER = [
 ];
 
 /**
- * Results in this order; scopes that it does not name come after, by name.
+ * Results in this order; scopes that it does not name come after, by name. Variants, such as that of
+ * another Node, follow their scope.
  *
  * @template {{ scope: string }} Item
  * @param {Item[]} results
  */
 export function inOrder(results, order = SCOPE_ORDER) {
-  const place = ({ scope }) => (order.includes(scope) ? order.indexOf(scope) : order.length);
+  const place = ({ scope }) => {
+    const index = order.findIndex((name) => scope === name || scope.startsWith(`${name}-`));
+    return index === -1 ? order.length : index;
+  };
   return results.toSorted((a, b) => place(a) - place(b) || (a.scope < b.scope ? -1 : 1));
 }

@@ -9,6 +9,12 @@ export interface Result {
     rounds?: number;
     [name: string]: string | number | (string | number)[] | undefined;
   };
+  /** Commit that was measured. */
+  commit?: string;
+  /** Of the ratios, where it is not nestjs-cluster as it is by default. */
+  baseline?: string;
+  /** It was measured although others used the machine: not for the report. */
+  forced?: boolean;
   machine?: { cpu?: string; cores?: number; memoryBytes?: number; kernel?: string };
   versions?: Record<string, string>;
   rows: Row[];
@@ -25,6 +31,8 @@ export interface Row {
   /** Why it was not run; then it has no metrics. */
   notRun?: string;
   rounds?: Record<string, unknown>[];
+  /** Instead of rounds, where the cost of a request is compared. */
+  windows?: { cpuMicros: number; counts: boolean; [name: string]: unknown }[];
   // oxlint-disable-next-line typescript/no-explicit-any -- numbers, errors by kind, booleans: the column knows
   [metric: string]: any;
 }

@@ -81,7 +81,6 @@ async function measure({ node, adapter, workers, connections, newConnections, op
   try {
     servers.start(node, APP, {
       ADAPTER: adapter,
-      MODE: 'cluster',
       PORT: String(PORT),
       WORKERS: String(workers),
       OPTIONS: JSON.stringify(options),

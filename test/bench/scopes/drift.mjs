@@ -28,7 +28,6 @@ async function measure({ node, adapter, seconds, progress }) {
   try {
     servers.start(node, APP, {
       ADAPTER: adapter,
-      MODE: 'cluster',
       PORT: String(PORT),
       CLUSTER_LOG_FORMAT: 'json',
     });

@@ -5,16 +5,16 @@ import { offload } from './offload.mjs';
 import { offloadCost } from './offload-cost.mjs';
 import { openLoop } from './open-loop.mjs';
 import { overload } from './overload.mjs';
-import { overhead } from './overhead.mjs';
 import { refill } from './refill.mjs';
 import { reload } from './reload.mjs';
+import { requestPath } from './request-path.mjs';
 import { reusePort } from './reuse-port.mjs';
 import { scrape } from './scrape.mjs';
 import { strict } from './strict.mjs';
 
 /** What is measured of this package alone, against limits of its own. */
 export const OWN_SCOPES = {
-  overhead,
+  'request-path': requestPath,
   balance,
   refill,
   drift,

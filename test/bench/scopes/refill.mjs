@@ -74,7 +74,6 @@ async function measure({ node, adapter, disturbance }) {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       ADAPTER: adapter,
-      MODE: 'cluster',
       PORT: String(PORT),
       CLUSTER_LOG_FORMAT: 'json',
     },

@@ -32,7 +32,6 @@ async function measure({ node, adapter, requests, progress }) {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       ADAPTER: adapter,
-      MODE: 'cluster',
       PORT: String(PORT),
       CLUSTER_LOG_FORMAT: 'json',
     },

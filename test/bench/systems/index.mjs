@@ -5,6 +5,8 @@ import {
   nestjsClusterReusePort,
   nestjsClusterRoundRobin,
   nestjsClusterShared,
+  nestjsClusterWithoutCpuBound,
+  nestjsClusterWithoutMetrics,
   oneProcessCpuBound,
 } from './nestjs-cluster.mjs';
 import { nodeClusterRoundRobin, nodeClusterShared } from './node-cluster.mjs';
@@ -25,6 +27,8 @@ export const SYSTEMS = [
   nginx,
   iptables,
   nestjsClusterShared,
+  nestjsClusterWithoutMetrics,
+  nestjsClusterWithoutCpuBound,
   nestjsClusterReusePort,
   nestjsClusterRoundRobin,
   nestjsClusterNginx,

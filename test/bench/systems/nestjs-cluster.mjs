@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
 import { answersHello } from './answers.mjs';
 import { livePids } from './plain-app.mjs';
@@ -7,7 +8,7 @@ import { SampleCluster, startStandalone } from './sample-app.mjs';
 /** @returns {System} */
 function nestjsCluster(
   name,
-  { label = name, balancing, offload = false, lacks = () => undefined },
+  { label = name, balancing, program, settings, offload = false, lacks = () => undefined },
 ) {
   return {
     name,
@@ -23,7 +24,8 @@ function nestjsCluster(
         const cluster = new SampleCluster(group, {
           ...options,
           port,
-          env: { ...env, ...(balancing && { CLUSTER_BALANCING: balancing }) },
+          program,
+          env: { ...env, ...settings, ...(balancing && { CLUSTER_BALANCING: balancing }) },
         });
         await cluster.serves();
         await answersHello(group, port);
@@ -57,6 +59,21 @@ export const nestjsClusterRoundRobin = nestjsCluster('nestjs-cluster-round-robin
 export const nestjsClusterCpuBound = nestjsCluster('nestjs-cluster-cpu-bound', {
   label: 'nestjs-cluster, @CpuBound',
   offload: true,
+});
+
+/** The sample app without something that is a part of it. */
+const VARIANT = fileURLToPath(new URL('../apps/variant.mjs', import.meta.url));
+
+export const nestjsClusterWithoutMetrics = nestjsCluster('nestjs-cluster-without-metrics', {
+  label: 'nestjs-cluster, metrics: false',
+  program: VARIANT,
+  settings: { MODULE_OPTIONS: '{"metrics":false}' },
+});
+
+export const nestjsClusterWithoutCpuBound = nestjsCluster('nestjs-cluster-without-cpu-bound', {
+  label: 'nestjs-cluster, no @CpuBound methods',
+  program: VARIANT,
+  settings: { CPU_BOUND: '0' },
 });
 
 /** @type {System} */

@@ -10,9 +10,9 @@ export class SampleCluster {
   #desired;
   #ready = new Set(); // pids of workers
 
-  constructor(group, { node, enter = [], adapter, workers, port, env }) {
+  constructor(group, { node, enter = [], program = PROGRAM, adapter, workers, port, env }) {
     this.#desired = workers;
-    const [command, ...args] = [...enter, node, PROGRAM];
+    const [command, ...args] = [...enter, node, program];
     this.#primary = group.spawn(command, args, {
       env: {
         NODE_ENV: 'production',

@@ -1,0 +1,128 @@
+// What this package adds to each request, without sockets: one process publishes what Node publishes
+// when a request begins and when its response is finished, as often as it is told to, and says in
+// nanoseconds what that took. It knows nothing of who listens: the app is started as any app is, one
+// request is sent to it, and what is published are new objects made after that one's.
+//
+// ADAPTER           express (default) or fastify
+// TRACKED           0: the app without this package; what is left is the loop
+// REQUESTS          how many are measured
+// MODULE_OPTIONS, CPU_BOUND   see variant.mjs
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import http from 'node:http';
+import net from 'node:net';
+
+const START = 'http.server.request.start';
+const FINISH = 'http.server.response.finish';
+/** Made beforehand, so that what is timed is neither making them nor collecting them. */
+const BATCH = 1_000;
+/** Until V8 has compiled everything. */
+const WARM_UP_BATCHES = 100;
+
+const tracked = process.env.TRACKED !== '0';
+const app = tracked ? await startTracked() : await startPlain();
+const { message, socket } = await exchange(app.getHttpServer().address().port);
+const make = makerOf(message);
+const start = channel(START);
+const finish = channel(FINISH);
+if (start.hasSubscribers !== tracked || finish.hasSubscribers !== tracked) {
+  throw new Error('nobody follows the two channels: what is measured here is not what happens');
+}
+const counted = await countRequests();
+for (let k = 0; k < WARM_UP_BATCHES; k += 1) timeBatch();
+const batches = Math.ceil(Number(process.env.REQUESTS) / BATCH);
+const nanos = Array.from({ length: batches }, timeBatch);
+const missed = (WARM_UP_BATCHES + batches) * BATCH - ((await countRequests()) - counted);
+if (tracked && missed !== 0) throw new Error(`${missed} requests were not counted`);
+nanos.sort((a, b) => a - b);
+console.log(JSON.stringify({ least: nanos[0], median: nanos[nanos.length >> 1] }));
+socket.destroy();
+process.exit();
+
+/** Nanoseconds that a request took of this batch. */
+function timeBatch() {
+  const messages = Array.from({ length: BATCH }, make);
+  const begun = process.hrtime.bigint();
+  for (let k = 0; k < BATCH; k += 1) {
+    start.publish(messages[k]);
+    finish.publish(messages[k]);
+  }
+  return Number(process.hrtime.bigint() - begun) / BATCH;
+}
+
+/** A message as one that Node has published, with a new request and a new response. */
+function makerOf({ request, response, socket, server }) {
+  // Where Node keeps the two classes of a server; Express's app may have its own there.
+  const classOf = (name) =>
+    server[Object.getOwnPropertySymbols(server).find((key) => key.description === name)] ??
+    http[name];
+  const Request = classOf('IncomingMessage');
+  const Response = classOf('ServerResponse');
+  const blank = new Request(socket);
+  const { method, url } = request;
+  const added = difference(request, blank);
+  const addedToResponse = difference(response, new Response(blank));
+  return () => {
+    const newRequest = new Request(socket);
+    newRequest.method = method;
+    newRequest.url = url;
+    for (const [key, value] of added) newRequest[key] = value;
+    const newResponse = new Response(newRequest);
+    for (const [key, value] of addedToResponse) newResponse[key] = value;
+    return { request: newRequest, response: newResponse, socket, server };
+  };
+}
+
+/** What an app has added to an object, such as its route. */
+function difference(object, blank) {
+  return Reflect.ownKeys(object)
+    .filter((key) => !Object.hasOwn(blank, key))
+    .map((key) => [key, object[key]]);
+}
+
+/** Sends one request on a connection that stays open. */
+async function exchange(port) {
+  let message;
+  const keep = (published) => (message = published);
+  subscribe(FINISH, keep);
+  const client = net.connect(port, '127.0.0.1');
+  client.write('GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  const [answer] = await once(client, 'data');
+  if (!String(answer).startsWith('HTTP/1.1 200 ')) throw new Error(`GET /hello: ${answer}`);
+  unsubscribe(FINISH, keep);
+  return { message, socket: client };
+}
+
+/** As the package itself counts them. */
+async function countRequests() {
+  if (!tracked) return 0;
+  const { ClusterService } = await import('nestjs-cluster');
+  const { workers } = await app.get(ClusterService).snapshot();
+  return workers[0].requestsTotal;
+}
+
+async function startTracked() {
+  const { bootstrap } = await import('nestjs-cluster/bootstrap');
+  const { VariantModule } = await import('./variant.module.mjs');
+  const create = await createWith();
+  const runtime = await bootstrap(() => create(VariantModule), {
+    workers: 0,
+    port: 0,
+    host: '127.0.0.1',
+  });
+  return runtime.app;
+}
+
+async function startPlain() {
+  const { PlainModule } = await import('./plain.module.mjs');
+  const plain = await (await createWith())(PlainModule);
+  await plain.listen(0, '127.0.0.1');
+  return plain;
+}
+
+async function createWith() {
+  if (process.env.ADAPTER === 'fastify') {
+    return (await import('../../../sample-app/dist/adapters/fastify-app.js')).createFastifyApp;
+  }
+  return (await import('../../../sample-app/dist/adapters/express-app.js')).createExpressApp;
+}

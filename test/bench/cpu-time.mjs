@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { readStat } from './process-table.mjs';
+
+/** Clock ticks in which /proc counts. */
+export const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+
+/** What rounding alone can make of user and system time between two readings. */
+const ROUNDING_SECONDS = 2 / TICKS_PER_SECOND;
+
+/**
+ * User and system time of a process so far: of each live thread to the nanosecond, by thread, and
+ * of all that it ever had in clock ticks, which are 10 ms. Nothing where it has ended.
+ */
+export function readCpuTime(pid) {
+  const threads = new Map();
+  for (const thread of list(`/proc/${pid}/task`)) {
+    const seconds = threadSeconds(`/proc/${pid}/task/${thread}/schedstat`);
+    if (seconds !== undefined) threads.set(thread, seconds);
+  }
+  return { threads, seconds: secondsOf(readStat(pid)) };
+}
+
+/**
+ * Seconds of CPU that a process used between two readings. Threads that ended meanwhile are known
+ * by the ticks alone; these count where they say more than rounding explains.
+ *
+ * @param before undefined where the process came meanwhile.
+ */
+export function cpuBetween(before, after) {
+  const exact = sum(threadsBetween(before, after));
+  const rough = Math.max(0, after.seconds - (before?.seconds ?? 0));
+  return rough - exact > ROUNDING_SECONDS ? rough : exact;
+}
+
+/** Seconds of CPU that each thread used between two readings. */
+export function threadsBetween(before, after) {
+  return [...after.threads].map(([thread, seconds]) =>
+    Math.max(0, seconds - (before?.threads.get(thread) ?? 0)),
+  );
+}
+
+/** Fields 14 and 15 of proc(5), counted from the state, which is field 3. */
+function secondsOf(stat) {
+  return stat ? (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND : 0;
+}
+
+/** Undefined where it has ended, or the kernel does not say. */
+function threadSeconds(file) {
+  try {
+    return Number(readFileSync(file, 'utf8').split(' ')[0]) / 1e9;
+  } catch {
+    return undefined;
+  }
+}
+
+function list(folder) {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // ended meanwhile
+  }
+}
+
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import {
+  comparedMetrics,
+  differenceOf,
+  neighbourRatios,
+  summaryOf,
+} from '../bench/comparisons/window-statistics.mjs';
+import { median, quantile } from '../bench/statistics.mjs';
+
+/** Windows of a start, by place. */
+function windows(start: number, micros: Record<number, number>) {
+  return Object.entries(micros).map(([place, cpuMicros]) => ({
+    start,
+    place: Number(place),
+    cpuMicros,
+  }));
+}
+
+describe('statistics of windows', () => {
+  it('are the least, the lower quartile and the median, between two values in proportion', () => {
+    expect(summaryOf([26, 22, 24, 23, 25])).toEqual({ least: 22, quartile: 23, median: 24 });
+    expect(summaryOf([10, 20])).toEqual({ least: 10, quartile: 12.5, median: 15 });
+    expect(summaryOf([7])).toEqual({ least: 7, quartile: 7, median: 7 });
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+    expect(quantile([1, 2, 3, 4, 5], 0.75)).toBe(4);
+  });
+});
+
+describe('the neighbour of a window', () => {
+  it('is the nearest window of the baseline, so that a drift of the machine cancels out', () => {
+    // The machine becomes three times as slow; the system costs 10 % more throughout.
+    const baseline = windows(1, { 2: 20, 5: 40, 8: 60 });
+    const own = windows(1, { 1: 22, 4: 44, 9: 66 });
+    for (const ratio of neighbourRatios(own, baseline, 2)) expect(ratio).toBeCloseTo(1.1);
+    expect(neighbourRatios(own, baseline, 2)).toHaveLength(3);
+  });
+
+  it('is the mean of two that are as near', () => {
+    expect(neighbourRatios(windows(1, { 2: 30 }), windows(1, { 1: 10, 3: 20 }), 1)).toEqual([2]);
+  });
+
+  it('is not in another start, nor far away: then the window has none', () => {
+    const baseline = [...windows(1, { 1: 10 }), ...windows(2, { 9: 10 })];
+    expect(neighbourRatios(windows(2, { 1: 10 }), baseline, 4)).toEqual([]);
+    expect(neighbourRatios(windows(2, { 5: 10 }), baseline, 4)).toEqual([1]);
+  });
+});
+
+describe('a difference', () => {
+  const baseline = { least: 20, quartile: 22, median: 24 };
+  const times = (least: number, quartile: number, middle: number) => ({
+    least: 20 * least,
+    quartile: 22 * quartile,
+    median: 24 * middle,
+  });
+
+  it('is the smallest of those that minimum, quartile, median and neighbours agree on', () => {
+    expect(differenceOf(times(1.1, 1.08, 1.2), baseline, 1.12)).toBeCloseTo(0.08);
+    expect(differenceOf(times(0.9, 0.92, 0.8), baseline, 0.96)).toBeCloseTo(-0.04);
+  });
+
+  it.each([
+    ['the minimum', times(0.9, 1.1, 1.1), 1.1],
+    ['the quartile', times(1.1, 0.9, 1.1), 1.1],
+    ['the median', times(1.1, 1.1, 0.9), 1.1],
+    ['the neighbours', times(1.1, 1.1, 1.1), 0.9],
+  ])('is none where %s says otherwise', (_, own, ratio) => {
+    expect(differenceOf(own, baseline, ratio)).toBe(0);
+  });
+
+  it('is none where one of them is within 2 %', () => {
+    expect(differenceOf(times(1.1, 1.1, 1.1), baseline, 1.019)).toBe(0);
+    expect(differenceOf(times(0.9, 0.981, 0.9), baseline, 0.9)).toBe(0);
+    expect(differenceOf(times(1.1, 1.1, 1.1), baseline, 1.021)).toBeCloseTo(0.021);
+  });
+});
+
+describe('the metrics of a row', () => {
+  const baseline = windows(1, { 2: 20, 3: 24 });
+
+  it('compare it with the baseline', () => {
+    const metrics = comparedMetrics(windows(1, { 1: 22, 4: 26.4 }), baseline, 2);
+    expect(metrics).toMatchObject({ cpuMicrosLeast: 22, cpuMicrosQuartile: 23.1 });
+    expect(metrics.cpuMicros).toBeCloseTo(24.2);
+    for (const key of ['cpuRatio', 'cpuRatioQuartile', 'cpuRatioLeast', 'cpuRatioOfLeast'] as const)
+      expect(metrics[key]).toBeCloseTo(1.1);
+    expect(metrics.difference).toBeCloseTo(0.1);
+  });
+
+  it('say of the baseline that it is one, and compare nothing where there is none', () => {
+    expect(comparedMetrics(baseline, baseline, 2)).toMatchObject({ isBaseline: true, cpuRatio: 1 });
+    expect(comparedMetrics(baseline, undefined, 2)).toEqual({
+      cpuMicros: 22,
+      cpuMicrosQuartile: 21,
+      cpuMicrosLeast: 20,
+    });
+  });
+});
