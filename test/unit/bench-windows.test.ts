@@ -31,18 +31,20 @@ describe('the neighbour of a window', () => {
     // The machine becomes three times as slow; the system costs 10 % more throughout.
     const baseline = windows(1, { 2: 20, 5: 40, 8: 60 });
     const own = windows(1, { 1: 22, 4: 44, 9: 66 });
-    for (const ratio of neighbourRatios(own, baseline, 2)) expect(ratio).toBeCloseTo(1.1);
+    for (const { ratio } of neighbourRatios(own, baseline, 2)) expect(ratio).toBeCloseTo(1.1);
     expect(neighbourRatios(own, baseline, 2)).toHaveLength(3);
   });
 
   it('is the mean of two that are as near', () => {
-    expect(neighbourRatios(windows(1, { 2: 30 }), windows(1, { 1: 10, 3: 20 }), 1)).toEqual([2]);
+    expect(neighbourRatios(windows(1, { 2: 30 }), windows(1, { 1: 10, 3: 20 }), 1)).toEqual([
+      { start: 1, ratio: 2 },
+    ]);
   });
 
   it('is not in another start, nor far away: then the window has none', () => {
     const baseline = [...windows(1, { 1: 10 }), ...windows(2, { 9: 10 })];
     expect(neighbourRatios(windows(2, { 1: 10 }), baseline, 4)).toEqual([]);
-    expect(neighbourRatios(windows(2, { 5: 10 }), baseline, 4)).toEqual([1]);
+    expect(neighbourRatios(windows(2, { 5: 10 }), baseline, 4)).toEqual([{ start: 2, ratio: 1 }]);
   });
 });
 
@@ -54,9 +56,16 @@ describe('a difference', () => {
     median: 24 * middle,
   });
 
+  /** One of each start. */
+  const ratiosOf = (...each: number[]) => each.map((ratio, i) => ({ start: i + 1, ratio }));
+
   it('is the smallest of those that minimum, quartile, median and neighbours agree on', () => {
-    expect(differenceOf(times(1.1, 1.08, 1.2), baseline, 1.12)).toBeCloseTo(0.08);
-    expect(differenceOf(times(0.9, 0.92, 0.8), baseline, 0.96)).toBeCloseTo(-0.04);
+    expect(differenceOf(times(1.1, 1.08, 1.2), baseline, ratiosOf(1.11, 1.12, 1.13))).toBeCloseTo(
+      0.08,
+    );
+    expect(differenceOf(times(0.9, 0.92, 0.8), baseline, ratiosOf(0.97, 0.95, 0.96))).toBeCloseTo(
+      -0.04,
+    );
   });
 
   it.each([
@@ -65,21 +74,41 @@ describe('a difference', () => {
     ['the median', times(1.1, 1.1, 0.9), 1.1],
     ['the neighbours', times(1.1, 1.1, 1.1), 0.9],
   ])('is none where %s says otherwise', (_, own, ratio) => {
-    expect(differenceOf(own, baseline, ratio)).toBe(0);
+    expect(differenceOf(own, baseline, ratiosOf(ratio, ratio))).toBe(0);
   });
 
   it('is none where one of them is within 2 %', () => {
-    expect(differenceOf(times(1.1, 1.1, 1.1), baseline, 1.019)).toBe(0);
-    expect(differenceOf(times(0.9, 0.981, 0.9), baseline, 0.9)).toBe(0);
-    expect(differenceOf(times(1.1, 1.1, 1.1), baseline, 1.021)).toBeCloseTo(0.021);
+    expect(differenceOf(times(1.1, 1.1, 1.1), baseline, ratiosOf(1.019, 1.019))).toBe(0);
+    expect(differenceOf(times(0.9, 0.981, 0.9), baseline, ratiosOf(0.9, 0.9))).toBe(0);
+    expect(differenceOf(times(1.1, 1.1, 1.1), baseline, ratiosOf(1.021, 1.021))).toBeCloseTo(0.021);
+  });
+});
+
+describe('a difference of starts', () => {
+  const own = { least: 22, quartile: 22, median: 22 };
+  const baseline = { least: 20, quartile: 20, median: 20 };
+  const from = (start: number, ...ratios: number[]) => ratios.map((ratio) => ({ start, ratio }));
+
+  it('is none where one start points the other way', () => {
+    const clear = [...from(1, 1.2, 1.1, 1.3), ...from(2, 1.2, 1.1, 1.2)];
+    expect(differenceOf(own, baseline, [...clear, ...from(3, 0.9, 1.2, 1.1)])).toBeCloseTo(0.1);
+    expect(differenceOf(own, baseline, [...clear, ...from(3, 0.9, 1.2, 0.99)])).toBe(0);
+  });
+
+  it('is unknown after a single start', () => {
+    expect(differenceOf(own, baseline, from(1, 1.1, 1.1))).toBeUndefined();
   });
 });
 
 describe('the metrics of a row', () => {
-  const baseline = windows(1, { 2: 20, 3: 24 });
+  const baseline = [...windows(1, { 2: 20 }), ...windows(2, { 2: 24 })];
 
   it('compare it with the baseline', () => {
-    const metrics = comparedMetrics(windows(1, { 1: 22, 4: 26.4 }), baseline, 2);
+    const metrics = comparedMetrics(
+      [...windows(1, { 1: 22 }), ...windows(2, { 3: 26.4 })],
+      baseline,
+      2,
+    );
     expect(metrics).toMatchObject({ cpuMicrosLeast: 22, cpuMicrosQuartile: 23.1 });
     expect(metrics.cpuMicros).toBeCloseTo(24.2);
     for (const key of ['cpuRatio', 'cpuRatioQuartile', 'cpuRatioLeast', 'cpuRatioOfLeast'] as const)
