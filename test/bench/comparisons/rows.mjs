@@ -2,7 +2,7 @@ import { median } from '../statistics.mjs';
 
 /** Who a row is about, and why it was not run. */
 export function identityOf(group, { contestant: { system }, label, notRun }) {
-  const ours = system.name === 'nestjs-cluster' || system.name.startsWith('nestjs-cluster-');
+  const ours = system.ours ?? /^nestjs-cluster(?:-|$)/.test(system.name);
   return { group, system: system.name, label, ours, ...(notRun !== undefined && { notRun }) };
 }
 

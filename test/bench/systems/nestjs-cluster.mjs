@@ -79,6 +79,7 @@ export const nestjsClusterWithoutCpuBound = nestjsCluster('nestjs-cluster-withou
 /** @type {System} */
 export const oneProcessCpuBound = {
   name: 'one-process-cpu-bound',
+  ours: true,
   label: () => 'one process, @CpuBound',
   offload: true,
   single: true,
