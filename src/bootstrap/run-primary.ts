@@ -8,8 +8,8 @@ import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../o
 import { openListening } from '../primary/listening/open-listening.js';
 import { Program } from '../primary/release.js';
 import { Supervisor } from '../primary/supervisor.js';
-import { outliveReadersOfOutput } from './broken-pipe.js';
 import type { PrimaryRuntime } from './cluster-runtime.interface.js';
+import { guardOutput } from './guard-output.js';
 
 /** Asks the cluster to end. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -28,10 +28,10 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
       'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
     );
   }
-  outliveReadersOfOutput();
+  const output = guardOutput(options.logFormat);
   const startedAt = performance.now();
   const listeners = new EventEmitter();
-  const emit = announce(createEventLog(options.logFormat), listeners);
+  const emit = announce(createEventLog(options.logFormat, output), listeners);
   const listening = await openListening(options);
   // What tells processes apart comes first: `ps` shows no more than the length of the command line.
   process.title = 'primary nestjs-cluster';
@@ -40,7 +40,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
     (message) => emit('warning', { message }),
   );
-  const supervisor = new Supervisor(options, listening, program, emit);
+  const supervisor = new Supervisor(options, listening, program, emit, output.dropped);
   const adminUrl = await openAdmin(options, supervisor, emit);
   obeySignals(supervisor, emit);
   supervisor.start();
@@ -92,12 +92,14 @@ async function openAdmin(
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
+  // When the terminal is closed, it is none any more by the time that the signal comes.
+  const inTerminal = isatty(0);
   for (const signal of STOP_SIGNALS) {
     process.on(signal, () => supervisor.stop(signal, constants.signals[signal]));
   }
   process.on('SIGHUP', () => {
     // It also comes when the terminal is closed: who sat there is gone, and so should the program be.
-    if (isatty(0)) supervisor.stop('SIGHUP', constants.signals.SIGHUP);
+    if (inTerminal) supervisor.stop('SIGHUP', constants.signals.SIGHUP);
     else void supervisor.reload('SIGHUP');
   });
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {

@@ -9,6 +9,7 @@ import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
 import { SoloLink } from '../worker/solo-link.js';
 import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
+import { guardOutput } from './guard-output.js';
 
 /** One process has no one to reload: SIGHUP ends it, but drained. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -23,13 +24,14 @@ export async function runStandalone(
   options: ResolvedClusterOptions,
 ): Promise<StandaloneRuntime> {
   const startedAt = performance.now();
-  const emit = createEventLog(options.logFormat);
+  const output = guardOutput(options.logFormat);
+  const emit = createEventLog(options.logFormat, output);
   if (options.admin !== undefined) {
     emit('warning', {
       message: 'there is no admin listener with workers: 0, since there is no primary; ask the app',
     });
   }
-  const link = new SoloLink(true);
+  const link = new SoloLink(true, output.dropped);
   setCurrentLink(link);
   const socket = await BoundSocket.open(options.address);
   const app = await createApp();

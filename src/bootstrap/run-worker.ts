@@ -1,8 +1,8 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { type Assignment, WorkerAgent } from '../worker/agent.js';
-import { outliveReadersOfOutput } from './broken-pipe.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
+import { guardOutput } from './guard-output.js';
 
 /** Runs the app in a worker; ends the process when its agent has nothing left to do. */
 export async function runWorker(
@@ -10,10 +10,10 @@ export async function runWorker(
   options: ResolvedClusterOptions,
   assignment: Assignment,
 ): Promise<WorkerRuntime> {
-  outliveReadersOfOutput();
   const { identity } = assignment;
+  const output = guardOutput(options.logFormat, identity);
   process.title = `worker=${identity.slot} gen=${identity.generation} nestjs-cluster`;
-  const agent = new WorkerAgent(assignment, options);
+  const agent = new WorkerAgent(assignment, options, output.dropped);
   setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));
   await agent.run(createApp);

@@ -13,10 +13,16 @@ const COLOURS: Readonly<Record<LogLevel, Colour>> = {
   error: 'red',
 };
 
-/** Where lines go: the process's own streams, unless a test looks. */
+type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;
+
+interface LogStream extends Terminal {
+  write(text: string): unknown;
+}
+
+/** Where lines go: the process's own streams, unless they are guarded, or a test looks. */
 export interface LogStreams {
-  readonly out: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
-  readonly err: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
+  readonly out: LogStream;
+  readonly err: LogStream;
 }
 
 /**
@@ -28,15 +34,23 @@ export function createEventLog(
   streams: LogStreams = { out: process.stdout, err: process.stderr },
 ): EmitEvent {
   return (name, event) => {
-    const { level, text } = describeEvent(name, event);
-    const stream = level === 'info' ? streams.out : streams.err;
-    stream.write(
-      `${format === 'json' ? jsonLine(name, event, level, text) : textLine(level, text, stream)}\n`,
-    );
+    const stream = describeEvent(name, event).level === 'info' ? streams.out : streams.err;
+    stream.write(formatEvent(format, name, event, stream));
   };
 }
 
-function textLine(level: LogLevel, text: string, stream: LogStreams['out']): string {
+/** An event as a line for that stream. */
+export function formatEvent<N extends ClusterEventName>(
+  format: LogFormat,
+  name: N,
+  event: ClusterEvents[N],
+  stream: Terminal,
+): string {
+  const { level, text } = describeEvent(name, event);
+  return `${format === 'json' ? jsonLine(name, event, level, text) : textLine(level, text, stream)}\n`;
+}
+
+function textLine(level: LogLevel, text: string, stream: Terminal): string {
   const time = new Date().toISOString();
   const line = oneLine(text);
   if (stream.isTTY !== true || process.env['NO_COLOR']) {

@@ -79,6 +79,11 @@ const SLOT_COUNTERS: readonly [string, string, (slot: SlotCounts) => number][] =
     'Connections closed because their clients were asked to connect again, for the balance',
     (slot) => slot.rebalancedConnectionsTotal,
   ],
+  [
+    'log_lines_dropped_total',
+    'Lines that the worker could not write to standard output or standard error',
+    (slot) => slot.logLinesDroppedTotal,
+  ],
 ];
 
 /** What the primary measures of itself, by the name of its metric without `nestjs_cluster_primary_`. */
@@ -124,6 +129,12 @@ const PRIMARY_METRICS: readonly [
     'counter',
     'Time that the primary spent in garbage collections',
     (stats) => stats.gcSecondsTotal,
+  ],
+  [
+    'log_lines_dropped_total',
+    'counter',
+    'Lines that the primary could not write to standard output or standard error',
+    (stats) => stats.logLinesDroppedTotal,
   ],
 ];
 

@@ -38,6 +38,7 @@ const STATS = {
   requestsInFlight: amount,
   requestsTotal: amount,
   rebalancedConnectionsTotal: amount,
+  logLinesDroppedTotal: amount,
 } satisfies Record<keyof WorkerStats, typeof amount>;
 /** Taken number by number: one that is missing or wrong leaves what was known of it. */
 const stats = v.pipe(

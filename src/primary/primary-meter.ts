@@ -5,6 +5,8 @@ import type { PrimaryStats } from '../snapshot/index.js';
 export class PrimaryMeter {
   readonly #process = new ProcessMeter();
 
+  constructor(private readonly droppedLogLines: () => number = () => 0) {}
+
   /** Ends the interval of what is measured over one. */
   measure(): void {
     this.#process.measure();
@@ -15,6 +17,7 @@ export class PrimaryMeter {
       pid: process.pid,
       uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
       ...this.#process.peek(),
+      logLinesDroppedTotal: this.droppedLogLines(),
     };
   }
 }

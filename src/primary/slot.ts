@@ -26,6 +26,7 @@ export class Slot {
   readonly #retired: SlotTotals = {
     requestsTotal: 0,
     rebalancedConnectionsTotal: 0,
+    logLinesDroppedTotal: 0,
     cpuSecondsTotal: 0,
     gcSecondsTotal: 0,
   };

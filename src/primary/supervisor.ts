@@ -40,7 +40,7 @@ export class Supervisor {
   /** What every worker measures; one that does not answer in time is represented by what it last sent. */
   readonly collectMetrics: () => Promise<HeldMetrics>;
 
-  readonly #meter = new PrimaryMeter();
+  readonly #meter: PrimaryMeter;
   readonly #table: WorkerTable;
   readonly #heartbeat: Heartbeat;
   readonly #balance: Balance;
@@ -63,7 +63,9 @@ export class Supervisor {
     private readonly listening: Listening,
     program: Program,
     private readonly emit: EmitEvent,
+    droppedLogLines: () => number,
   ) {
+    this.#meter = new PrimaryMeter(droppedLogLines);
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
     const table = new WorkerTable(options.workers, listening, program.resolve(0), this.#meter);
     const relay = new MetricsRelay(table);

@@ -65,18 +65,23 @@ export interface WorkerStats extends ProcessStats {
   readonly requestsTotal: number;
   /** Connections closed because their clients were asked to connect again, for the balance. */
   readonly rebalancedConnectionsTotal: number;
+  /** Lines that it could not write to standard output or standard error. */
+  readonly logLinesDroppedTotal: number;
 }
 
 /** What the primary measures of itself. */
 export interface PrimaryStats extends ProcessStats {
   readonly pid: number;
   readonly uptimeSeconds: number;
+  /** Lines that it could not write to standard output or standard error. */
+  readonly logLinesDroppedTotal: number;
 }
 
 /** Counts of a worker that its slot adds up over all workers that it has had. */
 export const SLOT_TOTALS = [
   'requestsTotal',
   'rebalancedConnectionsTotal',
+  'logLinesDroppedTotal',
   'cpuSecondsTotal',
   'gcSecondsTotal',
 ] as const satisfies readonly (keyof WorkerStats)[];

@@ -67,8 +67,9 @@ export class WorkerAgent {
   constructor(
     { identity, workers, primaryPid, reportTo }: Assignment,
     private readonly options: ResolvedClusterOptions,
+    droppedLogLines: () => number,
   ) {
-    this.#local = new LocalProcess(identity, options.balancing);
+    this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
     this.#rebalance = new Rebalance(this.#local.tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));

@@ -14,7 +14,7 @@ const SERIALIZE_TIMEOUT_MS = 400;
 /** What any process that serves an app has, with a primary or without. */
 export class LocalProcess {
   readonly tracker = new RequestTracker();
-  readonly meter = new WorkerMeter(this.tracker);
+  readonly meter: WorkerMeter;
   state: WorkerState = 'starting';
   endpoints: readonly string[] = [];
   /** Workers that must be ready for the cluster to be up. */
@@ -30,7 +30,10 @@ export class LocalProcess {
   constructor(
     readonly identity: WorkerIdentity,
     private readonly balancing: string,
-  ) {}
+    droppedLogLines?: () => number,
+  ) {
+    this.meter = new WorkerMeter(this.tracker, droppedLogLines);
+  }
 
   get accepting(): boolean {
     return this.state === 'ready' || this.state === 'starting';

@@ -22,8 +22,12 @@ export class SoloLink extends LocalLink implements ClusterLink {
   readonly workers = 1;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(readonly bootstrapped: boolean = false) {
-    super(new LocalProcess({ slot: 0, pid: process.pid, generation: 0 }, NO_BALANCING));
+  constructor(
+    readonly bootstrapped: boolean = false,
+    droppedLogLines?: () => number,
+  ) {
+    const identity = { slot: 0, pid: process.pid, generation: 0 };
+    super(new LocalProcess(identity, NO_BALANCING, droppedLogLines));
     this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
   }
 

@@ -6,7 +6,10 @@ import type { RequestTracker } from './request-tracker.js';
 export class WorkerMeter {
   readonly #process = new ProcessMeter();
 
-  constructor(private readonly tracker: RequestTracker) {}
+  constructor(
+    private readonly tracker: RequestTracker,
+    private readonly droppedLogLines: () => number = () => 0,
+  ) {}
 
   /**
    * Ends the current interval and measures it. Called once a heartbeat; the
@@ -33,6 +36,12 @@ export class WorkerMeter {
   #traffic() {
     const { openConnections, requestsInFlight, requestsTotal, rebalancedConnectionsTotal } =
       this.tracker;
-    return { openConnections, requestsInFlight, requestsTotal, rebalancedConnectionsTotal };
+    return {
+      openConnections,
+      requestsInFlight,
+      requestsTotal,
+      rebalancedConnectionsTotal,
+      logLinesDroppedTotal: this.droppedLogLines(),
+    };
   }
 }

@@ -26,6 +26,7 @@ const READY: WorkerSnapshot = {
   requestsInFlight: 2,
   requestsTotal: 77,
   rebalancedConnectionsTotal: 3,
+  logLinesDroppedTotal: 0,
   cpuSecondsTotal: 4.5,
   gcSecondsTotal: 0.75,
 };
@@ -44,6 +45,7 @@ const STARTING: WorkerSnapshot = {
   requestsInFlight: null,
   requestsTotal: 0,
   rebalancedConnectionsTotal: 0,
+  logLinesDroppedTotal: 0,
   cpuSecondsTotal: 0,
   gcSecondsTotal: 0,
 };
@@ -98,6 +100,7 @@ const TYPES = {
   nestjs_cluster_worker_cpu_seconds_total: 'counter',
   nestjs_cluster_worker_gc_seconds_total: 'counter',
   nestjs_cluster_rebalanced_connections_total: 'counter',
+  nestjs_cluster_log_lines_dropped_total: 'counter',
   nestjs_cluster_worker_up: 'gauge',
   nestjs_cluster_worker_degraded: 'gauge',
   nestjs_cluster_worker_uptime_seconds: 'gauge',
@@ -116,6 +119,7 @@ const TYPES = {
   nestjs_cluster_primary_event_loop_delay_p99_seconds: 'gauge',
   nestjs_cluster_primary_cpu_seconds_total: 'counter',
   nestjs_cluster_primary_gc_seconds_total: 'counter',
+  nestjs_cluster_primary_log_lines_dropped_total: 'counter',
 };
 
 const WORKER_METRICS = Object.keys(TYPES).filter((name) => name.includes('cluster_worker_'));
@@ -172,6 +176,7 @@ describe('the metrics of the cluster', () => {
             abortedRequestsTotal: 3,
             requestsTotal: 500,
             rebalancedConnectionsTotal: 9,
+            logLinesDroppedTotal: 6,
             cpuSecondsTotal: 11,
             gcSecondsTotal: 0.5,
           },
@@ -188,6 +193,7 @@ describe('the metrics of the cluster', () => {
     expect(page.values('nestjs_cluster_rebalanced_connections_total', { worker: '7' })).toEqual([
       9,
     ]);
+    expect(page.values('nestjs_cluster_log_lines_dropped_total', { worker: '7' })).toEqual([6]);
     expect(page.values('nestjs_cluster_worker_cpu_seconds_total', { worker: '7' })).toEqual([11]);
     expect(page.values('nestjs_cluster_worker_gc_seconds_total', { worker: '7' })).toEqual([0.5]);
     expect(page.values('nestjs_cluster_worker_up', { worker: '7' })).toEqual([]);

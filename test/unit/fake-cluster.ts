@@ -28,6 +28,7 @@ export const PRIMARY: PrimaryStats = {
   eventLoopDelayP99Ms: 3,
   cpuSecondsTotal: 7.5,
   gcSecondsTotal: 0.5,
+  logLinesDroppedTotal: 4,
 };
 
 /** What the primary measures of itself. */

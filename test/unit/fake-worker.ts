@@ -13,6 +13,7 @@ export const STATS: WorkerStats = {
   requestsInFlight: 2,
   requestsTotal: 10,
   rebalancedConnectionsTotal: 0,
+  logLinesDroppedTotal: 2,
 };
 
 /** A worker of the primary without a process: it keeps what it is sent. */

@@ -141,7 +141,7 @@ describe('what a process measures of itself', () => {
 describe('the meter of the primary', () => {
   it('says whose it is, and for how long that has been there', () => {
     vi.spyOn(process, 'uptime').mockReturnValue(12.345_678);
-    const primary = new PrimaryMeter();
+    const primary = new PrimaryMeter(() => 5);
     primary.measure();
     expect(primary.stats()).toEqual({
       pid: process.pid,
@@ -152,6 +152,7 @@ describe('the meter of the primary', () => {
       eventLoopDelayP99Ms: expect.any(Number),
       cpuSecondsTotal: expect.any(Number),
       gcSecondsTotal: expect.any(Number),
+      logLinesDroppedTotal: 5,
     });
   });
 });
@@ -162,12 +163,13 @@ describe('the meter of a worker', () => {
     tracker.requestsInFlight = 2;
     tracker.requestsTotal = 5;
     tracker.rebalancedConnectionsTotal = 3;
-    const worker = new WorkerMeter(tracker);
+    const worker = new WorkerMeter(tracker, () => 4);
     const traffic = {
       openConnections: 0,
       requestsInFlight: 2,
       requestsTotal: 5,
       rebalancedConnectionsTotal: 3,
+      logLinesDroppedTotal: 4,
     };
     expect(worker.measure()).toMatchObject({ ...traffic, cpuSecondsTotal: expect.any(Number) });
     tracker.requestsTotal = 6;

@@ -253,6 +253,7 @@ describe('a snapshot', () => {
         abortedRequestsTotal: 2,
         requestsTotal: 50,
         rebalancedConnectionsTotal: 6,
+        logLinesDroppedTotal: STATS.logLinesDroppedTotal,
         cpuSecondsTotal: STATS.cpuSecondsTotal,
         gcSecondsTotal: STATS.gcSecondsTotal,
       },

@@ -1,0 +1,32 @@
+import { formatEvent } from '../events/index.js';
+import type { LogFormat } from '../options/index.js';
+import { GuardedStream, type LostLines } from '../process/guarded-stream.js';
+import type { WorkerIdentity } from '../snapshot/index.js';
+
+/** The standard streams of this process, whose errors end nothing. */
+export interface GuardedOutput {
+  readonly out: GuardedStream;
+  readonly err: GuardedStream;
+  /** Lines that could not be written since the process started. */
+  readonly dropped: () => number;
+}
+
+/**
+ * Keeps a process alive whose output cannot be written: the disk is full, the
+ * terminal is closed, nobody reads the pipe any more.
+ */
+export function guardOutput(format: LogFormat, worker?: WorkerIdentity): GuardedOutput {
+  const guard = (stream: NodeJS.WriteStream & { fd: number }, name: string): GuardedStream =>
+    new GuardedStream(stream, (lost) => {
+      const warning = { message: `${describeLoss(lost)} to ${name}`, ...(worker && { worker }) };
+      return formatEvent(format, 'warning', warning, stream);
+    });
+  const out = guard(process.stdout, 'standard output');
+  const err = guard(process.stderr, 'standard error');
+  return { out, err, dropped: () => out.dropped + err.dropped };
+}
+
+function describeLoss({ lines, code, forMs }: LostLines): string {
+  const what = lines === 1 ? '1 log line' : `${lines} log lines`;
+  return `${what} could not be written (${code}) in the last ${Math.ceil(forMs / 1_000)} s`;
+}
