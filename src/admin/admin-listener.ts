@@ -36,7 +36,8 @@ export class AdminListener {
   }
 
   /** Resolves once the thread listens. */
-  #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
+  async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
+    // Throws where no thread is to be had: a rejection here, as of one that ends at once.
     const thread = new Worker(new URL('./admin-thread.js', import.meta.url), {
       workerData: data,
       // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.

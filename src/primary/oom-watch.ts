@@ -11,7 +11,9 @@ export class OomWatch {
   /** Whether the kernel has killed for want of memory since this was last asked. */
   hasKilled(): boolean {
     const before = this.#seen;
-    this.#seen = this.count();
-    return before !== undefined && this.#seen !== undefined && this.#seen > before;
+    const now = this.count();
+    // Unreadable for want of a descriptor: the next reading is compared with the last known one.
+    this.#seen = now ?? before;
+    return before !== undefined && now !== undefined && now > before;
   }
 }

@@ -1,5 +1,6 @@
 import { createHistogram, performance, PerformanceObserver } from 'node:perf_hooks';
 import type { ProcessStats } from '../snapshot/index.js';
+import { KernelReadings } from './kernel-readings.js';
 
 const NS_PER_MS = 1e6;
 const US_PER_SECOND = 1e6;
@@ -8,7 +9,7 @@ const US_PER_MS = 1e3;
 /** Resolution of the delay: its timer is the price, 50 wake-ups a second. */
 const DELAY_RESOLUTION_MS = 20;
 
-/** Measures this process: memory, CPU, garbage collection, event loop. */
+/** Measures this process: memory, CPU, garbage collection, event loop. Never throws: see {@link KernelReadings}. */
 export class ProcessMeter {
   /**
    * Not Node's `monitorEventLoopDelay()`: its `reset()` also forgets when its timer fired last, so
@@ -20,6 +21,7 @@ export class ProcessMeter {
   readonly #collections = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) this.#gcMs += duration;
   });
+  readonly #kernel = new KernelReadings();
   #gcMs = 0;
   #utilization = performance.eventLoopUtilization();
   #interval: Pick<ProcessStats, 'eventLoopUtilization' | 'eventLoopDelayP99Ms'> | undefined;
@@ -53,14 +55,10 @@ export class ProcessMeter {
    */
   peek(): ProcessStats {
     if (this.#interval === undefined) return this.measure();
-    const { rss, heapUsed } = process.memoryUsage();
-    const { user, system } = process.cpuUsage();
     return {
+      ...this.#kernel.read(),
       eventLoopUtilization: this.#interval.eventLoopUtilization,
       eventLoopDelayP99Ms: Math.max(this.#interval.eventLoopDelayP99Ms, this.#delaySoFar()),
-      residentMemoryBytes: rss,
-      heapUsedBytes: heapUsed,
-      cpuSecondsTotal: (user + system) / US_PER_SECOND,
       gcSecondsTotal: Math.round(this.#gcMs * US_PER_MS) / US_PER_SECOND,
     };
   }

@@ -54,6 +54,14 @@ export function startWatchdog(options: WatchdogOptions): void {
     reportTo: options.reportTo,
     question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
   };
+  try {
+    startThread(workerData, options.failed);
+  } catch (error) {
+    options.failed(error); // no thread to be had: the app serves without
+  }
+}
+
+function startThread(workerData: WatchdogData, failed: (error: unknown) => void): void {
   const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
     workerData,
     // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
@@ -62,7 +70,7 @@ export function startWatchdog(options: WatchdogOptions): void {
     resourceLimits: RESOURCE_LIMITS,
     trackUnmanagedFds: false,
   });
-  thread.on('error', options.failed);
+  thread.on('error', failed);
   thread.unref();
 }
 

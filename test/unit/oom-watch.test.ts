@@ -20,6 +20,11 @@ describe('a kill for want of memory', () => {
     expect([watch.hasKilled(), watch.hasKilled(), watch.hasKilled()]).toEqual([true, false, true]);
   });
 
+  it('is told late where the counter could not be read when it happened', () => {
+    const watch = watchOver(3, undefined, 4);
+    expect([watch.hasKilled(), watch.hasKilled()]).toEqual([false, true]);
+  });
+
   it('has not happened before the watch began', () => {
     expect(watchOver(7, 7).hasKilled()).toBe(false);
   });
