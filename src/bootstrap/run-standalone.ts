@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
+import { limitConnections } from '../worker/connection-limit.js';
 import { drain, stopAccepting } from '../worker/drain.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
@@ -47,6 +48,7 @@ export async function runStandalone(
     await app.init();
     url = await listen(app, socket.target, socket.handle);
   }
+  limitConnections(server, link.local.tracker, (message) => emit('warning', { message }));
   link.local.state = 'ready';
   const { endpoints } = link.local;
   emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });

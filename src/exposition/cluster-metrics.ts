@@ -84,6 +84,21 @@ const SLOT_COUNTERS: readonly [string, string, (slot: SlotCounts) => number][] =
     'Lines that the worker could not write to standard output or standard error',
     (slot) => slot.logLinesDroppedTotal,
   ],
+  [
+    'worker_dropped_connections_total',
+    'Connections turned away because the worker had as many as its limit of open files has room for',
+    (slot) => slot.droppedConnectionsTotal,
+  ],
+  [
+    'worker_refused_metrics_total',
+    'Times that the metrics of the worker were too large for the primary to hold beside those of the others',
+    (slot) => slot.refusedMetricsTotal,
+  ],
+  [
+    'ipc_messages_dropped_total',
+    'Messages of the worker that do not match the protocol',
+    (slot) => slot.droppedMessagesTotal,
+  ],
 ];
 
 /** What the primary measures of itself, by the name of its metric without `nestjs_cluster_primary_`. */

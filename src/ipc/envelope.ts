@@ -1,7 +1,11 @@
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/index.js';
-import { MAX_METRICS_BODY_LENGTH, type WorkerStats } from '../snapshot/index.js';
-import { MAX_TEXT_LENGTH } from './error-report.js';
+import {
+  MAX_MERGED_BODY_LENGTH,
+  MAX_METRICS_BODY_LENGTH,
+  type WorkerStats,
+} from '../snapshot/index.js';
+import { cutText } from './error-report.js';
 import { BOOT_PHASES, type PrimaryMessage, type WorkerMessage } from './protocol.js';
 
 /**
@@ -13,20 +17,22 @@ const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 /** For what runs before any module does, and can only repeat it. */
 export type Envelope = typeof ENVELOPE;
 
-/** What several such bodies are merged into: they have most series in common. */
-const MAX_MERGED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
 /** Of a {@link BlockReport}; the rest says little more. */
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
 
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
-const text = v.pipe(v.string(), v.maxLength(MAX_TEXT_LENGTH));
+/** What there are so many of: no fraction. */
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+/** Cut, never refused: what says too much still says something. */
+const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 const mergedBody = v.pipe(v.string(), v.maxLength(MAX_MERGED_BODY_LENGTH));
 /** What is measured helps, and is never needed: of a release with another version it may be less. */
 const measured = v.fallback(amount, 0);
+const counted = v.fallback(count, 0);
 const STATS = {
   residentMemoryBytes: amount,
   heapUsedBytes: amount,
@@ -39,6 +45,7 @@ const STATS = {
   requestsTotal: amount,
   rebalancedConnectionsTotal: amount,
   logLinesDroppedTotal: amount,
+  droppedConnectionsTotal: amount,
 } satisfies Record<keyof WorkerStats, typeof amount>;
 /** Taken number by number: one that is missing or wrong leaves what was known of it. */
 const stats = v.pipe(
@@ -86,24 +93,24 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('resumed') }),
   v.object({
     type: v.literal('checked'),
-    id: amount,
+    id: count,
     healthy: v.boolean(),
     detail: v.optional(v.nullable(text), null),
   }),
-  v.object({ type: v.literal('reload-request'), id: amount }),
-  v.object({ type: v.literal('scale-request'), id: amount, workers: workerCount }),
+  v.object({ type: v.literal('reload-request'), id: count }),
+  v.object({ type: v.literal('scale-request'), id: count, workers: workerCount }),
   v.object({ type: v.literal('replace-request'), reason: text }),
   v.object({ type: v.literal('warning'), message: text }),
   v.object({
     type: v.literal('pong'),
-    seq: v.fallback(v.optional(amount), undefined),
+    seq: v.fallback(v.optional(count), undefined),
     stats,
     debugged: v.fallback(v.optional(v.boolean()), undefined),
   }),
   v.object({
     type: v.literal('load'),
-    requests: amount,
-    connections: amount,
+    requests: count,
+    connections: count,
     utilization: amount,
   }),
   v.object({ type: v.literal('leaving') }),
@@ -111,17 +118,17 @@ const workerMessageSchema = v.variant('type', [
     type: v.literal('drained'),
     report: v.object({
       durationMs: measured,
-      destroyedConnections: measured,
-      abortedRequests: measured,
-      destroyedWebSockets: measured,
+      destroyedConnections: counted,
+      abortedRequests: counted,
+      destroyedWebSockets: counted,
       hookError: v.optional(v.nullable(text), null),
     }),
   }),
-  v.object({ type: v.literal('snapshot-request'), id: amount, stats }),
-  v.object({ type: v.literal('collect-request'), id: amount, stats, ageMs: measured, body }),
+  v.object({ type: v.literal('snapshot-request'), id: count, stats }),
+  v.object({ type: v.literal('collect-request'), id: count, stats, ageMs: measured, body }),
   v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: measured, body }),
   v.object({ type: v.literal('merged'), body: mergedBody }),
-  v.object({ type: v.literal('folded'), epoch: amount, count: amount, body: mergedBody }),
+  v.object({ type: v.literal('folded'), epoch: count, count, body: mergedBody }),
 ]) satisfies v.GenericSchema<unknown, WorkerMessage>;
 
 const envelopeSchema = v.looseObject({

@@ -7,7 +7,12 @@ export interface ErrorReport {
 }
 
 /** Longest text in a message; more of an error or a path says nothing more. */
-export const MAX_TEXT_LENGTH = 64 * 1024;
+export const MAX_TEXT_LENGTH = 65_536;
+
+/** A text that fits a message. */
+export function cutText(text: string): string {
+  return text.slice(0, MAX_TEXT_LENGTH);
+}
 
 /** An error, or whatever else was thrown, as a report that fits a message. Never throws. */
 export function reportError(thrown: unknown): ErrorReport {
@@ -24,7 +29,7 @@ export function reportError(thrown: unknown): ErrorReport {
 /** Anything can be thrown, also what has no text: an object without a prototype, a throwing toString(). */
 function asText(value: unknown): string {
   try {
-    return String(value).slice(0, MAX_TEXT_LENGTH);
+    return cutText(String(value));
   } catch {
     return 'a value that cannot be shown as text';
   }

@@ -16,7 +16,11 @@ export class EventQueue<E> {
     try {
       this.handle(event);
     } catch (error) {
-      this.failed(event, error);
+      try {
+        this.failed(event, error);
+      } catch {
+        // it cannot even be told: the loop goes on all the same
+      }
     }
   }
 

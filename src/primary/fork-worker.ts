@@ -33,6 +33,8 @@ export type ProcessEvent =
   | { readonly type: 'channel-error'; readonly error: Error }
   /** It wrote what is no message: whatever comes after may be out of step. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
+  /** A timer of its handle. */
+  | { readonly type: 'due'; readonly action: () => void }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 
 /** Messages a worker sent before it died may be read after its exit is known. */
@@ -70,7 +72,12 @@ export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void):
   if (worker.process.pid === undefined) {
     // Node tells by an error alone, and counts the worker among its own for ever.
     delete cluster.workers![worker.id];
-    worker.once('error', (error) => failToStart(error, tell));
+    // Of several errors the first is the end; without a listener the next would be the primary's.
+    let failed = false;
+    worker.on('error', (error) => {
+      if (!failed) failToStart(error, tell);
+      failed = true;
+    });
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
   }
   return follow(worker, { ...identity, pid: worker.process.pid }, tell);
@@ -122,15 +129,23 @@ function follow(
   worker.process.once('exit', (code, signal) => {
     void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
       reports?.destroy();
-      recoverConnections?.();
+      try {
+        recoverConnections?.();
+      } catch (error) {
+        tell({ type: 'channel-error', error: error as Error }); // by way of Node's own internals
+      }
       tell({ type: 'exit', exit: { code, signal } });
     });
   });
-  return new WorkerHandle(identity, {
-    isConnected: () => worker.isConnected(),
-    send: (message, handle, callback) => worker.send(message as never, handle, callback),
-    kill: (signal) => void worker.process.kill(signal),
-  });
+  return new WorkerHandle(
+    identity,
+    {
+      isConnected: () => worker.isConnected(),
+      send: (message, handle, callback) => worker.send(message as never, handle, callback),
+      kill: (signal) => void worker.process.kill(signal),
+    },
+    (action) => tell({ type: 'due', action }),
+  );
 }
 
 function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {

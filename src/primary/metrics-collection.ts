@@ -1,3 +1,4 @@
+import type { Later } from './later.js';
 import type { HeldMetrics } from './metrics-relay.js';
 import type { WorkerHandle } from './worker-handle.js';
 
@@ -26,14 +27,18 @@ export class MetricsCollection {
   readonly #listeners: ((held: HeldMetrics) => void)[] = [];
   /** What it was when all had answered. */
   #held: HeldMetrics | undefined;
-  #timer: NodeJS.Timeout;
+  #cancelTimer: () => void;
 
   constructor(
     workers: readonly WorkerHandle[],
-    private readonly relay: { held(): HeldMetrics; over(): void },
+    private readonly relay: {
+      held(): HeldMetrics;
+      over(): void;
+      readonly later: Later;
+    },
   ) {
     this.#waitingFor = new Set(workers);
-    this.#timer = setTimeout(() => this.#complete(), COLLECT_TIMEOUT_MS);
+    this.#cancelTimer = relay.later(COLLECT_TIMEOUT_MS, () => this.#complete());
   }
 
   /** A worker wants what is collected. */
@@ -65,10 +70,10 @@ export class MetricsCollection {
     if (!this.#askers.some((asker) => asker.merges && asker.worker === worker)) return;
     const { snapshot, workers } = this.#held!;
     const ages = workers.map(({ slot, ageMs }) => ({ slot, ageMs }));
+    this.#end(); // first of all: whatever a send does, the next question begins anew
     for (const { worker: asker, id, merges } of this.#askers) {
       if (!merges) asker.send({ type: 'merged', id, snapshot, ages, body });
     }
-    this.#end();
   }
 
   #completeIfAllAnswered(): void {
@@ -82,20 +87,20 @@ export class MetricsCollection {
   }
 
   #letMerge(): void {
-    clearTimeout(this.#timer);
+    this.#cancelTimer();
     const waiting = this.#askers.filter(({ merges }) => !merges);
     const [merger] = waiting;
     if (merger === undefined) return this.#end();
     merger.merges = true;
     const shared = waiting.length > 1;
-    merger.worker.send({ type: 'collected', id: merger.id, ...this.#held!, shared });
-    if (!shared) return this.#end();
+    if (!shared) this.#end();
     // It may be blocked by now.
-    this.#timer = setTimeout(() => this.#letMerge(), MERGE_TIMEOUT_MS);
+    else this.#cancelTimer = this.relay.later(MERGE_TIMEOUT_MS, () => this.#letMerge());
+    merger.worker.send({ type: 'collected', id: merger.id, ...this.#held!, shared });
   }
 
   #end(): void {
-    clearTimeout(this.#timer);
+    this.#cancelTimer();
     this.relay.over();
   }
 }

@@ -4,6 +4,7 @@ import type { ErrorReport } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { beginDeparture } from './departure.js';
 import type { Listening } from './listening/listening.interface.js';
+import type { Later } from './later.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
@@ -24,6 +25,7 @@ export class Shutdown {
     private readonly table: WorkerTable,
     private readonly listening: Listening,
     private readonly emit: EmitEvent,
+    private readonly later: Later,
     /** Whatever else was under way is given up. */
     private readonly onBegin: () => void,
   ) {}
@@ -70,7 +72,7 @@ export class Shutdown {
     this.#level = 0;
     // Workers listen on as long as their lame duck lasts; then whoever comes must be refused, not
     // left waiting on a socket that only the primary still holds.
-    setTimeout(() => this.listening.close(), this.options.shutdown.lameDuckMs).unref();
+    this.later(this.options.shutdown.lameDuckMs, () => this.listening.close());
     for (const slot of this.table.slots) slot.cancelStart();
     for (const worker of this.table.workers) this.#dismiss(worker);
     this.onBegin();

@@ -27,10 +27,13 @@ export class Slot {
     requestsTotal: 0,
     rebalancedConnectionsTotal: 0,
     logLinesDroppedTotal: 0,
+    droppedConnectionsTotal: 0,
     cpuSecondsTotal: 0,
     gcSecondsTotal: 0,
   };
   abortedRequests = 0;
+  droppedMessages = 0;
+  refusedMetrics = 0;
   #startTimer: NodeJS.Timeout | undefined;
 
   constructor(

@@ -8,6 +8,8 @@ import type { WorkerHandle } from './worker-handle.js';
 export type SupervisorEvent =
   | LifecycleEvent
   | SuccessionEvent
+  /** A timer of something that has no event of its own. */
+  | { type: 'due'; action: () => void }
   | { type: 'heartbeat-due' }
   | { type: 'balance-due' }
   | { type: 'block-overdue'; worker: WorkerHandle }

@@ -7,6 +7,7 @@ import { EventQueue } from './event-queue.js';
 import { Heartbeat } from './heartbeat.js';
 import { Lifecycle, type Served } from './lifecycle.js';
 import type { Listening } from './listening/listening.interface.js';
+import { laterBy } from './later.js';
 import { type HeldMetrics, MetricsRelay } from './metrics-relay.js';
 import { PrimaryMeter } from './primary-meter.js';
 import { Recovery } from './recovery.js';
@@ -68,16 +69,15 @@ export class Supervisor {
     this.#meter = new PrimaryMeter(droppedLogLines);
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
     const table = new WorkerTable(options.workers, listening, program.resolve(0), this.#meter);
-    const relay = new MetricsRelay(table);
+    const later = laterBy((action) => post({ type: 'due', action }));
+    const relay = new MetricsRelay(table, emit, later);
     this.collectMetrics = () => relay.gather();
     const recovery = new Recovery(options, table, emit, (slot) =>
       post({ type: 'start-due', slot }),
     );
     this.#table = table;
-    const heartbeat = new Heartbeat(options.heartbeat, emit, this.#meter);
-    const balance = new Balance(table);
-    this.#heartbeat = heartbeat;
-    this.#balance = balance;
+    const heartbeat = (this.#heartbeat = new Heartbeat(options.heartbeat, emit, this.#meter));
+    const balance = (this.#balance = new Balance(table));
     this.#switchboard = new Switchboard(listening, table, heartbeat, relay, balance, emit);
     this.#succession = new Succession(options, emit, {
       fork: (slot, release) => this.#lifecycle.fork(slot, release),
@@ -91,7 +91,7 @@ export class Supervisor {
       dismiss: (slot) => this.#lifecycle.dismiss(slot),
     });
     this.#upkeep = new Upkeep(options, table, this.#succession, emit);
-    this.#shutdown = new Shutdown(options, table, listening, emit, () => {
+    this.#shutdown = new Shutdown(options, table, listening, emit, later, () => {
       this.#succession.cancel(SHUTTING_DOWN);
       this.#scaling.release();
     });
@@ -180,9 +180,11 @@ export class Supervisor {
         return this.#succession.canaryOver(event.worker);
       case 'check-overdue':
         return this.#succession.checkOverdue(event.worker);
+      case 'due':
+        return event.action();
       case 'heartbeat-due':
-        this.#meter.measure();
-        return this.#heartbeat.beat(this.#table.workers, performance.now());
+        this.#heartbeat.beat(this.#table.workers, performance.now());
+        return this.#meter.measure();
       case 'balance-due':
         return this.#balance.tick();
       case 'block-overdue':

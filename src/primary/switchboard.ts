@@ -101,8 +101,10 @@ export class Switchboard {
     }
   }
 
-  /** The app's own messages pass by; a broken one of ours is worth a line. */
+  /** The app's own messages pass by; a broken one of ours is counted, and worth a line. */
   #onUnknown(worker: WorkerHandle, raw: unknown): void {
+    if (!isOurs(raw)) return;
+    this.table.slotOf(worker).droppedMessages += 1;
     const version = foreignVersionOf(raw);
     // Its first word: nothing that it says will be understood, and it would wait until it is killed.
     if (version !== undefined && worker.state === 'starting' && worker.seenAt === undefined) {
@@ -110,7 +112,7 @@ export class Switchboard {
         'boot',
         `it speaks version ${version} of the protocol of nestjs-cluster and its primary another: a reload cannot bring that in, restart the cluster`,
       );
-    } else if (isOurs(raw)) {
+    } else {
       this.#warnOnce('dropped a message that is not of this version of nestjs-cluster', worker);
     }
   }

@@ -76,6 +76,8 @@ function countsOf(slot: Slot): SlotCounts {
     slot: slot.index,
     restartsByCause: Object.fromEntries(slot.restarts),
     abortedRequestsTotal: slot.abortedRequests,
+    droppedMessagesTotal: slot.droppedMessages,
+    refusedMetricsTotal: slot.refusedMetrics,
     ...slot.totals,
   };
 }

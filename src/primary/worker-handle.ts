@@ -101,6 +101,8 @@ export class WorkerHandle {
   constructor(
     readonly identity: WorkerIdentity,
     private readonly process: WorkerProcess,
+    /** Runs what is due, as an event like any other. */
+    private readonly run: (action: () => void) => void = (action) => action(),
   ) {}
 
   /** Whether there ever was a process: for want of descriptors or memory there may be none. */
@@ -124,7 +126,7 @@ export class WorkerHandle {
   after(ms: number, action: () => void): void {
     const deadline = new Deadline(ms, () => {
       this.#deadlines.delete(deadline);
-      action();
+      this.run(action);
     });
     this.#deadlines.add(deadline);
   }
@@ -148,10 +150,15 @@ export class WorkerHandle {
     if (!this.process.isConnected()) return;
     if (this.congested && !DECISIVE.has(message.type)) return;
     this.#unsent += 1;
-    // Node's types leave out the raw handles that it does take.
-    this.process.send(seal(message), handle as never, () => {
-      this.#unsent -= 1;
-    });
+    try {
+      // Node's types leave out the raw handles that it does take.
+      this.process.send(seal(message), handle as never, () => {
+        this.#unsent -= 1;
+      });
+    } catch (error) {
+      this.#unsent -= 1; // Node has not taken it, and says so by this alone
+      throw error;
+    }
   }
 
   /** It says what it measures: what it leaves out stays as it was. */

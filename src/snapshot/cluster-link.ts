@@ -12,6 +12,9 @@ export interface AgedSnapshot {
 /** Serialised metrics of one process larger than this are an app out of control; the primary keeps none of it. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
 
+/** What several such bodies are merged into: they have most series in common. */
+export const MAX_MERGED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
+
 /** How old the metrics are that stand for a worker. */
 export interface MetricsAge {
   readonly slot: number;

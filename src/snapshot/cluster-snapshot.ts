@@ -67,6 +67,8 @@ export interface WorkerStats extends ProcessStats {
   readonly rebalancedConnectionsTotal: number;
   /** Lines that it could not write to standard output or standard error. */
   readonly logLinesDroppedTotal: number;
+  /** Connections turned away because there were as many as the limit of open files has room for. */
+  readonly droppedConnectionsTotal: number;
 }
 
 /** What the primary measures of itself. */
@@ -82,6 +84,7 @@ export const SLOT_TOTALS = [
   'requestsTotal',
   'rebalancedConnectionsTotal',
   'logLinesDroppedTotal',
+  'droppedConnectionsTotal',
   'cpuSecondsTotal',
   'gcSecondsTotal',
 ] as const satisfies readonly (keyof WorkerStats)[];
@@ -92,6 +95,10 @@ export type SlotCounts = {
   readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
   /** Requests that were cut off because a drain reached its deadline. */
   readonly abortedRequestsTotal: number;
+  /** Messages of its workers that do not match the protocol. */
+  readonly droppedMessagesTotal: number;
+  /** Times that metrics of its workers were too large for the primary to hold. */
+  readonly refusedMetricsTotal: number;
 } & Pick<WorkerStats, (typeof SLOT_TOTALS)[number]>;
 
 /** One worker as the primary sees it. Measurements are `null` until its first heartbeat. */

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import net from 'node:net';
+import type { ConnectionLimit } from './connection-limit.js';
 import { BACKLOG } from './listen.js';
 
 /** What http.Server gives each connection, and an adopted socket has to as well; not in Node's types. */
@@ -19,10 +20,15 @@ export class AdoptedSockets {
   /** The worker drains: what the primary sent before it knew comes too late. */
   #closed = false;
 
-  constructor(private readonly server: Server) {}
+  constructor(
+    private readonly server: Server,
+    private readonly limit?: Pick<ConnectionLimit, 'share'>,
+  ) {}
 
   /** Serves what comes over the slot's socket as if it came over the server's own. */
-  adopt(slot: number, handle: ListeningHandle): void {
+  adopt(slot: number, handle: ListeningHandle | undefined): void {
+    // The kernel drops a handle on its way to a process that has no descriptor left.
+    if (handle === undefined) return;
     if (this.#closed || this.#listeners.has(slot)) return handle.close();
     const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, highWaterMark } = this
       .server as Server & ConnectionOptions;
@@ -33,6 +39,7 @@ export class AdoptedSockets {
       keepAliveInitialDelay: keepAliveInitialDelay ?? 0,
       ...(highWaterMark !== undefined && { highWaterMark }),
     });
+    this.limit?.share(listener);
     listener.on('connection', (socket) => this.server.emit('connection', socket));
     // It is the kernel's to say: the socket may have been closed meanwhile.
     listener.on('error', () => this.release(slot));

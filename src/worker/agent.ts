@@ -9,6 +9,7 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 import { AdoptedSockets } from './adopted-sockets.js';
 import { BootWatch } from './boot-watch.js';
+import { limitConnections } from './connection-limit.js';
 import { drain, type DrainableApp, stopAccepting } from './drain.js';
 import { type AdaptedApp, presetExpressPrototypes } from './express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
@@ -111,6 +112,7 @@ export class WorkerAgent {
         await app.init();
         phase = 'listen';
         url = await this.#listen(app);
+        phase = 'init'; // whatever fails from here on, the address could be had
       }
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
@@ -118,7 +120,10 @@ export class WorkerAgent {
         void this.#channel.send({ type: 'fatal', error: reportError(error), abort: true });
       });
       this.#app = app;
-      this.#adopted = new AdoptedSockets(server);
+      const limit = limitConnections(server, this.#local.tracker, (message) => {
+        void this.#channel.send({ type: 'warning', message });
+      });
+      this.#adopted = new AdoptedSockets(server, limit);
       this.#local.state = 'ready';
       this.#local.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests
@@ -147,7 +152,7 @@ export class WorkerAgent {
       case 'listen':
         return this.#onListen?.(message, handle);
       case 'adopt':
-        return this.#adopted?.adopt(message.slot, handle as { close(): void });
+        return this.#adopted?.adopt(message.slot, handle as { close(): void } | undefined);
       case 'release':
         return this.#adopted?.release(message.slot);
       case 'ping':

@@ -3,7 +3,13 @@
 import util = require('node:util');
 import workerThreads = require('node:worker_threads');
 import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
+import type { MAX_TEXT_LENGTH as Limit } from '../ipc/error-report.js' with {
+  'resolution-mode': 'import',
+};
 import type { WorkerMessage } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
+
+/** As the protocol has it. */
+const MAX_TEXT_LENGTH: typeof Limit = 65_536;
 
 /** The worker's agent is there: it watches from now on. */
 const HANDOVER = Symbol.for('nestjs-cluster.early-boot');
@@ -18,13 +24,17 @@ function onUncaught(thrown: unknown): void {
     type: 'boot-failed',
     phase: 'create',
     error: {
-      name: String(name),
-      message: String(message),
-      stack,
-      code: typeof code === 'string' ? code : undefined,
+      name: cut(name),
+      message: cut(message),
+      stack: typeof stack === 'string' ? cut(stack) : undefined,
+      code: typeof code === 'string' ? cut(code) : undefined,
     },
   };
   process.send?.(report);
+}
+
+function cut(text: string): string {
+  return String(text).slice(0, MAX_TEXT_LENGTH);
 }
 
 interface Assignment {

@@ -1,9 +1,10 @@
 import type { Server } from 'node:http';
-import type {
-  ClusterSnapshot,
-  MetricsSource,
-  WorkerIdentity,
-  WorkerState,
+import {
+  type ClusterSnapshot,
+  MAX_METRICS_BODY_LENGTH,
+  type MetricsSource,
+  type WorkerIdentity,
+  type WorkerState,
 } from '../snapshot/index.js';
 import { RequestTracker } from './request-tracker.js';
 import { WorkerMeter } from './worker-meter.js';
@@ -43,11 +44,11 @@ export class LocalProcess {
     this.tracker.follow(server as Server);
   }
 
-  /** The metrics of this process; what they were before, where serialising takes too long. */
+  /** The metrics of this process; what they were before, where serialising takes too long, or gives too much. */
   async serializeMetrics(): Promise<{ readonly body: string; readonly ageMs: number }> {
     if (this.metrics === undefined) return { body: '', ageMs: 0 };
     const body = this.#sealed ? undefined : await this.#serialize(this.metrics);
-    if (body !== undefined) {
+    if (body !== undefined && body.length <= MAX_METRICS_BODY_LENGTH) {
       this.#lastBody = body;
       this.serializedAt = performance.now();
       return { body, ageMs: 0 };
@@ -100,6 +101,8 @@ export class LocalProcess {
           lastExit: null,
           degraded: false,
           abortedRequestsTotal: 0,
+          droppedMessagesTotal: 0,
+          refusedMetricsTotal: 0,
           heartbeatAgeMs: 0,
           responsive: true,
           ...stats,

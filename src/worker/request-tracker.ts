@@ -43,6 +43,8 @@ export class RequestTracker implements ConnectionOwner {
   requestsTotal = 0;
   /** Connections that were closed because their clients were asked to connect again. */
   rebalancedConnectionsTotal = 0;
+  /** Connections turned away, or closed, because there was no room for them. */
+  droppedConnections = 0;
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
   readonly #reports = new ResponseReports();

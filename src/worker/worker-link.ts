@@ -1,13 +1,14 @@
 import { AddressUnavailableError, NoPrimaryError } from '../errors/index.js';
 import { type PrimaryMessage, reportError } from '../ipc/index.js';
 import { checkWorkerCount } from '../options/index.js';
-import type {
-  AgedSnapshot,
-  ClusterLink,
-  ClusterSnapshot,
-  CollectedMetrics,
-  HealthVerdict,
-  ReloadResult,
+import {
+  type AgedSnapshot,
+  type ClusterLink,
+  type ClusterSnapshot,
+  type CollectedMetrics,
+  type HealthVerdict,
+  MAX_MERGED_BODY_LENGTH,
+  type ReloadResult,
 } from '../snapshot/index.js';
 import { LocalLink } from './local-link.js';
 import type { LocalProcess } from './local-process.js';
@@ -159,7 +160,10 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     retired,
     shared,
   }: PrimaryMessage & { type: 'collected' }): CollectedMetrics {
-    const share = (body: string) => void this.channel.send({ type: 'merged', body });
+    const share = (body: string): void => {
+      // One that is too long would be dropped: the next worker that asked merges for itself.
+      if (body.length <= MAX_MERGED_BODY_LENGTH) void this.channel.send({ type: 'merged', body });
+    };
     return {
       snapshot,
       ageMs: 0,

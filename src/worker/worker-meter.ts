@@ -42,6 +42,7 @@ export class WorkerMeter {
       requestsTotal,
       rebalancedConnectionsTotal,
       logLinesDroppedTotal: this.droppedLogLines(),
+      droppedConnectionsTotal: this.tracker.droppedConnections,
     };
   }
 }

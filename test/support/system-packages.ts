@@ -14,6 +14,7 @@ const PACKAGES = {
   prometheus: 'prometheus',
   promtool: 'prometheus',
   wrk: 'wrk',
+  unshare: 'util-linux',
 } as const;
 
 type Program = keyof typeof PACKAGES;
@@ -52,6 +53,9 @@ function whatIsMissing(programs: readonly Program[]): string | undefined {
   }
   if (programs.includes('ip') && !mayMakeNamespaces()) {
     return 'needs network namespaces: run it as root, in a container with the capabilities NET_ADMIN and SYS_ADMIN';
+  }
+  if (programs.includes('unshare') && spawnSync('unshare', ['--mount', 'true']).status !== 0) {
+    return 'needs mount namespaces: run it as root, in a container with the capability SYS_ADMIN';
   }
   return undefined;
 }

@@ -16,6 +16,8 @@ const worker = (slot: number, about: Partial<WorkerSnapshot> = {}): WorkerSnapsh
   lastExit: EXIT,
   degraded: false,
   abortedRequestsTotal: 0,
+  droppedMessagesTotal: 0,
+  refusedMetricsTotal: 0,
   heartbeatAgeMs: 3,
   responsive: true,
   ...STATS,

@@ -16,6 +16,8 @@ const READY: WorkerSnapshot = {
   lastExit: null,
   degraded: false,
   abortedRequestsTotal: 6,
+  droppedMessagesTotal: 7,
+  refusedMetricsTotal: 8,
   heartbeatAgeMs: 250,
   responsive: true,
   residentMemoryBytes: 1_000,
@@ -27,6 +29,7 @@ const READY: WorkerSnapshot = {
   requestsTotal: 77,
   rebalancedConnectionsTotal: 3,
   logLinesDroppedTotal: 0,
+  droppedConnectionsTotal: 9,
   cpuSecondsTotal: 4.5,
   gcSecondsTotal: 0.75,
 };
@@ -46,6 +49,7 @@ const STARTING: WorkerSnapshot = {
   requestsTotal: 0,
   rebalancedConnectionsTotal: 0,
   logLinesDroppedTotal: 0,
+  droppedConnectionsTotal: 0,
   cpuSecondsTotal: 0,
   gcSecondsTotal: 0,
 };
@@ -101,6 +105,9 @@ const TYPES = {
   nestjs_cluster_worker_gc_seconds_total: 'counter',
   nestjs_cluster_rebalanced_connections_total: 'counter',
   nestjs_cluster_log_lines_dropped_total: 'counter',
+  nestjs_cluster_ipc_messages_dropped_total: 'counter',
+  nestjs_cluster_worker_dropped_connections_total: 'counter',
+  nestjs_cluster_worker_refused_metrics_total: 'counter',
   nestjs_cluster_worker_up: 'gauge',
   nestjs_cluster_worker_degraded: 'gauge',
   nestjs_cluster_worker_uptime_seconds: 'gauge',
@@ -174,9 +181,12 @@ describe('the metrics of the cluster', () => {
             slot: 7,
             restartsByCause: { oom: 2 },
             abortedRequestsTotal: 3,
+            droppedMessagesTotal: 4,
+            refusedMetricsTotal: 6,
             requestsTotal: 500,
             rebalancedConnectionsTotal: 9,
             logLinesDroppedTotal: 6,
+            droppedConnectionsTotal: 12,
             cpuSecondsTotal: 11,
             gcSecondsTotal: 0.5,
           },
@@ -196,6 +206,12 @@ describe('the metrics of the cluster', () => {
     expect(page.values('nestjs_cluster_log_lines_dropped_total', { worker: '7' })).toEqual([6]);
     expect(page.values('nestjs_cluster_worker_cpu_seconds_total', { worker: '7' })).toEqual([11]);
     expect(page.values('nestjs_cluster_worker_gc_seconds_total', { worker: '7' })).toEqual([0.5]);
+    const dropped = [
+      'worker_dropped_connections_total',
+      'worker_refused_metrics_total',
+      'ipc_messages_dropped_total',
+    ].flatMap((name) => page.values(`nestjs_cluster_${name}`, { worker: '7' }));
+    expect(dropped).toEqual([12, 6, 4]);
     expect(page.values('nestjs_cluster_worker_up', { worker: '7' })).toEqual([]);
   });
 

@@ -35,4 +35,20 @@ describe('the event queue', () => {
     expect(handled).toEqual([2, 3]);
     expect(failed.mock.calls).toEqual([[1, new Error('no')]]);
   });
+
+  it('goes on where that cannot even be told', () => {
+    const handled: number[] = [];
+    const queue = new EventQueue<number>(
+      (event) => {
+        if (event === 1) throw new Error('no');
+        handled.push(event);
+      },
+      () => {
+        throw new Error('no space left on device');
+      },
+    );
+    queue.post(1);
+    queue.post(2);
+    expect(handled).toEqual([2]);
+  });
 });

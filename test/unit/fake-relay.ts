@@ -1,10 +1,12 @@
 import { foldBodies, mergeBodies } from '../../src/exposition/cluster-page.js';
 import { encodeBody } from '../../src/exposition/metrics-body.js';
 import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { laterBy } from '../../src/primary/later.js';
 import { type HeldMetrics, MetricsRelay } from '../../src/primary/metrics-relay.js';
+import { Slot } from '../../src/primary/slot.js';
 import type { WorkerTable } from '../../src/primary/worker-table.js';
 import type { ClusterSnapshot } from '../../src/snapshot/index.js';
-import { PRIMARY } from './fake-cluster.js';
+import { PRIMARY, releaseOf } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 import { counter } from './metric-families.js';
 
@@ -38,16 +40,25 @@ export const fold = (bodies: readonly string[]) =>
 /** A relay and its workers; what the supervisor tells it of them. */
 export function relayOf(...workers: FakeWorker[]) {
   const live = [...workers];
+  const slots = Array.from({ length: 32 }, (_, index) => new Slot(index, releaseOf(0)));
+  const warnings: string[] = [];
   const table = {
     get workers() {
       return live.map(({ handle }) => handle);
     },
+    slotOf: ({ identity }: FakeWorker['handle']) => slots[identity.slot],
     snapshot: () => SNAPSHOT,
   };
-  const relay = new MetricsRelay(table as unknown as WorkerTable);
+  const relay = new MetricsRelay(
+    table as unknown as WorkerTable,
+    (_, event) => void warnings.push('message' in event ? event.message : ''),
+    laterBy((action) => action()),
+  );
   return {
     relay,
     live,
+    slots,
+    warnings,
     /** `worker` asks, and sends its own metrics with the question. */
     ask: (worker: FakeWorker, id: number): void =>
       relay.collect(worker.handle, id, body(id), performance.now()),

@@ -14,6 +14,7 @@ export const STATS: WorkerStats = {
   requestsTotal: 10,
   rebalancedConnectionsTotal: 0,
   logLinesDroppedTotal: 2,
+  droppedConnectionsTotal: 0,
 };
 
 /** A worker of the primary without a process: it keeps what it is sent. */

@@ -1,4 +1,6 @@
+import { constants } from 'node:buffer';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PrimaryMessage } from '../../src/ipc/index.js';
 import { body, fold, relayOf, SNAPSHOT, totalOf } from './fake-relay.js';
 import { FakeWorker } from './fake-worker.js';
 
@@ -266,6 +268,17 @@ describe('metrics of workers that are gone', () => {
     expect(retired(a, all)).toEqual([body(3)]);
   });
 
+  it.each([0, 1, 1.5, 2])(
+    'are not changed where %d of the three are said to be folded',
+    (count) => {
+      const a = new FakeWorker();
+      const all = relayOf(a);
+      deaths(3, all);
+      all.relay.folded(a.handle, 0, count, body(3));
+      expect(totalOf(retired(a, all))).toBe(3);
+    },
+  );
+
   it('are folded by another worker where the one that was asked dies', () => {
     const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
     const all = relayOf(a, b);
@@ -358,5 +371,90 @@ describe('metrics of workers that are gone', () => {
     // Two stay, the third is folded with them: then it takes two more.
     expect(answered).toBe(499);
     expect(largest).toBeLessThanOrEqual(3);
+  });
+});
+
+describe('metrics that are more than the primary holds', () => {
+  const MEBI = 1024 * 1024;
+  const large = 'x'.repeat(16 * MEBI);
+
+  /** 25 workers, and what each of them sends. */
+  function flood(text: string) {
+    const workers = Array.from({ length: 25 }, (_, slot) => new FakeWorker({ slot }));
+    const all = relayOf(...workers);
+    for (const worker of workers) all.push(worker, text);
+    return { ...all, workers };
+  }
+
+  it('are left out, so that what is sent stays below the longest string of V8', () => {
+    const { ask, workers } = flood(large);
+    const sent: unknown[] = [];
+    vi.spyOn(workers[0]!.handle, 'send').mockImplementation((message) => void sent.push(message));
+    ask(workers[0]!, 1);
+    vi.advanceTimersByTime(500);
+    const [{ workers: held }] = sent as [PrimaryMessage & { type: 'collected' }];
+    expect(held.length).toBeLessThan(25);
+    const length = held.reduce((sum, { body: text }) => sum + text.length, 0);
+    // JSON writes a character as six at most.
+    expect(6 * length).toBeLessThan(constants.MAX_STRING_LENGTH);
+  });
+
+  it('leave what was sent before in their place', () => {
+    const { ask, push, workers } = flood('small');
+    for (const worker of workers) push(worker, large);
+    const held = workers.map(({ handle }) => handle.metrics!.body);
+    expect(held.filter((text) => text === large).length).toBeGreaterThan(0);
+    expect(held.filter((text) => text === 'small').length).toBeGreaterThan(0);
+    const [last] = workers.slice(-1);
+    vi.advanceTimersByTime(4_000);
+    push(last!, large);
+    expect(last!.handle.metrics).toEqual({
+      body: 'small',
+      serializedAt: performance.now() - 4_000,
+    });
+    expect(() => ask(last!, 1)).not.toThrow();
+  });
+
+  it('are counted by slot, and said in one line', () => {
+    const { slots, warnings } = flood(large);
+    expect(slots[24]!.refusedMetrics).toBe(1);
+    expect(slots[0]!.refusedMetrics).toBe(0);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^metrics of all workers together are larger than 80 MB: 16 MB are left/,
+      ),
+    ]);
+  });
+
+  it('are none of a worker whose own are replaced', () => {
+    const worker = new FakeWorker();
+    const { push, warnings } = relayOf(worker);
+    for (let i = 0; i < 10; i += 1) push(worker, large);
+    expect(warnings).toEqual([]);
+  });
+
+  it('are counted with those of workers that are gone', () => {
+    const { workers, die, push, slots } = flood('x'.repeat(3 * MEBI));
+    const [first] = workers;
+    die(first!);
+    push(workers[1]!, large);
+    expect(slots[1]!.refusedMetrics).toBe(1);
+  });
+});
+
+describe('a message that cannot be sent', () => {
+  it('does not keep the next scrape from being answered', () => {
+    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
+    const { ask, answer } = relayOf(a, b);
+    const send = vi.spyOn(a.handle, 'send').mockImplementationOnce(() => {
+      throw new RangeError('Invalid string length');
+    });
+    ask(a, 1);
+    expect(() => answer(b, 'B')).toThrow('Invalid string length');
+    send.mockRestore();
+    expect(vi.getTimerCount()).toBe(0);
+    ask(a, 2);
+    answer(b, 'B');
+    expect(a.sent('collected')).toMatchObject([{ id: 2 }]);
   });
 });

@@ -138,6 +138,39 @@ describe('what a process measures of itself', () => {
   });
 });
 
+describe('a measurement that fails', () => {
+  const fail = () => {
+    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+  };
+
+  it('is what it was: no heartbeat and no start fails for it', () => {
+    vi.spyOn(process, 'memoryUsage').mockReturnValue({ rss: 7, heapUsed: 5 } as never);
+    vi.spyOn(process, 'cpuUsage').mockReturnValue({ user: 1_000_000, system: 0 });
+    meter.measure();
+    vi.spyOn(process, 'memoryUsage').mockImplementation(fail as never);
+    vi.spyOn(process, 'cpuUsage').mockImplementation(fail as never);
+    for (const stats of [meter.measure(), meter.peek()]) {
+      expect(stats).toMatchObject({ residentMemoryBytes: 7, cpuSecondsTotal: 1 });
+      // For this V8 needs no file.
+      expect(stats.heapUsedBytes).toBeGreaterThan(5);
+    }
+  });
+
+  it('from the first one on, without /proc, is the most that was ever held', () => {
+    vi.spyOn(process, 'memoryUsage').mockImplementation(fail as never);
+    vi.spyOn(process, 'resourceUsage').mockReturnValue({ maxRSS: 80_000 } as never);
+    meter.restart();
+    expect(meter.peek().residentMemoryBytes).toBe(80_000 * 1024);
+  });
+
+  it('is nothing where the kernel refuses all of them', () => {
+    for (const name of ['memoryUsage', 'cpuUsage', 'resourceUsage'] as const) {
+      vi.spyOn(process, name).mockImplementation(fail as never);
+    }
+    expect(meter.measure()).toMatchObject({ residentMemoryBytes: 0, cpuSecondsTotal: 0 });
+  });
+});
+
 describe('the meter of the primary', () => {
   it('says whose it is, and for how long that has been there', () => {
     vi.spyOn(process, 'uptime').mockReturnValue(12.345_678);
@@ -163,6 +196,7 @@ describe('the meter of a worker', () => {
     tracker.requestsInFlight = 2;
     tracker.requestsTotal = 5;
     tracker.rebalancedConnectionsTotal = 3;
+    tracker.droppedConnections = 4;
     const worker = new WorkerMeter(tracker, () => 4);
     const traffic = {
       openConnections: 0,
@@ -170,6 +204,7 @@ describe('the meter of a worker', () => {
       requestsTotal: 5,
       rebalancedConnectionsTotal: 3,
       logLinesDroppedTotal: 4,
+      droppedConnectionsTotal: 4,
     };
     expect(worker.measure()).toMatchObject({ ...traffic, cpuSecondsTotal: expect.any(Number) });
     tracker.requestsTotal = 6;

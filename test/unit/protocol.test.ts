@@ -145,7 +145,7 @@ function changed(
 }
 
 const NULLABLE = new Set(['drained.report.hookError', 'checked.detail']);
-const OPTIONAL = new Set(['error.stack', 'error.code']);
+const OPTIONAL = new Set(['error.stack', 'error.code', 'stats.droppedConnectionsTotal']);
 const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
   const sealed = onTheWire(seal(message));
   return pathsOf(sealed).map((path) => ({
@@ -246,6 +246,22 @@ describe('a message of a worker', () => {
           }),
         ),
       ).toBeUndefined();
+    }
+  });
+
+  it.each([
+    ['checked', 'id'],
+    ['reload-request', 'id'],
+    ['scale-request', 'id'],
+    ['snapshot-request', 'id'],
+    ['collect-request', 'id'],
+    ['load', 'requests'],
+    ['load', 'connections'],
+    ['folded', 'epoch'],
+    ['folded', 'count'],
+  ] as const)('is dropped where of a %s the %s is no whole number', (type, key) => {
+    for (const wrong of [0.5, 2 ** 53]) {
+      expect(parseWorkerMessage({ ...seal(WORKER_MESSAGES[type]), [key]: wrong })).toBeUndefined();
     }
   });
 
@@ -382,15 +398,27 @@ describe('a message of a worker', () => {
     expect('polluted' in parsed).toBe(false);
   });
 
-  it('is dropped where a text is longer than 64 Ki', () => {
+  it('is cut where a text is longer than 64 Ki, never dropped for that', () => {
     const fits = 'x'.repeat(64 * 1024);
-    const fatal = (error: typeof ERROR) =>
-      parseWorkerMessage(seal({ type: 'fatal', error, abort: false }));
+    const cut = (message: unknown) => parseWorkerMessage(seal(message as WorkerMessage));
     for (const key of ['name', 'message', 'stack', 'code'] as const) {
-      expect(fatal({ ...ERROR, [key]: fits })).toBeDefined();
-      expect(fatal({ ...ERROR, [key]: `${fits}x` })).toBeUndefined();
+      const fatal = (text: string) =>
+        ({ type: 'fatal', error: { ...ERROR, [key]: text }, abort: false }) as const;
+      expect(cut(fatal(fits))).toEqual(fatal(fits));
+      expect(cut(fatal(`${fits}x`))).toEqual(fatal(fits));
     }
-    expect(parseWorkerMessage(seal({ ...WORKER_MESSAGES.ready, url: `${fits}x` }))).toBeUndefined();
+    const { ready, blocked, checked } = WORKER_MESSAGES;
+    const long = `${fits}x`;
+    expect(cut({ ...ready, url: long })).toEqual({ ...ready, url: fits });
+    expect(cut({ ...blocked, frames: [long] })).toEqual({ ...blocked, frames: [fits] });
+    expect(cut({ ...checked, detail: long })).toEqual({ ...checked, detail: fits });
+    for (const key of ['method', 'path']) {
+      const of = (text: string) => ({
+        ...blocked,
+        requests: [{ ...blocked.requests[0]!, [key]: text }],
+      });
+      expect(cut(of(long))).toEqual(of(fits));
+    }
   });
 
   it('is dropped where it announces more endpoints than there can be', () => {
@@ -428,22 +456,6 @@ describe('a message of a worker', () => {
     expect(parseWorkerMessage(seal(blocked(10, 20)))).toBeDefined();
     expect(parseWorkerMessage(seal(blocked(11, 20)))).toBeUndefined();
     expect(parseWorkerMessage(seal(blocked(10, 21)))).toBeUndefined();
-  });
-
-  it.each(['method', 'path'])('is dropped where the %s of a blocked request is too long', (key) => {
-    const blocked = (length: number) => ({
-      ...WORKER_MESSAGES.blocked,
-      requests: [{ ...WORKER_MESSAGES.blocked.requests[0]!, [key]: 'x'.repeat(length) }],
-    });
-    expect(parseWorkerMessage(seal(blocked(64 * 1024)))).toBeDefined();
-    expect(parseWorkerMessage(seal(blocked(64 * 1024 + 1)))).toBeUndefined();
-  });
-
-  it('is dropped where a frame of a block or the detail of a health check is too long', () => {
-    const long = 'x'.repeat(64 * 1024 + 1);
-    const { blocked, checked } = WORKER_MESSAGES;
-    expect(parseWorkerMessage(seal({ ...blocked, frames: [long] }))).toBeUndefined();
-    expect(parseWorkerMessage(seal({ ...checked, detail: long }))).toBeUndefined();
   });
 
   it.each([1, 256])('may ask for %d workers', (workers) => {

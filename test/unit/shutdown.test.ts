@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError, WorkersFailedError } from '../../src/errors/index.js';
 import type { ClusterOptions } from '../../src/options/index.js';
+import { laterBy } from '../../src/primary/later.js';
 import type { Listening } from '../../src/primary/listening/listening.interface.js';
 import { Shutdown } from '../../src/primary/shutdown.js';
 import { FakeCluster } from './fake-cluster.js';
@@ -17,6 +18,7 @@ function start(workers = 2, options: ClusterOptions = {}) {
     cluster.table,
     socket as unknown as Listening,
     cluster.emit,
+    laterBy((action) => action()),
     onBegin,
   );
   let exitCode: number | undefined;

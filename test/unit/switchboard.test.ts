@@ -2,11 +2,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type BlockReport, seal, type WorkerMessage } from '../../src/ipc/index.js';
 import { Heartbeat } from '../../src/primary/heartbeat.js';
 import { Balance } from '../../src/primary/balance.js';
+import { laterBy } from '../../src/primary/later.js';
 import type { BoundSocket } from '../../src/primary/listening/bound-socket.js';
 import { SharedListening } from '../../src/primary/listening/shared-listening.js';
 import { MetricsRelay } from '../../src/primary/metrics-relay.js';
 import { Switchboard } from '../../src/primary/switchboard.js';
-import { FakeCluster, METER } from './fake-cluster.js';
+import { EXIT, FakeCluster, METER } from './fake-cluster.js';
 import { STATS } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -19,7 +20,11 @@ const ERROR = { name: 'Error', message: 'x' };
 function start() {
   const cluster = new FakeCluster(2);
   const heartbeat = new Heartbeat(cluster.options.heartbeat, cluster.emit, METER);
-  const relay = new MetricsRelay(cluster.table);
+  const relay = new MetricsRelay(
+    cluster.table,
+    cluster.emit,
+    laterBy((action) => action()),
+  );
   const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
   const balance = new Balance(cluster.table);
   const switchboard = new Switchboard(
@@ -226,6 +231,18 @@ describe('a message that is wrong', () => {
     receiveRaw({ ns: 'nestjs-cluster', v: 2, type: 'leaving' }, worker);
     expect(worker.signals).toEqual([]);
     expect(cluster.events('warning')).toHaveLength(1);
+  });
+
+  it('is counted for the slot of its worker, each time', () => {
+    const { cluster, receiveRaw } = start();
+    const dropped = () => cluster.table.snapshot().workers.map((each) => each.droppedMessagesTotal);
+    for (let i = 0; i < 3; i += 1) receiveRaw({ ns: 'nestjs-cluster', v: 1, type: 'unknown' });
+    receiveRaw({ ns: 'nestjs-cluster', v: 2, type: 'leaving' }, cluster.current(1));
+    receiveRaw({ type: 'not ours' });
+    expect(dropped()).toEqual([3, 1]);
+    const [first] = cluster.table.slots;
+    first!.remove(cluster.current(0).handle, EXIT);
+    expect(dropped()).toEqual([3, 1]);
   });
 
   it.each([null, undefined, 'x', 5, [], {}, { cmd: 'NODE_x' }, { type: 'leaving' }])(

@@ -73,6 +73,8 @@ describe('a snapshot', () => {
           lastExit: EXIT,
           degraded: false,
           abortedRequestsTotal: 0,
+          droppedMessagesTotal: 0,
+          refusedMetricsTotal: 0,
           heartbeatAgeMs: 400,
           responsive: true,
           ...STATS,
@@ -245,15 +247,20 @@ describe('a snapshot', () => {
     slot.countRestart('oom');
     slot.remove(slot.current!, EXIT);
     slot.abortedRequests = 2;
+    slot.droppedMessages = 3;
+    slot.refusedMetrics = 4;
     const snapshot = takeSnapshot({ ...CLUSTER, desired: 0, slots: [], dismissed: [slot] }, 0);
     expect(snapshot.dismissed).toEqual([
       {
         slot: 3,
         restartsByCause: { oom: 1 },
         abortedRequestsTotal: 2,
+        droppedMessagesTotal: 3,
+        refusedMetricsTotal: 4,
         requestsTotal: 50,
         rebalancedConnectionsTotal: 6,
         logLinesDroppedTotal: STATS.logLinesDroppedTotal,
+        droppedConnectionsTotal: 0,
         cpuSecondsTotal: STATS.cpuSecondsTotal,
         gcSecondsTotal: STATS.gcSecondsTotal,
       },

@@ -1,0 +1,127 @@
+import type { Server } from 'node:net';
+import { openFilesLimit } from '../process/open-files.js';
+import type { RequestTracker } from './request-tracker.js';
+
+/** Descriptors that connections leave to the rest of the process: at least, and at most. */
+const MIN_RESERVE = 64;
+const MAX_RESERVE = 1_024;
+/** Between these, a share of all. */
+const RESERVE_RATIO = 0.25;
+
+/** Time for a connection to send its first byte, once there is no room for others. */
+const SILENT_GRACE_MS = 1_000;
+
+/** Node compares it with the connections of one server: whatever their number, there is no room. */
+const NO_ROOM = -1;
+
+/**
+ * How many connections a process may hold that may have so many descriptors open. The rest is for
+ * its supervision, and for the files, databases and threads of the app.
+ */
+export function connectionsWithin(openFiles: number): number {
+  const share = Math.ceil(openFiles * RESERVE_RATIO);
+  const reserve = Math.min(Math.max(share, MIN_RESERVE), MAX_RESERVE, Math.ceil(openFiles / 2));
+  return openFiles - reserve;
+}
+
+/** `dropMaxConnection` is not in the types of Node 20, and no type has the handle. */
+type ListeningServer = Server & { dropMaxConnection?: boolean; readonly _handle?: unknown };
+
+const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
+
+/** In place of a socket's handle node:cluster gives such a server an object of its own. */
+function isHandedConnections({ _handle: handle }: ListeningServer): boolean {
+  const isObject = typeof handle === 'object' && handle !== null;
+  return isObject && Object.getPrototypeOf(handle) === Object.prototype;
+}
+
+/** Gives the worker's server the limit that follows from its limit of open files. */
+export function limitConnections(
+  server: Server,
+  tracker: RequestTracker,
+  warn: (message: string) => void,
+): ConnectionLimit {
+  const limit = new ConnectionLimit(tracker, openFilesLimit(), warn);
+  limit.applyTo(server);
+  return limit;
+}
+
+/** What a limit counts, and counts on. */
+type Connections = Pick<RequestTracker, 'openConnections' | 'connections' | 'droppedConnections'>;
+
+/**
+ * Turns connections away before the process has no descriptor left: by Node's own `maxConnections`,
+ * for all sockets that the worker listens on together. Where the app has set that, it holds.
+ */
+export class ConnectionLimit {
+  #max: number | undefined;
+  #ofTheApp = false;
+  #told = false;
+  #sweep: NodeJS.Timeout | undefined;
+
+  /** @param warn is told once when connections are turned away, in one line. */
+  constructor(
+    private readonly tracked: Connections,
+    private readonly openFiles: number | undefined,
+    private readonly warn: (message: string) => void,
+  ) {
+    this.#max = openFiles === undefined ? undefined : connectionsWithin(openFiles);
+  }
+
+  /** Limits the server of the app. */
+  applyTo(server: ListeningServer): void {
+    // Where node:cluster hands out connections, one that a worker refuses goes round among workers
+    // that are all full, without end; from Node 22.12 on they may drop it instead.
+    if (isHandedConnections(server) && NODE_MAJOR < 22) return;
+    server.dropMaxConnection ??= true;
+    if (typeof server.maxConnections === 'number') this.#choose(server.maxConnections);
+    this.share(server);
+  }
+
+  /** Counts what comes over another listener as well. */
+  share(listener: Server): void {
+    Object.defineProperty(listener, 'maxConnections', {
+      configurable: true,
+      enumerable: true,
+      get: () => (this.#isFull ? NO_ROOM : this.#max),
+      set: (max: number | undefined) => {
+        this.#choose(max);
+      },
+    });
+    listener.on('drop', () => this.#onDrop());
+  }
+
+  get #isFull(): boolean {
+    return this.#max !== undefined && this.tracked.openConnections >= this.#max;
+  }
+
+  #choose(max: number | undefined): void {
+    this.#max = max;
+    this.#ofTheApp = true;
+  }
+
+  #onDrop(): void {
+    this.tracked.droppedConnections += 1;
+    if (this.#ofTheApp) return;
+    this.#makeRoom();
+    if (this.#told) return;
+    this.#told = true;
+    this.warn(
+      `turns connections away: ${this.#max} are open, and it may open ${this.openFiles} files and sockets in all; raise that limit (ulimit -n, LimitNOFILE= of systemd)`,
+    );
+  }
+
+  /** Closes connections that have not sent a byte, if that is still so after a while. */
+  #makeRoom(): void {
+    if (this.#sweep !== undefined) return;
+    const silent = [...this.tracked.connections].filter(({ socket }) => socket.bytesRead === 0);
+    this.#sweep = setTimeout(() => {
+      this.#sweep = undefined;
+      for (const { socket } of silent) {
+        if (socket.bytesRead > 0 || socket.destroyed) continue;
+        this.tracked.droppedConnections += 1;
+        socket.destroy();
+      }
+    }, SILENT_GRACE_MS).unref();
+  }
+}

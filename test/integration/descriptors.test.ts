@@ -1,0 +1,162 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport } from '../support/health.js';
+import { request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { describeWith } from '../support/system-packages.js';
+
+afterEach(stopAll);
+
+const HEARTBEAT = { intervalMs: 100, timeoutMs: 1_000 };
+
+function limitDescriptors(pid: number, limits: string): void {
+  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limits}`]);
+}
+
+async function scrape(url: string, agent?: Parameters<typeof request>[2]): Promise<MetricsPage> {
+  const { outcome, body } = await request(url, '/metrics', agent);
+  expect(outcome).toBe('ok');
+  return new MetricsPage(body);
+}
+
+/** Opens connections that send nothing. */
+async function silentConnections(url: string, count: number): Promise<net.Socket[]> {
+  const { port, hostname } = new URL(url);
+  const sockets: net.Socket[] = [];
+  onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
+  for (let i = 0; i < count; i += 1) {
+    const socket = net.connect(Number(port), hostname);
+    // One that is turned away is closed, or reset.
+    sockets.push(socket.on('error', () => {}).resume());
+    await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
+  }
+  return sockets;
+}
+
+describe('1,300 silent connections to a worker that may open 1,024 files', () => {
+  it('are turned away beyond its limit, and the cluster lives, answers and serves again', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, heartbeat: HEARTBEAT },
+      within: ['prlimit', '--nofile=1024:1024'],
+    });
+    const pids = cluster.workerPids;
+    const kept = await agentOf(cluster.url, pids[0]!);
+
+    const silent = await silentConnections(cluster.url, 1_300);
+
+    const turnedAway = () =>
+      cluster.all('warning').filter(({ message }) => message.includes('turns connections away'));
+    await cluster.until('a warning', () => turnedAway().length > 0);
+    // The connection that was there goes on, and tells that its primary hears of the worker.
+    const page = await scrape(cluster.url, { agent: kept });
+    expect(page.sum('nestjs_cluster_worker_dropped_connections_total')).toBeGreaterThan(500);
+    expect(page.sum('nestjs_cluster_worker_up')).toBe(1);
+    expect(page.sum('nestjs_cluster_worker_heartbeat_age_seconds')).toBeLessThan(1);
+    expect(page.sum('nestjs_cluster_snapshot_age_seconds')).toBe(0);
+    // Those that stay silent make room for others.
+    await eventually(
+      'a new connection served beside them',
+      async () => (await request(cluster.url, '/hello')).outcome,
+      (outcome) => outcome === 'ok',
+    );
+    for (const socket of silent) socket.destroy();
+    const { workers } = await eventually(
+      'the silent ones gone',
+      () => clusterReport(cluster.url),
+      (report) => report.workers[0]!.openConnections! < 10,
+    );
+    expect(workers.map(({ pid }) => pid)).toEqual(pids);
+    expect(turnedAway()).toMatchObject([
+      { message: expect.stringContaining('768 are open, and it may open 1024 files') as string },
+    ]);
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+});
+
+describe('a process that has no descriptor left', () => {
+  it('is a worker that serves on and is not taken for hung', async () => {
+    const cluster = await ClusterProcess.start({ options: { workers: 1, heartbeat: HEARTBEAT } });
+    const [pid] = cluster.workerPids as [number];
+    const agent = await agentOf(cluster.url, pid);
+    limitDescriptors(pid, '3:');
+
+    const before = (await scrape(cluster.url, { agent })).sum(
+      'nestjs_cluster_worker_uptime_seconds',
+    );
+    const page = await eventually(
+      'more than its heartbeat takes to judge',
+      () => scrape(cluster.url, { agent }),
+      (each) => each.sum('nestjs_cluster_worker_uptime_seconds') > before + 2,
+    );
+    expect(page.sum('nestjs_cluster_worker_up')).toBe(1);
+    expect(page.sum('nestjs_cluster_worker_resident_memory_bytes')).toBeGreaterThan(0);
+    expect(cluster.workerPids).toEqual([pid]);
+  });
+
+  it('is a primary that finds hung workers all the same, and replaces them when it can', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: HEARTBEAT, restart: { backoffMs: 10, maxBackoffMs: 50 } },
+    });
+    const [victim] = cluster.workerPids as [number, number];
+    limitDescriptors(cluster.pid, '3:');
+
+    process.kill(victim, 'SIGSTOP');
+
+    const died = await cluster.event('worker-died', (line) => line.pid === victim);
+    expect(died).toMatchObject({ cause: 'hang' });
+    await cluster.until('two tries', () => cluster.all('worker-died').length > 2);
+    limitDescriptors(cluster.pid, '20000:');
+    await cluster.until('another worker', () => cluster.workerPids.length === 2);
+    expect(cluster.all('failed')).toEqual([]);
+  });
+});
+
+describeWith(['unshare'], 'a machine that hides /proc', () => {
+  it('has a cluster that starts, knows its workers, limits their memory, reloads and reports', async () => {
+    const cluster = await ClusterProcess.start({
+      options: {
+        memory: { hardLimitBytes: 350_000_000 },
+        reload: { canaryMs: 0 },
+      },
+      env: behaviour('memory-routes'),
+      within: 'unshare --mount sh -c'
+        .split(' ')
+        .concat('mount -t tmpfs none /proc && exec "$0" "$@"'),
+    });
+    const page = await scrape(cluster.url);
+    expect(page.sum('nestjs_cluster_worker_up')).toBe(2);
+    for (const bytes of page.values('nestjs_cluster_worker_resident_memory_bytes')) {
+      expect(bytes).toBeGreaterThan(20_000_000);
+    }
+    cluster.kill('SIGHUP');
+    expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
+
+    await cluster.until('two workers', () => cluster.workerPids.length === 2);
+    const [greedy] = cluster.workerPids as [number];
+    const agent = await agentOf(cluster.url, greedy);
+    await request(cluster.url, '/grow/300', { agent, timeoutMs: 10_000 });
+    const died = await cluster.event('worker-died');
+    expect(died).toMatchObject({ pid: greedy, cause: 'memory' });
+  });
+});
+
+describe('an error at import of more than 64 Ki characters', () => {
+  it('is told as what it is, cut', async () => {
+    const cluster = new ClusterProcess({
+      program: 'test/fixtures/long-import-error.mjs',
+      options: { workers: 1, restart: { backoffMs: 1 } },
+    });
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
+    expect(cluster.all('warning')).toEqual([]);
+    const [failed] = cluster.all('failed');
+    expect(failed!.message).toContain(
+      'no worker became ready in 2 attempts: Error: cannot find xxx',
+    );
+  });
+});
