@@ -72,7 +72,7 @@ export class ConnectionLimit {
   applyTo(server: ListeningServer): void {
     // Where node:cluster hands out connections, one that a worker refuses goes round among workers
     // that are all full, without end; from Node 22.12 on they may drop it instead.
-    if (isHandedConnections(server) && NODE_MAJOR < 22) return;
+    if (isHandedConnections(server) && NODE_MAJOR < 22) return this.#closeWhatCame(server);
     server.dropMaxConnection ??= true;
     if (typeof server.maxConnections === 'number') this.#choose(server.maxConnections);
     this.share(server);
@@ -89,6 +89,16 @@ export class ConnectionLimit {
       },
     });
     listener.on('drop', () => this.#onDrop());
+  }
+
+  /** Without it a handle is lost on its way to a worker that has no descriptor left, and its channel with it. */
+  #closeWhatCame(server: Server): void {
+    if (typeof server.maxConnections === 'number') return;
+    server.prependListener('connection', (socket) => {
+      if (!this.#isFull) return;
+      socket.destroy();
+      this.#onDrop();
+    });
   }
 
   get #isFull(): boolean {
