@@ -3,10 +3,12 @@ import { constants } from 'node:os';
 import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
+import { AppEnd } from '../worker/app-end.js';
 import { limitConnections } from '../worker/connection-limit.js';
-import { drain, stopAccepting } from '../worker/drain.js';
+import { stopAccepting } from '../worker/drain.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
+import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../worker/nest-signals.js';
 import { SoloLink } from '../worker/solo-link.js';
 import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
@@ -35,6 +37,19 @@ export async function runStandalone(
   const link = new SoloLink(true, output.dropped);
   setCurrentLink(link);
   const socket = await BoundSocket.open(options.address);
+  const appEnd = new AppEnd();
+  let signals = 0;
+  let stop: ((signal: NodeJS.Signals) => void) | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    // Until the app is up there is nothing to drain.
+    if (stop === undefined) process.exit(128 + constants.signals[signal]);
+    stop(signal);
+  };
+  let hooksTold = false;
+  takeOverNestSignals(STOP_SIGNALS, onSignal, () => {
+    if (!hooksTold) emit('warning', { message: HOOKS_TAKEN_OVER });
+    hooksTold = true;
+  });
   const app = await createApp();
   if (options.expressPrototypes) presetExpressPrototypes(app);
   const server = app.getHttpServer() as Server;
@@ -53,18 +68,12 @@ export async function runStandalone(
   const { endpoints } = link.local;
   emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
 
-  let force!: () => void;
-  const forced = new Promise<void>((resolve) => (force = resolve));
   let drained: Promise<number> | undefined;
-  const shutdown = (): Promise<number> => {
+  const shutdown = (signal?: string): Promise<number> => {
+    appEnd.signal ??= signal;
     link.local.state = 'draining';
-    drained ??= drain(
-      app,
-      link.local,
-      { stopAccepting: () => stopAccepting(server) },
-      options.shutdown,
-      forced,
-    ).then((report) => {
+    const steps = { stopAccepting: () => stopAccepting(server) };
+    drained ??= appEnd.drain(link.local, steps, options.shutdown).then((report) => {
       setCurrentLink(undefined);
       if (report.hookError === null) return 0;
       emit('warning', { message: report.hookError });
@@ -72,20 +81,21 @@ export async function runStandalone(
     });
     return drained;
   };
-  let signals = 0;
-  const onSignal = (signal: NodeJS.Signals): void => {
+  const warn = (message: string): void => emit('warning', { message });
+  appEnd.takeOver(app, { leave: shutdown, warn });
+  stop = (signal) => {
     signals += 1;
     const forcedCode = 128 + constants.signals[signal];
     if (signals === 1) {
       emit('stopping', { reason: signal, workers: 0, force: 'drain' });
-      void shutdown().then((exitCode) => {
+      void shutdown(signal).then((exitCode) => {
         const code = signals > 1 ? forcedCode : exitCode;
         emit('stopped', { exitCode: code, uptimeMs: performance.now() - startedAt });
         process.exit(code);
       });
     } else if (signals === 2) {
       emit('stopping', { reason: signal, workers: 0, force: 'destroy' });
-      force();
+      appEnd.force();
     } else {
       process.exit(forcedCode);
     }

@@ -1,5 +1,6 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
-import { type Assignment, WorkerAgent } from '../worker/agent.js';
+import { WorkerAgent } from '../worker/agent.js';
+import type { Assignment } from '../worker/assignment.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
 import { guardOutput } from './guard-output.js';

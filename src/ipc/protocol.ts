@@ -55,6 +55,9 @@ export interface LoadReport {
   readonly utilization: number;
 }
 
+/** What every supervisor sends that ends a program, and so what an app is told where nothing was sent. */
+export const LEAVE_SIGNAL = 'SIGTERM';
+
 /** What a worker was at when it failed to come up. */
 export const BOOT_PHASES = ['create', 'init', 'listen'] as const;
 export type BootPhase = (typeof BOOT_PHASES)[number];
@@ -142,7 +145,12 @@ export type PrimaryMessage =
   | { readonly type: 'report-load' }
   /** Ask clients that make up this share of the load to connect again, 0..1. */
   | { readonly type: 'give-away'; readonly ratio: number }
-  | { readonly type: 'drain'; readonly cause: RetireCause }
+  | {
+      readonly type: 'drain';
+      readonly cause: RetireCause;
+      /** For the app's shutdown hooks; a primary of an older version does not say. */
+      readonly signal?: NodeJS.Signals;
+    }
   /** End open connections now. */
   | { readonly type: 'force' }
   /** Is the app well? */

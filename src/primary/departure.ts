@@ -1,5 +1,5 @@
 import type { EmitEvent } from '../events/index.js';
-import type { BlockReport } from '../ipc/index.js';
+import { type BlockReport, type ErrorReport, LEAVE_SIGNAL } from '../ipc/index.js';
 import type { ShutdownOptions } from '../options/index.js';
 import type { FailureCause, RetireCause } from '../snapshot/index.js';
 import { describeExit, type ProcessExit } from './policies/exit-cause.policy.js';
@@ -17,10 +17,11 @@ export function beginDeparture(
   cause: RetireCause,
   shutdown: Required<ShutdownOptions>,
   emit: EmitEvent,
+  signal: NodeJS.Signals = LEAVE_SIGNAL,
 ): void {
   const booting = worker.state === 'starting';
   worker.enter('draining');
-  worker.retirement = { cause, since: performance.now() };
+  worker.retirement = { cause, signal, since: performance.now() };
   // While it boots its event loop may be busy for long; a signal ends it at once even before it
   // runs anything of ours.
   if (booting) {
@@ -29,7 +30,7 @@ export function beginDeparture(
       if (worker.readyAt === undefined) worker.kill('SIGKILL');
     });
   } else {
-    worker.send({ type: 'drain', cause });
+    worker.send({ type: 'drain', cause, signal });
     killWhenOverdue(worker, patienceMs(shutdown));
   }
   emit('worker-draining', { worker: worker.identity, cause });
@@ -43,7 +44,8 @@ export function drainAfterAll(
 ): void {
   if (worker.readyAt !== undefined) return;
   worker.readyAt = now;
-  worker.send({ type: 'drain', cause: worker.retirement!.cause });
+  const { cause, signal } = worker.retirement!;
+  worker.send({ type: 'drain', cause, signal });
   killWhenOverdue(worker, patienceMs(shutdown));
 }
 
@@ -57,6 +59,16 @@ export function beginCollapse(
   worker.condemned = { cause: 'crash', detail: 'drained after an error that nobody caught' };
   killWhenOverdue(worker, patienceMs(shutdown));
   emit('worker-failing', { worker: worker.identity, error: worker.error });
+}
+
+/** A worker that was on its way out had an error that nobody caught: it was not well. */
+export function reportLateError(worker: WorkerHandle, error: ErrorReport, emit: EmitEvent): void {
+  worker.error = error;
+  worker.condemned ??= {
+    cause: 'crash',
+    detail: `an error that nobody caught came while it drained: ${error.name}: ${error.message}`,
+  };
+  emit('worker-failing', { worker: worker.identity, error });
 }
 
 function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<ShutdownOptions>) {

@@ -1,6 +1,7 @@
+import { constants } from 'node:os';
 import { type ClusterError, WorkersFailedError } from '../errors/index.js';
 import type { EmitEvent } from '../events/index.js';
-import type { ErrorReport } from '../ipc/index.js';
+import { type ErrorReport, LEAVE_SIGNAL } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { beginDeparture } from './departure.js';
 import type { Listening } from './listening/listening.interface.js';
@@ -19,6 +20,8 @@ export class Shutdown {
   /** `undefined` while the cluster runs, else an index of `STOP_LEVELS`. */
   #level: number | undefined;
   #exitCode = 0;
+  /** What the shutdown hooks of the workers' apps are told. */
+  #signal: NodeJS.Signals = LEAVE_SIGNAL;
 
   constructor(
     private readonly options: ResolvedClusterOptions,
@@ -42,7 +45,10 @@ export class Shutdown {
     const { workers } = this.table;
     const force = STOP_LEVELS[level] ?? 'kill';
     this.emit('stopping', { reason, workers: workers.length, force });
-    if (level === 0) return this.#begin();
+    if (level === 0) {
+      this.#signal = nameOf(signalNumber) ?? LEAVE_SIGNAL;
+      return this.#begin();
+    }
     this.#level = level;
     for (const worker of workers) {
       if (force === 'destroy' && worker.connected) worker.send({ type: 'force' });
@@ -82,7 +88,7 @@ export class Shutdown {
   #dismiss(worker: WorkerHandle): void {
     if (worker.state === 'draining') return;
     this.table.slotOf(worker).retire(worker);
-    beginDeparture(worker, 'shutdown', this.options.shutdown, this.emit);
+    beginDeparture(worker, 'shutdown', this.options.shutdown, this.emit, this.#signal);
   }
 
   #endIfEmpty(): void {
@@ -90,4 +96,10 @@ export class Shutdown {
     this.listening.close();
     this.#resolveEnded(this.#exitCode);
   }
+}
+
+/** @returns `undefined` for the 0 of a call. */
+function nameOf(signalNumber: number): NodeJS.Signals | undefined {
+  const names = Object.entries(constants.signals) as [NodeJS.Signals, number][];
+  return names.find(([, number]) => number === signalNumber)?.[0];
 }

@@ -44,6 +44,15 @@ export interface MetricsBody {
   readonly serializedAt: number;
 }
 
+/** A worker was asked to leave. */
+export interface Retirement {
+  readonly cause: RetireCause;
+  /** What its app's shutdown hooks are told. */
+  readonly signal: NodeJS.Signals;
+  /** Monotonic ms. */
+  readonly since: number;
+}
+
 /** Of a process that there never was. */
 export const NO_PID = 0;
 
@@ -92,7 +101,7 @@ export class WorkerHandle {
   error: ErrorReport | null = null;
   /** What it said of its drain. */
   drain: DrainReport | undefined;
-  retirement: { readonly cause: RetireCause; readonly since: number } | undefined;
+  retirement: Retirement | undefined;
   #state: WorkerState = 'starting';
   readonly #deadlines = new Set<Deadline>();
   /** Messages that the kernel has not taken yet. */

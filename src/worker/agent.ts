@@ -4,35 +4,28 @@ import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
-import { type BootPhase, type PrimaryMessage, reportError } from '../ipc/index.js';
+import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import type { WorkerIdentity } from '../snapshot/index.js';
 import { AdoptedSockets } from './adopted-sockets.js';
+import { AppEnd, type EndableApp } from './app-end.js';
+import type { Assignment } from './assignment.js';
 import { BootWatch } from './boot-watch.js';
 import { limitConnections } from './connection-limit.js';
-import { drain, type DrainableApp, stopAccepting } from './drain.js';
+import { stopAccepting } from './drain.js';
 import { type AdaptedApp, presetExpressPrototypes } from './express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
 import { LocalProcess } from './local-process.js';
+import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { PrimaryChannel } from './primary-channel.js';
 import { Rebalance } from './rebalance.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
 import { SNAPSHOT_TIMEOUT_MS, WorkerLink } from './worker-link.js';
+import { answerSignals } from './worker-signals.js';
 
 /** What an app must be able to do to run in a worker. Any Nest HTTP application can. */
-export interface WorkerApp extends DrainableApp, ListenableApp, AdaptedApp {
+export interface WorkerApp extends EndableApp, ListenableApp, AdaptedApp {
   init(): Promise<unknown>;
-}
-
-/** Where a worker comes from. */
-export interface Assignment {
-  readonly identity: WorkerIdentity;
-  /** Workers there were to be when it was forked. */
-  readonly workers: number;
-  readonly primaryPid: number;
-  /** Descriptor on which the watchdog reports. */
-  readonly reportTo: number | undefined;
 }
 
 /** Metrics that nobody asks for are sent this often, so that a crash loses little. */
@@ -44,9 +37,6 @@ const UNCAUGHT_MS = 100;
 /** Without a primary a worker serves nobody's purpose: it finishes what it can in this time. */
 const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
 
-/** Sent to the whole process group, by a terminal or a shell: the primary decides what follows. */
-const SIGNALS_OF_THE_PRIMARY = ['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const;
-
 /** A worker's life: brings the app up, obeys the primary, drains and ends. */
 export class WorkerAgent {
   #end!: (exitCode: number) => void;
@@ -56,11 +46,11 @@ export class WorkerAgent {
   readonly #local: LocalProcess;
   readonly #channel = new PrimaryChannel();
   readonly #rebalance: Rebalance;
+  readonly #appEnd = new AppEnd();
   #app: WorkerApp | undefined;
   #adopted: AdoptedSockets | undefined;
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
-  #force!: () => void;
-  readonly #forced = new Promise<void>((resolve) => (this.#force = resolve));
+  #exitCode = 0;
   readonly #boot = new BootWatch((error) => {
     void this.#channel.send({ type: 'boot-failed', phase: 'create', error });
   });
@@ -75,23 +65,17 @@ export class WorkerAgent {
     this.link = new WorkerLink(this.#local, this.#channel, workers);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => this.#onOrphaned());
-    for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
-    process.on('SIGTERM', () => {
-      if (this.#app === undefined) this.#boot.end(); // it is no failure of the app's
-      void this.#channel.send({ type: 'leaving' }).then(() => {
-        if (this.#app === undefined) this.#end(0);
-      });
-    });
+    answerSignals(
+      (signal) => void this.#askToLeave(signal),
+      () => this.#warn(HOOKS_TAKEN_OVER),
+    );
     if (!options.watchdog) return;
     startWatchdog({
       hangTimeoutMs: options.heartbeat.timeoutMs,
       primaryPid,
       reportTo,
       requests: () => this.#local.tracker.describeInFlight(),
-      failed: (error) => {
-        const message = `its watchdog is gone: ${reportError(error).message}`;
-        void this.#channel.send({ type: 'warning', message });
-      },
+      failed: (error) => this.#warn(`its watchdog is gone: ${reportError(error).message}`),
     });
   }
 
@@ -105,7 +89,7 @@ export class WorkerAgent {
       this.#local.follow(server);
       let url: string;
       if (server.listening) {
-        await this.#channel.send({ type: 'warning', message: ALREADY_LISTENING });
+        this.#warn(ALREADY_LISTENING);
         url = addressOf(server);
       } else {
         phase = 'init';
@@ -119,10 +103,12 @@ export class WorkerAgent {
       catchAbort((error) => {
         void this.#channel.send({ type: 'fatal', error: reportError(error), abort: true });
       });
-      this.#app = app;
-      const limit = limitConnections(server, this.#local.tracker, (message) => {
-        void this.#channel.send({ type: 'warning', message });
+      this.#appEnd.takeOver(app, {
+        leave: (signal) => this.#askToLeave(signal).then(() => this.ended),
+        warn: (message) => this.#warn(message),
       });
+      this.#app = app;
+      const limit = limitConnections(server, this.#local.tracker, (message) => this.#warn(message));
       this.#adopted = new AdoptedSockets(server, limit);
       this.#local.state = 'ready';
       this.#local.meter.restart();
@@ -164,9 +150,10 @@ export class WorkerAgent {
       case 'give-away':
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
+        this.#appEnd.signal ??= message.signal ?? LEAVE_SIGNAL;
         return void this.#leave(this.options.shutdown);
       case 'force':
-        return this.#force();
+        return this.#appEnd.force();
       case 'collect':
         return void this.#sendMetrics(true);
       case 'fold': {
@@ -211,8 +198,20 @@ export class WorkerAgent {
     await this.#channel.send({ type: 'metrics', asked, stats, ...metrics });
   }
 
+  #warn(message: string): void {
+    void this.#channel.send({ type: 'warning', message });
+  }
+
+  /** Somebody else than the primary wants the worker to go. */
+  async #askToLeave(signal: string | undefined): Promise<void> {
+    this.#appEnd.signal ??= signal;
+    if (this.#app === undefined) this.#boot.end(); // it is no failure of the app's
+    await this.#channel.send({ type: 'leaving' });
+    if (this.#app === undefined) this.#end(0);
+  }
+
   /** Drains and ends. While the app is still coming up there is nothing to drain. */
-  async #leave(shutdown: ResolvedClusterOptions['shutdown'], exitCode = 0): Promise<void> {
+  async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
     if (this.#local.state === 'draining') return;
     this.#local.state = 'draining';
     if (this.#app === undefined) return this.#end(0);
@@ -227,26 +226,29 @@ export class WorkerAgent {
       this.#local.sealMetrics();
     };
     const steps = { stopAccepting: leaveSockets, beforeClose };
-    const report = await drain(this.#app, this.#local, steps, shutdown, this.#forced);
+    const report = await this.#appEnd.drain(this.#local, steps, shutdown);
     await this.#channel.send({ type: 'drained', report });
-    this.#end(report.hookError === null ? exitCode : 1);
+    this.#end(report.hookError === null ? this.#exitCode : 1);
   }
 
   /** What the app is in now nobody knows: it serves what it has begun, and ends. */
   #onUncaught(error: unknown): void {
     process.stderr.write(`${inspect(error)}\n`);
     void this.#channel.send({ type: 'fatal', error: reportError(error), abort: false });
-    void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 }, 1);
+    this.#exitCode = 1;
+    this.#appEnd.cutShort();
+    void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
 
   #onOrphaned(): void {
     // Keeps node:cluster from ending the process in the middle of a response.
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     this.link.abandon();
+    this.#appEnd.signal ??= LEAVE_SIGNAL;
     void this.#leave(ORPHAN_SHUTDOWN);
     // A drain that was under way had been given other times, by a primary that is gone.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
-    setTimeout(() => this.#force(), drainTimeoutMs);
+    setTimeout(() => this.#appEnd.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
   }
 }

@@ -3,12 +3,19 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../ipc/index.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../options/index.js';
+import type { ClosableApp } from './app-close.js';
 import type { LocalProcess } from './local-process.js';
 
-/** What of an app its drain needs. */
-export interface DrainableApp {
-  getHttpServer(): unknown;
-  close(): Promise<void>;
+/** What a process does at the steps of its drain. */
+export interface DrainSteps {
+  /** Closes the listening sockets, and nothing else. */
+  stopAccepting(): void;
+  /** All requests are over, and the app is still whole. */
+  beforeClose?(): Promise<void>;
+  /** Resolves when the lame duck must end now. */
+  readonly cutShort?: Promise<void>;
+  /** Why all this is, for the app's shutdown hooks. */
+  signal?(): string | undefined;
 }
 
 /** How often connections are looked at for having become idle. */
@@ -19,22 +26,21 @@ const SWEEP_MS = 50;
  * before this begins; Nest's shutdown hooks run last, because they may close
  * what requests in flight need.
  *
- * @param stopAccepting closes the listening sockets, and nothing else.
- * @param beforeClose all requests are over, and the app is still whole.
  * @param force resolves when waiting must end now.
  */
 export async function drain(
-  app: DrainableApp,
+  app: ClosableApp,
   { tracker, hasTasksFrom }: Pick<LocalProcess, 'tracker' | 'hasTasksFrom'>,
-  { stopAccepting, beforeClose }: { stopAccepting: () => void; beforeClose?: () => Promise<void> },
+  steps: DrainSteps,
   shutdown: ResolvedClusterOptions['shutdown'],
   force: Promise<void>,
 ): Promise<DrainReport> {
   const startedAt = performance.now();
   const forced = force.then(() => 'forced' as const);
-  await Promise.race([delay(shutdown.lameDuckMs, undefined, { ref: true }), forced]);
+  const lameDuck = delay(shutdown.lameDuckMs, undefined, { ref: true });
+  await Promise.race([lameDuck, forced, ...(steps.cutShort ? [steps.cutShort] : [])]);
 
-  stopAccepting();
+  steps.stopAccepting();
   tracker.closeAfterResponse();
   const stoppedAt = performance.now();
   const deadline = stoppedAt + shutdown.drainTimeoutMs;
@@ -45,11 +51,11 @@ export async function drain(
     state = await Promise.race([delay(SWEEP_MS), forced]);
   }
   const cut = tracker.destroyAll();
-  await beforeClose?.();
-  const hooksDeadline =
-    startedAt + shutdown.lameDuckMs + shutdown.drainTimeoutMs + shutdown.killTimeoutMs;
+  await steps.beforeClose?.();
+  const hooksDeadline = deadline + shutdown.killTimeoutMs;
   const hookError = await closeApp(
     app,
+    steps.signal?.(),
     Math.max(hooksDeadline - performance.now(), shutdown.killTimeoutMs),
   );
   return { durationMs: performance.now() - startedAt, ...cut, hookError };
@@ -65,11 +71,15 @@ export function stopAccepting(server: Server): void {
 }
 
 /** Runs Nest's shutdown hooks, and says what went wrong with them. */
-async function closeApp(app: DrainableApp, timeoutMs: number): Promise<string | null> {
+async function closeApp(
+  app: ClosableApp,
+  signal: string | undefined,
+  timeoutMs: number,
+): Promise<string | null> {
   const abort = new AbortController();
   try {
     return await Promise.race([
-      app.close().then(() => null),
+      app.close(signal).then(() => null),
       delay(
         Math.min(timeoutMs, MAX_TIMER_MS),
         `app.close() did not end within ${Math.round(timeoutMs)} ms`,

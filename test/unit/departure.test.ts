@@ -6,6 +6,7 @@ import {
   drainAfterAll,
   reportDeparture,
   reportFailure,
+  reportLateError,
 } from '../../src/primary/departure.js';
 import type { ProcessExit } from '../../src/primary/policies/exit-cause.policy.js';
 import { FakeWorker } from './fake-worker.js';
@@ -296,5 +297,45 @@ describe('a worker that has met an error which nobody caught', () => {
     worker.handle.enter('exited');
     vi.advanceTimersByTime(60_000);
     expect(worker.signals).toEqual([]);
+  });
+});
+
+describe('an error that nobody caught in a worker on its way out', () => {
+  it('is told at once, and is the problem of its end however that looks', () => {
+    const worker = new FakeWorker();
+    depart(worker);
+    const emit = vi.fn();
+    const error = { name: 'Error', message: 'too late' };
+
+    reportLateError(worker.handle, error, emit as EmitEvent);
+
+    expect(emit.mock.calls).toEqual([
+      ['worker-failing', { worker: worker.handle.identity, error }],
+    ]);
+    expect(reported(worker, CLEAN)).toMatchObject({
+      problem: 'an error that nobody caught came while it drained: Error: too late',
+    });
+  });
+});
+
+describe('what the hooks of an app are told', () => {
+  it('is the signal of the cluster, and SIGTERM where there was none', () => {
+    const [asked, recycled, late] = [
+      new FakeWorker(),
+      new FakeWorker(),
+      new FakeWorker({ state: 'starting' }),
+    ];
+    const emit = vi.fn() as EmitEvent;
+
+    beginDeparture(asked.handle, 'shutdown', SHUTDOWN, emit, 'SIGINT');
+    beginDeparture(recycled.handle, 'recycle', SHUTDOWN, emit);
+    beginDeparture(late.handle, 'shutdown', SHUTDOWN, emit, 'SIGHUP');
+    drainAfterAll(late.handle, performance.now(), SHUTDOWN);
+
+    expect([asked, recycled, late].flatMap((worker) => worker.sent('drain'))).toMatchObject([
+      { signal: 'SIGINT' },
+      { signal: 'SIGTERM' },
+      { signal: 'SIGHUP' },
+    ]);
   });
 });

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { drain } from '../../src/worker/drain.js';
+import { drain, type DrainSteps } from '../../src/worker/drain.js';
 import { FakeServer } from './fake-traffic.js';
 
 const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 };
@@ -16,23 +16,23 @@ vi.mock('node:timers/promises', () => ({
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-function start() {
-  const { tracker, ...server } = new FakeServer();
+function start(more: Partial<DrainSteps> = {}) {
+  const { tracker } = new FakeServer();
   /** When tasks were begun that have not ended; monotonic ms. */
   const tasks = new Set<number>();
-  const state = { tasks, stopped: false, closed: false };
+  const state = { tasks, stopped: false, closed: false, signal: undefined as string | undefined };
   let force = () => {};
   const events = new EventEmitter();
   const report = drain(
     {
-      getHttpServer: () => server,
-      close: async () => {
+      close: async (signal) => {
         state.closed = true;
+        state.signal = signal;
         events.emit('closed');
       },
     },
     { tracker, hasTasksFrom: (before) => [...tasks].some((begun) => begun < before) },
-    { stopAccepting: () => (state.stopped = true) },
+    { stopAccepting: () => (state.stopped = true), ...more },
     SHUTDOWN,
     new Promise<void>((resolve) => (force = resolve)),
   );
@@ -92,6 +92,24 @@ describe('a drain', () => {
     force();
     await vi.advanceTimersByTimeAsync(0);
     expect(state.closed).toBe(true);
+    await report;
+  });
+
+  it('ends its lame duck at once where the app has become unfit for requests', async () => {
+    let cutShort = () => {};
+    const { state, report } = start({
+      cutShort: new Promise((resolve) => (cutShort = resolve)),
+      signal: () => 'SIGINT',
+    });
+    state.tasks.add(0);
+    await vi.advanceTimersByTimeAsync(1);
+    cutShort();
+    await vi.advanceTimersByTimeAsync(0);
+    // In flight is what it was: that may end.
+    expect(state).toMatchObject({ stopped: true, closed: false });
+    state.tasks.delete(0);
+    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    expect(state).toMatchObject({ closed: true, signal: 'SIGINT' });
     await report;
   });
 });

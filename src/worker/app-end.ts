@@ -1,0 +1,51 @@
+import type { DrainReport } from '../ipc/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import { type ClosableApp, takeOverClose } from './app-close.js';
+import { drain, type DrainSteps } from './drain.js';
+import type { LocalProcess } from './local-process.js';
+import { dropTerminusDelay } from './terminus-delay.js';
+
+/** What of an app its end needs. */
+export interface EndableApp extends ClosableApp {
+  getHttpServer(): unknown;
+}
+
+/** Whom the end of an app concerns. */
+export interface EndPorts {
+  /** The app closes itself: drains the process, and closes the app. */
+  readonly leave: (signal: string | undefined) => Promise<unknown>;
+  readonly warn: (message: string) => void;
+}
+
+/** The end of the app that this process serves: why, how hard, and what has to end before it. */
+export class AppEnd {
+  /** Why, for the app's shutdown hooks. */
+  signal: string | undefined;
+  /** Ends its open connections now. */
+  force!: () => void;
+  readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
+  /** Ends the lame duck now. */
+  cutShort!: () => void;
+  readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
+  #closing: ClosableApp | undefined;
+
+  /** The app is up: from now on it is closed by a drain alone. */
+  takeOver(app: EndableApp, { leave, warn }: EndPorts): void {
+    const delayed = dropTerminusDelay(app);
+    if (delayed !== undefined) warn(delayed);
+    this.#closing = takeOverClose(app, leave);
+  }
+
+  /** Drains the process, then closes the app. */
+  drain(
+    local: LocalProcess,
+    steps: Pick<DrainSteps, 'stopAccepting' | 'beforeClose'>,
+    shutdown: ResolvedClusterOptions['shutdown'],
+  ): Promise<DrainReport> {
+    const own = {
+      cutShort: this.#cutShort,
+      signal: () => this.signal,
+    };
+    return drain(this.#closing!, local, { ...steps, ...own }, shutdown, this.#forced);
+  }
+}

@@ -1,0 +1,64 @@
+/** Nest's method that listens to signals; of every app, context and microservice, in Nest 11 and 12. */
+const LISTENS = 'listenToShutdownSignals';
+
+/** Frames between that method and `process.on()`. */
+const MAX_FRAMES = 12;
+
+/** Raised by a fault of the process itself. After one no JavaScript can be relied on. */
+const FAULTS: ReadonlySet<string> = new Set([
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGILL',
+  'SIGSEGV',
+  'SIGTRAP',
+]);
+
+/** For the operator, once. */
+export const HOOKS_TAKEN_OVER =
+  'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out';
+
+/**
+ * Takes Nest's listeners of `enableShutdownHooks()` off the process, whoever
+ * calls it and when: a terminal or a supervisor sends its signal to the whole
+ * process group, and Nest would close what requests in flight need.
+ *
+ * @param owned signals that somebody else answers.
+ * @param leave is called when another signal comes for which Nest had listened.
+ * @param told is called each time.
+ */
+export function takeOverNestSignals(
+  owned: readonly string[],
+  leave: (signal: NodeJS.Signals) => void,
+  told: () => void,
+): void {
+  const answered = new Set<string>([...owned, ...FAULTS]);
+  process.on('newListener', (name: string | symbol, listener: () => void) => {
+    if (typeof name !== 'string' || !name.startsWith('SIG') || !isCalledBy(LISTENS)) return;
+    // It is not in yet. Signals are delivered by the event loop, and so after this.
+    queueMicrotask(() => {
+      process.off(name, listener);
+      told();
+      if (answered.has(name)) return;
+      answered.add(name);
+      process.on(name as NodeJS.Signals, leave);
+    });
+  });
+}
+
+function isCalledBy(name: string): boolean {
+  const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+  const { stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = MAX_FRAMES;
+    // Raw frames: source maps change what `stack` says.
+    Error.prepareStackTrace = (_error, sites) => sites;
+    const trace: { stack?: NodeJS.CallSite[] } = {};
+    Error.captureStackTrace(trace, isCalledBy);
+    return trace.stack?.some((site) => site.getFunctionName() === name) ?? false;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    if (prepare === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace');
+    else Object.defineProperty(Error, 'prepareStackTrace', prepare);
+  }
+}

@@ -1,0 +1,139 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { began } from '../support/drain.js';
+import { request } from '../support/http-client.js';
+
+afterEach(stopAll);
+
+interface Row {
+  /** See the behaviour. */
+  readonly enable: string;
+  readonly program?: 'app' | 'nest11';
+  readonly adapter?: string;
+}
+
+function start({ enable, program = 'app', adapter = 'express' }: Row, options: StartOptions = {}) {
+  return ClusterProcess.start({
+    program,
+    within: ['setsid'],
+    ...options,
+    env: {
+      ...behaviour('drain-shutdown-hooks'),
+      TEST_ENABLE: enable,
+      TEST_ADAPTER: adapter,
+      ...options.env,
+    },
+  });
+}
+
+/** Every hook that ran, by the process that ran it. */
+function hooksOf({ output }: ClusterProcess): Record<string, string[]> {
+  const hooks: Record<string, string[]> = {};
+  for (const [, hook, pid, signal] of output.matchAll(/^hook (\w+) of (\d+): (\w+)$/gm)) {
+    (hooks[pid!] ??= []).push(`${hook} ${signal}`);
+  }
+  return hooks;
+}
+
+const once = (signal: string) => ['destroy none', `before ${signal}`, `shutdown ${signal}`];
+
+function hintsOf(cluster: ClusterProcess) {
+  return cluster.all('warning').filter(({ message }) => message.includes('enableShutdownHooks()'));
+}
+
+describe('shutdown hooks of an app that has Nest listen to signals', () => {
+  it.each([
+    // As systemd does by default, and as Ctrl-C does.
+    { enable: 'all', signal: 'SIGTERM' },
+    { enable: 'all', adapter: 'fastify', signal: 'SIGINT' },
+    { enable: 'list', program: 'nest11', signal: 'SIGINT' },
+    { enable: 'exit', signal: 'SIGINT' },
+    { enable: 'late', program: 'nest11', adapter: 'fastify', signal: 'SIGTERM' },
+    { enable: 'microservice', signal: 'SIGTERM' },
+    { enable: 'own', signal: 'SIGTERM' },
+    { enable: 'all', program: 'nest11', signal: 'SIGTERM', workers: 0 },
+    { enable: 'exit', adapter: 'fastify', signal: 'SIGINT', workers: 0 },
+    { enable: 'own', signal: 'SIGINT', workers: 0 },
+  ] as const)(
+    'run once, after the last request of a group that gets a signal: $enable $program $adapter $signal $workers',
+    async (row) => {
+      const { enable, signal } = row;
+      const workers: number = ('workers' in row ? row.workers : undefined) ?? 2;
+      const cluster = await start(row, { options: { workers } });
+      if (enable === 'late') {
+        await cluster.event('warning', ({ message }) => message.includes('enableShutdownHooks()'));
+      }
+      const answer = request(cluster.url, '/query/700');
+      await began(cluster, '/query/700');
+      const pids = workers === 0 ? [cluster.pid] : cluster.workerPids;
+
+      process.kill(-cluster.pid, signal);
+
+      expect(await answer).toMatchObject({ status: 200 });
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      expect(hooksOf(cluster)).toEqual(Object.fromEntries(pids.map((pid) => [pid, once(signal)])));
+      // Once a cluster, not once a worker.
+      expect(hintsOf(cluster)).toHaveLength(enable === 'own' ? 0 : 1);
+      expect(cluster.all('worker-stopped').map(({ problem }) => problem)).toEqual(
+        Array.from({ length: workers }, () => null),
+      );
+    },
+  );
+
+  it.each([
+    { enable: 'all', signal: 'SIGTERM', told: 'SIGTERM' },
+    { enable: 'all', program: 'nest11', signal: 'SIGUSR2', told: 'SIGUSR2' },
+    { enable: 'own', signal: 'SIGINT', told: 'SIGTERM' },
+  ] as const)(
+    'run after the drain of the one worker that gets $signal, and a reload is a SIGTERM: $enable $program',
+    async (row) => {
+      const cluster = await start(row, { options: { reload: { canaryMs: 1 } } });
+      const answer = request(cluster.url, '/query/700');
+      await began(cluster, '/query/700');
+      const [asked, other] = cluster.workerPids as [number, number];
+
+      process.kill(asked, row.signal);
+
+      await cluster.event('worker-stopped', ({ pid }) => pid === asked);
+      expect(await answer).toMatchObject({ status: 200 });
+      expect(hooksOf(cluster)).toEqual({ [asked]: once(row.told) });
+      expect(cluster.all('worker-died')).toEqual([]);
+      await cluster.until('a replacement', () => cluster.all('worker-ready').length === 3);
+      cluster.kill('SIGHUP');
+      await cluster.event('reload-ended');
+      await cluster.event('worker-stopped', ({ pid }) => pid === other);
+      expect(hooksOf(cluster)[other]).toEqual(once('SIGTERM'));
+    },
+  );
+
+  it('do not run in a worker that is sent what only a process group is meant to get', async () => {
+    const cluster = await start({ enable: 'all' });
+    const [pid] = cluster.workerPids as [number];
+
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
+
+    await delay(300); // what must not happen has no event
+    expect(hooksOf(cluster)).toEqual({});
+    expect(cluster.all('worker-draining')).toEqual([]);
+  });
+
+  it.each(['app', 'nest11'] as const)(
+    'do not wait for what TerminusModule would show to nobody (%s)',
+    async (program) => {
+      const cluster = await start({ enable: 'all', program }, { env: { TEST_TERMINUS: '1' } });
+      const told = await cluster.event('warning', ({ message }) =>
+        message.includes('gracefulShutdownTimeoutMs'),
+      );
+      expect(told.message).toContain('60000 ms');
+      expect(told.message).toContain('shutdown.lameDuckMs');
+
+      cluster.kill('SIGTERM');
+
+      expect(await cluster.exited(8_000)).toEqual({ code: 0, signal: null });
+      expect(Object.values(hooksOf(cluster))).toEqual([once('SIGTERM'), once('SIGTERM')]);
+      expect(cluster.all('worker-stopped').map(({ problem }) => problem)).toEqual([null, null]);
+    },
+  );
+});
