@@ -13,6 +13,7 @@ import {
   drainAfterAll,
   reportDeparture,
   reportFailure,
+  reportLateError,
 } from './departure.js';
 import type { Balance } from './balance.js';
 import { forkWorker, type ProcessEvent } from './fork-worker.js';
@@ -164,11 +165,15 @@ export class Lifecycle {
 
   /** An error that nobody caught: the worker drains by itself, and its slot does not wait for that. */
   onFatal(worker: WorkerHandle, { error, abort }: WorkerMessage & { type: 'fatal' }): void {
-    // What comes while it drains follows from what came first.
+    const { emit } = this.around;
+    // What comes after the first follows from that.
+    if (worker.state === 'draining' && !worker.fatal && !abort) {
+      reportLateError(worker, error, emit);
+    }
     if (worker.state === 'ready' || worker.error === null) worker.error = error;
     worker.fatal = true;
     if (abort || worker.state !== 'ready') return;
-    beginCollapse(worker, this.around.options.shutdown, this.around.emit);
+    beginCollapse(worker, this.around.options.shutdown, emit);
     this.around.table.slotOf(worker).retire(worker);
     this.#onFailure(worker, 'crash', `${error.name}: ${error.message}`);
   }

@@ -326,6 +326,35 @@ describe('an error in a worker that nobody caught', () => {
     expect(cluster.survivors()).toEqual([]);
   });
 
+  it('that comes in a lame duck ends that, is told, and lets the exit code be another than 0', async () => {
+    const { cluster, victim, held, crash, release } = await startWithHeldRequest({
+      workers: 1,
+      shutdown: { lameDuckMs: 600_000 },
+    });
+    cluster.kill('SIGTERM');
+    await cluster.event('worker-draining');
+
+    const failing = await crash('/crash/throw');
+
+    expect(failing).toMatchObject({ level: 'error', worker: 0, pid: victim });
+    expect(failing['error']).toMatchObject({ message: 'thrown outside of a request' });
+    // The primary still holds the socket: who comes now is accepted by nobody.
+    await eventually(
+      'nobody accepts',
+      () => request(cluster.url, '/hello', { timeoutMs: 1_000 }),
+      ({ outcome }) => outcome !== 'ok',
+      10_000,
+    );
+    release();
+    expect((await held).outcome).toBe('ok');
+    const stopped = await cluster.event('worker-stopped');
+    expect(stopped).toMatchObject({ level: 'error', pid: victim, abortedRequests: 0 });
+    expect(stopped['problem']).toContain('Error: thrown outside of a request');
+    expect(await cluster.exited()).toEqual({ code: 1, signal: null });
+    expect(cluster.all('worker-failing')).toHaveLength(1);
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+
   it('is left to the app where that has a handler of its own (C2)', async () => {
     const cluster = await ClusterProcess.start({
       env: { ...behaviour('crash-routes'), TEST_HANDLES: '1' },
