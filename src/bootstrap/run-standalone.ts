@@ -54,6 +54,7 @@ export async function runStandalone(
   if (options.expressPrototypes) presetExpressPrototypes(app);
   const server = app.getHttpServer() as Server;
   link.local.follow(server);
+  appEnd.created(app);
   let url: string;
   if (server.listening) {
     emit('warning', { message: ALREADY_LISTENING });

@@ -48,7 +48,7 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     const { destroyedConnections, abortedRequests, destroyedWebSockets } = forced;
     const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
     const cut =
-      destroyedConnections > 0
+      destroyedConnections > 0 || abortedRequests > 0
         ? `; at the deadline destroyed ${destroyedConnections} connections with ${abortedRequests} requests${webSockets}`
         : '';
     const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;

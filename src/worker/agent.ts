@@ -87,6 +87,7 @@ export class WorkerAgent {
       if (this.options.expressPrototypes) presetExpressPrototypes(app);
       const server = app.getHttpServer() as Server;
       this.#local.follow(server);
+      this.#appEnd.created(app);
       let url: string;
       if (server.listening) {
         this.#warn(ALREADY_LISTENING);

@@ -3,10 +3,11 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import { type ClosableApp, takeOverClose } from './app-close.js';
 import { drain, type DrainSteps } from './drain.js';
 import type { LocalProcess } from './local-process.js';
+import { type MicroserviceHost, Microservices } from './microservices.js';
 import { dropTerminusDelay } from './terminus-delay.js';
 
 /** What of an app its end needs. */
-export interface EndableApp extends ClosableApp {
+export interface EndableApp extends ClosableApp, MicroserviceHost {
   getHttpServer(): unknown;
 }
 
@@ -27,10 +28,17 @@ export class AppEnd {
   /** Ends the lame duck now. */
   cutShort!: () => void;
   readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
+  readonly #microservices = new Microservices();
   #closing: ClosableApp | undefined;
+
+  /** The app has been created: counts what its microservices have in hand. */
+  created(app: MicroserviceHost): void {
+    this.#microservices.follow(app);
+  }
 
   /** The app is up: from now on it is closed by a drain alone. */
   takeOver(app: EndableApp, { leave, warn }: EndPorts): void {
+    this.#microservices.follow(app); // its hooks may have connected some
     const delayed = dropTerminusDelay(app);
     if (delayed !== undefined) warn(delayed);
     this.#closing = takeOverClose(app, leave);
@@ -43,6 +51,7 @@ export class AppEnd {
     shutdown: ResolvedClusterOptions['shutdown'],
   ): Promise<DrainReport> {
     const own = {
+      microservices: this.#microservices,
       cutShort: this.#cutShort,
       signal: () => this.signal,
     };

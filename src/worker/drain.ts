@@ -5,6 +5,7 @@ import type { DrainReport } from '../ipc/index.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../options/index.js';
 import type { ClosableApp } from './app-close.js';
 import type { LocalProcess } from './local-process.js';
+import type { Microservices } from './microservices.js';
 
 /** What a process does at the steps of its drain. */
 export interface DrainSteps {
@@ -12,6 +13,7 @@ export interface DrainSteps {
   stopAccepting(): void;
   /** All requests are over, and the app is still whole. */
   beforeClose?(): Promise<void>;
+  readonly microservices?: Pick<Microservices, 'stopConsuming' | 'closeIdle' | 'busy' | 'running'>;
   /** Resolves when the lame duck must end now. */
   readonly cutShort?: Promise<void>;
   /** Why all this is, for the app's shutdown hooks. */
@@ -40,17 +42,22 @@ export async function drain(
   const lameDuck = delay(shutdown.lameDuckMs, undefined, { ref: true });
   await Promise.race([lameDuck, forced, ...(steps.cutShort ? [steps.cutShort] : [])]);
 
+  const { microservices } = steps;
   steps.stopAccepting();
+  microservices?.stopConsuming();
   tracker.closeAfterResponse();
   const stoppedAt = performance.now();
   const deadline = stoppedAt + shutdown.drainTimeoutMs;
   // What an app goes on to compute by itself has no end.
-  const busy = () => tracker.openConnections > 0 || hasTasksFrom(stoppedAt);
+  const busy = () =>
+    tracker.openConnections > 0 || hasTasksFrom(stoppedAt) || microservices?.busy === true;
   for (let state; busy() && state !== 'forced' && performance.now() < deadline;) {
     tracker.closeIdle();
+    microservices?.closeIdle(performance.now() < (stoppedAt + deadline) / 2);
     state = await Promise.race([delay(SWEEP_MS), forced]);
   }
   const cut = tracker.destroyAll();
+  const abortedRequests = cut.abortedRequests + (microservices?.running ?? 0);
   await steps.beforeClose?.();
   const hooksDeadline = deadline + shutdown.killTimeoutMs;
   const hookError = await closeApp(
@@ -58,7 +65,7 @@ export async function drain(
     steps.signal?.(),
     Math.max(hooksDeadline - performance.now(), shutdown.killTimeoutMs),
   );
-  return { durationMs: performance.now() - startedAt, ...cut, hookError };
+  return { durationMs: performance.now() - startedAt, ...cut, abortedRequests, hookError };
 }
 
 /**

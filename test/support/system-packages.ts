@@ -13,6 +13,7 @@ const PACKAGES = {
   ip: 'iproute2',
   prometheus: 'prometheus',
   promtool: 'prometheus',
+  'redis-server': 'redis-server',
   wrk: 'wrk',
   unshare: 'util-linux',
 } as const;

@@ -1,0 +1,171 @@
+import {
+  type ClientOptions,
+  type ClientProxy,
+  ClientProxyFactory,
+  Transport,
+} from '@nestjs/microservices';
+import { setTimeout as delay } from 'node:timers/promises';
+import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { NEVER_MS } from '../support/drain.js';
+import { freePorts } from '../support/free-ports.js';
+import { RedisProcess } from '../support/redis-process.js';
+import { describeWith } from '../support/system-packages.js';
+
+afterEach(stopAll);
+
+const PROGRAMS = ['app', 'nest11'] as const;
+
+async function start(rpc: ClientOptions, options: StartOptions = {}): Promise<ClusterProcess> {
+  const env = { ...behaviour('rpc'), TEST_RPC: JSON.stringify(rpc) };
+  return ClusterProcess.start({ ...options, env });
+}
+
+function connect(rpc: ClientOptions): ClientProxy {
+  const client = ClientProxyFactory.create(rpc);
+  onTestFinished(async () => {
+    await client.close();
+  });
+  return client;
+}
+
+interface Answer {
+  readonly name: string;
+  readonly pid: number;
+}
+
+const ask = (client: ClientProxy, name: string, ms: number) =>
+  firstValueFrom(client.send<Answer>('wait', { name, ms }));
+
+function handled(cluster: ClusterProcess, name: string, what = 'began', times = 1): Promise<void> {
+  return cluster.until(
+    `${name} ${what}`,
+    () => cluster.output.split(`${what} ${name} in `).length > times,
+  );
+}
+
+async function tcp(): Promise<ClientOptions> {
+  const port = await freePorts(1);
+  return { transport: Transport.TCP, options: { host: '127.0.0.1', port } };
+}
+
+describe('a TCP microservice of a hybrid app', () => {
+  it.each(PROGRAMS)('answers what it has begun before its cluster ends (%s)', async (program) => {
+    const rpc = await tcp();
+    const cluster = await start(rpc, {
+      program,
+      options: { shutdown: { drainTimeoutMs: NEVER_MS } },
+    });
+    const clients = Array.from({ length: 4 }, () => connect(rpc));
+    const answers = clients.flatMap((client, i) => [
+      ask(client, `one-${i}`, 1_000),
+      ask(client, `two-${i}`, 1_500),
+    ]);
+    const stream = lastValueFrom(
+      clients[0]!
+        .send<Answer & { index: number }>('stream', { name: 's', ms: 1_500 })
+        .pipe(toArray()),
+    );
+    clients[1]!.emit('note', { name: 'note', ms: 1_500 });
+    for (const i of clients.keys()) await handled(cluster, `two-${i}`);
+    await handled(cluster, 'note');
+
+    cluster.kill('SIGTERM');
+
+    expect((await Promise.all(answers)).map(({ name }) => name)).toEqual(
+      clients.flatMap((_, i) => [`one-${i}`, `two-${i}`]),
+    );
+    expect((await stream).map(({ index }) => index)).toEqual([0, 1, 2]);
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.output).toContain('ended note in ');
+    expect(cluster.all('worker-stopped')).toMatchObject(
+      Array.from({ length: 2 }, () => ({ problem: null, abortedRequests: 0 })),
+    );
+  });
+
+  it('loses nothing of clients that keep their connections, in reloads', async () => {
+    const rpc = await tcp();
+    const cluster = await start(rpc, { options: { reload: { canaryMs: 1 } } });
+    const failures: unknown[] = [];
+    const pids = new Set<number>();
+    let stopped = false;
+    const callers = Array.from({ length: 6 }, async (_, i) => {
+      const client = connect(rpc);
+      while (!stopped) {
+        try {
+          pids.add((await ask(client, `call-${i}`, i * 60)).pid);
+        } catch (error) {
+          failures.push(error);
+        }
+        // The protocol has no word for goodbye: only a pause is a chance to leave.
+        await delay(250);
+      }
+    });
+
+    for (let reload = 1; reload <= 3; reload++) {
+      cluster.kill('SIGHUP');
+      await cluster.until('a reload', () => cluster.all('reload-ended').length === reload);
+    }
+    stopped = true;
+    await Promise.all(callers);
+
+    expect(failures).toEqual([]);
+    expect(pids.size).toBeGreaterThan(2);
+    expect(cluster.all('reload-ended').map(({ outcome }) => outcome)).toEqual(
+      Array.from({ length: 3 }, () => 'completed'),
+    );
+    expect(cluster.all('worker-stopped').map(({ abortedRequests }) => abortedRequests)).toEqual(
+      Array.from({ length: 6 }, () => 0),
+    );
+  });
+
+  it('is cut at the deadline, which is counted', async () => {
+    const rpc = await tcp();
+    const cluster = await start(rpc, {
+      options: { workers: 1, shutdown: { drainTimeoutMs: 300 } },
+    });
+    const answer = ask(connect(rpc), 'endless', 60_000);
+    await handled(cluster, 'endless');
+
+    cluster.kill('SIGTERM');
+
+    await expect(answer).rejects.toThrow('Connection closed');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    const [line] = cluster.all('worker-stopped');
+    expect(line).toMatchObject({ level: 'warn', abortedRequests: 1, destroyedConnections: 0 });
+    expect(line!.message).toContain('1 requests');
+  });
+});
+
+describeWith(['redis-server'], 'a Redis microservice of a hybrid app', () => {
+  it.each(PROGRAMS)(
+    'takes no new message in its drain, and answers those that it has (%s)',
+    async (program) => {
+      const redis = await RedisProcess.start();
+      onTestFinished(() => redis.stop());
+      const rpc: ClientOptions = {
+        transport: Transport.REDIS,
+        options: { host: '127.0.0.1', port: redis.port },
+      };
+      const cluster = await start(rpc, {
+        program,
+        options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+      });
+      const client = connect(rpc);
+      const answer = ask(client, 'begun', 2_000);
+      await handled(cluster, 'begun');
+
+      cluster.kill('SIGTERM');
+      await cluster.event('worker-draining');
+      await delay(300); // no word of it reaches us
+      client.emit('note', { name: 'late', ms: 1 });
+
+      expect(await answer).toMatchObject({ name: 'begun' });
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      expect(cluster.output).not.toContain('began late');
+      expect(cluster.all('worker-stopped')).toMatchObject([{ problem: null, abortedRequests: 0 }]);
+    },
+  );
+});
