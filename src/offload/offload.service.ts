@@ -10,6 +10,7 @@ import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js'
 import { Dispatcher } from './dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './inline-runner.js';
+import { LossLog } from './loss-log.js';
 import { mainFile } from './main-file.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadSnapshot } from './offload-snapshot.js';
@@ -18,7 +19,6 @@ import { refusalOfModule } from './refusals.js';
 import type { Runner } from './runner.interface.js';
 import type { Task } from './task.js';
 import type { PlannedTask, ThreadPlan } from './thread/plan.js';
-import { reasonOf } from './thread/problem.js';
 import { WaitingClient } from './waiting-client.js';
 
 /** Where `offload.module` was given: a thread finds it there. */
@@ -26,8 +26,6 @@ export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
 /** Beyond it they only take memory, and the time of those that are started beside them. */
 const MAX_THREADS_PER_CORE = 4;
-
-const LOSS_LOG_MS = 60_000;
 
 const IDLE: OffloadSnapshot = {
   threads: 0,
@@ -41,7 +39,7 @@ const IDLE: OffloadSnapshot = {
 @Injectable()
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
-  readonly #losses = new Map<string, { readonly count: number; readonly due: number }>();
+  readonly #losses = new LossLog((line) => this.#logger.error(line));
   #started = false;
   #dispatcher: Dispatcher | undefined;
   #runner: Runner | undefined;
@@ -80,8 +78,8 @@ export class Offload {
     this.#runner = await this.#startRunner(definitions, found, refusals);
     const observer = this.#observe(tasks);
     const { maxQueue } = this.options.offload;
-    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, (task, error) =>
-      this.#onLost(task, error),
+    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, ({ name }, error) =>
+      this.#losses.lost(name, error),
     );
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
@@ -209,20 +207,6 @@ export class Offload {
   #onUnfit(reason: string): void {
     this.#logger.warn(`${reason}; this process should be replaced`);
     this.link.requestReplacement(reason);
-  }
-
-  /** Once a minute for each task: it may happen with every call. */
-  #onLost({ name }: Task, error: unknown): void {
-    const now = performance.now();
-    const count = (this.#losses.get(name)?.count ?? 0) + 1;
-    const due = (this.#losses.get(name)?.due ?? 0) <= now;
-    this.#losses.set(name, {
-      count: due ? 0 : count,
-      due: due ? now + LOSS_LOG_MS : this.#losses.get(name)!.due,
-    });
-    if (!due) return;
-    const more = count > 1 ? ` (and ${count - 1} times before, since it was last said)` : '';
-    this.#logger.error(oneLine(`the thread of ${name} was lost: ${reasonOf(error)}${more}`));
   }
 }
 

@@ -136,8 +136,8 @@ export class ThreadPool implements Runner {
     const problems = reports?.flatMap((report) => report.problems);
     if (this.#closed || problems?.length !== 0) {
       void set.destroy();
-      const [problem = 'they end while they load'] = describeProblems(problems ?? []);
-      return this.#scheduleReopen(`threads do not start: ${problem}`);
+      const causes = problems ? describeProblems(problems) : ['they end while they load'];
+      return this.#scheduleReopen(`threads do not start: ${causes.join(' | ')}`);
     }
     const before = this.#set;
     this.#set = set;

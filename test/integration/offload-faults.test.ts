@@ -341,6 +341,11 @@ describe('a thread that is lost', () => {
       status: 500,
       body: { message: 'the thread of Faults.exit was lost' },
     });
+    // Each cause is said, also where the task has just lost a thread to another one.
+    await logged(
+      cluster,
+      new RegExp(`the thread of Faults\\.exit was lost: .*exited with code: ${code}`),
+    );
   });
 
   it.each([
