@@ -20,17 +20,13 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };
   const assigned = env[WORKER_VARIABLE];
   if (assigned !== undefined) {
-    const { slot, generation, workers, primaryPid, reportTo } = JSON.parse(
-      assigned,
-    ) as WorkerAssignment;
-    return cluster.isWorker && process.ppid === primaryPid
+    const { slot, generation, ...assignment } = JSON.parse(assigned) as WorkerAssignment;
+    return cluster.isWorker && process.ppid === assignment.primaryPid
       ? {
           name: 'worker',
           assignment: {
             identity: { slot, generation, pid: process.pid },
-            workers,
-            primaryPid,
-            reportTo,
+            ...assignment,
           },
         }
       : { name: 'bystander' };

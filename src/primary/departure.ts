@@ -112,6 +112,7 @@ function problemOf(worker: WorkerHandle, exit: ProcessExit): string | null {
 /**
  * Tells how a worker ended that nobody had asked to.
  *
+ * @param error what is told of its last one.
  * @returns the end in words.
  */
 export function reportFailure(
@@ -119,11 +120,12 @@ export function reportFailure(
   cause: FailureCause,
   exit: ProcessExit,
   emit: EmitEvent,
+  error = worker.error,
 ): string {
   const detail = worker.overdue
     ? 'it did not end in time after an error that nobody caught and was killed'
     : (worker.condemned?.detail ?? describeExit(exit, cause));
-  const { error, block } = worker;
+  const { block } = worker;
   const now = performance.now();
   emit('worker-died', {
     worker: worker.identity,

@@ -25,6 +25,8 @@ export interface WorkerAssignment {
   readonly reportTo: number | undefined;
   /** How many of the first arguments of Node are not the app's business. */
   readonly ownArguments: number;
+  /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
+  readonly printsBootError: boolean;
 }
 
 /** What a forked process tells. Nothing comes after `exit`. */
@@ -52,6 +54,7 @@ export interface Launch {
   readonly arguments: ReturnType<typeof workerArguments>;
   /** Gives it a pipe for its watchdog. */
   readonly watchdog: boolean;
+  readonly printsBootError: boolean;
 }
 
 /**
@@ -83,7 +86,9 @@ export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void):
   return follow(worker, { ...identity, pid: worker.process.pid }, tell);
 }
 
-function fork({ slot, workers, release, arguments: { execArgv, own }, watchdog }: Launch): Worker {
+function fork(launch: Launch): Worker {
+  const { slot, workers, release, watchdog, printsBootError } = launch;
+  const { execArgv, own } = launch.arguments;
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))
     throw new Error(`the working directory ${release.cwd} is not there`);
@@ -106,6 +111,7 @@ function fork({ slot, workers, release, arguments: { execArgv, own }, watchdog }
     primaryPid: process.pid,
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
     ownArguments: own,
+    printsBootError,
   };
   return cluster.fork({ [WORKER_VARIABLE]: JSON.stringify(assignment) });
 }

@@ -16,6 +16,7 @@ import {
   reportLateError,
 } from './departure.js';
 import type { Balance } from './balance.js';
+import { BootErrors } from './boot-errors.js';
 import { forkWorker, type ProcessEvent } from './fork-worker.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
@@ -73,6 +74,7 @@ const GROUP_SIGNAL_MS = 100;
 /** A worker's life, from its fork to its exit: one method for each thing that happens in it. */
 export class Lifecycle {
   readonly #oomWatch = new OomWatch();
+  readonly #bootErrors = new BootErrors();
 
   constructor(private readonly around: Surroundings) {}
 
@@ -91,8 +93,10 @@ export class Lifecycle {
       release: program.revive(release),
       arguments: workerArguments(table.desired),
       watchdog,
+      printsBootError: this.#bootErrors.mayPrint(slot.index, release.generation),
     };
     const worker = forkWorker(launch, (told) => post({ ...told, worker }));
+    worker.printsBootError = launch.printsBootError;
     // Where a debugger may hold it up, time means nothing.
     if (mayBeDebugged()) worker.debugged = true;
     else worker.after(readyTimeoutMs, () => post({ type: 'ready-overdue', worker }));
@@ -113,6 +117,7 @@ export class Lifecycle {
     }
     worker.readyAt = now;
     worker.error = null;
+    this.#bootErrors.cameUp();
     this.around.table.minReady = message.minReady ?? this.around.table.minReady;
     worker.after(recovery.recoveryMs, () => post({ type: 'recovered', worker }));
     emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
@@ -214,12 +219,13 @@ export class Lifecycle {
     table.slotOf(worker).remove(worker, { cause, ...exit, at: new Date().toISOString() });
     // After it has left the table: a scrape that this completes must not count it twice.
     relay.retire(worker);
+    const error = worker.readyAt === undefined ? this.#bootErrors.failed(worker) : worker.error;
     let well = true;
     if (retirement !== undefined) {
       well = reportDeparture(worker, exit, emit);
       succession.left(worker, 'it left');
     } else {
-      const detail = reportFailure(worker, failure, exit, emit);
+      const detail = reportFailure(worker, failure, exit, emit, error);
       // One that drained after an error of its own has been counted when that came.
       if (state === 'draining') succession.left(worker, detail);
       else this.#onFailure(worker, failure, explain(worker, detail));

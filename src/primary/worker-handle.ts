@@ -99,6 +99,8 @@ export class WorkerHandle {
   fatal = false;
   /** The last thing it said was wrong. */
   error: ErrorReport | null = null;
+  /** It prints an error that keeps it from coming up. */
+  printsBootError = false;
   /** What it said of its drain. */
   drain: DrainReport | undefined;
   retirement: Retirement | undefined;

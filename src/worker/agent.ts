@@ -51,15 +51,18 @@ export class WorkerAgent {
   #adopted: AdoptedSockets | undefined;
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
   #exitCode = 0;
-  readonly #boot = new BootWatch((error) => {
-    void this.#channel.send({ type: 'boot-failed', phase: 'create', error });
-  });
+  readonly #boot: BootWatch;
 
   constructor(
-    { identity, workers, primaryPid, reportTo }: Assignment,
+    { identity, workers, primaryPid, reportTo, printsBootError }: Assignment,
     private readonly options: ResolvedClusterOptions,
     droppedLogLines: () => number,
   ) {
+    this.#boot = new BootWatch(
+      printsBootError,
+      (error) => void this.#channel.send({ type: 'boot-failed', phase: 'create', error }),
+      () => this.#end(1),
+    );
     this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
     this.#rebalance = new Rebalance(this.#local.tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
@@ -120,8 +123,8 @@ export class WorkerAgent {
     } catch (error) {
       this.#boot.end();
       await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
-      // Node then prints what no report carries: the whole stack, the place of a syntax error.
-      if (phase !== 'listen' && !(error instanceof ClusterError)) throwUncaught(error);
+      const isOurs = phase === 'listen' || error instanceof ClusterError;
+      if (!isOurs) throwUncaught(error, this.#boot.prints); // handlers of the app's are to see it
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
     }
   }

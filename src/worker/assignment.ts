@@ -8,4 +8,6 @@ export interface Assignment {
   readonly primaryPid: number;
   /** Descriptor on which the watchdog reports. */
   readonly reportTo: number | undefined;
+  /** Whether it prints an error that keeps it from coming up. */
+  readonly printsBootError: boolean;
 }

@@ -16,19 +16,46 @@ export class BootWatch {
   #tail = '';
   readonly #write = Reflect.get(process.stderr, 'write');
   #ended = false;
+  /** Nest has begun to log the error, which is the last thing that it does. */
+  #logged = false;
   readonly #copying = ((chunk: string | Uint8Array, ...rest: []) => {
-    if (!this.#ended) this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
+    if (!this.#ended) {
+      this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
+      this.#logged ||= stripVTControlCharacters(this.#tail).includes(NEST_ERROR);
+      if (this.#logged && !this.printsError) return true;
+    }
     return this.#write.call(process.stderr, chunk, ...rest);
   }) as typeof process.stderr.write;
   readonly #onExit = (): void => this.failed(this.#lastWords());
-  readonly #onUncaught = (error: unknown): void => this.failed(reportError(error));
+  readonly #onUncaught = (error: unknown): void => {
+    this.failed(reportError(error));
+    // Node would print it. A handler of the app's decides itself.
+    if (this.printsError || process.listenerCount('uncaughtException') > 0) return;
+    process.once('uncaughtException', () => {
+      this.end();
+      this.leave();
+    });
+  };
 
-  /** @param failed is called while the process exits: it can only send. */
-  constructor(private readonly failed: (error: ErrorReport) => void) {
+  /**
+   * @param printsError whether the error is to be seen in the output; others have printed it else.
+   * @param failed is called while the process exits: it can only send.
+   * @param leave ends the process after an error that nobody caught.
+   */
+  constructor(
+    private readonly printsError: boolean,
+    private readonly failed: (error: ErrorReport) => void,
+    private readonly leave: () => void,
+  ) {
     process.stderr.write = this.#copying;
     takeOverFromEarlyBoot();
     process.once('exit', this.#onExit);
     process.once('uncaughtExceptionMonitor', this.#onUncaught);
+  }
+
+  /** Whether an error that is known is still to be printed. */
+  get prints(): boolean {
+    return this.printsError && !this.#logged;
   }
 
   /** The app is up, or its error is known. */
@@ -51,7 +78,8 @@ export class BootWatch {
     if (text === '') {
       return { name: 'Error', message: 'the app ended the process while it was created' };
     }
-    const [, name = 'Error', message = text] = /^(\w*Error): (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
+    const [, name = 'Error', message = text] =
+      /^([\w$]+)(?: \[\w+\])?: (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
     return { name, message, stack: text };
   }
 }

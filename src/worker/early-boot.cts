@@ -31,6 +31,10 @@ function onUncaught(thrown: unknown): void {
     },
   };
   process.send?.(report);
+  // Another worker has printed it; where the app has a handler of its own, that decides.
+  if (assignment?.printsBootError === false && process.listenerCount('uncaughtException') === 0) {
+    process.once('uncaughtException', () => process.exit(1));
+  }
 }
 
 function cut(text: string): string {
@@ -40,6 +44,7 @@ function cut(text: string): string {
 interface Assignment {
   readonly primaryPid: number;
   readonly ownArguments: number;
+  readonly printsBootError: boolean;
 }
 
 const assigned = process.env['NESTJS_CLUSTER_WORKER'];

@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 /**
  * Takes errors that nobody caught in place of Node, which would end the process
  * in the middle of every request. Where the app has a handler of its own, that
@@ -19,9 +21,26 @@ export function catchAbort(told: (error: Error) => void): void {
   };
 }
 
-/** Throws where nothing catches it, as if the app had. */
-export function throwUncaught(error: unknown): void {
+/**
+ * Throws where nothing catches it, as if the app had. Where the app has no
+ * handler for that, the error is printed, or nothing is.
+ */
+export function throwUncaught(error: unknown, print: boolean): void {
+  const byNode = print && isWithoutPlace(error);
+  if (process.listenerCount('uncaughtException') === 0 && !byNode) {
+    // Node would print first where it is thrown here.
+    process.once('uncaughtException', () => {
+      if (print) process.stderr.write(`${inspect(error)}\n`);
+    });
+  }
   process.nextTick(() => {
     throw error;
   });
+}
+
+/** Of a syntax error in a module Node alone knows the place, and shows it where it prints the error itself. */
+function isWithoutPlace(error: unknown): boolean {
+  return (
+    error instanceof SyntaxError && /^SyntaxError.*\n\s+at .*\(node:/.test(String(error.stack))
+  );
 }

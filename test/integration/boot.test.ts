@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
@@ -21,6 +22,12 @@ afterEach(stopAll);
 
 describe('an app that cannot be created', () => {
   it.each([
+    {
+      fault: 'the main file throws',
+      program: join(fixtures, 'throws-at-load.mjs'),
+      error: 'Error: no such region',
+      frame: /at .*throws-at-load\.mjs:5/,
+    },
     {
       fault: 'the app throws at import',
       app: 'throws-at-import',
@@ -40,22 +47,35 @@ describe('an app that cannot be created', () => {
       error: "Nest can't resolve dependencies of the CATS (?)",
       frame: /at .*injector\.js:\d+/,
     },
-  ])('exits with 70 and the first frame when $fault (B1)', async ({ app, error, frame }) => {
-    const cluster = new ClusterProcess({
-      env: { ...behaviour(app), CLUSTER_LOG_FORMAT: 'text' },
-      execArgv: ANNOUNCE_PROCESSES,
-    });
+  ])(
+    'exits with 70 and the first frame when $fault, and shows it whole once (B1)',
+    async ({ program, app, error, frame }) => {
+      const cluster = new ClusterProcess({
+        ...(program !== undefined && { program }),
+        env: { ...(app !== undefined && behaviour(app)), CLUSTER_LOG_FORMAT: 'text' },
+        execArgv: ANNOUNCE_PROCESSES,
+      });
 
-    expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
+      expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
 
-    const failed = cluster.output.split('\n').filter((line) => line.includes('giving up'));
-    expect(failed).toHaveLength(1);
-    expect(failed[0]).toMatch(/^\S+Z error \[cluster\] giving up \(exit code 70\)/);
-    expect(failed[0]).toContain(error);
-    expect(failed[0]).toMatch(frame);
-    expect(cluster.survivors()).toEqual([]);
-    expect(startedProcesses(cluster).length).toBeLessThanOrEqual(MOST_PROCESSES);
-  });
+      const failed = cluster.output.split('\n').filter((line) => line.includes('giving up'));
+      expect(failed).toHaveLength(1);
+      expect(failed[0]).toMatch(/^\S+Z error \[cluster\] giving up \(exit code 70\)/);
+      expect(failed[0]).toContain(error);
+      expect(failed[0]).toMatch(frame);
+      const lines = stripVTControlCharacters(cluster.output).split('\n');
+      const printed = lines.filter((line) => !line.includes('[cluster]'));
+      expect(printed.filter((line) => line.includes(error))).toHaveLength(1);
+      expect(printed.find((line) => /^\s+at /.test(line))).toMatch(frame);
+      expect(cluster.output).not.toContain('throw error');
+      const died = lines.filter((line) => / died: /.test(line));
+      expect(died.length).toBeGreaterThan(1);
+      for (const line of died) expect(line).toContain(error);
+      expect(died.filter((line) => frame.test(line))).toHaveLength(1);
+      expect(cluster.survivors()).toEqual([]);
+      expect(startedProcesses(cluster).length).toBeLessThanOrEqual(MOST_PROCESSES);
+    },
+  );
 
   it('exits with 70 and names the file when a module has a syntax error (B1)', async () => {
     const path = join(temporaryDirectory(), 'broken.mjs');
@@ -67,7 +87,9 @@ describe('an app that cannot be created', () => {
     expect(cluster.all('failed')[0]).toMatchObject({
       error: { name: 'SyntaxError', message: "Unexpected token ';'" },
     });
-    expect(cluster.output).toContain(`${path}:2`);
+    // Node shows the place where it prints the error itself.
+    expect(cluster.output.split(`${path}:2\n`)).toHaveLength(2);
+    expect(cluster.output).not.toContain('throw error');
     expect(cluster.survivors()).toEqual([]);
   });
 

@@ -1,0 +1,58 @@
+import type { ErrorReport } from '../ipc/index.js';
+
+/** A worker, as far as its error at boot is concerned. */
+interface Booting {
+  readonly identity: { readonly slot: number };
+  readonly error: ErrorReport | null;
+  /** What {@link BootErrors.mayPrint} said when it was forked. */
+  readonly printsBootError: boolean;
+}
+
+/**
+ * Has each error that keeps workers from coming up printed whole once, however
+ * many slots and attempts it fails: one worker at a time may print its own, and
+ * none may print what has been printed.
+ */
+export class BootErrors {
+  /** Whether one that may print is still coming up. */
+  #awaited = false;
+  #generation = 0;
+  readonly #reported = new Set<string>();
+  readonly #printed = new Set<string>();
+  readonly #lastOf = new Map<number, string>();
+
+  /** Whether the next worker of a slot prints its error. Says yes to one, until that has come up or failed. */
+  mayPrint(slot: number, generation: number): boolean {
+    // Another reload is another attempt of somebody's.
+    if (generation > this.#generation) this.cameUp();
+    this.#generation = Math.max(this.#generation, generation);
+    if (this.#awaited) return false;
+    const last = this.#lastOf.get(slot);
+    if (last === undefined ? this.#printed.size > 0 : this.#printed.has(last)) return false;
+    this.#awaited = true;
+    return true;
+  }
+
+  /** A worker has come up: what fails from now on is news. */
+  cameUp(): void {
+    this.#awaited = false;
+    this.#reported.clear();
+    this.#printed.clear();
+    this.#lastOf.clear();
+  }
+
+  /** A worker has ended before it came up. Returns its error: without the stack where that has been reported. */
+  failed({ identity: { slot }, error, printsBootError }: Booting): ErrorReport | null {
+    if (printsBootError) this.#awaited = false;
+    if (error === null) return null;
+    const { name, message, code } = error;
+    const key = `${name}: ${message}`;
+    this.#lastOf.set(slot, key);
+    if (printsBootError) this.#printed.add(key);
+    if (!this.#reported.has(key)) {
+      this.#reported.add(key);
+      return error;
+    }
+    return { name, message, code };
+  }
+}
