@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { AddressUnavailableError } from '../errors/index.js';
+import { AddressUnavailableError, ClusterConfigurationError } from '../errors/index.js';
+import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
 import type {
   AdminData,
   AdminPrimaryMessage,
@@ -17,6 +18,7 @@ const MAX_RESTART_MS = 30_000;
  */
 export class AdminListener {
   private constructor(
+    private readonly program: string,
     private readonly source: AdminSource,
     private readonly warn: (message: string) => void,
   ) {}
@@ -24,21 +26,25 @@ export class AdminListener {
   /**
    * @param warn is told when the thread ends; it is started anew.
    * @returns where it listens.
-   * @throws AddressUnavailableError
+   * @throws AddressUnavailableError, ClusterConfigurationError where its program is not there.
    */
   static async open(
     address: AdminData,
     source: AdminSource,
     warn: (message: string) => void,
   ): Promise<string> {
-    const { url } = await new AdminListener(source, warn).#start(address);
+    const program = ownFile('admin/admin-thread.js');
+    if (program === undefined) {
+      throw new ClusterConfigurationError(`there can be no admin listener: ${LEAVE_OUT_OF_BUNDLE}`);
+    }
+    const { url } = await new AdminListener(program, source, warn).#start(address);
     return url;
   }
 
   /** Resolves once the thread listens. */
   async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
     // Throws where no thread is to be had: a rejection here, as of one that ends at once.
-    const thread = new Worker(new URL('./admin-thread.js', import.meta.url), {
+    const thread = new Worker(this.program, {
       workerData: data,
       // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
       execArgv: [],

@@ -10,8 +10,11 @@ const LIBRARIES =
 /** What compilers call the function that applies decorators: `__decorate`, `_ts_decorate`, `__decorateClass`. */
 const DECORATE = /^_+(?:ts_)?decorate/i;
 
+/** A bundle in CommonJS may have none. */
+const HERE = import.meta.url as string | undefined;
+
 /** This package: whoever asks is in it. */
-const OWN_DIRECTORY = fileURLToPath(new URL('..', import.meta.url));
+const OWN_DIRECTORY = HERE && fileURLToPath(new URL('..', HERE));
 
 /**
  * The file from which this package was called, or, where it was called to
@@ -21,6 +24,7 @@ const OWN_DIRECTORY = fileURLToPath(new URL('..', import.meta.url));
  * @returns an absolute path, or `undefined` for code that is in no file.
  */
 export function callerFile(): string | undefined {
+  if (OWN_DIRECTORY === undefined) return undefined; // in a file with everything else
   const frames = stack().map((site) => ({
     file: pathOf(site.getFileName()),
     decorates: DECORATE.test(site.getFunctionName() ?? ''),
@@ -38,7 +42,7 @@ export function callerFile(): string | undefined {
 }
 
 function isTheirs(file: string | undefined): boolean {
-  return file === undefined || !(LIBRARIES.test(file) || file.startsWith(OWN_DIRECTORY));
+  return file === undefined || !(LIBRARIES.test(file) || file.startsWith(OWN_DIRECTORY!));
 }
 
 /** Raw frames: source maps change what `stack` says, not where the code is. */

@@ -1,16 +1,16 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { MAX_TIMER_MS } from '../options/module.js';
+import { besideThis } from '../process/own-file.js';
 import { contentsOf } from './parcel.js';
 import type { RunRequest, RunResult } from './runner.interface.js';
 import type { ThreadPlan, ThreadSettings } from './thread/plan.js';
 import type { ThreadMessage, ThreadReport } from './thread/thread-host.js';
 
 /** What a thread runs. */
-export const ENTRY = fileURLToPath(new URL('./thread/thread-entry.js', import.meta.url));
+export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-entry.js';
 
 /** For `offload.module` to close, and for all threads to end. */
 const CLOSE_MS = 1_000;

@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { type CgroupLimits, MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../options/index.js';
+import { ownFile } from '../process/own-file.js';
 
 const MIB = 1024 * 1024;
 
@@ -34,11 +33,13 @@ function currentSituation(): HeapSituation {
 
 /** Arguments of Node for a worker: those of the primary, and ours before them. */
 export function workerArguments(workers: number): { execArgv: string[]; own: number } {
-  const preload = fileURLToPath(new URL('../worker/early-boot.cjs', import.meta.url));
+  const preload = ownFile('worker/early-boot.cjs');
   const own = [
     // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
     // Yarn's Plug'n'Play Node could not read it.
-    ...(process.versions['pnp'] === undefined && existsSync(preload) ? ['--require', preload] : []),
+    ...(process.versions['pnp'] === undefined && preload !== undefined
+      ? ['--require', preload]
+      : []),
     ...heapArguments(workers),
   ];
   // Ours first: a runner that puts itself into execArgv (ts-node) takes what comes after as its own.

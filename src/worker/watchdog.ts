@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../ipc/index.js';
+import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
 
 /** What the thread is started with. */
 export interface WatchdogData {
@@ -40,6 +41,8 @@ const HOOK = 'nestjs-cluster.describe-main-thread';
  * primary is gone meanwhile.
  */
 export function startWatchdog(options: WatchdogOptions): void {
+  const program = ownFile('worker/watchdog-thread.cjs');
+  if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
   const blockedAfterMs = options.hangTimeoutMs / 2;
   const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
   const beat = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
@@ -55,14 +58,18 @@ export function startWatchdog(options: WatchdogOptions): void {
     question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
   };
   try {
-    startThread(workerData, options.failed);
+    startThread(program, workerData, options.failed);
   } catch (error) {
     options.failed(error); // no thread to be had: the app serves without
   }
 }
 
-function startThread(workerData: WatchdogData, failed: (error: unknown) => void): void {
-  const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
+function startThread(
+  program: string,
+  workerData: WatchdogData,
+  failed: (error: unknown) => void,
+): void {
+  const thread = new Worker(program, {
     workerData,
     // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
     execArgv: [],

@@ -1,0 +1,103 @@
+import { rolldown } from 'rolldown';
+import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { CompiledApp, type Sources } from '../support/compiled-app.js';
+import { getJson, request } from '../support/http-client.js';
+
+const SOURCES: Sources = {
+  main: `
+    import 'reflect-metadata';
+    import { Controller, Get, Module } from '@nestjs/common';
+    import { NestFactory } from '@nestjs/core';
+    import { ClusterModule } from 'nestjs-cluster';
+
+    @Controller()
+    class Cats {
+      @Get('cats') cats() {
+        return 'cats';
+      }
+      @Get('block') block() {
+        for (;;);
+      }
+    }
+    @Module({ imports: [ClusterModule.forRoot()], controllers: [Cats] })
+    class AppModule {}
+
+    void ClusterModule.bootstrap(
+      () => NestFactory.create(AppModule, { logger: ['error', 'warn'] }),
+      JSON.parse(process.env['TEST_OPTIONS']!),
+    );
+  `,
+};
+
+/** An app in one file together with this package, as esbuild makes it: in CommonJS it leaves `import.meta` empty. */
+async function bundle(format: 'esm' | 'cjs', { installed }: { installed: boolean }) {
+  const app = new CompiledApp(SOURCES);
+  onTestFinished(() => app.remove());
+  const build = await rolldown({
+    input: app.path('main'),
+    external: (id) => !/^[./]|^nestjs-cluster/.test(id),
+    platform: 'node',
+    cwd: app.directory,
+    ...(format === 'cjs' && { transform: { define: { 'import.meta.url': 'undefined' } } }),
+  });
+  const { output } = await build.generate({ format, codeSplitting: false });
+  await build.close();
+  app.write('package.json', JSON.stringify({ type: format === 'esm' ? 'module' : 'commonjs' }));
+  app.write('main.js', output[0].code);
+  if (!installed) leaveOutPackage(app.directory);
+  return app;
+}
+
+function leaveOutPackage(directory: string): void {
+  const all = join(import.meta.dirname, '../../node_modules');
+  const modules = join(directory, 'node_modules');
+  rmSync(modules);
+  mkdirSync(modules);
+  for (const name of readdirSync(all).filter((each) => each !== 'nestjs-cluster')) {
+    symlinkSync(join(all, name), join(modules, name));
+  }
+}
+
+describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in %s', (format) => {
+  afterEach(stopAll);
+
+  it('has its watchdog and its admin listener, where the package is installed', async () => {
+    const app = await bundle(format, { installed: true });
+    const cluster = await ClusterProcess.start({
+      program: app.path('main'),
+      cwd: app.directory,
+      options: {
+        workers: 1,
+        admin: { port: 0 },
+        heartbeat: { intervalMs: 200, timeoutMs: 1_500 },
+      },
+    });
+
+    expect((await request(cluster.url, '/cats')).body).toBe('cats');
+    const { adminUrl } = cluster.all('listening')[0] as unknown as { adminUrl: string };
+    expect((await getJson(adminUrl, '/health/live')).status).toBe(200);
+    void request(cluster.url, '/block');
+    const died = await cluster.event('worker-died');
+    expect(died).toMatchObject({ cause: 'hang', message: expect.stringContaining('Cats.block') });
+    expect(cluster.all('warning')).toEqual([]);
+  });
+
+  it('runs without a watchdog, and says in one line what to do, where it is not', async () => {
+    const app = await bundle(format, { installed: false });
+    const cluster = await ClusterProcess.start({
+      program: app.path('main'),
+      cwd: app.directory,
+      options: { workers: 1 },
+    });
+
+    expect((await request(cluster.url, '/cats')).body).toBe('cats');
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
+      expect.stringContaining(
+        "its watchdog is gone: nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it out of the bundle (external: ['nestjs-cluster'])",
+      ),
+    ]);
+  });
+});
