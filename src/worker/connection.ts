@@ -54,8 +54,6 @@ export class Connection {
   #counted = 0;
   /** Bytes sent on it that belong to requests that are answered. */
   #bytesAccounted = 0;
-  /** Before the answer to the upgrade: until that is written it is HTTP still. */
-  #bytesBeforeUpgrade = 0;
   /** The drain has asked the peer of the WebSocket to close. */
   #saidGoodbye = false;
 
@@ -99,9 +97,10 @@ export class Connection {
     for (const leave of this.watchers ?? []) leave();
   }
 
-  becomesWebSocket(): void {
-    this.webSocket = true;
-    this.#bytesBeforeUpgrade = this.socket.bytesWritten;
+  /** It is HTTP still until the answer to the upgrade is written, which may have happened already. */
+  get #isOpenWebSocket(): boolean {
+    const { webSocket, inFlight, socket } = this;
+    return webSocket && inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
   }
 
   /** Its client can be asked to connect again, and has not been yet. */
@@ -144,9 +143,8 @@ export class Connection {
 
   /** Asks what has no end of its own to end; called again, it does nothing more. */
   endEndless(): void {
-    const { webSocket, socket, response } = this;
-    const open = webSocket && socket.bytesWritten > this.#bytesBeforeUpgrade;
-    if (open && !this.#saidGoodbye) {
+    const { socket, response } = this;
+    if (this.#isOpenWebSocket && !this.#saidGoodbye) {
       this.#saidGoodbye = true;
       sayGoingAway(socket);
     }

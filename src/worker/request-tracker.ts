@@ -171,7 +171,7 @@ export class RequestTracker implements ConnectionOwner {
 
   readonly #onWebSocket = (socket: Duplex): void => {
     const connection = (socket as TrackedSocket)[CONNECTION];
-    connection?.becomesWebSocket();
+    if (connection !== undefined) connection.webSocket = true;
   };
 
   readonly #http2Observer: Http2Observer = {

@@ -115,6 +115,25 @@ describe.each(ADAPTERS)('the drain of WebSockets on %s', (adapter) => {
     expectNoCut(cluster);
   });
 
+  it.each(['attached', 'routed'])(
+    'tells those of a server %s in createApp() that has said nothing since its handshake (D6)',
+    async (how) => {
+      const cluster = await ClusterProcess.start({
+        options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+        env: { ...behaviour('drain-attached-ws'), TEST_ADAPTER: adapter, TEST_WS: how },
+      });
+      const clients = await many(4, () => WebSocketClient.open(cluster.url));
+
+      cluster.kill('SIGTERM');
+
+      expect(
+        (await Promise.all(clients.map(({ closed }) => closed))).map(({ code }) => code),
+      ).toEqual(clients.map(() => 1001));
+      expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+      expectNoCut(cluster);
+    },
+  );
+
   it('tells one that came while it was a lame duck', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { lameDuckMs: 2_000, drainTimeoutMs: NEVER_MS } },

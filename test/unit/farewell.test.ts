@@ -381,7 +381,7 @@ describe('a connection', () => {
     expect(connection.movable).toBe(false);
     connection.stay();
     expect(connection.movable).toBe(true);
-    connection.becomesWebSocket();
+    connection.webSocket = true;
     expect(connection.movable).toBe(false);
   });
 

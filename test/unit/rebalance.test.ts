@@ -107,7 +107,6 @@ describe('what a worker reports', () => {
   it('counts no connection that cannot be given away', () => {
     const [webSocket, pipelining, leaving, plain] = connect(4);
     for (const client of [webSocket!, pipelining!, leaving!, plain!]) client.use(1);
-    webSocket!.connection.becomesWebSocket = () => {};
     webSocket!.connection.webSocket = true;
     pipelining!.connection.pipelines = true;
     leaving!.connection.leave();
