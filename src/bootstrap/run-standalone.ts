@@ -5,8 +5,9 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
 import { AppEnd } from '../worker/app-end.js';
 import { limitConnections } from '../worker/connection-limit.js';
-import { stopAccepting } from '../worker/drain.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
+import { HttpServers } from '../worker/http-servers.js';
+import { emptySockets } from '../worker/leave-sockets.js';
 import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
 import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../worker/nest-signals.js';
 import { SoloLink } from '../worker/solo-link.js';
@@ -36,6 +37,7 @@ export async function runStandalone(
   }
   const link = new SoloLink(true, output.dropped);
   setCurrentLink(link);
+  const servers = new HttpServers((server) => link.local.follow(server));
   const socket = await BoundSocket.open(options.address);
   const appEnd = new AppEnd();
   let signals = 0;
@@ -53,7 +55,7 @@ export async function runStandalone(
   const app = await createApp();
   if (options.expressPrototypes) presetExpressPrototypes(app);
   const server = app.getHttpServer() as Server;
-  link.local.follow(server);
+  servers.add(server);
   appEnd.created(app);
   let url: string;
   if (server.listening) {
@@ -73,9 +75,16 @@ export async function runStandalone(
   const shutdown = (signal?: string): Promise<number> => {
     appEnd.signal ??= signal;
     link.local.state = 'draining';
-    const steps = { stopAccepting: () => stopAccepting(server) };
+    const steps = {
+      stopAccepting: (atOnce: AbortSignal) => emptySockets(servers.all, Promise.resolve(), atOnce),
+    };
     drained ??= appEnd.drain(link.local, steps, options.shutdown).then((report) => {
       setCurrentLink(undefined);
+      servers.stop();
+      const reset = report.unacceptedConnections;
+      if (reset > 0) {
+        emit('warning', { message: `reset ${reset} connections that were not accepted in time` });
+      }
       if (report.hookError === null) return 0;
       emit('warning', { message: report.hookError });
       return 1;

@@ -48,6 +48,8 @@ export interface ClusterEvents {
     worker: WorkerIdentity;
     cause: RetireCause;
     drainMs: number;
+    /** Connections that the kernel had accepted and no worker had: reset as their socket was closed. */
+    unacceptedConnections: number;
     destroyedConnections: number;
     abortedRequests: number;
     /** WebSockets among the connections. */

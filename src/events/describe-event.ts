@@ -46,11 +46,17 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     info(`${formatIdentity(worker)} draining (cause=${cause})`),
   'worker-stopped': ({ worker, cause, drainMs, problem, ...forced }) => {
     const { destroyedConnections, abortedRequests, destroyedWebSockets } = forced;
+    const { unacceptedConnections } = forced;
     const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
-    const cut =
+    const unaccepted =
+      unacceptedConnections > 0
+        ? `; reset ${unacceptedConnections} connections that were not accepted in time`
+        : '';
+    const destroyed =
       destroyedConnections > 0 || abortedRequests > 0
         ? `; at the deadline destroyed ${destroyedConnections} connections with ${abortedRequests} requests${webSockets}`
         : '';
+    const cut = `${unaccepted}${destroyed}`;
     const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;
     return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
   },

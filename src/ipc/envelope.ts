@@ -118,6 +118,7 @@ const workerMessageSchema = v.variant('type', [
     type: v.literal('drained'),
     report: v.object({
       durationMs: measured,
+      unacceptedConnections: counted,
       destroyedConnections: counted,
       abortedRequests: counted,
       destroyedWebSockets: counted,

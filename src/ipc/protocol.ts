@@ -12,6 +12,8 @@ import type {
 /** What a drain had to do by force. */
 export interface DrainReport {
   readonly durationMs: number;
+  /** Connections that the kernel had accepted and this process had not, reset with their socket. */
+  readonly unacceptedConnections: number;
   /** Connections destroyed at the deadline. */
   readonly destroyedConnections: number;
   /** Requests that were in flight on them. */
@@ -151,6 +153,8 @@ export type PrimaryMessage =
       /** For the app's shutdown hooks; a primary of an older version does not say. */
       readonly signal?: NodeJS.Signals;
     }
+  /** The primary holds no socket any more: what waits in their queues is for the workers to serve. */
+  | { readonly type: 'released' }
   /** End open connections now. */
   | { readonly type: 'force' }
   /** Is the app well? */

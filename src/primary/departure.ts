@@ -94,6 +94,7 @@ export function reportDeparture(worker: WorkerHandle, exit: ProcessExit, emit: E
     worker: worker.identity,
     cause,
     drainMs: performance.now() - since,
+    unacceptedConnections: worker.drain?.unacceptedConnections ?? 0,
     destroyedConnections: worker.drain?.destroyedConnections ?? 0,
     destroyedWebSockets: worker.drain?.destroyedWebSockets ?? 0,
     abortedRequests: worker.drain?.abortedRequests ?? 0,

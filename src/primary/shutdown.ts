@@ -4,6 +4,7 @@ import type { EmitEvent } from '../events/index.js';
 import { type ErrorReport, LEAVE_SIGNAL } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { beginDeparture } from './departure.js';
+import { ClusterAcceptors } from './listening/cluster-acceptors.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { Later } from './later.js';
 import type { WorkerHandle } from './worker-handle.js';
@@ -31,6 +32,7 @@ export class Shutdown {
     private readonly later: Later,
     /** Whatever else was under way is given up. */
     private readonly onBegin: () => void,
+    private readonly acceptors: Pick<ClusterAcceptors, 'close'> = new ClusterAcceptors(),
   ) {}
 
   get begun(): boolean {
@@ -78,7 +80,7 @@ export class Shutdown {
     this.#level = 0;
     // Workers listen on as long as their lame duck lasts; then whoever comes must be refused, not
     // left waiting on a socket that only the primary still holds.
-    this.later(this.options.shutdown.lameDuckMs, () => this.listening.close());
+    this.later(this.options.shutdown.lameDuckMs, () => void this.#release());
     for (const slot of this.table.slots) slot.cancelStart();
     for (const worker of this.table.workers) this.#dismiss(worker);
     this.onBegin();
@@ -91,9 +93,24 @@ export class Shutdown {
     beginDeparture(worker, 'shutdown', this.options.shutdown, this.emit, this.#signal);
   }
 
+  /** Lets go of the sockets, and tells the workers: they serve what waits, and are the last to close. */
+  async #release(): Promise<void> {
+    this.#closeSockets();
+    await this.acceptors.close();
+    for (const worker of this.table.workers)
+      if (worker.connected) worker.send({ type: 'released' });
+  }
+
+  #closeSockets(): void {
+    const reset = this.listening.close();
+    if (reset === 0) return;
+    const message = `reset ${reset} connections that waited for a worker: there was none left`;
+    this.emit('warning', { message });
+  }
+
   #endIfEmpty(): void {
     if (this.table.workers.length > 0) return;
-    this.listening.close();
+    this.#closeSockets();
     this.#resolveEnded(this.#exitCode);
   }
 }

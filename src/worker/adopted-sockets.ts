@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import net from 'node:net';
+import { BACKLOG } from '../process/accept-queue.js';
 import type { ConnectionLimit } from './connection-limit.js';
-import { BACKLOG } from './listen.js';
 
 /** What http.Server gives each connection, and an adopted socket has to as well; not in Node's types. */
 type ConnectionOptions = Pick<
@@ -56,9 +56,9 @@ export class AdoptedSockets {
     this.#listeners.delete(slot);
   }
 
-  /** Adopts nothing any more. */
-  close(): void {
+  /** Adopts nothing any more. @returns what listens on those that were adopted, for the caller to close. */
+  leave(): readonly net.Server[] {
     this.#closed = true;
-    for (const slot of this.#listeners.keys()) this.release(slot);
+    return [...this.#listeners.values()];
   }
 }

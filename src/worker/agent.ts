@@ -6,12 +6,10 @@ import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
 import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import { AdoptedSockets } from './adopted-sockets.js';
 import { AppEnd, type EndableApp } from './app-end.js';
 import type { Assignment } from './assignment.js';
 import { BootWatch } from './boot-watch.js';
 import { limitConnections } from './connection-limit.js';
-import { stopAccepting } from './drain.js';
 import { type AdaptedApp, presetExpressPrototypes } from './express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
 import { LocalProcess } from './local-process.js';
@@ -22,6 +20,7 @@ import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
 import { SNAPSHOT_TIMEOUT_MS, WorkerLink } from './worker-link.js';
 import { answerSignals } from './worker-signals.js';
+import { WorkerSockets } from './worker-sockets.js';
 
 /** What an app must be able to do to run in a worker. Any Nest HTTP application can. */
 export interface WorkerApp extends EndableApp, ListenableApp, AdaptedApp {
@@ -48,7 +47,7 @@ export class WorkerAgent {
   readonly #rebalance: Rebalance;
   readonly #appEnd = new AppEnd();
   #app: WorkerApp | undefined;
-  #adopted: AdoptedSockets | undefined;
+  readonly #sockets = new WorkerSockets((server) => this.#local.follow(server));
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
   #exitCode = 0;
   readonly #boot: BootWatch;
@@ -89,7 +88,7 @@ export class WorkerAgent {
       const app = await createApp();
       if (this.options.expressPrototypes) presetExpressPrototypes(app);
       const server = app.getHttpServer() as Server;
-      this.#local.follow(server);
+      this.#sockets.add(server);
       this.#appEnd.created(app);
       let url: string;
       if (server.listening) {
@@ -113,7 +112,7 @@ export class WorkerAgent {
       });
       this.#app = app;
       const limit = limitConnections(server, this.#local.tracker, (message) => this.#warn(message));
-      this.#adopted = new AdoptedSockets(server, limit);
+      this.#sockets.mayAdopt(server, limit);
       this.#local.state = 'ready';
       this.#local.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests
@@ -142,9 +141,9 @@ export class WorkerAgent {
       case 'listen':
         return this.#onListen?.(message, handle);
       case 'adopt':
-        return this.#adopted?.adopt(message.slot, handle as { close(): void } | undefined);
+        return this.#sockets.adopt(message.slot, handle);
       case 'release':
-        return this.#adopted?.release(message.slot);
+        return this.#sockets.release(message.slot);
       case 'ping':
         return this.#onPing(message.seq);
       case 'check':
@@ -155,7 +154,10 @@ export class WorkerAgent {
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
         this.#appEnd.signal ??= message.signal ?? LEAVE_SIGNAL;
+        if (message.cause === 'shutdown') this.#sockets.beLast();
         return void this.#leave(this.options.shutdown);
+      case 'released':
+        return this.#sockets.primaryLetGo();
       case 'force':
         return this.#appEnd.force();
       case 'collect':
@@ -219,17 +221,13 @@ export class WorkerAgent {
     if (this.#local.state === 'draining') return;
     this.#local.state = 'draining';
     if (this.#app === undefined) return this.#end(0);
-    const server = this.#app.getHttpServer() as Server;
-    const leaveSockets = (): void => {
-      stopAccepting(server);
-      this.#adopted?.close();
-    };
     // The app's own hooks may clear its registry, and what was counted must not be lost.
     const beforeClose = async (): Promise<void> => {
       await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
       this.#local.sealMetrics();
     };
-    const steps = { stopAccepting: leaveSockets, beforeClose };
+    const stopAccepting = (atOnce: AbortSignal) => this.#sockets.leave(atOnce);
+    const steps = { stopAccepting, beforeClose };
     const report = await this.#appEnd.drain(this.#local, steps, shutdown);
     await this.#channel.send({ type: 'drained', report });
     this.#end(report.hookError === null ? this.#exitCode : 1);
@@ -249,6 +247,8 @@ export class WorkerAgent {
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     this.link.abandon();
     this.#appEnd.signal ??= LEAVE_SIGNAL;
+    this.#sockets.beLast();
+    this.#sockets.primaryLetGo();
     void this.#leave(ORPHAN_SHUTDOWN);
     // A drain that was under way had been given other times, by a primary that is gone.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;

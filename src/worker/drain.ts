@@ -1,16 +1,18 @@
-import type { Server } from 'node:http';
-import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../ipc/index.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../options/index.js';
+import { pollOnce } from '../process/accept-queue.js';
 import type { ClosableApp } from './app-close.js';
 import type { LocalProcess } from './local-process.js';
 import type { Microservices } from './microservices.js';
 
 /** What a process does at the steps of its drain. */
 export interface DrainSteps {
-  /** Closes the listening sockets, and nothing else. */
-  stopAccepting(): void;
+  /**
+   * Closes the listening sockets, and nothing else; at once where the signal says so. Resolves with
+   * how many connections were reset by that which nobody had accepted.
+   */
+  stopAccepting(atOnce: AbortSignal): Promise<number>;
   /** All requests are over, and the app is still whole. */
   beforeClose?(): Promise<void>;
   readonly microservices?: Pick<Microservices, 'stopConsuming' | 'closeIdle' | 'busy' | 'running'>;
@@ -43,19 +45,30 @@ export async function drain(
   await Promise.race([lameDuck, forced, ...(steps.cutShort ? [steps.cutShort] : [])]);
 
   const { microservices } = steps;
-  steps.stopAccepting();
   microservices?.stopConsuming();
   tracker.closeAfterResponse();
   const stoppedAt = performance.now();
+  const overdue = new AbortController();
+  let accepting = true;
+  const left = steps.stopAccepting(overdue.signal).finally(() => (accepting = false));
   const deadline = stoppedAt + shutdown.drainTimeoutMs;
   // What an app goes on to compute by itself has no end.
   const busy = () =>
-    tracker.openConnections > 0 || hasTasksFrom(stoppedAt) || microservices?.busy === true;
+    accepting ||
+    tracker.openConnections > 0 ||
+    hasTasksFrom(stoppedAt) ||
+    microservices?.busy === true;
   for (let state; busy() && state !== 'forced' && performance.now() < deadline;) {
+    if (accepting) tracker.postponeIdle();
     tracker.closeIdle();
     microservices?.closeIdle(performance.now() < (stoppedAt + deadline) / 2);
-    state = await Promise.race([delay(SWEEP_MS), forced]);
+    // A request may have come while the event loop was blocked: it is read before it is missed.
+    const looked = delay(SWEEP_MS).then(pollOnce);
+    const leaving = accepting ? [left.then(() => undefined)] : [];
+    state = await Promise.race([looked, forced, ...leaving]);
   }
+  overdue.abort();
+  const unacceptedConnections = await left;
   const cut = tracker.destroyAll();
   const abortedRequests = cut.abortedRequests + (microservices?.running ?? 0);
   await steps.beforeClose?.();
@@ -65,16 +78,13 @@ export async function drain(
     steps.signal?.(),
     Math.max(hooksDeadline - performance.now(), shutdown.killTimeoutMs),
   );
-  return { durationMs: performance.now() - startedAt, ...cut, abortedRequests, hookError };
-}
-
-/**
- * Closes the listening socket alone. `http.Server.close()` would also destroy
- * idle connections at once and stop the checks for slow senders
- * (https://github.com/nodejs/node/issues/60617).
- */
-export function stopAccepting(server: Server): void {
-  if (server.listening) net.Server.prototype.close.call(server);
+  return {
+    durationMs: performance.now() - startedAt,
+    unacceptedConnections,
+    ...cut,
+    abortedRequests,
+    hookError,
+  };
 }
 
 /** Runs Nest's shutdown hooks, and says what went wrong with them. */

@@ -2,18 +2,13 @@ import type { Server } from 'node:http';
 import type net from 'node:net';
 import tls from 'node:tls';
 import type { ListenTarget } from '../ipc/index.js';
+import { BACKLOG } from '../process/accept-queue.js';
 
 /** What of an app its listening needs. */
 export interface ListenableApp {
   getHttpServer(): unknown;
   listen(port: number | string, host?: string): Promise<unknown>;
 }
-
-/**
- * Length of the accept queue. The kernel caps it at net.core.somaxconn (4096
- * by default); it is where connections wait while no worker is alive.
- */
-export const BACKLOG = 4_096;
 
 /** What is lost when `createApp()` does what is ours to do. */
 export const ALREADY_LISTENING =

@@ -27,12 +27,11 @@ interface HttpMessage {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly socket: TrackedSocket;
-  readonly server: Server;
 }
 
 /**
- * Follows the connections and requests of one HTTP server, once for all that
- * need it: heartbeat, drain and request metrics. It listens to Node's own
+ * Follows the connections and requests of HTTP servers, once for all that need
+ * it: heartbeat, drain and request metrics. It listens to Node's own
  * diagnostics channels, which cost a request less than any listener added to
  * its objects, and touches nothing of the app.
  */
@@ -49,7 +48,7 @@ export class RequestTracker implements ConnectionOwner {
   readonly #http2 = new Http2Sessions();
   readonly #reports = new ResponseReports();
   readonly #scopes = new RequestScopes();
-  #server: Server | undefined;
+  readonly #servers = new Set<Server>();
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
   #closingSince: number | undefined;
 
@@ -61,22 +60,26 @@ export class RequestTracker implements ConnectionOwner {
     return this.#connections;
   }
 
-  /** Starts to follow `server`; a second call changes nothing. */
+  /** Starts to follow `server`; a second call for it changes nothing. */
   follow(server: Server): void {
-    if (this.#server !== undefined) return;
-    this.#server = server;
+    if (this.#servers.has(server)) return;
+    if (this.#servers.size === 0) {
+      subscribe('http.server.request.start', this.#onStart);
+      subscribe('http.server.response.finish', this.#onFinish);
+    }
+    this.#servers.add(server);
     // First of all: the server's own listeners begin an HTTP/2 session at once.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
     followUpgrades(server, this.#onWebSocket);
     this.#http2.follow(server, this.#http2Observer);
-    subscribe('http.server.request.start', this.#onStart);
-    subscribe('http.server.response.finish', this.#onFinish);
   }
 
   unfollow(): void {
-    this.#server?.off('connection', this.#onConnection);
-    this.#server?.off('secureConnection', this.#onSecureConnection);
+    for (const server of this.#servers) {
+      server.off('connection', this.#onConnection);
+      server.off('secureConnection', this.#onSecureConnection);
+    }
     unsubscribe('http.server.request.start', this.#onStart);
     unsubscribe('http.server.response.finish', this.#onFinish);
   }
@@ -111,6 +114,11 @@ export class RequestTracker implements ConnectionOwner {
     }
   }
 
+  /** Connections are still accepted: what the last of them asks is yet to arrive. */
+  postponeIdle(): void {
+    this.#closingSince = performance.now();
+  }
+
   /**
    * Asks what has no end of its own to end: WebSockets, streams of events. Then
    * closes connections on which nothing is going on, and those that never sent
@@ -124,7 +132,7 @@ export class RequestTracker implements ConnectionOwner {
     if (performance.now() - (this.#closingSince ?? 0) < IDLE_GRACE_MS) return;
     this.#http2.close();
     // A server of HTTP/2 alone has no such method.
-    this.#server?.closeIdleConnections?.();
+    for (const server of this.#servers) server.closeIdleConnections?.();
     // Until Node 26.4 a connection that never sent a byte does not count as idle
     // (https://github.com/nodejs/node/issues/63452).
     for (const { socket, inFlight } of this.#connections) {
@@ -133,7 +141,7 @@ export class RequestTracker implements ConnectionOwner {
   }
 
   /** Destroys every connection, and says what that cut off. */
-  destroyAll(): Omit<DrainReport, 'durationMs' | 'hookError'> {
+  destroyAll(): Omit<DrainReport, 'durationMs' | 'unacceptedConnections' | 'hookError'> {
     const cut = {
       destroyedConnections: this.#connections.size,
       abortedRequests: this.requestsInFlight,
@@ -199,10 +207,9 @@ export class RequestTracker implements ConnectionOwner {
   };
 
   readonly #onStart = (message: unknown): void => {
-    const { request, response, socket, server } = message as HttpMessage;
-    if (server !== this.#server) return;
+    const { request, response, socket } = message as HttpMessage;
     const connection = socket[CONNECTION];
-    if (connection === undefined) return;
+    if (connection?.owner !== this) return;
     const before = connection.response;
     connection.begin(response, performance.now(), this.#scopes.begin(request, response));
     this.requestsInFlight += 1;
@@ -217,10 +224,9 @@ export class RequestTracker implements ConnectionOwner {
   };
 
   readonly #onFinish = (message: unknown): void => {
-    const { request, response, socket, server } = message as HttpMessage;
-    if (server !== this.#server) return;
+    const { request, response, socket } = message as HttpMessage;
     const connection = socket[CONNECTION];
-    if (connection === undefined || connection.inFlight === 0) return;
+    if (connection?.owner !== this || connection.inFlight === 0) return;
     // Until Node 24 also of a response whose client went away before it had all of it.
     if (socket.errored) return;
     const { startedAt } = connection;
@@ -237,9 +243,7 @@ function asHttp1({ request, response }: Http2Exchange): [IncomingMessage, Server
   return [request, response] as unknown as [IncomingMessage, ServerResponse];
 }
 
-function connectionOf(session: TrackedSession | undefined): Connection | undefined {
-  return session?.[CONNECTION];
-}
+const connectionOf = (session: TrackedSession | undefined) => session?.[CONNECTION];
 
 /** One function for all sockets: a closure each would cost every new connection. */
 function onClose(this: TrackedSocket): void {

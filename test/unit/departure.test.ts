@@ -122,6 +122,7 @@ describe('the report of a worker that left', () => {
       worker: worker.handle.identity,
       cause: 'shutdown',
       drainMs: 250,
+      unacceptedConnections: 0,
       destroyedConnections: 0,
       destroyedWebSockets: 0,
       abortedRequests: 0,
@@ -134,12 +135,14 @@ describe('the report of a worker that left', () => {
     depart(worker);
     worker.handle.drain = {
       durationMs: 5,
+      unacceptedConnections: 4,
       destroyedConnections: 3,
       destroyedWebSockets: 1,
       abortedRequests: 2,
       hookError: null,
     };
     expect(reported(worker, CLEAN)).toMatchObject({
+      unacceptedConnections: 4,
       destroyedConnections: 3,
       destroyedWebSockets: 1,
       abortedRequests: 2,
@@ -152,6 +155,7 @@ describe('the report of a worker that left', () => {
     depart(worker);
     worker.handle.drain = {
       durationMs: 5,
+      unacceptedConnections: 0,
       destroyedConnections: 0,
       destroyedWebSockets: 0,
       abortedRequests: 0,

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { drain, type DrainSteps } from '../../src/worker/drain.js';
 import { FakeServer } from './fake-traffic.js';
@@ -16,11 +16,16 @@ vi.mock('node:timers/promises', () => ({
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-function start(more: Partial<DrainSteps> = {}) {
-  const { tracker } = new FakeServer();
+function start({
+  queueEmpty = Promise.resolve(),
+  ...more
+}: Partial<DrainSteps> & { queueEmpty?: Promise<void> } = {}) {
+  const server = new FakeServer();
+  const { tracker } = server;
   /** When tasks were begun that have not ended; monotonic ms. */
   const tasks = new Set<number>();
-  const state = { tasks, stopped: false, closed: false, signal: undefined as string | undefined };
+  const signal = undefined as string | undefined;
+  const state = { tasks, stopped: false, closed: false, queueEmpty, signal };
   let force = () => {};
   const events = new EventEmitter();
   const report = drain(
@@ -32,11 +37,18 @@ function start(more: Partial<DrainSteps> = {}) {
       },
     },
     { tracker, hasTasksFrom: (before) => [...tasks].some((begun) => begun < before) },
-    { stopAccepting: () => (state.stopped = true), ...more },
+    {
+      stopAccepting: async (atOnce) => {
+        state.stopped = true;
+        await Promise.race([state.queueEmpty, once(atOnce, 'abort')]);
+        return atOnce.aborted ? 3 : 0;
+      },
+      ...more,
+    },
     SHUTDOWN,
     new Promise<void>((resolve) => (force = resolve)),
   );
-  return { state, report, force };
+  return { server, state, report, force };
 }
 
 describe('a drain', () => {
@@ -46,7 +58,35 @@ describe('a drain', () => {
     expect(state).toMatchObject({ stopped: false, closed: false });
     await vi.advanceTimersByTimeAsync(1);
     expect(state).toMatchObject({ stopped: true, closed: true });
-    expect(await report).toMatchObject({ abortedRequests: 0, hookError: null });
+    expect(await report).toMatchObject({
+      unacceptedConnections: 0,
+      abortedRequests: 0,
+      hookError: null,
+    });
+  });
+
+  it('waits until nothing is left to accept, and no longer than it may', async () => {
+    const { state, report } = start({ queueEmpty: new Promise(() => {}) });
+    const { lameDuckMs, drainTimeoutMs } = SHUTDOWN;
+    await vi.advanceTimersByTimeAsync(lameDuckMs + drainTimeoutMs - SWEEP_MS);
+    expect(state).toMatchObject({ stopped: true, closed: false });
+    await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
+    expect(state.closed).toBe(true);
+    expect((await report).unacceptedConnections).toBe(3);
+  });
+
+  it('destroys no silent connection before its request has had time to arrive', async () => {
+    let empty = (): void => {};
+    const { server, report } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
+    const client = server.connect();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(client.closed).toBe(false);
+    empty();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(false);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(true);
+    await report;
   });
 
   it('waits for tasks that belong to no request', async () => {

@@ -67,7 +67,11 @@ export class FakeClient {
   closed = false;
 
   constructor(private readonly server: FakeServer) {
-    this.socket = Object.assign(new EventEmitter(), { bytesRead: 0, bytesWritten: 0 });
+    this.socket = Object.assign(new EventEmitter(), {
+      bytesRead: 0,
+      bytesWritten: 0,
+      destroy: () => this.close(),
+    });
     server.server.emit('connection', this.socket);
   }
 

@@ -46,6 +46,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
     type: 'drained',
     report: {
       durationMs: 12.5,
+      unacceptedConnections: 0,
       destroyedConnections: 1,
       abortedRequests: 2,
       destroyedWebSockets: 1,

@@ -318,6 +318,7 @@ describe('requests that drains of a slot cut off', () => {
       slot.current = handle;
       handle.drain = {
         durationMs: 1,
+        unacceptedConnections: 0,
         destroyedConnections: abortedRequests,
         destroyedWebSockets: 0,
         abortedRequests,

@@ -71,6 +71,7 @@ const HANDLED: readonly WorkerMessage[] = [
     type: 'drained',
     report: {
       durationMs: 1,
+      unacceptedConnections: 0,
       destroyedConnections: 0,
       destroyedWebSockets: 0,
       abortedRequests: 0,
@@ -150,6 +151,7 @@ describe('the switchboard', () => {
     const { worker, receive } = start();
     const report = {
       durationMs: 9,
+      unacceptedConnections: 0,
       destroyedConnections: 3,
       destroyedWebSockets: 1,
       abortedRequests: 2,

@@ -138,6 +138,7 @@ describe('what was counted in a slot', () => {
     handle.stats = { ...STATS, requestsTotal: 70 };
     handle.drain = {
       durationMs: 1,
+      unacceptedConnections: 0,
       destroyedConnections: 2,
       destroyedWebSockets: 0,
       abortedRequests: 2,

@@ -3,10 +3,12 @@ import { getSystemErrorName } from 'node:util';
 import { AddressUnavailableError } from '../../errors/index.js';
 import type { ListenTarget } from '../../ipc/index.js';
 import type { ListenAddress } from '../../options/index.js';
+import { closeCounting } from '../../process/accept-queue.js';
 
 /** A bound socket of libuv that is not listening: `TCP` or `Pipe`. */
 export interface ServerHandle {
   close(): void;
+  readonly fd?: number;
   getsockname?(out: { address?: string; port?: number }): number;
 }
 
@@ -113,9 +115,14 @@ export class BoundSocket {
     return this.target.kind === 'tcp' ? this.target.port : undefined;
   }
 
-  /** Lets go of the address; libuv also removes a unix socket's file. */
-  close(): void {
-    this.handle?.close();
+  /**
+   * Lets go of the address; libuv also removes a unix socket's file.
+   *
+   * @returns how many connections were reset by it: no worker had the socket, and they waited for one.
+   */
+  close(): number {
+    const { handle } = this;
+    return handle === undefined ? 0 : closeCounting(handle.fd, () => handle.close());
   }
 }
 

@@ -18,6 +18,6 @@ export interface Listening {
   reserve(slots: number): void;
   /** Workers may have come, gone or stopped answering since this was last called. */
   settle(workers: readonly WorkerHandle[], now: number): void;
-  /** Lets go of every address. */
-  close(): void;
+  /** Lets go of every address. @returns how many connections that waited for a worker were reset by it. */
+  close(): number;
 }

@@ -32,7 +32,7 @@ export class SharedListening implements Listening {
 
   settle(): void {}
 
-  close(): void {
-    this.socket.close();
+  close(): number {
+    return this.socket.close();
   }
 }

@@ -70,7 +70,7 @@ export class SlotListening implements Listening {
     }
   }
 
-  close(): void {
-    for (const socket of this.#sockets) socket.close();
+  close(): number {
+    return this.#sockets.reduce((reset, socket) => reset + socket.close(), 0);
   }
 }

@@ -1,0 +1,46 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import http, { type Server } from 'node:http';
+import https from 'node:https';
+
+/** Of Node 20.16 and 22.3. */
+const LISTENING = 'tracing:net.server.listen:asyncEnd';
+
+/**
+ * The HTTP servers of this process that listen, whoever made them: the app's
+ * own, one that only redirects, that of a WebSocket gateway with its own port.
+ */
+export class HttpServers {
+  readonly #servers = new Set<Server>();
+
+  /** @param found is told of each before its first connection. */
+  constructor(private readonly found: (server: Server) => void) {
+    subscribe(LISTENING, this.#onListening);
+  }
+
+  get all(): readonly Server[] {
+    return [...this.#servers];
+  }
+
+  add(server: Server): void {
+    if (this.#servers.has(server)) return;
+    this.#servers.add(server);
+    server.once('close', () => this.#servers.delete(server));
+    this.found(server);
+  }
+
+  /** Looks for no more. */
+  stop(): void {
+    unsubscribe(LISTENING, this.#onListening);
+  }
+
+  readonly #onListening = (message: unknown): void => {
+    const { server } = message as { readonly server: unknown };
+    if (isHttpServer(server)) this.add(server);
+  };
+}
+
+function isHttpServer(server: unknown): server is Server {
+  if (server instanceof http.Server || server instanceof https.Server) return true;
+  // node:http2 exports no class of its servers, and to import it would load it into every worker.
+  return typeof (server as { updateSettings?: unknown }).updateSettings === 'function';
+}

@@ -1,0 +1,45 @@
+import net from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AcceptQueue, closeCounting, type ListeningHandle } from '../process/accept-queue.js';
+
+/** The primary lets go of a socket within this, unless it is blocked. */
+const PRIMARY_PATIENCE_MS = 1_000;
+
+/**
+ * Closes the listening socket alone. `http.Server.close()` would also destroy
+ * idle connections at once and stop the checks for slow senders
+ * (https://github.com/nodejs/node/issues/60617).
+ */
+export function stopAccepting(server: net.Server): void {
+  if (server.listening) net.Server.prototype.close.call(server);
+}
+
+/**
+ * Leaves sockets that nobody accepts from afterwards: what the kernel has
+ * accepted for them is served first. To be called by each process that listens.
+ *
+ * @param released resolves once the primary holds them no more. Else it would be
+ *   the last to close them, and what came in between would be reset.
+ * @returns how many connections were reset all the same.
+ */
+export async function emptySockets(
+  servers: readonly net.Server[],
+  released: Promise<void>,
+  signal: AbortSignal,
+): Promise<number> {
+  const patience = delay(PRIMARY_PATIENCE_MS, undefined, { signal }).catch(() => {});
+  await Promise.race([released, patience]);
+  const reset = await Promise.all(servers.map((server) => emptySocket(server, signal)));
+  return reset.reduce((sum, each) => sum + each, 0);
+}
+
+async function emptySocket(server: net.Server, signal: AbortSignal): Promise<number> {
+  if (!server.listening) return 0;
+  const handle = handleOf(server);
+  await new AcceptQueue(handle).empty(signal);
+  return closeCounting(handle.fd, () => stopAccepting(server));
+}
+
+function handleOf(server: net.Server): ListeningHandle {
+  return (server as unknown as { _handle: ListeningHandle })._handle;
+}

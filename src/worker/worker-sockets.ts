@@ -1,0 +1,56 @@
+import type { Server } from 'node:http';
+import { AdoptedSockets } from './adopted-sockets.js';
+import { HttpServers } from './http-servers.js';
+import type { ConnectionLimit } from './connection-limit.js';
+import { emptySockets, stopAccepting } from './leave-sockets.js';
+
+/** Everything that a worker listens on: its own servers, and the sockets of slots that have no worker. */
+export class WorkerSockets {
+  readonly #servers: HttpServers;
+  #adopted: AdoptedSockets | undefined;
+  /** Nobody is to accept from them after this process. */
+  #last = false;
+  #release!: () => void;
+  readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
+
+  /** @param found is told of each server before its first connection. */
+  constructor(found: (server: Server) => void) {
+    this.#servers = new HttpServers(found);
+  }
+
+  /** The app's own server, which may not listen yet. */
+  add(server: Server): void {
+    this.#servers.add(server);
+  }
+
+  /** The app listens: what comes over an adopted socket is for `server`. */
+  mayAdopt(server: Server, limit: ConnectionLimit): void {
+    this.#adopted = new AdoptedSockets(server, limit);
+  }
+
+  adopt(slot: number, handle: unknown): void {
+    this.#adopted?.adopt(slot, handle as { close(): void } | undefined);
+  }
+
+  release(slot: number): void {
+    this.#adopted?.release(slot);
+  }
+
+  /** The whole cluster ends: what waits for these sockets is served by this process or by nobody. */
+  beLast(): void {
+    this.#last = true;
+  }
+
+  /** The primary holds none of them any more. */
+  primaryLetGo(): void {
+    this.#release();
+  }
+
+  /** Closes them; what waits is left to whoever goes on, or served first. @returns what was reset. */
+  async leave(atOnce: AbortSignal): Promise<number> {
+    const sockets = [...this.#servers.all, ...(this.#adopted?.leave() ?? [])];
+    if (this.#last) return emptySockets(sockets, this.#released, atOnce);
+    for (const socket of sockets) stopAccepting(socket);
+    return 0;
+  }
+}

@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { Burst, SERVED, SERVED_BEFORE } from '../support/burst.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { cutBy, NEVER_MS, NOTHING_CUT, openNow } from '../support/drain.js';
+import { eventually } from '../support/eventually.js';
+import { freePorts } from '../support/free-ports.js';
+import { request } from '../support/http-client.js';
+import { RawClient } from '../support/raw-client.js';
+
+afterEach(stopAll);
+
+const EXITED_WELL = { code: 0, signal: null };
+
+async function start(workers: number, drainTimeoutMs = NEVER_MS) {
+  const first = await freePorts(2);
+  const ports = [first, first + 1];
+  const cluster = await ClusterProcess.start({
+    options: { workers, shutdown: { drainTimeoutMs } },
+    env: { ...behaviour('second-servers'), SECOND_PORTS: JSON.stringify(ports) },
+  });
+  const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+  const ask = async (ms: number) => {
+    const clients = await Promise.all(urls.map((url) => RawClient.open(url)));
+    for (const client of clients) client.get(`/${ms}`);
+    await cluster.until(
+      'both requests',
+      () => cluster.output.split(`began /${ms}\n`).length > clients.length,
+    );
+    return clients;
+  };
+  return { cluster, ports, urls, ask };
+}
+
+describe.each([1, 0])('further servers of an app with %d workers', (workers) => {
+  it('are counted, and drained as its own', async () => {
+    const { cluster, urls, ask } = await start(workers);
+    const busy = await ask(1_500);
+    const parked = await Promise.all(urls.map((url) => RawClient.open(url)));
+    for (const client of parked) client.get('/0');
+    await Promise.all(parked.map((client) => client.until(/second/)));
+    const { connections, requests } = await openNow(cluster.url);
+    expect(connections).toBeGreaterThanOrEqual(4);
+    expect(requests).toBeGreaterThanOrEqual(2);
+
+    cluster.kill('SIGTERM');
+
+    expect(await Promise.all(parked.map((client) => client.end()))).toEqual(['fin', 'fin']);
+    for (const url of urls) {
+      await eventually(
+        'new connections refused',
+        () => request(url, '/0', { timeoutMs: 1_000 }),
+        ({ outcome }) => outcome === 'refused',
+      );
+    }
+    expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
+    for (const { text } of busy) expect(text).toMatch(/^connection: close\r$[^]*second/im);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
+  });
+
+  it('serve what had connected when a shutdown began', async () => {
+    const { cluster, ports } = await start(workers);
+    const burst = new Burst(
+      ports.map((port) => ({ host: '127.0.0.1', port })),
+      { each: 50, path: '/0' },
+    );
+    await burst.connected;
+
+    cluster.kill('SIGTERM');
+
+    const { [SERVED]: closing = 0, [SERVED_BEFORE]: before = 0, ...lost } = await burst.outcomes();
+    expect(lost).toEqual({});
+    expect(closing + before).toBe(100);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
+  });
+});
+
+describe('further servers', () => {
+  it('have what is left on them counted at the deadline', async () => {
+    const { cluster, ask } = await start(1, 500);
+    await ask(60_000);
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
+    expect(cutBy(cluster.all('worker-stopped'))).toMatchObject({ connections: 2, requests: 2 });
+  });
+
+  it('lose nothing in a reload', async () => {
+    const { cluster, ask } = await start(1);
+    const busy = await ask(3_000);
+
+    cluster.kill('SIGHUP');
+
+    await cluster.event('reload-ended');
+    expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
+    for (const { text } of busy) expect(text).toContain('second');
+    const [again] = await ask(1);
+    await again!.until(/second/);
+  });
+});
