@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Clients } from './clients.mjs';
+import { Cluster } from './cluster.mjs';
+import { LogFile } from './log-file.mjs';
+import { Releases } from './releases.mjs';
+import { clockLibrary } from './requirements.mjs';
+import { RunContext } from './run-context.mjs';
+import { schedule } from './schedule.mjs';
+import { Scraper } from './scraper.mjs';
+
+/** With a longer run faults come less close together. */
+const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
+const LONG_SECONDS = 300;
+/** A run goes on for so much longer until every kind has been made once. */
+const LATER_RATIO = 0.4;
+/** Drain, hooks, and some. */
+const STOP_MS = 20_000;
+/** Clients see what there is to see before they are stopped. */
+const AFTERMATH_MS = 1_000;
+
+/**
+ * Runs a cluster under clients and faults.
+ *
+ * @param interrupted resolves when it is to end early.
+ * @returns everything that was seen; judged by judge.mjs.
+ */
+export async function makeChaos(settings, interrupted, progress) {
+  const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-chaos-'));
+  const names = settings.faults.map(({ name }) => name);
+  const log = new LogFile(directory, { onDisk: names.includes('disk') });
+  const clock = names.includes('clock') ? clockLibrary : undefined;
+  const releases = new Releases(directory);
+  const rpc = settings.clients.includes('rpc');
+  const ports = await freePorts(3);
+  const cluster = new Cluster({ ...settings, rpc, clock }, directory, releases.script, log, ports);
+  const scraper = new Scraper(cluster);
+  const context = new RunContext(cluster, log, releases, scraper);
+  const over = Promise.race([interrupted, cluster.exited.then(() => 'exited')]);
+  let clients;
+  try {
+    const started = context.started().catch(({ message }) => context.failed(message));
+    await Promise.race([started, over]);
+    clients = new Clients(cluster.exit ? [] : settings.clients, cluster);
+    const faults = await makeFaults(settings, context, clients, over, progress);
+    await delay(AFTERMATH_MS);
+    const diedEarly = cluster.exit;
+    const endedBadly = await clients.stop();
+    await scraper.stop();
+    const exit = await cluster.stop(STOP_MS);
+    const orphans = await cluster.orphans();
+    log.read();
+    return {
+      context,
+      cluster,
+      clients,
+      scraper,
+      log,
+      faults,
+      diedEarly,
+      endedBadly,
+      exit,
+      orphans,
+    };
+  } finally {
+    context.undoNow();
+    clients?.destroy();
+    await scraper.stop();
+    await cluster.destroy();
+    log.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Resolves with what was made, `{ name, parameters, at, injectMs, recoveryMs, sample }`. */
+async function makeFaults({ seed, faults, seconds }, context, clients, over, progress) {
+  const deadline = Date.now() + seconds * 1_000;
+  const latest = deadline + seconds * LATER_RATIO * 1_000;
+  const longestPauseMs = LONGEST_PAUSE_MS[seconds < LONG_SECONDS ? 'short' : 'long'];
+  const made = [];
+  let ended;
+  void over.then(() => (ended = true));
+  for (const { fault, parameters, pauseMs } of schedule(seed, faults, longestPauseMs)) {
+    await Promise.race([delay(pauseMs), over]);
+    const complete = made.length >= faults.length;
+    if (ended || Date.now() > (complete ? deadline : latest)) return made;
+    const one = { name: fault.name, parameters, at: Date.now() };
+    made.push(one);
+    try {
+      one.sample = await context.cluster.sample();
+      await Promise.race([fault.inject(context, parameters), over]);
+      context.undoNow();
+      one.injectMs = Date.now() - one.at;
+      if (ended) return made;
+      const recovered = context.until('every slot is ready again', ({ settled }) => settled);
+      await Promise.race([recovered, over]);
+      one.recoveryMs = Date.now() - one.at - one.injectMs;
+    } catch (error) {
+      context.failed(`${fault.name} ${JSON.stringify(parameters)}: ${error.message}`);
+    } finally {
+      context.undoNow();
+    }
+    progress({ ...one, lost: clients.lost, left: deadline - Date.now() });
+  }
+  return made;
+}
+
+/** Outside of the range from which the system gives its own: clients' connections take those. */
+async function freePorts(count) {
+  const ports = [];
+  while (ports.length < count) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const server = net.createServer();
+    const free = await new Promise((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    });
+    if (free && !ports.includes(port)) ports.push(port);
+  }
+  return ports;
+}

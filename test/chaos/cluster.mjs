@@ -1,0 +1,208 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import * as processes from './process-table.mjs';
+
+const LOOK_MS = 25;
+const ADMIN_MS = 3_000;
+/** Longer than a hung worker may go on. */
+const LONG_MS = 10_000;
+const GONE_MS = 5_000;
+const MEGABYTE = 2 ** 20;
+
+/** Far above what the app needs; the leaks of faults/worker-faults.mjs go beyond one or both. */
+const SOFT_LIMIT_BYTES = 400 * MEGABYTE;
+const HARD_LIMIT_BYTES = 650 * MEGABYTE;
+
+/** The faults are the run's own: they are not to make a crash loop. Short times: many fit in a minute. */
+const OPTIONS = {
+  host: '127.0.0.1',
+  readyTimeoutMs: 60_000,
+  restart: { maxFailures: 1_000, maxBackoffMs: 1_000 },
+  heartbeat: { intervalMs: 500, timeoutMs: 5_000 },
+  memory: { softLimitBytes: SOFT_LIMIT_BYTES, hardLimitBytes: HARD_LIMIT_BYTES },
+  reload: { canaryMs: 500 },
+};
+
+/** The cluster under test, seen from outside: its processes, its admin listener. */
+export class Cluster {
+  marker = `CHAOS_MARKER=${randomUUID()}`;
+  port;
+  rpcPort;
+  /** Resolves with `{ code, signal }`. */
+  exited;
+  exit;
+  /** Deaths of workers, `{ pid, at, fault }`. */
+  deaths = [];
+  #adminPort;
+  #child;
+  #alive = new Set();
+  #doomed = new Map();
+  #looking;
+  #restFile;
+  #clockFile;
+
+  constructor({ node, adapter, workers, rpc, clock }, directory, script, log, ports) {
+    [this.port, this.#adminPort, this.rpcPort] = ports;
+    this.#restFile = join(directory, 'rest.json');
+    this.#clockFile = join(directory, 'clock');
+    this.setClock(0);
+    const options = { ...OPTIONS, port: this.port, workers, admin: { port: this.#adminPort } };
+    const [name, value] = this.marker.split('=');
+    this.#child = spawn(node, [script], {
+      cwd: directory,
+      stdio: ['ignore', log.descriptor, log.descriptor],
+      // Out of reach of the terminal's Ctrl-C: the run ends it.
+      detached: true,
+      env: {
+        PATH: process.env.PATH,
+        [name]: value,
+        CLUSTER_LOG_FORMAT: 'json',
+        CHAOS_OPTIONS: JSON.stringify(options),
+        CHAOS_ADAPTER: adapter,
+        CHAOS_FAULTS: '1',
+        CHAOS_REST: this.#restFile,
+        ...(rpc && { CHAOS_RPC_PORT: String(this.rpcPort) }),
+        ...(clock && {
+          LD_PRELOAD: clock,
+          FAKETIME_TIMESTAMP_FILE: this.#clockFile,
+          FAKETIME_CACHE_DURATION: '1',
+          FAKETIME_DONT_FAKE_MONOTONIC: '1',
+        }),
+      },
+    });
+    this.exited = new Promise((resolve) => {
+      this.#child.once('exit', (code, signal) =>
+        resolve((this.exit = { code, signal, at: Date.now() })),
+      );
+    });
+    this.#looking = setInterval(() => this.look(), LOOK_MS);
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  /** Live workers, the oldest first. */
+  get workerPids() {
+    return [...this.#alive];
+  }
+
+  /** From now on this worker may die of a fault. */
+  doom(pid, fault) {
+    this.#doomed.set(pid, fault);
+  }
+
+  isDoomed(pid) {
+    return this.#doomed.has(pid);
+  }
+
+  /** Sees who has come and who has died. */
+  look() {
+    const alive = new Set(processes.liveChildrenOf(this.pid));
+    for (const pid of this.#alive) {
+      if (!alive.has(pid)) this.deaths.push({ pid, at: Date.now(), fault: this.#doomed.get(pid) });
+    }
+    this.#alive = alive;
+  }
+
+  /** The wall clock of every process of it. */
+  setClock(offsetSeconds) {
+    writeFileSync(this.#clockFile, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}s\n`);
+  }
+
+  signal(name) {
+    processes.signal(this.pid, name);
+  }
+
+  /** The text of a page of the admin listener, on a connection of its own. */
+  admin(path) {
+    return fetchText(this.#adminPort, path, ADMIN_MS);
+  }
+
+  /** A request to the app that is none of the clients'. */
+  app(path, agent) {
+    return fetchText(this.port, path, LONG_MS, agent);
+  }
+
+  /** The cluster's part of `/health`; undefined where nobody answers. */
+  async report() {
+    try {
+      return JSON.parse((await this.admin('/health')).body).details.cluster;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** What the primary holds. To be compared, where it was at rest each time. */
+  async sample() {
+    rmSync(this.#restFile, { force: true });
+    this.signal('SIGUSR2');
+    for (let tries = 0; !existsSync(this.#restFile) && tries < 40; tries++) await delay(25);
+    return {
+      descriptors: processes.openDescriptorsOf(this.pid),
+      residentBytes: processes.residentBytesOf(this.pid),
+      ...(existsSync(this.#restFile) && JSON.parse(readFileSync(this.#restFile, 'utf8'))),
+    };
+  }
+
+  /** Asks it to end; resolves with its exit, or with undefined where it does not. */
+  async stop(timeoutMs) {
+    this.signal('SIGTERM');
+    const timer = new AbortController();
+    const late = delay(timeoutMs, undefined, { signal: timer.signal }).catch(() => {});
+    const exit = await Promise.race([this.exited, late]);
+    timer.abort();
+    return exit;
+  }
+
+  /** Pids of its processes that outlive it. */
+  async orphans() {
+    const deadline = Date.now() + GONE_MS;
+    for (;;) {
+      const left = processes.marked(this.marker);
+      if (left.length === 0 || Date.now() > deadline) return left;
+      await delay(50);
+    }
+  }
+
+  /** Ends whatever of it there still is. */
+  async destroy() {
+    clearInterval(this.#looking);
+    for (const pid of processes.marked(this.marker)) processes.signal(pid, 'SIGKILL');
+    await this.exited;
+    // libfaketime leaves these of processes that were killed.
+    const seen = new Set([this.pid, ...this.deaths.map(({ pid }) => pid)].map(String));
+    for (const name of readdirSync('/dev/shm')) {
+      const pid = /^(?:sem\.)?faketime_(?:sem|shm)_(\d+)$/.exec(name)?.[1];
+      if (seen.has(pid)) rmSync(join('/dev/shm', name), { force: true });
+    }
+  }
+}
+
+function fetchText(port, path, timeoutMs, agent = false) {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host: '127.0.0.1', port, path, agent }, (response) => {
+      const { statusCode: status, headers } = response;
+      let body = '';
+      response.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+      response.on('end', () => {
+        clearTimeout(timer);
+        const pid = Number(headers['x-worker']);
+        resolve({ status, body, pid, last: headers.connection === 'close' });
+      });
+      response.on('error', reject);
+    });
+    const timer = setTimeout(
+      () => request.destroy(new Error(`no answer in ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    request.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+  });
+}

@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import net from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openDescriptorsOf, signal } from '../process-table.mjs';
+import { reloadInVain } from './release-faults.mjs';
+
+const LOG_LINES = 50;
+const CLOCK_JUMPS_SECONDS = [-86_400, -3_600, -30, 30, 3_600, 86_400];
+
+/** What is done to the machine, or to what the primary has of it. */
+export const MACHINE_FAULTS = [
+  {
+    name: 'disk',
+    needs: ['root'],
+    parameters: (random) => ({ forMs: random.between(1_000, 2_000) }),
+    /** All of them write, and what they write is lost. */
+    async inject(run, { forMs }) {
+      run.log.fillDisk();
+      run.undoLater(() => run.log.emptyDisk());
+      for (let asked = 0; asked < 4; asked++) await run.cluster.app(`/faults/log/${LOG_LINES}`);
+      // The primary has something to say too.
+      await reloadInVain(run, 'throws');
+      await delay(forMs);
+      run.undoNow();
+      const written = run.log.lines.length;
+      await run.cluster.app('/faults/log/1');
+      await run.eventually('the log is written again', () => run.log.lines.length > written);
+    },
+  },
+  {
+    name: 'descriptors',
+    needs: ['root'],
+    parameters: (random) => ({
+      who: random.of(['worker', 'workers', 'primary']),
+      left: random.between(0, 3),
+      share: random.ratio(),
+      forMs: random.between(1_000, 3_000),
+    }),
+    /** What cannot be accepted is lost, and nothing else. */
+    async inject(run, { who, left, share, forMs }) {
+      const pids = {
+        worker: () => run.pickWorkers(share, 1),
+        workers: () => run.cluster.workerPids,
+        primary: () => [run.cluster.pid],
+      }[who]();
+      const end = run.shortage({ primary: who === 'primary' });
+      const limits = pids.map(limitOf);
+      for (const pid of pids) limit(pid, openDescriptorsOf(pid) + left);
+      run.undoLater(() => {
+        pids.forEach((pid, index) => limit(pid, limits[index]));
+        end();
+      });
+      await delay(forMs);
+      run.undoNow();
+    },
+  },
+  {
+    name: 'flood',
+    parameters: (random) => ({
+      connections: random.between(100, 400),
+      forMs: random.between(500, 2_000),
+    }),
+    /** Clients that connect and say nothing. */
+    async inject(run, { connections, forMs }) {
+      const { port } = run.cluster;
+      const flood = Array.from({ length: connections }, () => net.connect(port, '127.0.0.1'));
+      run.undoLater(() => flood.forEach((socket) => socket.destroy()));
+      for (const socket of flood) socket.on('error', () => {}); // theirs is no loss
+      await Promise.all(flood.map((socket) => once(socket, 'connect').catch(() => {})));
+      await delay(forMs);
+      run.undoNow();
+    },
+  },
+  {
+    name: 'clock',
+    needs: ['faketime'],
+    parameters: (random) => ({ bySeconds: random.of(CLOCK_JUMPS_SECONDS) }),
+    /** The wall clock jumps, and jumps back. */
+    async inject(run, { bySeconds }) {
+      run.cluster.setClock(bySeconds);
+      run.undoLater(() => run.cluster.setClock(0));
+      await delay(2_500);
+      run.undoNow();
+      await delay(1_500);
+    },
+  },
+  {
+    name: 'primary',
+    parameters: (random) => ({ forMs: random.between(500, 3_000) }),
+    async inject(run, { forMs }) {
+      await freeze(run, () => [run.cluster.pid], forMs);
+    },
+  },
+  {
+    name: 'group',
+    parameters: (random) => ({ forMs: random.between(500, 4_000) }),
+    /** As a suspended machine, or a shell's Ctrl-Z. */
+    async inject(run, { forMs }) {
+      await freeze(run, () => [run.cluster.pid, ...run.cluster.workerPids], forMs);
+    },
+  },
+];
+
+async function freeze(run, pidsOf, forMs) {
+  const pids = pidsOf();
+  const end = run.silence();
+  for (const pid of pids) signal(pid, 'SIGSTOP');
+  run.undoLater(() => {
+    for (const pid of pids.toReversed()) signal(pid, 'SIGCONT');
+    end();
+  });
+  await delay(forMs);
+  run.undoNow();
+}
+
+function limitOf(pid) {
+  return /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))[1];
+}
+
+function limit(pid, descriptors) {
+  try {
+    // The soft limit alone: it can be raised again.
+    execFileSync('prlimit', ['--pid', pid, `--nofile=${descriptors}:`], { stdio: 'pipe' });
+  } catch (error) {
+    if (signal(pid, 0)) throw error; // else it has ended meanwhile
+  }
+}

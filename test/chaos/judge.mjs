@@ -1,0 +1,104 @@
+import { flatness, median } from './flatness.mjs';
+import { allowance } from './verdict.mjs';
+
+const AROUND_MS = 1_500;
+/** A scrape that missed may have begun before what it waited for, and ended after it. */
+const SCRAPE_MS = 4_000;
+
+/** What a run has shown, check by check: plain data, which report.mjs puts into words. */
+export function judge(settings, seen) {
+  const { context, cluster, clients, scraper, log, faults } = seen;
+  const faultBefore = (at) => faults.findLast((fault) => fault.at <= at)?.name ?? 'none';
+  const allowed = {};
+  const unallowed = [];
+  const ended = seen.diedEarly?.at ?? Infinity;
+  for (const loss of clients.losses) {
+    const cause = allowance(loss, cluster.deaths, context.shortages);
+    if (loss.at > ended) {
+      // One problem, not hundreds.
+    } else if (cause === undefined) {
+      const lines = log.around(loss.at, AROUND_MS, AROUND_MS).map(({ at, text }) => ({ at, text }));
+      unallowed.push({ ...loss, after: faultBefore(loss.at), lines });
+    } else {
+      allowed[cause] = (allowed[cause] ?? 0) + 1;
+    }
+  }
+  const missed = scraper.missed.filter(
+    ({ at }) =>
+      !context.silences.some(({ from, to }) => from <= at + SCRAPE_MS && to >= at - SCRAPE_MS),
+  );
+  const unexplained = log.lines.filter(
+    ({ event }) => event?.event === 'worker-died' && !context.mayDie(event.pid),
+  );
+  const flat = flatness(
+    faults.map(({ sample }) => sample).filter((sample) => sample !== undefined),
+  );
+  const problems = [
+    ...context.failures,
+    ...(seen.diedEarly
+      ? [{ what: `the primary ended during the run: ${exitOf(seen.diedEarly)}` }]
+      : []),
+    ...unexplained.map(({ at, text }) => ({ at, what: `no fault was to kill it: ${text}` })),
+    ...scraper.falls.map(({ at, series, from, to }) => ({
+      at,
+      what: `${series} fell: ${from} to ${to}`,
+    })),
+    ...missed.map(({ at, why }) => ({
+      at,
+      what: `/metrics of the primary did not answer: ${why}`,
+    })),
+    ...flat
+      .filter((row) => !row.flat)
+      .map(({ name, early, late, allowed: most }) => ({
+        what: `${name} of the primary grew: ${early} to ${late}, allowed ${most}`,
+      })),
+    ...seen.endedBadly.map((kind) => ({ what: `the process of the clients ${kind} failed` })),
+    ...(seen.orphans.length > 0 ? [{ what: `left behind: ${seen.orphans.join(', ')}` }] : []),
+    ...(seen.exit?.code === 0
+      ? []
+      : [{ what: `the cluster ended with ${exitOf(seen.exit)}, not 0` }]),
+  ].map((problem) => ({ ...problem, after: problem.at && faultBefore(problem.at) }));
+  return {
+    seed: settings.seed,
+    ok: unallowed.length === 0 && problems.length === 0,
+    faults: tableOf(settings.faults, faults),
+    clients: Object.fromEntries(
+      Object.entries(clients.counts).map(([kind, counts]) => [
+        kind,
+        { ...counts, ...countBy(clients.losses.filter(({ client }) => client === kind)) },
+      ]),
+    ),
+    allowed,
+    unallowed,
+    problems,
+    flat,
+    scrapes: { answered: scraper.scrapes, missed: scraper.missed.length },
+    sequence: faults,
+    lastLines: log.lines.slice(-20).map(({ at, text }) => ({ at, text })),
+  };
+}
+
+function tableOf(kinds, faults) {
+  return kinds.map(({ name }) => {
+    const recoveries = faults
+      .filter((fault) => fault.name === name && fault.recoveryMs !== undefined)
+      .map(({ recoveryMs }) => recoveryMs);
+    return {
+      name,
+      count: faults.filter((fault) => fault.name === name).length,
+      medianMs: median(recoveries),
+      maxMs: recoveries.length > 0 ? Math.max(...recoveries) : undefined,
+    };
+  });
+}
+
+function countBy(losses) {
+  const counts = {};
+  for (const { outcome } of losses) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  return counts;
+}
+
+function exitOf(exit) {
+  if (exit === undefined) return 'nothing: it had to be killed';
+  return exit.signal ?? `code ${exit.code}`;
+}

@@ -1,0 +1,54 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const APP = new URL('./app/app.mjs', import.meta.url).href;
+const START = `import { start } from '${APP}';\nawait start();\n`;
+
+/** What a release is made of; those that are broken are so in ways of their own. */
+const SOURCES = {
+  good: START,
+  throws: `throw new Error('this release is broken');\n`,
+  syntax: 'this is no program\n',
+  exits: 'process.exit(0);\n',
+  dies: `${START}setTimeout(() => { throw new Error('this release dies young'); }, 0);\n`,
+};
+
+export const BROKEN = Object.keys(SOURCES).filter((name) => name !== 'good');
+
+/** Releases of the app in directories of their own, and the link `current` to the one in force. */
+export class Releases {
+  #directory;
+  #count = 0;
+  #current;
+
+  constructor(directory) {
+    this.#directory = directory;
+    this.deploy('good');
+  }
+
+  /** What the cluster is started with. */
+  get script() {
+    return join(this.#directory, 'current/main.mjs');
+  }
+
+  /** Points `current` at a new release; returns the one before. */
+  deploy(source) {
+    const name = `release-${++this.#count}`;
+    mkdirSync(join(this.#directory, name));
+    writeFileSync(join(this.#directory, name, 'main.mjs'), SOURCES[source]);
+    return this.restore(name);
+  }
+
+  /** Points `current` at a release that is there; returns the one before. */
+  restore(name) {
+    const before = this.#current;
+    symlinkSync(name, join(this.#directory, 'current.new'));
+    renameSync(join(this.#directory, 'current.new'), join(this.#directory, 'current'));
+    this.#current = name;
+    return before;
+  }
+
+  remove(name) {
+    rmSync(join(this.#directory, name), { recursive: true });
+  }
+}

@@ -1,0 +1,86 @@
+const OUTCOMES = ['success', 'ended', 'reset', 'closed', 'refused', 'timeout', 'unexpected'];
+/** Of each kind of trouble; the JSON file has all. */
+const SHOWN = 15;
+
+/** A verdict in words. */
+export function describe(verdict) {
+  const { seed, ok, unallowed, problems } = verdict;
+  return [
+    `chaos, seed ${seed}`,
+    '',
+    table(
+      ['fault', 'count', 'recovery, median', 'max'],
+      verdict.faults.map(({ name, count, medianMs, maxMs }) => [
+        name,
+        count,
+        ms(medianMs),
+        ms(maxMs),
+      ]),
+    ),
+    '',
+    table(
+      ['client', ...OUTCOMES],
+      Object.entries(verdict.clients).map(([name, counts]) => [
+        name,
+        ...OUTCOMES.map((outcome) => counts[outcome] ?? 0),
+      ]),
+    ),
+    '',
+    `allowed losses, by cause: ${pairs(verdict.allowed) || 'none'}`,
+    `scrapes: ${pairs(verdict.scrapes)}`,
+    ...verdict.flat.map(
+      ({ name, early, late, allowed }) =>
+        `${name}: ${early} -> ${late} (up to ${Math.round(allowed)})`,
+    ),
+    '',
+    ...(unallowed.length > 0 ? [`${unallowed.length} losses that nothing allows:`] : []),
+    ...unallowed.slice(0, SHOWN).map(describeLoss),
+    ...(problems.length > 0 ? [`${problems.length} other problems:`] : []),
+    ...problems
+      .slice(0, SHOWN)
+      .map(({ at, what, after }) => `  ${at ? `${time(at)} after ${after}: ` : ''}${what}`),
+    ...(ok ? [] : ['the last lines of the cluster:', ...verdict.lastLines.map(line)]),
+    ok ? `held (seed ${seed})` : `did not hold (seed ${seed})`,
+  ].join('\n');
+}
+
+function describeLoss({ at, since, client, outcome, what, pid, answered, after, lines }) {
+  const owner = pid ?? (answered ? 'not told' : 'unknown');
+  return [
+    `  ${time(at)} after ${after}: ${client}: ${outcome}, ${what}; worker ${owner}, since ${at - since} ms`,
+    ...lines.slice(-8).map(line),
+  ].join('\n');
+}
+
+function line({ at, text }) {
+  return `      ${time(at)} ${text.slice(0, 160)}`;
+}
+
+function table(head, rows) {
+  const widths = head.map((_name, column) =>
+    Math.max(...[head, ...rows].map((row) => String(row[column]).length)),
+  );
+  return [head, ...rows]
+    .map((row) =>
+      row
+        .map((cell, column) =>
+          column === 0 ? String(cell).padEnd(widths[0]) : String(cell).padStart(widths[column]),
+        )
+        .join('  '),
+    )
+    .join('\n');
+}
+
+function pairs(counts) {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
+}
+
+function time(at) {
+  return new Date(at).toISOString().slice(11, 23);
+}
+
+function ms(value) {
+  return value === undefined ? '-' : `${value} ms`;
+}

@@ -1,0 +1,149 @@
+import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const POLL_MS = 50;
+/** Everything that is awaited is bounded: by so many boots of this machine as busy as it is, and never less than the least. */
+const LIMIT_BOOTS = 6;
+const LEAST_LIMIT_MS = 20_000;
+const FIRST_LIMIT_MS = 60_000;
+/** A heartbeat older than this is none. */
+const FRESH_MS = 2_000;
+
+/** What a fault may do and await; it keeps what its verdict needs. */
+export class RunContext {
+  /** What was not as it should be, `{ at, what }`. */
+  failures = [];
+  /** Times without descriptors, `{ from, to }`. */
+  shortages = [];
+  /** Times in which the primary need not answer. */
+  silences = [];
+  #limitMs = FIRST_LIMIT_MS;
+  #expected = new Set();
+  #undos = [];
+
+  constructor(cluster, log, releases, scraper) {
+    Object.assign(this, { cluster, log, releases, scraper });
+  }
+
+  failed(what) {
+    this.failures.push({ at: Date.now(), what });
+  }
+
+  /** From now on what this worker has begun may be lost. */
+  doom(pid, fault) {
+    this.cluster.doom(pid, fault);
+  }
+
+  /** This worker may die, and may lose nothing. */
+  expect(pid) {
+    this.#expected.add(pid);
+  }
+
+  expectNewcomersDead(workers) {
+    for (const { pid } of this.cluster.deaths) if (!workers.includes(pid)) this.expect(pid);
+  }
+
+  mayDie(pid) {
+    return this.#expected.has(pid) || this.cluster.isDoomed(pid);
+  }
+
+  /** Workers by a number 0..1, and those that follow. */
+  pickWorkers(share, count) {
+    const pids = this.cluster.workerPids;
+    const first = Math.floor(share * pids.length);
+    return pids.map((_pid, index) => pids[(first + index) % pids.length]).slice(0, count);
+  }
+
+  /** A connection to a worker, by whose pid it is known who will get the next request. */
+  async meetWorker() {
+    for (;;) {
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+      const { pid, last } = await this.cluster.app('/whoami', agent);
+      if (last) continue; // it is to go elsewhere
+      const ask = (path) => this.cluster.app(path, agent).finally(() => agent.destroy());
+      return { pid, ask };
+    }
+  }
+
+  /** Workers cannot accept for a time; returns what ends it. */
+  shortage({ primary }) {
+    const end = this.#open(this.shortages);
+    const endSilence = primary ? this.silence() : () => {};
+    return () => {
+      end();
+      endSilence();
+    };
+  }
+
+  /** The primary cannot answer for a time; returns what ends it. */
+  silence() {
+    return this.#open(this.silences);
+  }
+
+  #open(spans) {
+    const span = { from: Date.now(), to: Infinity };
+    spans.push(span);
+    return () => (span.to = Date.now());
+  }
+
+  /** Undone at the latest when the fault, or the run, ends. */
+  undoLater(undo) {
+    this.#undos.push(undo);
+  }
+
+  undoNow() {
+    while (this.#undos.length > 0) this.#undos.pop()();
+  }
+
+  /** What the primary reports; `settled` where all is as it should be. */
+  async report() {
+    const report = await this.cluster.report();
+    if (report === undefined) return { settled: false };
+    const { desired, ready, workers } = report;
+    // The primary hears of an end a little later than it is seen here.
+    const alive = this.cluster.workerPids;
+    const well = workers.filter(
+      ({ pid, state, heartbeatAgeMs }) =>
+        state === 'ready' && heartbeatAgeMs < FRESH_MS && alive.includes(pid),
+    );
+    const settled = ready === desired && workers.length === desired && well.length === desired;
+    return { ...report, settled };
+  }
+
+  /** Resolves once the cluster is up; how long it took bounds everything that comes. */
+  async started() {
+    const began = Date.now();
+    await this.until('the first workers are ready', ({ settled }) => settled);
+    this.#limitMs = Math.max(LEAST_LIMIT_MS, LIMIT_BOOTS * (Date.now() - began));
+  }
+
+  /** Resolves with a report that satisfies `holds`. */
+  async until(what, holds) {
+    let report;
+    await this.eventually(what, async () => holds((report = await this.report())));
+    return report;
+  }
+
+  async eventually(what, holds) {
+    const deadline = Date.now() + this.#limitMs;
+    while (!(await holds())) {
+      if (Date.now() > deadline)
+        throw new Error(`not within ${Math.round(this.#limitMs / 1_000)} s: ${what}`);
+      await delay(POLL_MS);
+    }
+  }
+
+  /** Resolves once these workers have died. */
+  died(pids) {
+    return this.eventually(`the end of worker ${pids}`, () => {
+      this.cluster.look();
+      return !pids.some((pid) => this.cluster.workerPids.includes(pid));
+    });
+  }
+
+  /** A counter, now. */
+  async counter(series) {
+    const { body } = await this.cluster.admin('/metrics');
+    return Number(body.split(`${series} `)[1]?.split('\n')[0] ?? 0);
+  }
+}
