@@ -35,7 +35,7 @@ export class Cluster {
   /** Resolves with `{ code, signal }`. */
   exited;
   exit;
-  /** Deaths of workers, `{ pid, at, fault }`. */
+  /** Ends of workers, `{ pid, at, fault, doomedAt }`; the last two where a fault was to kill it. */
   deaths = [];
   #adminPort;
   #child;
@@ -93,7 +93,7 @@ export class Cluster {
 
   /** From now on this worker may die of a fault. */
   doom(pid, fault) {
-    this.#doomed.set(pid, fault);
+    this.#doomed.set(pid, { fault, doomedAt: Date.now() });
   }
 
   isDoomed(pid) {
@@ -104,7 +104,7 @@ export class Cluster {
   look() {
     const alive = new Set(processes.liveChildrenOf(this.pid));
     for (const pid of this.#alive) {
-      if (!alive.has(pid)) this.deaths.push({ pid, at: Date.now(), fault: this.#doomed.get(pid) });
+      if (!alive.has(pid)) this.deaths.push({ pid, at: Date.now(), ...this.#doomed.get(pid) });
     }
     this.#alive = alive;
   }

@@ -7,7 +7,7 @@ const FAKETIME = ['x86_64', 'aarch64']
 /** What some faults need of the machine: whether it is there, and how to get it. */
 const REQUIREMENTS = {
   root: { met: process.getuid() === 0, remedy: 'run as root' },
-  faketime: { met: FAKETIME !== undefined, remedy: 'apt-get install libfaketime' },
+  faketime: { met: FAKETIME !== undefined, remedy: 'apt-get install faketime' },
 };
 
 /** The library that gives processes a clock of their own. */

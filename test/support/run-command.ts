@@ -13,19 +13,21 @@ export interface CommandOptions {
   readonly env: NodeJS.ProcessEnv;
   /** What it reads. */
   readonly input?: string;
+  /** After that it is ended. Default 90 000. */
+  readonly timeoutMs?: number;
 }
 
 /** Runs a program to its end; whether it ended well is the caller's question. */
 export async function runCommand(
   command: string,
   args: readonly string[],
-  { cwd, env, input = '' }: CommandOptions,
+  { cwd, env, input = '', timeoutMs = 90_000 }: CommandOptions,
 ): Promise<CommandResult> {
   const child = spawn(command, args, {
     cwd,
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
-    timeout: 90_000,
+    timeout: timeoutMs,
   });
   let stdout = '';
   let stderr = '';

@@ -16,6 +16,9 @@ const PACKAGES = {
   'redis-server': 'redis-server',
   wrk: 'wrk',
   unshare: 'util-linux',
+  faketime: 'faketime',
+  mount: 'mount',
+  prlimit: 'util-linux',
 } as const;
 
 type Program = keyof typeof PACKAGES;

@@ -25,9 +25,10 @@ async function createApp() {
   const faults = process.env.CHAOS_FAULTS === '1' ? [(await import('./faults.mjs')).Faults] : [];
 
   class AppModule {}
-  Module({ imports: [ClusterModule.forRoot()], controllers: [Routes, Tasks, ...faults] })(
-    AppModule,
-  );
+  Module({
+    imports: [ClusterModule.forRoot({ offload: { niceIncrement: 0 } })],
+    controllers: [Routes, Tasks, ...faults],
+  })(AppModule);
   const adapter =
     process.env.CHAOS_ADAPTER === 'fastify'
       ? [new (await import('@nestjs/platform-fastify')).FastifyAdapter()]

@@ -6,7 +6,7 @@ export function serveWebSockets(httpServer) {
   server.on('headers', (headers) => headers.push(`X-Worker: ${process.pid}`));
   server.on('connection', (socket) => {
     socket.on('error', () => {}); // a client that went away; told by its close
-    socket.on('message', (data) => socket.send(data.toString('utf8')));
+    socket.on('message', (data) => socket.send(data, { binary: false }));
   });
   httpServer.on('upgrade', (request, socket, head) => {
     server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client));

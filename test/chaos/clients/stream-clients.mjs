@@ -36,8 +36,9 @@ export function talk(port, session) {
     socket.on('message', (data) => {
       patience.renew();
       connection.since = Date.now();
-      if (data.toString('utf8') !== String(said))
+      if (!Buffer.from(String(said)).equals(data)) {
         return fail(new Lost('unexpected', 'another echo'));
+      }
       session.succeeded();
       void session.pause().then(() => {
         if (socket.readyState !== WebSocket.OPEN) return;
