@@ -45,6 +45,11 @@ export async function makeChaos(settings, interrupted, progress) {
     const started = context.started().catch(({ message }) => context.failed(message));
     await Promise.race([started, over]);
     clients = new Clients(cluster.exit ? [] : settings.clients, cluster);
+    const served = () => Object.values(clients.counts).every(({ success }) => success > 0);
+    const working = context
+      .eventually('every kind of client is served', served)
+      .catch(({ message }) => context.failed(message));
+    await Promise.race([working, over]);
     const faults = await makeFaults(settings, context, clients, over, progress);
     await delay(AFTERMATH_MS);
     const diedEarly = cluster.exit;

@@ -80,16 +80,17 @@ export function judge(settings, seen) {
 
 function tableOf(kinds, faults) {
   return kinds.map(({ name }) => {
-    const recoveries = faults
-      .filter((fault) => fault.name === name && fault.recoveryMs !== undefined)
-      .map(({ recoveryMs }) => recoveryMs);
-    return {
-      name,
-      count: faults.filter((fault) => fault.name === name).length,
-      medianMs: median(recoveries),
-      maxMs: recoveries.length > 0 ? Math.max(...recoveries) : undefined,
-    };
+    const made = faults.filter((fault) => fault.name === name);
+    const recovered = made.filter(({ recoveryMs }) => recoveryMs !== undefined);
+    const recovery = recovered.map(({ recoveryMs }) => recoveryMs);
+    const took = recovered.map(({ injectMs, recoveryMs }) => injectMs + recoveryMs);
+    return { name, count: made.length, took: spread(took), recovery: spread(recovery) };
   });
+}
+
+function spread(values) {
+  if (values.length === 0) return undefined;
+  return { medianMs: median(values), maxMs: Math.max(...values) };
 }
 
 function countBy(losses) {

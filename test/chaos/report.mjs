@@ -8,13 +8,13 @@ export function describe(verdict) {
   return [
     `chaos, seed ${seed}`,
     '',
+    // Recovery is what follows once the harm is over: the worker dead, the limit lifted.
     table(
-      ['fault', 'count', 'recovery, median', 'max'],
-      verdict.faults.map(({ name, count, medianMs, maxMs }) => [
+      ['fault', 'count', 'took, median', 'max', 'recovery, median', 'max'],
+      verdict.faults.map(({ name, count, took, recovery }) => [
         name,
         count,
-        ms(medianMs),
-        ms(maxMs),
+        ...[took, recovery].flatMap((each) => [ms(each?.medianMs), ms(each?.maxMs)]),
       ]),
     ),
     '',
@@ -34,7 +34,7 @@ export function describe(verdict) {
     ),
     '',
     ...(unallowed.length > 0 ? [`${unallowed.length} losses that nothing allows:`] : []),
-    ...unallowed.slice(0, SHOWN).map(describeLoss),
+    ...unallowed.slice(0, SHOWN).map((loss, index) => describeLoss(loss, unallowed[index - 1])),
     ...(problems.length > 0 ? [`${problems.length} other problems:`] : []),
     ...problems
       .slice(0, SHOWN)
@@ -44,11 +44,15 @@ export function describe(verdict) {
   ].join('\n');
 }
 
-function describeLoss({ at, since, client, outcome, what, pid, answered, after, lines }) {
+function describeLoss({ at, since, client, outcome, what, pid, answered, after, lines }, before) {
   const owner = pid ?? (answered ? 'not told' : 'unknown');
+  const known = new Set(before?.lines.map(({ text }) => text));
   return [
     `  ${time(at)} after ${after}: ${client}: ${outcome}, ${what}; worker ${owner}, since ${at - since} ms`,
-    ...lines.slice(-8).map(line),
+    ...lines
+      .filter(({ text }) => !known.has(text))
+      .slice(-8)
+      .map(line),
   ].join('\n');
 }
 
