@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests of bounds that a promise names in seconds, and of what is measured: they have the machine to themselves. */
-const TIMED = ['integration/hang.test.ts', 'integration/tune-measures.test.ts'];
+const TIMED = [
+  'integration/chaos.test.ts',
+  'integration/hang.test.ts',
+  'integration/tune-measures.test.ts',
+];
 
 export default defineConfig({
   test: {

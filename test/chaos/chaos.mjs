@@ -102,7 +102,7 @@ async function makeFaults({ seed, faults, seconds }, context, clients, over, pro
       if (ended) return made;
       const recovered = context.until('every slot is ready again', ({ settled }) => settled);
       await Promise.race([recovered, over]);
-      one.recoveryMs = Date.now() - one.at - one.injectMs;
+      if (!ended) one.recoveryMs = Date.now() - one.at - one.injectMs;
     } catch (error) {
       context.failed(`${fault.name} ${JSON.stringify(parameters)}: ${error.message}`);
     } finally {

@@ -143,7 +143,7 @@ export class Cluster {
     this.signal('SIGUSR2');
     for (let tries = 0; !existsSync(this.#restFile) && tries < 40; tries++) await delay(25);
     return {
-      descriptors: processes.openDescriptorsOf(this.pid),
+      descriptors: processes.descriptorsOf(this.pid).length,
       residentBytes: processes.residentBytesOf(this.pid),
       ...(existsSync(this.#restFile) && JSON.parse(readFileSync(this.#restFile, 'utf8'))),
     };

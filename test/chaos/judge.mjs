@@ -23,41 +23,13 @@ export function judge(settings, seen) {
       allowed[cause] = (allowed[cause] ?? 0) + 1;
     }
   }
-  const missed = scraper.missed.filter(
-    ({ at }) =>
-      !context.silences.some(({ from, to }) => from <= at + SCRAPE_MS && to >= at - SCRAPE_MS),
-  );
-  const unexplained = log.lines.filter(
-    ({ event }) => event?.event === 'worker-died' && !context.mayDie(event.pid),
-  );
   const flat = flatness(
     faults.map(({ sample }) => sample).filter((sample) => sample !== undefined),
   );
-  const problems = [
-    ...context.failures,
-    ...(seen.diedEarly
-      ? [{ what: `the primary ended during the run: ${exitOf(seen.diedEarly)}` }]
-      : []),
-    ...unexplained.map(({ at, text }) => ({ at, what: `no fault was to kill it: ${text}` })),
-    ...scraper.falls.map(({ at, series, from, to }) => ({
-      at,
-      what: `${series} fell: ${from} to ${to}`,
-    })),
-    ...missed.map(({ at, why }) => ({
-      at,
-      what: `/metrics of the primary did not answer: ${why}`,
-    })),
-    ...flat
-      .filter((row) => !row.flat)
-      .map(({ name, early, late, allowed: most }) => ({
-        what: `${name} of the primary grew: ${early} to ${late}, allowed ${most}`,
-      })),
-    ...seen.endedBadly.map((kind) => ({ what: `the process of the clients ${kind} failed` })),
-    ...(seen.orphans.length > 0 ? [{ what: `left behind: ${seen.orphans.join(', ')}` }] : []),
-    ...(seen.exit?.code === 0
-      ? []
-      : [{ what: `the cluster ended with ${exitOf(seen.exit)}, not 0` }]),
-  ].map((problem) => ({ ...problem, after: problem.at && faultBefore(problem.at) }));
+  const problems = problemsOf(seen, flat, ended).map((problem) => ({
+    ...problem,
+    after: problem.at && faultBefore(problem.at),
+  }));
   return {
     seed: settings.seed,
     ok: unallowed.length === 0 && problems.length === 0,
@@ -76,6 +48,44 @@ export function judge(settings, seen) {
     sequence: faults,
     lastLines: log.lines.slice(-20).map(({ at, text }) => ({ at, text })),
   };
+}
+
+/** What is wrong besides losses, `{ at, what }`; `at` where it has a time. */
+function problemsOf({ context, clients, scraper, log, diedEarly, ...seen }, flat, ended) {
+  const missed = scraper.missed.filter(
+    ({ at }) =>
+      at < ended &&
+      !context.silences.some(({ from, to }) => from <= at + SCRAPE_MS && to >= at - SCRAPE_MS),
+  );
+  const unexplained = log.lines.filter(
+    ({ event }) => event?.event === 'worker-died' && !context.mayDie(event.pid),
+  );
+  const problems = [
+    ...context.failures,
+    ...unexplained.map(({ at, text }) => ({ at, what: `no fault was to kill it: ${text}` })),
+    ...scraper.falls.map(({ at, series, from, to }) => ({
+      at,
+      what: `${series} fell: ${from} to ${to}`,
+    })),
+    ...missed.map(({ at, why }) => ({
+      at,
+      what: `/metrics of the primary did not answer: ${why}`,
+    })),
+    ...flat
+      .filter((row) => !row.flat)
+      .map(({ name, early, late, allowed }) => ({
+        what: `${name} of the primary grew: ${early} to ${late}, allowed ${allowed}`,
+      })),
+    ...seen.endedBadly.map((kind) => ({ what: `the process of the clients ${kind} failed` })),
+  ];
+  const unseen = clients.lost - clients.losses.length;
+  if (unseen > 0) problems.push({ what: `${unseen} losses more than were looked at` });
+  if (diedEarly) problems.push({ what: `the primary ended during the run: ${exitOf(diedEarly)}` });
+  if (seen.orphans.length > 0) problems.push({ what: `left behind: ${seen.orphans.join(', ')}` });
+  if (seen.exit?.code !== 0) {
+    problems.push({ what: `the cluster ended with ${exitOf(seen.exit)}, not 0` });
+  }
+  return problems;
 }
 
 function tableOf(kinds, faults) {

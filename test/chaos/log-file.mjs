@@ -15,7 +15,8 @@ const DISK_BYTES = 4 * 2 ** 20;
 /** Well below: a disk is full only where the run wants it to be. */
 const LONG_BYTES = 2 ** 20;
 const READ_MS = 100;
-const LINES_KEPT = 20_000;
+/** Of an hour, and more. */
+const LINES_KEPT = 200_000;
 
 /** The file that the cluster writes its log to, on a disk of its own where that is to be filled. */
 export class LogFile {

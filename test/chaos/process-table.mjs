@@ -29,8 +29,9 @@ export function marked(text) {
     .map(Number);
 }
 
-export function openDescriptorsOf(pid) {
-  return readdirSync(`/proc/${pid}/fd`).length;
+/** Numbers of the descriptors that a process has open. */
+export function descriptorsOf(pid) {
+  return readdirSync(`/proc/${pid}/fd`).map(Number);
 }
 
 export function residentBytesOf(pid) {

@@ -2,9 +2,9 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const POLL_MS = 50;
-/** Everything that is awaited is bounded: by so many boots of this machine as busy as it is, and never less than the least. */
-const LIMIT_BOOTS = 6;
+/** Everything that is awaited is bounded: by 20 s, or where the machine is slow by so many boots. */
 const LEAST_LIMIT_MS = 20_000;
+const LIMIT_BOOTS = 6;
 const FIRST_LIMIT_MS = 60_000;
 /** A heartbeat older than this is none. */
 const FRESH_MS = 2_000;
@@ -59,9 +59,10 @@ export class RunContext {
     for (;;) {
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
       const { pid, last } = await this.cluster.app('/whoami', agent);
-      if (last) continue; // it is to go elsewhere
       const ask = (path) => this.cluster.app(path, agent).finally(() => agent.destroy());
-      return { pid, ask };
+      // Else the next request is to go elsewhere.
+      if (!last) return { pid, ask };
+      agent.destroy();
     }
   }
 
@@ -127,8 +128,7 @@ export class RunContext {
   async eventually(what, holds) {
     const deadline = Date.now() + this.#limitMs;
     while (!(await holds())) {
-      if (Date.now() > deadline)
-        throw new Error(`not within ${Math.round(this.#limitMs / 1_000)} s: ${what}`);
+      if (Date.now() > deadline) throw new Error(`not within ${this.#limitMs} ms: ${what}`);
       await delay(POLL_MS);
     }
   }

@@ -39,7 +39,8 @@ export class Scraper {
       this.#last = counters;
       this.scrapes += 1;
     } catch (error) {
-      this.missed.push({ at, why: error.message });
+      // It need not be there before it has been there once.
+      if (this.scrapes > 0) this.missed.push({ at, why: error.message });
     }
     this.#running = undefined;
   }

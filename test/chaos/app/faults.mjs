@@ -34,7 +34,7 @@ export class Faults {
     return { megabytes };
   }
   log(lines) {
-    for (let line = 0; line < Number(lines); line++) console.log(`line ${line} ${'x'.repeat(200)}`);
+    for (let line = 0; line < Number(lines); line++) console.log(`line ${line}`);
     return { lines };
   }
 }

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDescriptorsOf, signal } from '../process-table.mjs';
+import { descriptorsOf, signal } from '../process-table.mjs';
 import { reloadInVain } from './release-faults.mjs';
 
 const LOG_LINES = 50;
+const SILENT_CONNECTIONS = 50;
 const CLOCK_JUMPS_SECONDS = [-86_400, -3_600, -30, 30, 3_600, 86_400];
 
 /** What is done to the machine, or to what the primary has of it. */
@@ -47,11 +48,13 @@ export const MACHINE_FAULTS = [
       }[who]();
       const end = run.shortage({ primary: who === 'primary' });
       const limits = pids.map(limitOf);
-      for (const pid of pids) limit(pid, openDescriptorsOf(pid) + left);
+      for (const pid of pids) limit(pid, limitThatLeaves(pid, left));
       run.undoLater(() => {
         pids.forEach((pid, index) => limit(pid, limits[index]));
         end();
       });
+      // They take what is left, and hold it.
+      await flood(run, SILENT_CONNECTIONS);
       await delay(forMs);
       run.undoNow();
     },
@@ -62,13 +65,8 @@ export const MACHINE_FAULTS = [
       connections: random.between(100, 400),
       forMs: random.between(500, 2_000),
     }),
-    /** Clients that connect and say nothing. */
     async inject(run, { connections, forMs }) {
-      const { port } = run.cluster;
-      const flood = Array.from({ length: connections }, () => net.connect(port, '127.0.0.1'));
-      run.undoLater(() => flood.forEach((socket) => socket.destroy()));
-      for (const socket of flood) socket.on('error', () => {}); // theirs is no loss
-      await Promise.all(flood.map((socket) => once(socket, 'connect').catch(() => {})));
+      await flood(run, connections);
       await delay(forMs);
       run.undoNow();
     },
@@ -95,13 +93,23 @@ export const MACHINE_FAULTS = [
   },
   {
     name: 'group',
-    parameters: (random) => ({ forMs: random.between(500, 4_000) }),
-    /** As a suspended machine, or a shell's Ctrl-Z. */
+    parameters: (random) => ({ forMs: random.between(1_000, 7_000) }),
+    /** As a suspended machine, or a shell's Ctrl-Z: longer than a worker may hang, or not. */
     async inject(run, { forMs }) {
       await freeze(run, () => [run.cluster.pid, ...run.cluster.workerPids], forMs);
     },
   },
 ];
+
+/** Clients that connect and say nothing, until the fault is undone. */
+async function flood(run, connections) {
+  const sockets = Array.from({ length: connections }, () =>
+    net.connect(run.cluster.port, '127.0.0.1'),
+  );
+  run.undoLater(() => sockets.forEach((socket) => socket.destroy()));
+  for (const socket of sockets) socket.on('error', () => {}); // theirs is no loss
+  await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => {})));
+}
 
 async function freeze(run, pidsOf, forMs) {
   const pids = pidsOf();
@@ -113,6 +121,14 @@ async function freeze(run, pidsOf, forMs) {
   });
   await delay(forMs);
   run.undoNow();
+}
+
+/** The limit is one of numbers: what lies between those in use counts too. */
+function limitThatLeaves(pid, left) {
+  const used = new Set(descriptorsOf(pid));
+  let number = 0;
+  for (let free = 0; free < left || used.has(number); number++) if (!used.has(number)) free += 1;
+  return number;
 }
 
 function limitOf(pid) {
