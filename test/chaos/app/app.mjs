@@ -9,6 +9,8 @@ import { bootstrap } from 'nestjs-cluster/bootstrap';
 import cluster from 'node:cluster';
 import { tellAtRest } from './rest.mjs';
 
+const KEEP_ALIVE_MS = 65_000;
+
 /** Starts a release: what its main.mjs calls. */
 export async function start() {
   const runtime = await bootstrap(createApp, JSON.parse(process.env.CHAOS_OPTIONS));
@@ -38,6 +40,8 @@ async function createApp() {
   app.getHttpServer().prependListener('request', (_request, response) => {
     response.setHeader('X-Worker', process.pid);
   });
+  // Node's own is 5 s, and resets what was sent to a process that was frozen for longer.
+  app.getHttpServer().keepAliveTimeout = KEEP_ALIVE_MS;
   serveWebSockets(app.getHttpServer());
   if (process.env.CHAOS_RPC_PORT && cluster.isWorker) {
     const { Transport } = await import('@nestjs/microservices');
