@@ -10,9 +10,6 @@ const root = join(import.meta.dirname, '../..');
 const SEED = '42';
 const TIMEOUT_MS = 150_000;
 
-/** What does not hold yet. */
-const WITHOUT = 'disk,descriptors,rpc';
-
 /** Some faults are root's to make. CI is. */
 const SKIPPED = process.env['CI'] !== 'true' && process.getuid?.() !== 0;
 
@@ -32,7 +29,6 @@ describeWith(['faketime', 'mount', 'prlimit'], 'a minute of chaos', () => {
           '--seconds=60',
           `--seed=${SEED}`,
           '--workers=2',
-          `--without=${WITHOUT}`,
           '--node',
           NODE,
           '--json',
