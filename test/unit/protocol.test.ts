@@ -83,6 +83,7 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   'report-load': { type: 'report-load' },
   'give-away': { type: 'give-away', ratio: 0.25 },
   drain: { type: 'drain', cause: 'shutdown' },
+  released: { type: 'released' },
   force: { type: 'force' },
   check: { type: 'check', id: 3 },
   reloaded: {
