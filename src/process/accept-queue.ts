@@ -37,11 +37,14 @@ export class AcceptQueue {
   }
 
   /**
-   * Accepts until the queue is empty. On Linux hardly anything joins it
-   * meanwhile: a backlog of 0 has the kernel ignore who connects, and leaves
-   * alone who waits. Elsewhere as many are accepted as can have waited.
+   * Accepts until the queue is empty, and closes the socket by `close`. On Linux
+   * hardly anything joins the queue meanwhile: a backlog of 0 has the kernel
+   * ignore who connects, and leaves alone who waits. Elsewhere as many are
+   * accepted as can have waited.
+   *
+   * @returns how many connections the kernel reset, where that could not be waited for.
    */
-  async empty(signal: AbortSignal): Promise<void> {
+  async emptyAndClose(signal: AbortSignal, close: () => void): Promise<number> {
     const held = this.#isHeldHere();
     if (held) this.handle.listen(0);
     const round = held ? pollOnce : () => quietTime(signal);
@@ -50,10 +53,14 @@ export class AcceptQueue {
       const before = this.#accepted;
       await round();
       if (this.#accepted > before) continue;
-      if ((lengthOf(this.#inode) ?? 0) === 0) return;
+      if ((lengthOf(this.#inode) ?? 0) === 0) {
+        close(); // at once: who connects between the look and this is reset
+        return 0;
+      }
       // Out of descriptors, perhaps.
       await delay(RETRY_MS);
     }
+    return closeCounting(this.handle.fd, close);
   }
 
   #isHeldHere(): boolean {

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AcceptQueue, closeCounting, type ListeningHandle } from '../process/accept-queue.js';
+import { AcceptQueue, type ListeningHandle } from '../process/accept-queue.js';
 
 /** The primary lets go of a socket within this, unless it is blocked. */
 const PRIMARY_PATIENCE_MS = 1_000;
@@ -35,9 +35,7 @@ export async function emptySockets(
 
 async function emptySocket(server: net.Server, signal: AbortSignal): Promise<number> {
   if (!server.listening) return 0;
-  const handle = handleOf(server);
-  await new AcceptQueue(handle).empty(signal);
-  return closeCounting(handle.fd, () => stopAccepting(server));
+  return new AcceptQueue(handleOf(server)).emptyAndClose(signal, () => stopAccepting(server));
 }
 
 function handleOf(server: net.Server): ListeningHandle {

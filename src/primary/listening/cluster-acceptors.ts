@@ -37,10 +37,7 @@ export class ClusterAcceptors {
     const ours = this.#acceptors.filter((each) => isOpen(each) && each.server._handle === null);
     this.#acceptors = [];
     await Promise.all(
-      ours.map(async ({ handle }) => {
-        await new AcceptQueue(handle).empty(signal);
-        handle.close();
-      }),
+      ours.map(({ handle }) => new AcceptQueue(handle).emptyAndClose(signal, () => handle.close())),
     );
   }
 }
