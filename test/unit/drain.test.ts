@@ -148,7 +148,7 @@ describe('a drain', () => {
     // In flight is what it was: that may end.
     expect(state).toMatchObject({ stopped: true, closed: false });
     state.tasks.delete(0);
-    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
     expect(state).toMatchObject({ closed: true, signal: 'SIGINT' });
     await report;
   });

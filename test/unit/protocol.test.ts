@@ -324,6 +324,7 @@ describe('a message of a worker', () => {
       type: 'drained',
       report: {
         durationMs: 0,
+        unacceptedConnections: 0,
         destroyedConnections: 0,
         abortedRequests: 3,
         destroyedWebSockets: 0,
