@@ -2,13 +2,14 @@ import {
   type ClusterSnapshot,
   FAILURE_CAUSES,
   type MetricsAge,
-  type PrimaryStats,
   RELOAD_OUTCOMES,
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
 } from '../snapshot/index.js';
 import { type Labels, type MetricFamily, plainFamily } from './metric-family.js';
+import { PRIMARY_METRICS } from './primary-metrics.js';
+import { seconds } from './seconds.js';
 
 type Values = readonly (readonly [Labels, number])[];
 
@@ -98,58 +99,6 @@ const SLOT_COUNTERS: readonly [string, string, (slot: SlotCounts) => number][] =
     'ipc_messages_dropped_total',
     'Messages of the worker that do not match the protocol',
     (slot) => slot.droppedMessagesTotal,
-  ],
-];
-
-/** What the primary measures of itself, by the name of its metric without `nestjs_cluster_primary_`. */
-const PRIMARY_METRICS: readonly [
-  string,
-  'gauge' | 'counter',
-  string,
-  (primary: PrimaryStats) => number,
-][] = [
-  ['uptime_seconds', 'gauge', 'Time since the primary started', (stats) => stats.uptimeSeconds],
-  [
-    'resident_memory_bytes',
-    'gauge',
-    'Resident memory of the primary',
-    (stats) => stats.residentMemoryBytes,
-  ],
-  [
-    'heap_used_bytes',
-    'gauge',
-    'JavaScript heap in use by the primary',
-    (stats) => stats.heapUsedBytes,
-  ],
-  [
-    'event_loop_utilization_ratio',
-    'gauge',
-    'Share of the last heartbeat interval that the event loop of the primary was busy, 0 to 1',
-    (stats) => stats.eventLoopUtilization,
-  ],
-  [
-    'event_loop_delay_p99_seconds',
-    'gauge',
-    '99th percentile of the event loop delay of the primary over the last heartbeat interval',
-    (stats) => seconds(stats.eventLoopDelayP99Ms)!,
-  ],
-  [
-    'cpu_seconds_total',
-    'counter',
-    'CPU time of the primary, user and system, of all its threads',
-    (stats) => stats.cpuSecondsTotal,
-  ],
-  [
-    'gc_seconds_total',
-    'counter',
-    'Time that the primary spent in garbage collections',
-    (stats) => stats.gcSecondsTotal,
-  ],
-  [
-    'log_lines_dropped_total',
-    'counter',
-    'Lines that the primary could not write to standard output or standard error',
-    (stats) => stats.logLinesDroppedTotal,
   ],
 ];
 
@@ -250,9 +199,4 @@ function byWorker<W extends { readonly slot: number }>(
     const value = read(worker);
     return value === null ? [] : [[{ worker: worker.slot }, value] as const];
   });
-}
-
-function seconds(ms: number | null): number | null {
-  // Of a number with three decimals at most: the quotient has six.
-  return ms === null ? null : Math.round(ms * 1_000) / 1e6;
 }

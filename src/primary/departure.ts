@@ -145,3 +145,8 @@ function asOf({ report, since }: NonNullable<WorkerHandle['block']>, now: number
   const requests = report.requests.map((each) => ({ ...each, forMs: each.forMs + laterMs }));
   return { ...report, forMs: now - since, requests };
 }
+
+/** How it ended and what it last said was wrong. */
+export function explain({ error }: WorkerHandle, detail: string): string {
+  return error === null ? detail : `${detail}: ${error.name}: ${error.message}`;
+}

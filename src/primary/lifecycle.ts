@@ -11,6 +11,7 @@ import {
   beginCollapse,
   beginDeparture,
   drainAfterAll,
+  explain,
   reportDeparture,
   reportFailure,
   reportLateError,
@@ -161,10 +162,9 @@ export class Lifecycle {
 
   /** It wrote to its channel what is no message: nothing it says can be relied on any more. */
   onChannelBroken(worker: WorkerHandle, error: unknown): void {
-    const { message } = reportError(error);
     worker.condemn(
       'crash',
-      `it wrote to its channel what is no message (${message}) and was killed`,
+      `it wrote to its channel what is no message (${reportError(error).message}) and was killed`,
     );
   }
 
@@ -247,9 +247,4 @@ export class Lifecycle {
     // A candidate that is on its way takes the place.
     if (slot.candidate === undefined) recovery.restart(slot);
   }
-}
-
-/** How it ended and what it last said was wrong. */
-function explain({ error }: WorkerHandle, detail: string): string {
-  return error === null ? detail : `${detail}: ${error.name}: ${error.message}`;
 }

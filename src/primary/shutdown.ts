@@ -10,6 +10,9 @@ import type { Later } from './later.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
+/** Why nothing else is begun any more. */
+export const SHUTTING_DOWN = 'the cluster is shutting down';
+
 /** What each further request to stop does. */
 const STOP_LEVELS = ['drain', 'destroy', 'kill'] as const;
 

@@ -14,7 +14,7 @@ import { Recovery } from './recovery.js';
 import type { Program } from './release.js';
 import { Reload } from './reload.js';
 import { Scaling, type ScaleRequest, scaleRequestOf } from './scaling.js';
-import { Shutdown } from './shutdown.js';
+import { Shutdown, SHUTTING_DOWN } from './shutdown.js';
 import type { Slot } from './slot.js';
 import { Succession } from './succession.js';
 import type { SupervisorEvent } from './supervisor-event.js';
@@ -23,8 +23,6 @@ import { Ticks } from './ticks.js';
 import { Upkeep, UPKEEP_INTERVAL_MS } from './upkeep.js';
 import type { WorkerHandle } from './worker-handle.js';
 import { WorkerTable } from './worker-table.js';
-
-const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
  * Keeps the workers up. One event queue, one handler an event: here it is

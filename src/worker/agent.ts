@@ -1,7 +1,5 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
-import inspector from 'node:inspector';
-import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
 import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
@@ -18,7 +16,8 @@ import { PrimaryChannel } from './primary-channel.js';
 import { Rebalance } from './rebalance.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
-import { SNAPSHOT_TIMEOUT_MS, WorkerLink } from './worker-link.js';
+import { WorkerLink } from './worker-link.js';
+import { WorkerReports } from './worker-reports.js';
 import { answerSignals } from './worker-signals.js';
 import { WorkerSockets } from './worker-sockets.js';
 
@@ -26,9 +25,6 @@ import { WorkerSockets } from './worker-sockets.js';
 export interface WorkerApp extends EndableApp, ListenableApp, AdaptedApp {
   init(): Promise<unknown>;
 }
-
-/** Metrics that nobody asks for are sent this often, so that a crash loses little. */
-const PUSH_METRICS_MS = 10_000;
 
 /** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
 const UNCAUGHT_MS = 100;
@@ -45,6 +41,7 @@ export class WorkerAgent {
   readonly #local: LocalProcess;
   readonly #channel = new PrimaryChannel();
   readonly #rebalance: Rebalance;
+  readonly #reports: WorkerReports;
   readonly #appEnd = new AppEnd();
   #app: WorkerApp | undefined;
   readonly #sockets = new WorkerSockets((server) => this.#local.follow(server));
@@ -65,6 +62,7 @@ export class WorkerAgent {
     this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
     this.#rebalance = new Rebalance(this.#local.tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
+    this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => this.#onOrphaned());
     answerSignals(
@@ -145,9 +143,9 @@ export class WorkerAgent {
       case 'release':
         return this.#sockets.release(message.slot);
       case 'ping':
-        return this.#onPing(message.seq);
+        return this.#reports.pong(message.seq);
       case 'check':
-        return void this.#onCheck(message.id);
+        return void this.#reports.health(message.id);
       case 'report-load':
         return void this.#channel.send({ type: 'load', ...this.#rebalance.report() });
       case 'give-away':
@@ -161,15 +159,9 @@ export class WorkerAgent {
       case 'force':
         return this.#appEnd.force();
       case 'collect':
-        return void this.#sendMetrics(true);
-      case 'fold': {
-        const { epoch, bodies } = message;
-        const body = this.#local.metrics?.fold(bodies);
-        if (body !== undefined) {
-          void this.#channel.send({ type: 'folded', epoch, count: bodies.length, body });
-        }
-        return;
-      }
+        return void this.#reports.metrics(true);
+      case 'fold':
+        return this.#reports.fold(message);
       case 'snapshot':
       case 'collected':
       case 'merged':
@@ -178,30 +170,6 @@ export class WorkerAgent {
       case 'scale-refused':
         return this.link.answer(message);
     }
-  }
-
-  #onPing(seq: number): void {
-    const stats = this.#local.meter.measure();
-    const due = performance.now() - this.#local.serializedAt >= PUSH_METRICS_MS;
-    if (due && this.#channel.drained) void this.#sendMetrics(false);
-    // What is given when the primary does not answer should not be the picture of a cluster that
-    // was still booting.
-    if (this.link.knowsLittle) void this.link.snapshot();
-    void this.#channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
-  }
-
-  async #onCheck(id: number): Promise<void> {
-    const verdict = await this.link.checkHealth().catch((error: unknown) => ({
-      healthy: false,
-      detail: reportError(error).message,
-    }));
-    await this.#channel.send({ type: 'checked', id, ...verdict });
-  }
-
-  async #sendMetrics(asked: boolean): Promise<void> {
-    const metrics = await this.#local.serializeMetrics();
-    const stats = this.#local.meter.peek();
-    await this.#channel.send({ type: 'metrics', asked, stats, ...metrics });
   }
 
   #warn(message: string): void {
@@ -221,11 +189,7 @@ export class WorkerAgent {
     if (this.#local.state === 'draining') return;
     this.#local.state = 'draining';
     if (this.#app === undefined) return this.#end(0);
-    // The app's own hooks may clear its registry, and what was counted must not be lost.
-    const beforeClose = async (): Promise<void> => {
-      await Promise.race([this.#sendMetrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
-      this.#local.sealMetrics();
-    };
+    const beforeClose = () => this.#reports.lastMetrics();
     const stopAccepting = (atOnce: AbortSignal) => this.#sockets.leave(atOnce);
     const steps = { stopAccepting, beforeClose };
     const report = await this.#appEnd.drain(this.#local, steps, shutdown);

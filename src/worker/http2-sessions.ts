@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
 import type { Scope } from './request-scopes.js';
 
@@ -105,4 +105,9 @@ export class Http2Sessions {
     for (const { response } of this.#exchanges) response.stream.close(CANCEL);
     for (const session of this.#sessions) session.destroy();
   }
+}
+
+/** A request of HTTP/2 as one of HTTP/1: what is read of them is the same on both. */
+export function asHttp1({ request, response }: Http2Exchange): [IncomingMessage, ServerResponse] {
+  return [request, response] as unknown as [IncomingMessage, ServerResponse];
 }

@@ -14,7 +14,7 @@ import {
 } from './connection.js';
 import { describeRequest } from './describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
-import { type Http2Exchange, type Http2Observer, Http2Sessions } from './http2-sessions.js';
+import { asHttp1, type Http2Observer, Http2Sessions } from './http2-sessions.js';
 import { RequestScopes } from './request-scopes.js';
 import { ResponseReports } from './response-reports.js';
 import { followUpgrades } from './web-socket.js';
@@ -236,11 +236,6 @@ export class RequestTracker implements ConnectionOwner {
     this.requestsTotal += 1;
     this.#reports.finished(request, response, performance.now() - startedAt, bytes);
   };
-}
-
-/** What is read of them is the same on both. */
-function asHttp1({ request, response }: Http2Exchange): [IncomingMessage, ServerResponse] {
-  return [request, response] as unknown as [IncomingMessage, ServerResponse];
 }
 
 const connectionOf = (session: TrackedSession | undefined) => session?.[CONNECTION];
