@@ -83,7 +83,7 @@ export class Shutdown {
     this.#level = 0;
     // Workers listen on as long as their lame duck lasts; then whoever comes must be refused, not
     // left waiting on a socket that only the primary still holds.
-    this.later(this.options.shutdown.lameDuckMs, () => void this.#release());
+    this.later(this.options.shutdown.lameDuckMs, () => this.#release());
     for (const slot of this.table.slots) slot.cancelStart();
     for (const worker of this.table.workers) this.#dismiss(worker);
     this.onBegin();
@@ -97,11 +97,12 @@ export class Shutdown {
   }
 
   /** Lets go of the sockets, and tells the workers: they serve what waits, and are the last to close. */
-  async #release(): Promise<void> {
+  #release(): void {
     this.#closeSockets();
-    await this.acceptors.close();
-    for (const worker of this.table.workers)
-      if (worker.connected) worker.send({ type: 'released' });
+    // By the queue: whatever goes wrong on the way to one worker, the others are told.
+    const tell = (worker: WorkerHandle) => this.later(0, () => worker.send({ type: 'released' }));
+    const tellAll = (): void => this.table.workers.forEach(tell);
+    void this.acceptors.close().then(tellAll, tellAll);
   }
 
   #closeSockets(): void {
