@@ -20,12 +20,20 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };
   const assigned = env[WORKER_VARIABLE];
   if (assigned !== undefined) {
-    const { slot, generation, ...assignment } = JSON.parse(assigned) as WorkerAssignment;
+    // A primary of an older version does not say who prints.
+    const {
+      slot,
+      generation,
+      printsBootError = true,
+      ...assignment
+    } = JSON.parse(assigned) as Partial<Pick<WorkerAssignment, 'printsBootError'>> &
+      Omit<WorkerAssignment, 'printsBootError'>;
     return cluster.isWorker && process.ppid === assignment.primaryPid
       ? {
           name: 'worker',
           assignment: {
             identity: { slot, generation, pid: process.pid },
+            printsBootError,
             ...assignment,
           },
         }

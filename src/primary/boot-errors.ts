@@ -19,16 +19,18 @@ export class BootErrors {
   #generation = 0;
   readonly #reported = new Set<string>();
   readonly #printed = new Set<string>();
-  readonly #lastOf = new Map<number, string>();
+  /** Of each slot its last error, and how often it has failed. */
+  readonly #lastOf = new Map<number, { readonly key: string; readonly times: number }>();
 
   /** Whether the next worker of a slot prints its error. Says yes to one, until that has come up or failed. */
   mayPrint(slot: number, generation: number): boolean {
     // Another reload is another attempt of somebody's.
     if (generation > this.#generation) this.cameUp();
     this.#generation = Math.max(this.#generation, generation);
-    if (this.#awaited) return false;
     const last = this.#lastOf.get(slot);
-    if (last === undefined ? this.#printed.size > 0 : this.#printed.has(last)) return false;
+    if (last === undefined ? this.#printed.size > 0 : this.#printed.has(last.key)) return false;
+    // Whoever may print could be stuck: a slot that has failed again meanwhile does not wait for it.
+    if (this.#awaited && (last?.times ?? 0) < 2) return false;
     this.#awaited = true;
     return true;
   }
@@ -47,7 +49,7 @@ export class BootErrors {
     if (error === null) return null;
     const { name, message, code } = error;
     const key = `${name}: ${message}`;
-    this.#lastOf.set(slot, key);
+    this.#lastOf.set(slot, { key, times: (this.#lastOf.get(slot)?.times ?? 0) + 1 });
     if (printsBootError) this.#printed.add(key);
     if (!this.#reported.has(key)) {
       this.#reported.add(key);

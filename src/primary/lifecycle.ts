@@ -18,7 +18,7 @@ import {
 } from './departure.js';
 import type { Balance } from './balance.js';
 import { BootErrors } from './boot-errors.js';
-import { forkWorker, type ProcessEvent } from './fork-worker.js';
+import type { ProcessEvent } from './fork-worker.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
 import { OomWatch } from './oom-watch.js';
@@ -28,9 +28,9 @@ import type { Program, Release } from './release.js';
 import type { Scaling } from './scaling.js';
 import type { Shutdown } from './shutdown.js';
 import type { Slot } from './slot.js';
+import { startWorker } from './start-worker.js';
 import type { Succession } from './succession.js';
 import type { Upkeep } from './upkeep.js';
-import { mayBeDebugged, workerArguments } from './worker-arguments.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
@@ -68,7 +68,8 @@ export interface Surroundings {
 
 /**
  * A signal to the whole process group (systemd, a shell) may reach workers
- * before the primary: one that leaves is not replaced until that is ruled out.
+ * before the primary: until that is ruled out one that is to leave serves on,
+ * and is not replaced. It would leave what waits for it to nobody.
  */
 const GROUP_SIGNAL_MS = 100;
 
@@ -86,22 +87,7 @@ export class Lifecycle {
 
   /** Starts a process for the slot; what it is to the slot is the caller's to say. */
   fork(slot: Slot, release: Release): WorkerHandle {
-    const { options, program, table, post } = this.around;
-    const { readyTimeoutMs, watchdog } = options;
-    const launch = {
-      slot: slot.index,
-      workers: table.desired,
-      release: program.revive(release),
-      arguments: workerArguments(table.desired),
-      watchdog,
-      printsBootError: this.#bootErrors.mayPrint(slot.index, release.generation),
-    };
-    const worker = forkWorker(launch, (told) => post({ ...told, worker }));
-    worker.printsBootError = launch.printsBootError;
-    // Where a debugger may hold it up, time means nothing.
-    if (mayBeDebugged()) worker.debugged = true;
-    else worker.after(readyTimeoutMs, () => post({ type: 'ready-overdue', worker }));
-    return worker;
+    return startWorker(slot, release, this.around, this.#bootErrors);
   }
 
   onStartDue(slot: Slot): void {
@@ -111,6 +97,7 @@ export class Lifecycle {
 
   onReady(worker: WorkerHandle, message: WorkerMessage & { type: 'ready' }, now: number): void {
     const { options, recovery, emit, post } = this.around;
+    this.#bootErrors.cameUp();
     if (!worker.enter('ready')) {
       // It was told to leave while it came up, and has come up all the same.
       if (worker.retirement !== undefined) drainAfterAll(worker, now, options.shutdown);
@@ -118,7 +105,6 @@ export class Lifecycle {
     }
     worker.readyAt = now;
     worker.error = null;
-    this.#bootErrors.cameUp();
     this.around.table.minReady = message.minReady ?? this.around.table.minReady;
     worker.after(recovery.recoveryMs, () => post({ type: 'recovered', worker }));
     emit('worker-ready', { worker: worker.identity, bootMs: now - worker.startedAt });
@@ -183,17 +169,23 @@ export class Lifecycle {
     this.#onFailure(worker, 'crash', `${error.name}: ${error.message}`);
   }
 
-  /** A worker received SIGTERM itself: it drains, and its slot gets another. */
+  /** A worker received SIGTERM itself. One that serves goes on until it is told to drain. */
   onLeaving(worker: WorkerHandle): void {
-    if (worker.state === 'draining') return;
-    const { options, table, succession, emit, post } = this.around;
+    if (worker.state === 'starting') return this.#takeLeave(worker);
+    worker.after(GROUP_SIGNAL_MS, () => this.#takeLeave(worker));
+  }
+
+  /** It drains, and its slot gets another. */
+  #takeLeave(worker: WorkerHandle): void {
+    const { options, table, succession, shutdown, emit, post } = this.around;
+    const booting = worker.state === 'starting';
+    if (shutdown.begun || !(booting || worker.state === 'ready')) return;
     const slot = table.slotOf(worker);
     slot.retire(worker);
     beginDeparture(worker, 'signal', options.shutdown, emit);
     if (succession.left(worker, 'it was told to leave by a signal of its own')) return;
-    if (slot.candidate === undefined) {
-      slot.scheduleStart(GROUP_SIGNAL_MS, () => post({ type: 'start-due', slot }));
-    }
+    if (slot.candidate !== undefined) return;
+    slot.scheduleStart(booting ? GROUP_SIGNAL_MS : 0, () => post({ type: 'start-due', slot }));
   }
 
   /** The slot is not wanted any more. */

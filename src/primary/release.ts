@@ -65,14 +65,21 @@ export class Program {
     return { generation, script, cwd };
   }
 
-  /** The same release; where its directory has been cleaned away, what the names lead to now. */
-  revive(release: Release): Release {
+  /**
+   * The same release; where its directory has been cleaned away, what the names lead to now.
+   *
+   * @param patient waits for a working directory that is gone while the script is there.
+   */
+  revive(release: Release, patient = true): Release {
     const scriptIsThere = existsSync(dirname(release.script));
     if (scriptIsThere && existsSync(release.cwd)) return release;
     try {
-      // No deploy took the directory alone: it may come back. A reload takes another.
-      if (scriptIsThere && this.#cwdNow(release.script).guessed) return release;
-      return this.resolve(release.generation);
+      const { cwd, note, guessed } = this.#cwdNow(release.script);
+      if (!scriptIsThere || !guessed) return this.resolve(release.generation);
+      // No deploy took the directory alone: it may come back. If it does not, any is better than none.
+      if (patient) return release;
+      this.#say(note);
+      return { ...release, cwd };
     } catch {
       return release; // the worker fails to start, and says so
     }

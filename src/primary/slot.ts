@@ -36,6 +36,8 @@ export class Slot {
   refusedMetrics = 0;
   #startTimer: NodeJS.Timeout | undefined;
 
+  #failedBefore = false;
+
   constructor(
     readonly index: number,
     /** What its next worker runs. */
@@ -65,7 +67,7 @@ export class Slot {
 
   /** None of its workers has failed so far. */
   get untried(): boolean {
-    return this.failures.inARow === 0;
+    return !this.#failedBefore;
   }
 
   get ready(): boolean {
@@ -112,6 +114,7 @@ export class Slot {
     options: Required<RestartOptions>,
     overBudget: boolean,
   ): void {
+    this.#failedBefore = true;
     this.failures = recordFailure(this.failures, failure, now, options, overBudget);
   }
 

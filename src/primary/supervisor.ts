@@ -181,8 +181,8 @@ export class Supervisor {
       case 'due':
         return event.action();
       case 'heartbeat-due':
-        this.#heartbeat.beat(this.#table.workers, performance.now());
-        return this.#meter.measure();
+        this.#meter.measure(); // first: the heartbeat asks it what a late round came from
+        return this.#heartbeat.beat(this.#table.workers, performance.now());
       case 'balance-due':
         return this.#balance.tick();
       case 'block-overdue':

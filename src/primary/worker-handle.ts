@@ -31,6 +31,7 @@ const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'adopt',
   'release',
   'drain',
+  'released',
   'force',
 ]);
 

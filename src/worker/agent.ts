@@ -47,6 +47,7 @@ export class WorkerAgent {
   readonly #sockets = new WorkerSockets((server) => this.#local.follow(server));
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
   #exitCode = 0;
+  readonly #primaryPid: number;
   readonly #boot: BootWatch;
 
   constructor(
@@ -54,6 +55,7 @@ export class WorkerAgent {
     private readonly options: ResolvedClusterOptions,
     droppedLogLines: () => number,
   ) {
+    this.#primaryPid = primaryPid;
     this.#boot = new BootWatch(
       printsBootError,
       (error) => void this.#channel.send({ type: 'boot-failed', phase: 'create', error }),
@@ -202,6 +204,7 @@ export class WorkerAgent {
     process.stderr.write(`${inspect(error)}\n`);
     void this.#channel.send({ type: 'fatal', error: reportError(error), abort: false });
     this.#exitCode = 1;
+    this.#sockets.leaveToOthers();
     this.#appEnd.cutShort();
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
@@ -211,8 +214,11 @@ export class WorkerAgent {
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     this.link.abandon();
     this.#appEnd.signal ??= LEAVE_SIGNAL;
-    this.#sockets.beLast();
-    this.#sockets.primaryLetGo();
+    // The app may have closed the channel itself: then the primary and the others go on.
+    if (process.ppid !== this.#primaryPid) {
+      this.#sockets.beLast();
+      this.#sockets.primaryLetGo();
+    }
     void this.#leave(ORPHAN_SHUTDOWN);
     // A drain that was under way had been given other times, by a primary that is gone.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;

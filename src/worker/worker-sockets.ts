@@ -10,6 +10,7 @@ export class WorkerSockets {
   #adopted: AdoptedSockets | undefined;
   /** Nobody is to accept from them after this process. */
   #last = false;
+  #letGo = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
 
@@ -43,7 +44,13 @@ export class WorkerSockets {
 
   /** The primary holds none of them any more. */
   primaryLetGo(): void {
+    this.#letGo = true;
     this.#release();
+  }
+
+  /** This process leaves before its time: others, or the primary, hold its sockets on. */
+  leaveToOthers(): void {
+    if (!this.#letGo) this.#last = false;
   }
 
   /** Closes them; what waits is left to whoever goes on, or served first. @returns what was reset. */
