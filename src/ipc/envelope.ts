@@ -113,7 +113,7 @@ const workerMessageSchema = v.variant('type', [
     connections: count,
     utilization: amount,
   }),
-  v.object({ type: v.literal('leaving') }),
+  v.object({ type: v.literal('leaving'), closed: v.fallback(v.optional(v.boolean()), undefined) }),
   v.object({
     type: v.literal('drained'),
     report: v.object({

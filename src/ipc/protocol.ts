@@ -106,7 +106,11 @@ export type WorkerMessage =
   /** Answers `report-load`. */
   | ({ readonly type: 'load' } & LoadReport)
   /** The worker was told by a signal of its own to leave. */
-  | { readonly type: 'leaving' }
+  | {
+      readonly type: 'leaving';
+      /** Its app closes itself: no signal has told it to. */
+      readonly closed?: boolean | undefined;
+    }
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
   | {

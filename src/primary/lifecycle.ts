@@ -169,20 +169,22 @@ export class Lifecycle {
     this.#onFailure(worker, 'crash', `${error.name}: ${error.message}`);
   }
 
-  /** A worker received SIGTERM itself. One that serves goes on until it is told to drain. */
-  onLeaving(worker: WorkerHandle): void {
-    if (worker.state === 'starting') return this.#takeLeave(worker);
-    worker.after(GROUP_SIGNAL_MS, () => this.#takeLeave(worker));
+  /** A worker received SIGTERM itself, or its app closes itself. It serves on until it is told to drain. */
+  onLeaving(worker: WorkerHandle, { closed = false }: WorkerMessage & { type: 'leaving' }): void {
+    if (worker.state === 'starting') return this.#takeLeave(worker, closed);
+    worker.after(GROUP_SIGNAL_MS, () => this.#takeLeave(worker, closed), 'leave');
   }
 
   /** It drains, and its slot gets another. */
-  #takeLeave(worker: WorkerHandle): void {
+  #takeLeave(worker: WorkerHandle, closed: boolean): void {
     const { options, table, succession, shutdown, emit, post } = this.around;
     const booting = worker.state === 'starting';
     if (shutdown.begun || !(booting || worker.state === 'ready')) return;
     const slot = table.slotOf(worker);
     slot.retire(worker);
     beginDeparture(worker, 'signal', options.shutdown, emit);
+    // Nobody had asked for it: an app that does so again and again is in a crash loop.
+    if (closed) return this.#onFailure(worker, 'exit', 'its app closed itself');
     if (succession.left(worker, 'it was told to leave by a signal of its own')) return;
     if (slot.candidate !== undefined) return;
     slot.scheduleStart(booting ? GROUP_SIGNAL_MS : 0, () => post({ type: 'start-due', slot }));

@@ -208,7 +208,7 @@ export class Supervisor {
       case 'fatal':
         return this.#lifecycle.onFatal(worker, message);
       case 'leaving':
-        return this.#lifecycle.onLeaving(worker);
+        return this.#lifecycle.onLeaving(worker, message);
       case 'blocked':
         return this.#onBlocked(worker, message);
       case 'checked':
@@ -232,7 +232,7 @@ export class Supervisor {
   /** Its watchdog tells before the heartbeat can: judged when the time is up, not at the next tick. */
   #onBlocked(worker: WorkerHandle, report: WorkerMessage & { type: 'blocked' }): void {
     const leftMs = this.#heartbeat.blocked(worker, report, performance.now());
-    worker.after(leftMs, () => this.#queue.post({ type: 'block-overdue', worker }));
+    worker.after(leftMs, () => this.#queue.post({ type: 'block-overdue', worker }), 'block');
   }
 
   #onReload(reason: string, done: (result: ReloadResult) => void, asker?: Slot): void {

@@ -106,7 +106,7 @@ export class WorkerHandle {
   drain: DrainReport | undefined;
   retirement: Retirement | undefined;
   #state: WorkerState = 'starting';
-  readonly #deadlines = new Set<Deadline>();
+  readonly #deadlines = new Map<string | symbol, Deadline>();
   /** Messages that the kernel has not taken yet. */
   #unsent = 0;
 
@@ -130,17 +130,22 @@ export class WorkerHandle {
   enter(next: WorkerState): boolean {
     if (!TRANSITIONS[this.#state].includes(next)) return false;
     this.#state = next;
-    if (next === 'exited') for (const deadline of this.#deadlines) deadline.cancel();
+    if (next === 'exited') for (const deadline of this.#deadlines.values()) deadline.cancel();
     return true;
   }
 
-  /** Runs `action` once the primary has been awake for `ms`, unless the process has ended by then. */
-  after(ms: number, action: () => void): void {
+  /**
+   * Runs `action` once the primary has been awake for `ms`, unless the process has ended by then.
+   *
+   * @param name of what a worker can cause again and again: the last one stands.
+   */
+  after(ms: number, action: () => void, name: string | symbol = Symbol('after')): void {
+    this.#deadlines.get(name)?.cancel();
     const deadline = new Deadline(ms, () => {
-      this.#deadlines.delete(deadline);
+      this.#deadlines.delete(name);
       this.run(action);
     });
-    this.#deadlines.add(deadline);
+    this.#deadlines.set(name, deadline);
   }
 
   get connected(): boolean {

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
 import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
@@ -29,7 +30,13 @@ export interface WorkerApp extends EndableApp, ListenableApp, AdaptedApp {
 /** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
 const UNCAUGHT_MS = 100;
 
-/** Without a primary a worker serves nobody's purpose: it finishes what it can in this time. */
+/** Time for an app that has closed itself to end the process. */
+const CLOSED_GRACE_MS = 1_000;
+
+/** A primary that ends closes its channels a moment before it is gone. */
+const PRIMARY_GONE_MS = 20;
+
+/** Without a primary a worker finishes what it can in this time. */
 const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
 
 /** A worker's life: brings the app up, obeys the primary, drains and ends. */
@@ -47,6 +54,11 @@ export class WorkerAgent {
   readonly #sockets = new WorkerSockets((server) => this.#local.follow(server));
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
   #exitCode = 0;
+  /** It has told the primary that it wants to go. */
+  #asked = false;
+  #resolveDrained!: () => void;
+  readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
+  #graceMs = 0; // from the end of the drain to that of the process
   readonly #primaryPid: number;
   readonly #boot: BootWatch;
 
@@ -66,7 +78,7 @@ export class WorkerAgent {
     this.link = new WorkerLink(this.#local, this.#channel, workers);
     this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
-    this.#channel.onClosed(() => this.#onOrphaned());
+    this.#channel.onClosed(() => void this.#onOrphaned());
     answerSignals(
       (signal) => void this.#askToLeave(signal),
       () => this.#warn(HOOKS_TAKEN_OVER),
@@ -107,7 +119,7 @@ export class WorkerAgent {
         void this.#channel.send({ type: 'fatal', error: reportError(error), abort: true });
       });
       this.#appEnd.takeOver(app, {
-        leave: (signal) => this.#askToLeave(signal).then(() => this.ended),
+        leave: (signal) => this.#closeItself(signal),
         warn: (message) => this.#warn(message),
       });
       this.#app = app;
@@ -179,11 +191,19 @@ export class WorkerAgent {
   }
 
   /** Somebody else than the primary wants the worker to go. */
-  async #askToLeave(signal: string | undefined): Promise<void> {
+  async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
     this.#appEnd.signal ??= signal;
     if (this.#app === undefined) this.#boot.end(); // it is no failure of the app's
-    await this.#channel.send({ type: 'leaving' });
+    if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // a signal comes first
+    this.#asked = true;
     if (this.#app === undefined) this.#end(0);
+  }
+
+  /** Its app closes itself, and may have something to do afterwards, such as to say how it ends. */
+  async #closeItself(signal: string | undefined): Promise<void> {
+    this.#graceMs = CLOSED_GRACE_MS;
+    await this.#askToLeave(signal, true);
+    await this.#drained;
   }
 
   /** Drains and ends. While the app is still coming up there is nothing to drain. */
@@ -196,7 +216,8 @@ export class WorkerAgent {
     const steps = { stopAccepting, beforeClose };
     const report = await this.#appEnd.drain(this.#local, steps, shutdown);
     await this.#channel.send({ type: 'drained', report });
-    this.#end(report.hookError === null ? this.#exitCode : 1);
+    this.#resolveDrained();
+    setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
   }
 
   /** What the app is in now nobody knows: it serves what it has begun, and ends. */
@@ -209,20 +230,21 @@ export class WorkerAgent {
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
 
-  #onOrphaned(): void {
+  async #onOrphaned(): Promise<void> {
     // Keeps node:cluster from ending the process in the middle of a response.
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     this.link.abandon();
     this.#appEnd.signal ??= LEAVE_SIGNAL;
+    // A drain that was under way had been given other times, by a primary that is gone.
+    const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
+    setTimeout(() => this.#appEnd.force(), drainTimeoutMs);
+    setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
+    await delay(PRIMARY_GONE_MS);
     // The app may have closed the channel itself: then the primary and the others go on.
     if (process.ppid !== this.#primaryPid) {
       this.#sockets.beLast();
       this.#sockets.primaryLetGo();
     }
-    void this.#leave(ORPHAN_SHUTDOWN);
-    // A drain that was under way had been given other times, by a primary that is gone.
-    const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
-    setTimeout(() => this.#appEnd.force(), drainTimeoutMs);
-    setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
+    await this.#leave(ORPHAN_SHUTDOWN);
   }
 }
