@@ -93,5 +93,5 @@ function list(option, text, known) {
 
 function count(option, text) {
   if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
-  throw new UsageError(`${option} ${text}: expected a whole number from 1 on`);
+  throw new UsageError(`${option} ${text}: expected a whole number from 1 to 9999999`);
 }
