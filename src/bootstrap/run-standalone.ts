@@ -7,7 +7,7 @@ import { AppEnd } from '../worker/app-end.js';
 import { limitConnections } from '../worker/connection-limit.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { HttpServers } from '../worker/http-servers.js';
-import { emptySockets } from '../worker/leave-sockets.js';
+import { emptySockets, expectClose } from '../worker/leave-sockets.js';
 import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
 import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../worker/nest-signals.js';
 import { SoloLink } from '../worker/solo-link.js';
@@ -76,7 +76,10 @@ export async function runStandalone(
     appEnd.signal ??= signal;
     link.local.state = 'draining';
     const steps = {
-      stopAccepting: (atOnce: AbortSignal) => emptySockets(servers.all, Promise.resolve(), atOnce),
+      stopAccepting: (atOnce: AbortSignal) => {
+        for (const server of servers.further) expectClose(server);
+        return emptySockets(servers.all, Promise.resolve(), atOnce);
+      },
     };
     drained ??= appEnd.drain(link.local, steps, options.shutdown).then((report) => {
       setCurrentLink(undefined);

@@ -11,6 +11,7 @@ const LISTENING = 'tracing:net.server.listen:asyncEnd';
  */
 export class HttpServers {
   readonly #servers = new Set<Server>();
+  #own: Server | undefined;
 
   /** @param found is told of each before its first connection. */
   constructor(private readonly found: (server: Server) => void) {
@@ -21,11 +22,15 @@ export class HttpServers {
     return [...this.#servers];
   }
 
+  /** Those that the app made beside its own, and may close by itself. */
+  get further(): readonly Server[] {
+    return this.all.filter((server) => server !== this.#own);
+  }
+
+  /** The app's own, which may not listen yet. */
   add(server: Server): void {
-    if (this.#servers.has(server)) return;
-    this.#servers.add(server);
-    server.once('close', () => this.#servers.delete(server));
-    this.found(server);
+    this.#own = server;
+    this.#add(server);
   }
 
   /** Looks for no more. */
@@ -33,9 +38,16 @@ export class HttpServers {
     unsubscribe(LISTENING, this.#onListening);
   }
 
+  #add(server: Server): void {
+    if (this.#servers.has(server)) return;
+    this.#servers.add(server);
+    server.once('close', () => this.#servers.delete(server));
+    this.found(server);
+  }
+
   readonly #onListening = (message: unknown): void => {
     const { server } = message as { readonly server: unknown };
-    if (isHttpServer(server)) this.add(server);
+    if (isHttpServer(server)) this.#add(server);
   };
 }
 

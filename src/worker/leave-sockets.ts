@@ -15,6 +15,32 @@ export function stopAccepting(server: net.Server): void {
 }
 
 /**
+ * The app may close `server` in a hook, and take the error that Node gives for one that does not
+ * listen as the failure of its shutdown: once we have closed its socket, the next `close()` waits
+ * for its connections, and that is all. Those after it are Node's.
+ */
+export function expectClose(server: net.Server): void {
+  const own = Object.getOwnPropertyDescriptor(server, 'close');
+  let closed = false;
+  server.once('close', () => (closed = true));
+  Object.defineProperty(server, 'close', {
+    configurable: true,
+    writable: true,
+    value: (callback?: (error?: Error) => void): net.Server => {
+      if (own === undefined) Reflect.deleteProperty(server, 'close');
+      else Object.defineProperty(server, 'close', own);
+      if (server.listening) return server.close(callback);
+      if (closed) {
+        if (callback) process.nextTick(callback);
+        return server;
+      }
+      if (callback) server.once('close', () => callback());
+      return server.close();
+    },
+  });
+}
+
+/**
  * Leaves sockets that nobody accepts from afterwards: what the kernel has
  * accepted for them is served first. To be called by each process that listens.
  *

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { AdoptedSockets } from './adopted-sockets.js';
 import { HttpServers } from './http-servers.js';
 import type { ConnectionLimit } from './connection-limit.js';
-import { emptySockets, stopAccepting } from './leave-sockets.js';
+import { emptySockets, expectClose, stopAccepting } from './leave-sockets.js';
 
 /** Everything that a worker listens on: its own servers, and the sockets of slots that have no worker. */
 export class WorkerSockets {
@@ -55,6 +55,7 @@ export class WorkerSockets {
 
   /** Closes them; what waits is left to whoever goes on, or served first. @returns what was reset. */
   async leave(atOnce: AbortSignal): Promise<number> {
+    for (const server of this.#servers.further) expectClose(server);
     const sockets = [...this.#servers.all, ...(this.#adopted?.leave() ?? [])];
     if (this.#last) return emptySockets(sockets, this.#released, atOnce);
     for (const socket of sockets) stopAccepting(socket);

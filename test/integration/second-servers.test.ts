@@ -57,6 +57,7 @@ describe.each([1, 0])('further servers of an app with %d workers', (workers) => 
     for (const { text } of busy) expect(text).toMatch(/^connection: close\r$[^]*second/im);
     expect(await cluster.exited()).toEqual(EXITED_WELL);
     expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
+    expect(cluster.output).toContain('closed\n'); // by the app's own hook
   });
 
   it('serve what had connected when a shutdown began', async () => {
