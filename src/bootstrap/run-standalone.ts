@@ -4,7 +4,7 @@ import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
 import { AppEnd } from '../worker/app-end.js';
-import { limitConnections } from '../worker/connection-limit.js';
+import { connectionLimit } from '../worker/connection-limit.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { HttpServers } from '../worker/http-servers.js';
 import { emptySockets, expectClose } from '../worker/leave-sockets.js';
@@ -37,7 +37,12 @@ export async function runStandalone(
   }
   const link = new SoloLink(true, output.dropped);
   setCurrentLink(link);
-  const servers = new HttpServers((server) => link.local.follow(server));
+  const warn = (message: string): void => emit('warning', { message });
+  const limit = connectionLimit(link.local.tracker, warn);
+  const servers = new HttpServers(
+    (server) => link.local.follow(server),
+    (server) => limit.applyTo(server),
+  );
   const socket = await BoundSocket.open(options.address);
   const appEnd = new AppEnd();
   let signals = 0;
@@ -66,7 +71,6 @@ export async function runStandalone(
     await app.init();
     url = await listen(app, socket.target, socket.handle);
   }
-  limitConnections(server, link.local.tracker, (message) => emit('warning', { message }));
   link.local.state = 'ready';
   const { endpoints } = link.local;
   emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
@@ -94,7 +98,6 @@ export async function runStandalone(
     });
     return drained;
   };
-  const warn = (message: string): void => emit('warning', { message });
   appEnd.takeOver(app, { leave: shutdown, warn });
   stop = (signal) => {
     signals += 1;

@@ -39,7 +39,7 @@ export class AdoptedSockets {
       keepAliveInitialDelay: keepAliveInitialDelay ?? 0,
       ...(highWaterMark !== undefined && { highWaterMark }),
     });
-    this.limit?.share(listener);
+    this.limit?.share(listener, this.server);
     listener.on('connection', (socket) => this.server.emit('connection', socket));
     // It is the kernel's to say: the socket may have been closed meanwhile.
     listener.on('error', () => this.release(slot));

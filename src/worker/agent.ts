@@ -8,7 +8,7 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import { AppEnd, type EndableApp } from './app-end.js';
 import type { Assignment } from './assignment.js';
 import { BootWatch } from './boot-watch.js';
-import { limitConnections } from './connection-limit.js';
+import { connectionLimit } from './connection-limit.js';
 import { type AdaptedApp, presetExpressPrototypes } from './express-prototypes.js';
 import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
 import { LocalProcess } from './local-process.js';
@@ -51,7 +51,7 @@ export class WorkerAgent {
   readonly #reports: WorkerReports;
   readonly #appEnd = new AppEnd();
   #app: WorkerApp | undefined;
-  readonly #sockets = new WorkerSockets((server) => this.#local.follow(server));
+  readonly #sockets: WorkerSockets;
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
   #exitCode = 0;
   /** It has told the primary that it wants to go. */
@@ -74,7 +74,12 @@ export class WorkerAgent {
       () => this.#end(1),
     );
     this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
-    this.#rebalance = new Rebalance(this.#local.tracker);
+    const { tracker } = this.#local;
+    this.#sockets = new WorkerSockets(
+      (server) => this.#local.follow(server),
+      connectionLimit(tracker, (message) => this.#warn(message)),
+    );
+    this.#rebalance = new Rebalance(tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
     this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
@@ -123,8 +128,7 @@ export class WorkerAgent {
         warn: (message) => this.#warn(message),
       });
       this.#app = app;
-      const limit = limitConnections(server, this.#local.tracker, (message) => this.#warn(message));
-      this.#sockets.mayAdopt(server, limit);
+      this.#sockets.mayAdopt(server);
       this.#local.state = 'ready';
       this.#local.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests

@@ -24,8 +24,12 @@ export function connectionsWithin(openFiles: number): number {
   return openFiles - reserve;
 }
 
-/** `dropMaxConnection` is not in the types of Node 20, and no type has the handle. */
-type ListeningServer = Server & { dropMaxConnection?: boolean; readonly _handle?: unknown };
+/** `dropMaxConnection` is not in the types of Node 20; no type has what Node compares, and the handle. */
+type ListeningServer = Server & {
+  dropMaxConnection?: boolean;
+  readonly _connections?: number;
+  readonly _handle?: unknown;
+};
 
 const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
 
@@ -35,27 +39,32 @@ function isHandedConnections({ _handle: handle }: ListeningServer): boolean {
   return isObject && Object.getPrototypeOf(handle) === Object.prototype;
 }
 
-/** Gives the worker's server the limit that follows from its limit of open files. */
-export function limitConnections(
-  server: Server,
+/** The limit that follows from the limit of open files of this process. */
+export function connectionLimit(
   tracker: RequestTracker,
   warn: (message: string) => void,
 ): ConnectionLimit {
-  const limit = new ConnectionLimit(tracker, openFilesLimit(), warn);
-  limit.applyTo(server);
-  return limit;
+  return new ConnectionLimit(tracker, openFilesLimit(), warn);
 }
 
 /** What a limit counts, and counts on. */
 type Connections = Pick<RequestTracker, 'openConnections' | 'connections' | 'droppedConnections'>;
 
+/** A server, and what else listens for it. */
+interface Limited {
+  readonly listeners: ListeningServer[];
+  /** What the app has set; `undefined` within it is no limit. */
+  chosen?: { readonly max: number | undefined };
+}
+
 /**
  * Turns connections away before the process has no descriptor left: by Node's own `maxConnections`,
- * for all sockets that the worker listens on together. Where the app has set that, it holds.
+ * for all sockets that it listens on together. Where the app has set that on a server, it holds for
+ * that server.
  */
 export class ConnectionLimit {
-  #max: number | undefined;
-  #ofTheApp = false;
+  readonly #max: number | undefined;
+  readonly #limited = new WeakMap<Server, Limited>();
   #told = false;
   #sweep: NodeJS.Timeout | undefined;
 
@@ -68,27 +77,42 @@ export class ConnectionLimit {
     this.#max = openFiles === undefined ? undefined : connectionsWithin(openFiles);
   }
 
-  /** Limits the server of the app. */
+  /** Limits a server of the app, which listens; a second call for it changes nothing. */
   applyTo(server: ListeningServer): void {
+    if (this.#limited.has(server)) return;
+    const limited: Limited = { listeners: [] };
+    this.#limited.set(server, limited);
     // Where node:cluster hands out connections, one that a worker refuses goes round among workers
     // that are all full, without end; from Node 22.12 on they may drop it instead.
     if (isHandedConnections(server) && NODE_MAJOR < 22) return this.#closeWhatCame(server);
     server.dropMaxConnection ??= true;
-    if (typeof server.maxConnections === 'number') this.#choose(server.maxConnections);
-    this.share(server);
+    if (typeof server.maxConnections === 'number') limited.chosen = { max: server.maxConnections };
+    this.#limit(server, limited);
   }
 
-  /** Counts what comes over another listener as well. */
-  share(listener: Server): void {
+  /** Counts what comes over another listener as connections of `server`. */
+  share(listener: Server, server: Server): void {
+    this.applyTo(server);
+    this.#limit(listener, this.#limited.get(server)!);
+  }
+
+  #limit(listener: ListeningServer, limited: Limited): void {
+    limited.listeners.push(listener);
     Object.defineProperty(listener, 'maxConnections', {
       configurable: true,
       enumerable: true,
-      get: () => (this.#isFull ? NO_ROOM : this.#max),
+      get: () => this.#maxOf(limited),
       set: (max: number | undefined) => {
-        this.#choose(max);
+        limited.chosen = { max };
       },
     });
-    listener.on('drop', () => this.#onDrop());
+    listener.on('drop', () => this.#onDrop(limited));
+  }
+
+  #maxOf({ chosen, listeners }: Limited): number | undefined {
+    if (chosen === undefined) return this.#isFull ? NO_ROOM : this.#max;
+    const open = listeners.reduce((sum, { _connections }) => sum + (_connections ?? 0), 0);
+    return chosen.max !== undefined && open >= chosen.max ? NO_ROOM : chosen.max;
   }
 
   /** Without it a handle is lost on its way to a worker that has no descriptor left, and its channel with it. */
@@ -105,14 +129,9 @@ export class ConnectionLimit {
     return this.#max !== undefined && this.tracked.openConnections >= this.#max;
   }
 
-  #choose(max: number | undefined): void {
-    this.#max = max;
-    this.#ofTheApp = true;
-  }
-
-  #onDrop(): void {
+  #onDrop(limited?: Limited): void {
     this.tracked.droppedConnections += 1;
-    if (this.#ofTheApp) return;
+    if (limited?.chosen !== undefined) return;
     this.#makeRoom();
     if (this.#told) return;
     this.#told = true;

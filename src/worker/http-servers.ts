@@ -13,8 +13,14 @@ export class HttpServers {
   readonly #servers = new Set<Server>();
   #own: Server | undefined;
 
-  /** @param found is told of each before its first connection. */
-  constructor(private readonly found: (server: Server) => void) {
+  /**
+   * @param found is told of each before its first connection.
+   * @param listens is told of each as soon as it listens, before its first connection too.
+   */
+  constructor(
+    private readonly found: (server: Server) => void,
+    private readonly listens: (server: Server) => void,
+  ) {
     subscribe(LISTENING, this.#onListening);
   }
 
@@ -47,7 +53,9 @@ export class HttpServers {
 
   readonly #onListening = (message: unknown): void => {
     const { server } = message as { readonly server: unknown };
-    if (isHttpServer(server)) this.#add(server);
+    if (!isHttpServer(server)) return;
+    this.#add(server);
+    this.listens(server);
   };
 }
 

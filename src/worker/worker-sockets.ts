@@ -14,9 +14,15 @@ export class WorkerSockets {
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
 
-  /** @param found is told of each server before its first connection. */
-  constructor(found: (server: Server) => void) {
-    this.#servers = new HttpServers(found);
+  /**
+   * @param found is told of each server before its first connection.
+   * @param limit is that of all of them.
+   */
+  constructor(
+    found: (server: Server) => void,
+    private readonly limit: ConnectionLimit,
+  ) {
+    this.#servers = new HttpServers(found, (server) => limit.applyTo(server));
   }
 
   /** The app's own server, which may not listen yet. */
@@ -25,8 +31,8 @@ export class WorkerSockets {
   }
 
   /** The app listens: what comes over an adopted socket is for `server`. */
-  mayAdopt(server: Server, limit: ConnectionLimit): void {
-    this.#adopted = new AdoptedSockets(server, limit);
+  mayAdopt(server: Server): void {
+    this.#adopted = new AdoptedSockets(server, this.limit);
   }
 
   adopt(slot: number, handle: unknown): void {

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
+import { freePorts } from '../support/free-ports.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
@@ -79,6 +80,24 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
       { message: expect.stringContaining('768 are open, and it may open 1024 files') as string },
     ]);
     expect(cluster.all('worker-died')).toEqual([]);
+  });
+});
+
+describe.each([1, 0])('silent connections to a further server, with %d workers', (workers) => {
+  it('are turned away beyond the limit of the process, and keep none from its own', async () => {
+    const port = await freePorts(2);
+    const cluster = await ClusterProcess.start({
+      options: { workers },
+      env: { ...behaviour('second-servers'), SECOND_PORTS: JSON.stringify([port, port + 1]) },
+      within: ['prlimit', '--nofile=256:256'],
+    });
+    await silentConnections(`http://127.0.0.1:${port}`, 300);
+    await cluster.event('warning', ({ message }) => message.includes('192 are open'));
+    await eventually(
+      'a new connection served',
+      async () => (await request(cluster.url, '/hello')).outcome,
+      (outcome) => outcome === 'ok',
+    );
   });
 });
 

@@ -123,7 +123,7 @@ describe('connections over the limit', () => {
     const both = limit();
     both.applyTo(server);
     const adopted = net.createServer((socket) => server.emit('connection', socket));
-    both.share(adopted);
+    both.share(adopted, server);
     await listening(server);
     await listening(adopted);
     await connect(adopted);
@@ -147,6 +147,57 @@ describe('connections over the limit', () => {
     await connect(server);
     expect([tracker.openConnections, tracker.droppedConnections]).toEqual([3, 1]);
     expect(warnings).toEqual([]);
+  });
+
+  describe('of a further server', () => {
+    let further: Server;
+    beforeEach(async () => {
+      further = createServer();
+      tracker.follow(further);
+      await listening(server);
+      await listening(further);
+    });
+    afterEach(() => {
+      further.closeAllConnections();
+      further.close();
+    });
+    const counts = () => [tracker.openConnections, tracker.droppedConnections];
+
+    it("are turned away as those of the app's own, and make room for them", async () => {
+      const both = limit();
+      for (const each of [server, further, further]) both.applyTo(each);
+      const silent = [await connect(further), await connect(further)];
+      await connect(further);
+      await connect(server);
+      expect(counts()).toEqual([2, 2]);
+      await Promise.all(silent.map((socket) => once(socket, 'close')));
+      await connect(server);
+      expect(tracker.openConnections).toBe(1);
+    });
+
+    it('are those over the number that the app has set for it, which no other server has', async () => {
+      const both = limit();
+      for (const each of [server, further]) both.applyTo(each);
+      further.maxConnections = 1;
+      await connect(server);
+      await connect(further);
+      await connect(further);
+      expect(counts()).toEqual([2, 1]);
+      expect(warnings).toEqual([]);
+      await connect(server);
+      expect(counts()).toEqual([2, 2]);
+      expect(warnings).toHaveLength(1);
+    });
+
+    it('count for no number that the app has set for its own', async () => {
+      const both = limit();
+      for (const each of [server, further]) both.applyTo(each);
+      server.maxConnections = 1;
+      await connect(further);
+      await connect(server);
+      await connect(server);
+      expect(counts()).toEqual([2, 1]);
+    });
   });
 
   it('are none where the limit of open files is not known', async () => {
