@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
@@ -6,6 +6,13 @@ import { Farewell } from './farewell.js';
 import { closeGracefully } from './http2-sessions.js';
 import type { Scope } from './request-scopes.js';
 import { sayGoingAway } from './web-socket.js';
+
+/** What Node publishes when a request begins, and when its response is over. */
+export interface HttpMessage {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly socket: TrackedSocket;
+}
 
 /** Over HTTP/2 it is the session that is closed, not a response that says so. */
 const TO_SAY = { said: false, onRequest: () => true };

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { BlockedRequest, DrainReport } from '../ipc/index.js';
 import type { EnterScope, ResponseObserver } from '../snapshot/index.js';
@@ -8,6 +8,7 @@ import {
   Connection,
   CONNECTION,
   type ConnectionOwner,
+  type HttpMessage,
   type SecureSocket,
   type TrackedSession,
   type TrackedSocket,
@@ -21,13 +22,6 @@ import { followUpgrades } from './web-socket.js';
 
 /** A request that the client had sent before it could know of the drain arrives within this. */
 const IDLE_GRACE_MS = 250;
-
-/** What Node publishes on both channels. */
-interface HttpMessage {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly socket: TrackedSocket;
-}
 
 /**
  * Follows the connections and requests of HTTP servers, once for all that need
@@ -49,6 +43,8 @@ export class RequestTracker implements ConnectionOwner {
   readonly #reports = new ResponseReports();
   readonly #scopes = new RequestScopes();
   readonly #servers = new Set<Server>();
+  /** Those that have our listeners: they keep them, and may listen again. */
+  #followed: WeakSet<Server> | undefined;
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
   #closingSince: number | undefined;
 
@@ -63,11 +59,18 @@ export class RequestTracker implements ConnectionOwner {
   /** Starts to follow `server`; a second call for it changes nothing. */
   follow(server: Server): void {
     if (this.#servers.has(server)) return;
-    if (this.#servers.size === 0) {
+    this.#servers.add(server);
+    server.once('close', () => {
+      // In a drain it may have connections that came over other sockets.
+      if (this.#closingSince === undefined) this.#servers.delete(server);
+    });
+    if (this.#followed?.has(server)) return;
+    if (this.#followed === undefined) {
+      this.#followed = new WeakSet();
       subscribe('http.server.request.start', this.#onStart);
       subscribe('http.server.response.finish', this.#onFinish);
     }
-    this.#servers.add(server);
+    this.#followed.add(server);
     // First of all: the server's own listeners begin an HTTP/2 session at once.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
