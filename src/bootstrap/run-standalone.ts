@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
-import { AppEnd } from '../worker/app-end.js';
+import { AppEnd, type LeaveSteps } from '../worker/app-end.js';
 import { connectionLimit } from '../worker/connection-limit.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { HttpServers } from '../worker/http-servers.js';
@@ -79,10 +79,10 @@ export async function runStandalone(
   const shutdown = (signal?: string): Promise<number> => {
     appEnd.signal ??= signal;
     link.local.state = 'draining';
-    const steps = {
-      stopAccepting: (atOnce: AbortSignal) => {
+    const steps: LeaveSteps = {
+      stopAccepting: (atOnce, rpc) => {
         for (const server of servers.further) expectClose(server);
-        return emptySockets(servers.all, Promise.resolve(), atOnce);
+        return emptySockets([...servers.all, ...rpc], Promise.resolve(), atOnce);
       },
     };
     drained ??= appEnd.drain(link.local, steps, options.shutdown).then((report) => {

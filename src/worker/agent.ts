@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
 import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import { AppEnd, type EndableApp } from './app-end.js';
+import { AppEnd, type EndableApp, type LeaveSteps } from './app-end.js';
 import type { Assignment } from './assignment.js';
 import { BootWatch } from './boot-watch.js';
 import { connectionLimit } from './connection-limit.js';
@@ -215,9 +215,10 @@ export class WorkerAgent {
     if (this.#local.state === 'draining') return;
     this.#local.state = 'draining';
     if (this.#app === undefined) return this.#end(0);
-    const beforeClose = () => this.#reports.lastMetrics();
-    const stopAccepting = (atOnce: AbortSignal) => this.#sockets.leave(atOnce);
-    const steps = { stopAccepting, beforeClose };
+    const steps: LeaveSteps = {
+      stopAccepting: (atOnce, rpc) => this.#sockets.leave(atOnce, rpc),
+      beforeClose: () => this.#reports.lastMetrics(),
+    };
     const report = await this.#appEnd.drain(this.#local, steps, shutdown);
     await this.#channel.send({ type: 'drained', report });
     this.#resolveDrained();

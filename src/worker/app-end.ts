@@ -18,6 +18,9 @@ export interface EndPorts {
   readonly warn: (message: string) => void;
 }
 
+/** What of its drain is the process's own. */
+export type LeaveSteps = Pick<DrainSteps, 'stopAccepting' | 'beforeClose'>;
+
 /** The end of the app that this process serves: why, how hard, and what has to end before it. */
 export class AppEnd {
   /** Why, for the app's shutdown hooks. */
@@ -47,7 +50,7 @@ export class AppEnd {
   /** Drains the process, then closes the app. */
   drain(
     local: LocalProcess,
-    steps: Pick<DrainSteps, 'stopAccepting' | 'beforeClose'>,
+    steps: LeaveSteps,
     shutdown: ResolvedClusterOptions['shutdown'],
   ): Promise<DrainReport> {
     const own = {

@@ -1,3 +1,4 @@
+import type { Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../ipc/index.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../options/index.js';
@@ -11,8 +12,10 @@ export interface DrainSteps {
   /**
    * Closes the listening sockets, and nothing else; at once where the signal says so. Resolves with
    * how many connections were reset by that which nobody had accepted.
+   *
+   * @param rpc listening sockets of microservices.
    */
-  stopAccepting(atOnce: AbortSignal): Promise<number>;
+  stopAccepting(atOnce: AbortSignal, rpc: readonly Server[]): Promise<number>;
   /** All requests are over, and the app is still whole. */
   beforeClose?(): Promise<void>;
   readonly microservices?: Pick<Microservices, 'stopConsuming' | 'closeIdle' | 'busy' | 'running'>;
@@ -45,12 +48,12 @@ export async function drain(
   await Promise.race([lameDuck, forced, ...(steps.cutShort ? [steps.cutShort] : [])]);
 
   const { microservices } = steps;
-  microservices?.stopConsuming();
+  const rpc = microservices?.stopConsuming() ?? [];
   tracker.closeAfterResponse();
   const stoppedAt = performance.now();
   const overdue = new AbortController();
   let accepting = true;
-  const left = steps.stopAccepting(overdue.signal).finally(() => (accepting = false));
+  const left = steps.stopAccepting(overdue.signal, rpc).finally(() => (accepting = false));
   const deadline = stoppedAt + shutdown.drainTimeoutMs;
   // What an app goes on to compute by itself has no end.
   const busy = () =>

@@ -34,18 +34,20 @@ export class Microservices {
     }
   }
 
-  /** No more connections, and no more messages of a broker. */
-  stopConsuming(): void {
+  /** No more messages of a broker. @returns what listens for TCP, for the caller to close. */
+  stopConsuming(): readonly Server[] {
+    const listening: Server[] = [];
     for (const [transport, sockets] of this.#followed) {
       if (sockets !== undefined) {
         // Nest listens again otherwise, where it has `retryAttempts`.
         Reflect.set(transport, 'isManuallyTerminated', true);
-        sockets.stopAccepting();
+        listening.push(sockets.server);
         continue;
       }
       this.#stopping += 1;
       void stopConsuming(transport).finally(() => (this.#stopping -= 1));
     }
+    return listening;
   }
 
   /** @param patient see {@link RpcSockets.closeIdle}. */

@@ -25,7 +25,7 @@ export class RpcSockets {
 
   /** @param open those that were there before. */
   constructor(
-    private readonly server: Server,
+    readonly server: Server,
     open: Iterable<Socket>,
   ) {
     const accepted = server instanceof tls.Server ? 'secureConnection' : 'connection';
@@ -35,10 +35,6 @@ export class RpcSockets {
 
   get open(): number {
     return this.#sockets.size;
-  }
-
-  stopAccepting(): void {
-    this.server.close();
   }
 
   /**

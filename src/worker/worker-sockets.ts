@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type net from 'node:net';
 import { AdoptedSockets } from './adopted-sockets.js';
 import { HttpServers } from './http-servers.js';
 import type { ConnectionLimit } from './connection-limit.js';
@@ -59,10 +60,15 @@ export class WorkerSockets {
     if (!this.#letGo) this.#last = false;
   }
 
-  /** Closes them; what waits is left to whoever goes on, or served first. @returns what was reset. */
-  async leave(atOnce: AbortSignal): Promise<number> {
+  /**
+   * Closes them; what waits is left to whoever goes on, or served first.
+   *
+   * @param others are to be closed with them.
+   * @returns what was reset.
+   */
+  async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {
     for (const server of this.#servers.further) expectClose(server);
-    const sockets = [...this.#servers.all, ...(this.#adopted?.leave() ?? [])];
+    const sockets = [...this.#servers.all, ...(this.#adopted?.leave() ?? []), ...others];
     if (this.#last) return emptySockets(sockets, this.#released, atOnce);
     for (const socket of sockets) stopAccepting(socket);
     return 0;

@@ -4,6 +4,8 @@ import {
   ClientProxyFactory,
   Transport,
 } from '@nestjs/microservices';
+import { once } from 'node:events';
+import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -119,6 +121,29 @@ describe('a TCP microservice of a hybrid app', () => {
     expect(cluster.all('worker-stopped').map(({ abortedRequests }) => abortedRequests)).toEqual(
       Array.from({ length: 6 }, () => 0),
     );
+  });
+
+  it.each([1, 0])('answers those that had connected before, with %d workers', async (workers) => {
+    const rpc = await tcp();
+    const cluster = await start(rpc, { options: { workers } });
+    const pid = cluster.workerPids[0] ?? cluster.pid;
+    await ask(connect(rpc), 'up', 0); // it has its signal handlers by then
+    process.kill(pid, 'SIGSTOP'); // they have to wait
+    const { port } = rpc.options as { port: number };
+    const clients = Array.from({ length: 50 }, () => net.connect(port, '127.0.0.1'));
+    const message = JSON.stringify({ pattern: 'wait', data: { name: 'queued', ms: 0 }, id: '1' });
+    const texts = clients.map(async (client) => {
+      client.setEncoding('utf8').write(`${message.length}#${message}`);
+      return (await client.toArray().catch((error: Error) => [error.message])).join('');
+    });
+    await Promise.all(clients.map((client) => once(client, 'connect')));
+
+    cluster.kill('SIGTERM');
+    process.kill(pid, 'SIGCONT');
+
+    const lost = (await Promise.all(texts)).filter((text) => !text.includes('"name":"queued"'));
+    expect(lost).toEqual([]);
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
 
   it('is cut at the deadline, which is counted', async () => {
