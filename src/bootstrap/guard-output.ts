@@ -17,7 +17,7 @@ export interface GuardedOutput {
  */
 export function guardOutput(format: LogFormat, worker?: WorkerIdentity): GuardedOutput {
   const guard = (stream: NodeJS.WriteStream & { fd: number }, name: string): GuardedStream =>
-    new GuardedStream(stream, (lost) => {
+    GuardedStream.of(stream, (lost) => {
       const warning = { message: `${describeLoss(lost)} to ${name}`, ...(worker && { worker }) };
       return formatEvent(format, 'warning', warning, stream);
     });

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { constants } from 'node:os';
-import { createEventLog } from '../events/index.js';
+import { createEventLog, type EmitEvent } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
 import { AppEnd, type LeaveSteps } from '../worker/app-end.js';
@@ -17,6 +17,8 @@ import { guardOutput } from './guard-output.js';
 
 /** One process has no one to reload: SIGHUP ends it, but drained. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+type ServedApp = Awaited<ReturnType<CreateApp>>;
 
 /**
  * Runs the app in this process: same address, endpoints and drain as a cluster.
@@ -43,7 +45,6 @@ export async function runStandalone(
     (server) => link.local.follow(server),
     (server) => limit.applyTo(server),
   );
-  const socket = await BoundSocket.open(options.address);
   const appEnd = new AppEnd();
   let signals = 0;
   let stop: ((signal: NodeJS.Signals) => void) | undefined;
@@ -53,27 +54,29 @@ export async function runStandalone(
     stop(signal);
   };
   let hooksTold = false;
-  takeOverNestSignals(STOP_SIGNALS, onSignal, () => {
+  const leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, onSignal, () => {
     if (!hooksTold) emit('warning', { message: HOOKS_TAKEN_OVER });
     hooksTold = true;
   });
-  const app = await createApp();
-  if (options.expressPrototypes) presetExpressPrototypes(app);
-  const server = app.getHttpServer() as Server;
-  servers.add(server);
-  appEnd.created(app);
-  let url: string;
-  if (server.listening) {
-    emit('warning', { message: ALREADY_LISTENING });
-    socket.close();
-    url = addressOf(server);
-  } else {
-    await app.init();
-    url = await listen(app, socket.target, socket.handle);
-  }
+  /** The process may go on, and start another app: test suites do. */
+  const letGo = (): void => {
+    setCurrentLink(undefined);
+    servers.stop();
+    leaveSignalsToNest();
+    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+    // Without ClusterModule nobody else does.
+    link.detach();
+  };
+  const created = (app: ServedApp): void => {
+    if (options.expressPrototypes) presetExpressPrototypes(app);
+    servers.add(app.getHttpServer() as Server);
+    appEnd.created(app);
+  };
+  const { app, url } = await serve(createApp, created, options, emit).catch((error: unknown) => {
+    letGo();
+    throw error;
+  });
   link.local.state = 'ready';
-  const { endpoints } = link.local;
-  emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
 
   let drained: Promise<number> | undefined;
   const shutdown = (signal?: string): Promise<number> => {
@@ -86,8 +89,7 @@ export async function runStandalone(
       },
     };
     drained ??= appEnd.drain(link.local, steps, options.shutdown).then((report) => {
-      setCurrentLink(undefined);
-      servers.stop();
+      letGo();
       const reset = report.unacceptedConnections;
       if (reset > 0) {
         emit('warning', { message: `reset ${reset} connections that were not accepted in time` });
@@ -117,6 +119,9 @@ export async function runStandalone(
     }
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  // Whoever reads this line may send a signal next.
+  const { endpoints } = link.local;
+  emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
   return {
     role: 'standalone',
     app,
@@ -126,4 +131,31 @@ export async function runStandalone(
       await shutdown();
     },
   };
+}
+
+/** Creates the app, and has it listen on its address. */
+async function serve(
+  createApp: CreateApp,
+  created: (app: ServedApp) => void,
+  { address }: ResolvedClusterOptions,
+  emit: EmitEvent,
+): Promise<{ readonly app: ServedApp; readonly url: string }> {
+  const socket = await BoundSocket.open(address);
+  let app: ServedApp;
+  try {
+    app = await createApp();
+    created(app);
+    const server = app.getHttpServer() as Server;
+    if (server.listening) {
+      emit('warning', { message: ALREADY_LISTENING });
+      socket.close();
+      return { app, url: addressOf(server) };
+    }
+    await app.init();
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
+  // From here on the socket is the server's.
+  return { app, url: await listen(app, socket.target, socket.handle) };
 }

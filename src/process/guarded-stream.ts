@@ -30,6 +30,9 @@ export type StandardStream = Pick<
 
 type Done = (error?: Error | null) => void;
 
+/** The guard of a stream, on the stream itself: two copies of this package still share it. */
+const GUARD = Symbol.for('nestjs-cluster.guard');
+
 /**
  * A standard stream whose errors end nothing. What cannot be written is
  * counted, and said in a line of its own as soon as one can be. Where nobody
@@ -49,11 +52,22 @@ export class GuardedStream {
   #pipes = 0;
   #passedOn: unknown;
 
-  /** @param describe makes a line of what was lost. */
-  constructor(
-    private readonly stream: StandardStream,
-    private readonly describe: (lost: LostLines) => string,
-  ) {
+  /**
+   * The one guard of a stream, however often it is asked for: a second would take the first for a
+   * listener of the app.
+   *
+   * @param describe makes a line of what was lost; who asked last decides.
+   */
+  static of(stream: StandardStream, describe: (lost: LostLines) => string): GuardedStream {
+    const guarded = stream as { [GUARD]?: GuardedStream };
+    guarded[GUARD] ??= new GuardedStream(stream);
+    guarded[GUARD].describe = describe;
+    return guarded[GUARD];
+  }
+
+  private describe!: (lost: LostLines) => string;
+
+  private constructor(private readonly stream: StandardStream) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       // Of a stream that was ended or destroyed: no write has told of it.
       if (error !== this.#passedOn) this.#lose(1, error.code);

@@ -26,14 +26,16 @@ export const HOOKS_TAKEN_OVER =
  * @param owned signals that somebody else answers.
  * @param leave is called when another signal comes for which Nest had listened.
  * @param told is called each time.
+ * @returns what undoes it: listens to nothing any more.
  */
 export function takeOverNestSignals(
   owned: readonly string[],
   leave: (signal: NodeJS.Signals) => void,
   told: () => void,
-): void {
+): () => void {
   const answered = new Set<string>([...owned, ...FAULTS]);
-  process.on('newListener', (name: string | symbol, listener: () => void) => {
+  const ours = new Set<string>();
+  const onNewListener = (name: string | symbol, listener: () => void): void => {
     if (typeof name !== 'string' || !name.startsWith('SIG') || !isCalledBy(LISTENS)) return;
     // It is not in yet. Signals are delivered by the event loop, and so after this.
     queueMicrotask(() => {
@@ -41,9 +43,15 @@ export function takeOverNestSignals(
       told();
       if (answered.has(name)) return;
       answered.add(name);
+      ours.add(name);
       process.on(name as NodeJS.Signals, leave);
     });
-  });
+  };
+  process.on('newListener', onNewListener);
+  return () => {
+    process.off('newListener', onNewListener);
+    for (const name of ours) process.off(name, leave);
+  };
 }
 
 function isCalledBy(name: string): boolean {

@@ -23,7 +23,7 @@ let stream: GuardedStream;
 beforeEach(() => {
   vi.useFakeTimers();
   device = new Device();
-  stream = new GuardedStream(
+  stream = GuardedStream.of(
     device,
     ({ lines, code, forMs }) => `lost ${lines} ${code} ${forMs}\n`,
   );

@@ -1,0 +1,84 @@
+import 'reflect-metadata';
+import { channel } from 'node:diagnostics_channel';
+import type { EventEmitter } from 'node:events';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { expect, it, vi } from 'vitest';
+import { linkOfThisProcess } from '../../src/bootstrap/current-link.js';
+import { runStandalone } from '../../src/bootstrap/run-standalone.js';
+import { resolveOptions } from '../../src/options/index.js';
+
+const STARTS = 12;
+
+const CHANNELS = [
+  'tracing:net.server.listen:asyncEnd',
+  'http.server.request.start',
+  'http.server.response.finish',
+];
+
+const options = resolveOptions({
+  workers: 0,
+  port: 0,
+  host: '127.0.0.1',
+  shutdown: { lameDuckMs: 0 },
+});
+
+class AppModule {}
+Module({})(AppModule);
+
+async function startAndShutDown(): Promise<void> {
+  const runtime = await runStandalone(async () => {
+    const app = await NestFactory.create(AppModule, { logger: false });
+    // SIGUSR2 is none of ours.
+    return app.enableShutdownHooks(['SIGTERM', 'SIGUSR2']);
+  }, options);
+  await runtime.shutdown();
+}
+
+function listenersOf(emitter: EventEmitter) {
+  return Object.fromEntries(
+    emitter.eventNames().map((name) => [String(name), emitter.listenerCount(name)]),
+  );
+}
+
+function ofTheProcess() {
+  return {
+    listeners: listenersOf(process),
+    subscribed: CHANNELS.filter((name) => channel(name).hasSubscribers),
+  };
+}
+
+function ofTheStreams() {
+  return [process.stdout, process.stderr].map((stream) => ({
+    listeners: listenersOf(stream),
+    write: Reflect.get(stream, '_write') as unknown,
+  }));
+}
+
+it('leaves nothing behind where an app is started and shut down many times in one process', async () => {
+  const begun = vi.spyOn(globalThis, 'setInterval');
+  const ended = vi.spyOn(globalThis, 'clearInterval');
+  for (const stream of [process.stdout, process.stderr]) {
+    vi.spyOn(stream, 'write').mockReturnValue(true);
+  }
+  const before = ofTheProcess();
+  await startAndShutDown();
+  // Of the output there is one guard from now on.
+  const guarded = ofTheStreams();
+
+  for (let start = 1; start < STARTS; start++) await startAndShutDown();
+
+  expect(ofTheProcess()).toEqual(before);
+  expect(ofTheStreams()).toEqual(guarded);
+  const timers = new Set(begun.mock.results.map(({ value }) => value as NodeJS.Timeout));
+  for (const [timer] of ended.mock.calls) timers.delete(timer as NodeJS.Timeout);
+  expect(timers.size).toBe(0);
+  expect(linkOfThisProcess().bootstrapped).toBe(false);
+});
+
+it('leaves nothing of itself behind where the app cannot be created', async () => {
+  const before = ofTheProcess();
+  const failing = runStandalone(() => Promise.reject(new Error('no database')), options);
+  await expect(failing).rejects.toThrow('no database');
+  expect(ofTheProcess()).toEqual(before);
+});
