@@ -1,4 +1,5 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { UpgradeListeners } from './upgrade-listeners.js';
 
 /** What of a Nest app is read here. */
 export interface AdaptedApp {
@@ -50,7 +51,7 @@ export function presetExpressPrototypes(app: AdaptedApp): boolean {
   const Response = withPrototype(http.ServerResponse, response);
   if (!canConstruct(Request, Response)) return false;
   Object.assign(server, { [requestKey]: Request, [responseKey]: Response });
-  for (const event of PLAIN_EVENTS) listenFirst(server, event, makePlain);
+  for (const event of PLAIN_EVENTS) UpgradeListeners.of(server, event).add(makePlain, 'first');
   return true;
 }
 
@@ -89,29 +90,4 @@ function canConstruct(
 /** A WebSocket library gets what it gets without Express: `req.query` can be assigned there, for one. */
 function makePlain(request: IncomingMessage): void {
   Object.setPrototypeOf(request, http.IncomingMessage.prototype);
-}
-
-/**
- * Calls `listener` before all other listeners of an event, as long as there are
- * others. Alone it would make the server take what nobody handles.
- */
-function listenFirst(
-  server: Server,
-  event: (typeof PLAIN_EVENTS)[number],
-  listener: (request: IncomingMessage) => void,
-): void {
-  let listening = false;
-  const begin = (): void => {
-    listening = true; // before the call: it adds a listener, and comes here again
-    server.prependListener(event, listener);
-  };
-  if (server.listenerCount(event) > 0) begin();
-  server.on('newListener', (added: string | symbol) => {
-    if (added === event && !listening) begin();
-  });
-  server.on('removeListener', (removed: string | symbol) => {
-    if (removed !== event || !listening || server.listenerCount(event) > 1) return;
-    listening = false;
-    server.off(event, listener);
-  });
 }

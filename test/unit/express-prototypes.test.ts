@@ -6,6 +6,7 @@ import express from 'express';
 import { request as fetchWith } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { presetExpressPrototypes } from '../../src/worker/express-prototypes.js';
+import { followUpgrades } from '../../src/worker/web-socket.js';
 import { selfSignedCertificate } from '../support/certificate.js';
 
 const open: http.Server[] = [];
@@ -183,18 +184,37 @@ describe('presetExpressPrototypes', () => {
     },
   );
 
-  it('serves an upgrade as a request again when nobody listens to upgrades any more', async () => {
-    const app = express();
-    app.get('/', (request, response) => void response.json(request.hostname));
-    const server = http.createServer(app);
-    const url = await serve(app, server);
-    const nobody = () => {};
-    server.on('upgrade', nobody);
-    server.off('upgrade', nobody);
-    expect(server.listenerCount('upgrade')).toBe(0);
-    const response = await upgradeOf(url);
-    expect(response.statusCode).toBe(200);
-  });
+  it.each([
+    { others: 'alone', follow: [] },
+    { others: 'with WebSockets followed from before', follow: ['before'] },
+    { others: 'with WebSockets followed from later', follow: ['after'] },
+  ])(
+    'serves an upgrade as a request again when nobody listens to upgrades any more, $others',
+    async ({ follow }) => {
+      const app = express();
+      app.get('/', (request, response) => void response.json(request.hostname));
+      const server = http.createServer(app);
+      const upgraded: string[] = [];
+      const track = () => followUpgrades(server, () => upgraded.push('followed'));
+      if (follow.includes('before')) track();
+      const url = await serve(app, server);
+      if (follow.includes('after')) track();
+      const take = (request: IncomingMessage, socket: Socket) => {
+        const plain = Object.getPrototypeOf(request) === http.IncomingMessage.prototype;
+        upgraded.push(plain ? 'plain' : 'not plain');
+        socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      };
+      // Twice: what ends has to begin again.
+      for (const _ of [1, 2]) {
+        server.on('upgrade', take);
+        expect(await upgradeOf(url)).toMatchObject({ statusCode: 101 });
+        expect(upgraded.splice(0)).toEqual([...follow.map(() => 'followed'), 'plain']);
+        server.off('upgrade', take);
+        expect(server.listenerCount('upgrade')).toBe(0);
+        expect(await upgradeOf(url)).toMatchObject({ statusCode: 200 });
+      }
+    },
+  );
 
   it('works with HTTPS', async () => {
     const app = express();
