@@ -5,7 +5,8 @@ const MAX_TAIL_LENGTH = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
 
 /** The context under which Nest logs an error of its container, just before it ends the process. */
-const NEST_ERROR = '[ExceptionHandler]';
+const NEST_CONTEXT = 'ExceptionHandler';
+const NEST_ERROR = `[${NEST_CONTEXT}]`;
 
 /**
  * Finds out why an app did not come up when nothing of it reaches us: by
@@ -18,10 +19,14 @@ export class BootWatch {
   #ended = false;
   /** Nest has begun to log the error, which is the last thing that it does. */
   #logged = false;
+  /** The error, where Nest logged it as JSON. */
+  #logText: string | undefined;
   readonly #copying = ((chunk: string | Uint8Array, ...rest: []) => {
     if (!this.#ended) {
       this.#tail = (this.#tail + String(chunk)).slice(-MAX_TAIL_LENGTH);
-      this.#logged ||= stripVTControlCharacters(this.#tail).includes(NEST_ERROR);
+      this.#logText ??= errorOfJsonLine(String(chunk));
+      this.#logged ||=
+        this.#logText !== undefined || stripVTControlCharacters(this.#tail).includes(NEST_ERROR);
       if (this.#logged && !this.printsError) return true;
     }
     return this.#write.call(process.stderr, chunk, ...rest);
@@ -68,19 +73,35 @@ export class BootWatch {
   }
 
   #lastWords(): ErrorReport {
-    const tail = stripVTControlCharacters(this.#tail);
-    const start = tail.lastIndexOf(NEST_ERROR);
-    const text = (
-      start < 0 ? tail.slice(-MAX_MESSAGE_LENGTH) : tail.slice(start + NEST_ERROR.length)
-    )
-      .trim()
-      .slice(0, MAX_MESSAGE_LENGTH);
+    const text = (this.#logText ?? this.#lastText()).trim().slice(0, MAX_MESSAGE_LENGTH);
     if (text === '') {
       return { name: 'Error', message: 'the app ended the process while it was created' };
     }
     const [, name = 'Error', message = text] =
       /^([\w$]+)(?: \[\w+\])?: (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
     return { name, message, stack: text };
+  }
+
+  #lastText(): string {
+    const tail = stripVTControlCharacters(this.#tail);
+    const start = tail.lastIndexOf(NEST_ERROR);
+    return start < 0 ? tail.slice(-MAX_MESSAGE_LENGTH) : tail.slice(start + NEST_ERROR.length);
+  }
+}
+
+/**
+ * What `ConsoleLogger({ json: true })` says of the error, in its one line: Nest 12 has it in a
+ * field of its own, Nest 11 as text in the message.
+ */
+function errorOfJsonLine(line: string): string | undefined {
+  if (!line.includes(`"context":"${NEST_CONTEXT}"`)) return undefined;
+  try {
+    const { context, message, error } = JSON.parse(line) as Record<string, unknown>;
+    if (context !== NEST_CONTEXT) return undefined;
+    const text = (error as { stack?: unknown } | undefined)?.stack ?? message;
+    return stripVTControlCharacters(typeof text === 'string' ? text : JSON.stringify(text));
+  } catch {
+    return undefined;
   }
 }
 
