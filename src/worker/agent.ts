@@ -9,23 +9,19 @@ import { AppEnd, type EndableApp, type LeaveSteps } from './app-end.js';
 import type { Assignment } from './assignment.js';
 import { BootWatch } from './boot-watch.js';
 import { connectionLimit } from './connection-limit.js';
-import { type AdaptedApp, presetExpressPrototypes } from './express-prototypes.js';
-import { addressOf, ALREADY_LISTENING, listen, type ListenableApp } from './listen.js';
+import { presetExpressPrototypes } from './express-prototypes.js';
+import { addressOf, ALREADY_LISTENING, listen } from './listen.js';
 import { LocalProcess } from './local-process.js';
 import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { PrimaryChannel } from './primary-channel.js';
 import { Rebalance } from './rebalance.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
+import type { WorkerApp } from './worker-app.interface.js';
 import { WorkerLink } from './worker-link.js';
 import { WorkerReports } from './worker-reports.js';
 import { answerSignals } from './worker-signals.js';
 import { WorkerSockets } from './worker-sockets.js';
-
-/** What an app must be able to do to run in a worker. Any Nest HTTP application can. */
-export interface WorkerApp extends EndableApp, ListenableApp, AdaptedApp {
-  init(): Promise<unknown>;
-}
 
 /** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
 const UNCAUGHT_MS = 100;

@@ -16,12 +16,16 @@ const FAULTS: ReadonlySet<string> = new Set([
 
 /** For the operator, once. */
 export const HOOKS_TAKEN_OVER =
-  'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out';
+  'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
 
 /**
  * Takes Nest's listeners of `enableShutdownHooks()` off the process, whoever
  * calls it and when: a terminal or a supervisor sends its signal to the whole
  * process group, and Nest would close what requests in flight need.
+ *
+ * Contexts other than the app lose theirs too, and nobody closes them: what
+ * Nest hands to the process does not tell which context it is of, and once
+ * called it ends the process by the signal.
  *
  * @param owned signals that somebody else answers.
  * @param leave is called when another signal comes for which Nest had listened.

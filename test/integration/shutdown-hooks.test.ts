@@ -108,6 +108,25 @@ describe('shutdown hooks of an app that has Nest listen to signals', () => {
     },
   );
 
+  it.each(['app', 'nest11'] as const)(
+    'of a further context run once where a hook of the app closes it (%s)',
+    async (program) => {
+      const cluster = await start({ enable: 'context', program });
+      const pids = cluster.workerPids;
+
+      process.kill(-cluster.pid, 'SIGTERM');
+
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      const closed = [...cluster.output.matchAll(/^jobs closed by (\d+)$/gm)];
+      expect(closed).toHaveLength(pids.length);
+      expect(new Set(closed.map(([, pid]) => Number(pid)))).toEqual(new Set(pids));
+      expect(hooksOf(cluster)).toEqual(
+        Object.fromEntries(pids.map((pid) => [pid, expect.arrayContaining(once('SIGTERM'))])),
+      );
+      expect(hintsOf(cluster)).toHaveLength(1);
+    },
+  );
+
   it('do not run in a worker that is sent what only a process group is meant to get', async () => {
     const cluster = await start({ enable: 'all' });
     const [pid] = cluster.workerPids as [number];
