@@ -1,4 +1,4 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import http, { type IncomingMessage } from 'node:http';
 import http2 from 'node:http2';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -6,8 +6,8 @@ import express from 'express';
 import { request as fetchWith } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { presetExpressPrototypes } from '../../src/worker/express-prototypes.js';
-import { followUpgrades } from '../../src/worker/web-socket.js';
 import { selfSignedCertificate } from '../support/certificate.js';
+import { upgradeOf } from '../support/upgrade-request.js';
 
 const open: http.Server[] = [];
 
@@ -184,38 +184,6 @@ describe('presetExpressPrototypes', () => {
     },
   );
 
-  it.each([
-    { others: 'alone', follow: [] },
-    { others: 'with WebSockets followed from before', follow: ['before'] },
-    { others: 'with WebSockets followed from later', follow: ['after'] },
-  ])(
-    'serves an upgrade as a request again when nobody listens to upgrades any more, $others',
-    async ({ follow }) => {
-      const app = express();
-      app.get('/', (request, response) => void response.json(request.hostname));
-      const server = http.createServer(app);
-      const upgraded: string[] = [];
-      const track = () => followUpgrades(server, () => upgraded.push('followed'));
-      if (follow.includes('before')) track();
-      const url = await serve(app, server);
-      if (follow.includes('after')) track();
-      const take = (request: IncomingMessage, socket: Socket) => {
-        const plain = Object.getPrototypeOf(request) === http.IncomingMessage.prototype;
-        upgraded.push(plain ? 'plain' : 'not plain');
-        socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n');
-      };
-      // Twice: what ends has to begin again.
-      for (const _ of [1, 2]) {
-        server.on('upgrade', take);
-        expect(await upgradeOf(url)).toMatchObject({ statusCode: 101 });
-        expect(upgraded.splice(0)).toEqual([...follow.map(() => 'followed'), 'plain']);
-        server.off('upgrade', take);
-        expect(server.listenerCount('upgrade')).toBe(0);
-        expect(await upgradeOf(url)).toMatchObject({ statusCode: 200 });
-      }
-    },
-  );
-
   it('works with HTTPS', async () => {
     const app = express();
     app.get('/', (request, response) => {
@@ -251,21 +219,3 @@ describe('presetExpressPrototypes', () => {
     expect(classes).toEqual(expect.arrayContaining([http.IncomingMessage, http.ServerResponse]));
   });
 });
-
-/** The answer to a request for an upgrade, taken or not. */
-function upgradeOf(url: string): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
-    http
-      .get(`http://${url}`, { headers, agent: false })
-      .on('upgrade', (response, socket) => {
-        socket.destroy();
-        resolve(response);
-      })
-      .on('response', (response: IncomingMessage & Partial<ServerResponse>) => {
-        response.resume();
-        resolve(response);
-      })
-      .on('error', reject);
-  });
-}

@@ -23,10 +23,7 @@ let stream: GuardedStream;
 beforeEach(() => {
   vi.useFakeTimers();
   device = new Device();
-  stream = GuardedStream.of(
-    device,
-    ({ lines, code, forMs }) => `lost ${lines} ${code} ${forMs}\n`,
-  );
+  stream = GuardedStream.of(device, ({ lines, code, forMs }) => `lost ${lines} ${code} ${forMs}\n`);
 });
 afterEach(() => vi.useRealTimers());
 
