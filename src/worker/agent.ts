@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
 import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import { AppEnd, type EndableApp, type LeaveSteps } from './app-end.js';
+import { AppEnd, type LeaveSteps } from './app-end.js';
 import type { Assignment } from './assignment.js';
 import { BootWatch } from './boot-watch.js';
 import { connectionLimit } from './connection-limit.js';
@@ -50,8 +50,7 @@ export class WorkerAgent {
   readonly #sockets: WorkerSockets;
   #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
   #exitCode = 0;
-  /** It has told the primary that it wants to go. */
-  #asked = false;
+  #asked = false; // the primary, to be let go
   #resolveDrained!: () => void;
   readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
   #graceMs = 0; // from the end of the drain to that of the process
