@@ -157,7 +157,7 @@ describe('the route template on Express', () => {
       routers.get(`/${i}`, answer);
       expect(await ask(`/many/5/${i}`)).toBe(`/many/:id/${i}`);
     }
-  });
+  }, 30_000); // each request passes all the routes before its own
 
   it('is not what else somebody has put in its place', async () => {
     const ask = client(express().use(answer) as App);
