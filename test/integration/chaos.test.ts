@@ -29,6 +29,7 @@ describeWith(['faketime', 'mount', 'prlimit'], 'a minute of chaos', () => {
           '--seconds=60',
           `--seed=${SEED}`,
           '--workers=2',
+          '--without=rpc',
           '--node',
           NODE,
           '--json',
