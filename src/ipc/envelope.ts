@@ -114,6 +114,7 @@ const workerMessageSchema = v.variant('type', [
     utilization: amount,
   }),
   v.object({ type: v.literal('leaving'), closed: v.fallback(v.optional(v.boolean()), undefined) }),
+  v.object({ type: v.literal('connection'), server: text }),
   v.object({
     type: v.literal('drained'),
     report: v.object({

@@ -111,6 +111,8 @@ export type WorkerMessage =
       /** Its app closes itself: no signal has told it to. */
       readonly closed?: boolean | undefined;
     }
+  /** For another worker: an open connection of a microservice, whose handle travels beside this. */
+  | { readonly type: 'connection'; readonly server: string }
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
   | {
@@ -157,6 +159,8 @@ export type PrimaryMessage =
       /** For the app's shutdown hooks; a primary of an older version does not say. */
       readonly signal?: NodeJS.Signals;
     }
+  /** The connection beside this message is yours: of another worker, or your own that nobody else could take. */
+  | { readonly type: 'connection'; readonly server: string }
   /** The primary holds no socket any more: what waits in their queues is for the workers to serve. */
   | { readonly type: 'released' }
   /** End open connections now. */

@@ -31,7 +31,8 @@ export interface WorkerAssignment {
 
 /** What a forked process tells. Nothing comes after `exit`. */
 export type ProcessEvent =
-  | { readonly type: 'message'; readonly message: unknown }
+  /** `handle` is what travelled beside it. */
+  | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
   /** It wrote what is no message: whatever comes after may be out of step. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
@@ -123,7 +124,7 @@ function follow(
 ): WorkerHandle {
   // Without this listener a send that fails throws in the primary.
   worker.on('error', (error) => tell({ type: 'channel-error', error }));
-  worker.on('message', (message) => tell({ type: 'message', message }));
+  worker.on('message', (message, handle: unknown) => tell({ type: 'message', message, handle }));
   const recoverConnections =
     cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
   guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));

@@ -149,7 +149,7 @@ export class Supervisor {
 
   #handle(event: SupervisorEvent): void {
     if (event.type === 'message') {
-      const message = this.#switchboard.receive(event.worker, event.message);
+      const message = this.#switchboard.receive(event.worker, event.message, event.handle);
       if (message === undefined) return; // it changed no worker's life
       this.#onLifecycleMessage(event.worker, message);
     } else {

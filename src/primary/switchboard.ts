@@ -1,7 +1,9 @@
 import type { EmitEvent } from '../events/index.js';
 import { foreignVersionOf, isOurs, parseWorkerMessage, type WorkerMessage } from '../ipc/index.js';
 import type { Balance } from './balance.js';
+import { HandOver } from './hand-over.js';
 import type { Heartbeat } from './heartbeat.js';
+import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
 import type { WorkerHandle } from './worker-handle.js';
@@ -27,6 +29,7 @@ const MAX_WARNINGS = 100;
 /** Answers what workers ask and files what they report. */
 export class Switchboard {
   readonly #warned = new Set<string>();
+  readonly #handOver: HandOver;
 
   constructor(
     private readonly listening: Listening,
@@ -35,10 +38,16 @@ export class Switchboard {
     private readonly relay: MetricsRelay,
     private readonly balance: Balance,
     private readonly emit: EmitEvent,
-  ) {}
+  ) {
+    this.#handOver = new HandOver(table);
+  }
 
-  /** Takes one message of a worker; returns it where it is not for the switchboard to handle. */
-  receive(worker: WorkerHandle, raw: unknown): LifecycleMessage | undefined {
+  /**
+   * Takes one message of a worker; returns it where it is not for the switchboard to handle.
+   *
+   * @param handle what travelled beside it.
+   */
+  receive(worker: WorkerHandle, raw: unknown, handle?: unknown): LifecycleMessage | undefined {
     const message = parseWorkerMessage(raw);
     if (message === undefined) {
       this.#onUnknown(worker, raw);
@@ -78,6 +87,9 @@ export class Switchboard {
         return undefined;
       case 'folded':
         this.relay.folded(worker, message.epoch, message.count, message.body);
+        return undefined;
+      case 'connection':
+        this.#handOver.give(worker, message.server, handle as ServerHandle | undefined);
         return undefined;
       case 'drained':
         worker.drain = message.report;

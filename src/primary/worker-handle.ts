@@ -32,6 +32,7 @@ const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'release',
   'drain',
   'released',
+  'connection',
   'force',
 ]);
 
@@ -162,15 +163,20 @@ export class WorkerHandle {
     return this.#unsent >= MAX_UNSENT;
   }
 
-  /** Sends where a channel is open. A closed one is a normal outcome: `exit` tells. */
-  send(message: PrimaryMessage, handle?: ServerHandle): void {
-    if (!this.process.isConnected()) return;
-    if (this.congested && !DECISIVE.has(message.type)) return;
+  /**
+   * Sends where a channel is open. A closed one is a normal outcome: `exit` tells.
+   *
+   * @param settled is called once the message has been sent, or never will be.
+   */
+  send(message: PrimaryMessage, handle?: ServerHandle, settled?: () => void): void {
+    if (!this.process.isConnected()) return settled?.();
+    if (this.congested && !DECISIVE.has(message.type)) return settled?.();
     this.#unsent += 1;
     try {
       // Node's types leave out the raw handles that it does take.
       this.process.send(seal(message), handle as never, () => {
         this.#unsent -= 1;
+        settled?.();
       });
     } catch (error) {
       this.#unsent -= 1; // Node has not taken it, and says so by this alone

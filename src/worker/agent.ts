@@ -14,6 +14,7 @@ import { addressOf, ALREADY_LISTENING, listen } from './listen.js';
 import { LocalProcess } from './local-process.js';
 import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { PrimaryChannel } from './primary-channel.js';
+import type { ConnectionHandle } from './rpc-connection.js';
 import { Rebalance } from './rebalance.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
@@ -148,6 +149,8 @@ export class WorkerAgent {
   }
 
   #onMessage(message: PrimaryMessage, handle: unknown): void {
+    // Questions are numbered, and so are their answers; `check` is the one that the primary asks.
+    if ('id' in message && message.type !== 'check') return this.link.answer(message);
     switch (message.type) {
       case 'listen':
         return this.#onListen?.(message, handle);
@@ -167,6 +170,8 @@ export class WorkerAgent {
         this.#appEnd.signal ??= message.signal ?? LEAVE_SIGNAL;
         if (message.cause === 'shutdown') this.#sockets.beLast();
         return void this.#leave(this.options.shutdown);
+      case 'connection':
+        return this.#appEnd.take(message.server, handle as ConnectionHandle | undefined);
       case 'released':
         return this.#sockets.primaryLetGo();
       case 'force':
@@ -175,13 +180,6 @@ export class WorkerAgent {
         return void this.#reports.metrics(true);
       case 'fold':
         return this.#reports.fold(message);
-      case 'snapshot':
-      case 'collected':
-      case 'merged':
-      case 'reloaded':
-      case 'scaled':
-      case 'scale-refused':
-        return this.link.answer(message);
     }
   }
 
@@ -213,6 +211,8 @@ export class WorkerAgent {
     const steps: LeaveSteps = {
       stopAccepting: (atOnce, rpc) => this.#sockets.leave(atOnce, rpc),
       beforeClose: () => this.#reports.lastMetrics(),
+      handOver: (...connection) =>
+        this.#sockets.othersStay ? this.#channel.give(...connection) : undefined,
     };
     const report = await this.#appEnd.drain(this.#local, steps, shutdown);
     await this.#channel.send({ type: 'drained', report });

@@ -4,6 +4,7 @@ import { type ClosableApp, takeOverClose } from './app-close.js';
 import { drain, type DrainSteps } from './drain.js';
 import type { LocalProcess } from './local-process.js';
 import { type MicroserviceHost, Microservices } from './microservices.js';
+import type { ConnectionHandle } from './rpc-connection.js';
 import { dropTerminusDelay } from './terminus-delay.js';
 
 /** What of an app its end needs. */
@@ -19,7 +20,7 @@ export interface EndPorts {
 }
 
 /** What of its drain is the process's own. */
-export type LeaveSteps = Pick<DrainSteps, 'stopAccepting' | 'beforeClose'>;
+export type LeaveSteps = Pick<DrainSteps, 'stopAccepting' | 'beforeClose' | 'handOver'>;
 
 /** The end of the app that this process serves: why, how hard, and what has to end before it. */
 export class AppEnd {
@@ -45,6 +46,11 @@ export class AppEnd {
     const delayed = dropTerminusDelay(app);
     if (delayed !== undefined) warn(delayed);
     this.#closing = takeOverClose(app, leave);
+  }
+
+  /** Serves a connection of a microservice that another process has given away. */
+  take(server: string, handle: ConnectionHandle | undefined): void {
+    this.#microservices.take(server, handle);
   }
 
   /** Drains the process, then closes the app. */

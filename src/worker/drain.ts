@@ -6,6 +6,7 @@ import { pollOnce } from '../process/accept-queue.js';
 import type { ClosableApp } from './app-close.js';
 import type { LocalProcess } from './local-process.js';
 import type { Microservices } from './microservices.js';
+import type { HandOver } from './rpc-connection.js';
 
 /** What a process does at the steps of its drain. */
 export interface DrainSteps {
@@ -19,6 +20,8 @@ export interface DrainSteps {
   /** All requests are over, and the app is still whole. */
   beforeClose?(): Promise<void>;
   readonly microservices?: Pick<Microservices, 'stopConsuming' | 'closeIdle' | 'busy' | 'running'>;
+  /** Gives connections of microservices to another process, where there is one. */
+  readonly handOver?: HandOver | undefined;
   /** Resolves when the lame duck must end now. */
   readonly cutShort?: Promise<void>;
   /** Why all this is, for the app's shutdown hooks. */
@@ -64,7 +67,8 @@ export async function drain(
   for (let state; busy() && state !== 'forced' && performance.now() < deadline;) {
     if (accepting) tracker.postponeIdle();
     tracker.closeIdle();
-    microservices?.closeIdle(performance.now() < (stoppedAt + deadline) / 2);
+    const patient = performance.now() < (stoppedAt + deadline) / 2;
+    microservices?.closeIdle(patient, steps.handOver);
     // A request may have come while the event loop was blocked: it is read before it is missed.
     const looked = delay(SWEEP_MS).then(pollOnce);
     const leaving = accepting ? [left.then(() => undefined)] : [];

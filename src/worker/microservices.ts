@@ -1,4 +1,5 @@
 import type { Server, Socket } from 'node:net';
+import type { ConnectionHandle, HandOver } from './rpc-connection.js';
 import { countedHandler, type RpcHandler } from './rpc-handlers.js';
 import { RpcSockets } from './rpc-sockets.js';
 import { type RpcTransport, stopConsuming, TRANSPORT } from './stop-consuming.js';
@@ -20,6 +21,8 @@ export class Microservices {
   /** Handlers whose last answer is not given. */
   running = 0;
   #endedAt = -Infinity;
+  #stopped = false;
+  #alone = false;
   /** Transports that are asked to stop. */
   #stopping = 0;
 
@@ -30,12 +33,14 @@ export class Microservices {
       if (transport === undefined || this.#followed.has(transport)) continue;
       const sockets = socketsOf(transport);
       this.#followed.set(transport, sockets);
+      if (sockets !== undefined) followMessages(transport, sockets);
       this.#countHandlers(transport, sockets);
     }
   }
 
   /** No more messages of a broker. @returns what listens for TCP, for the caller to close. */
   stopConsuming(): readonly Server[] {
+    this.#stopped = true;
     const listening: Server[] = [];
     for (const [transport, sockets] of this.#followed) {
       if (sockets !== undefined) {
@@ -50,9 +55,23 @@ export class Microservices {
     return listening;
   }
 
-  /** @param patient see {@link RpcSockets.closeIdle}. */
-  closeIdle(patient: boolean): void {
-    for (const sockets of this.#followed.values()) sockets?.closeIdle(patient);
+  /** See {@link RpcSockets.closeIdle}. */
+  closeIdle(patient: boolean, handOver?: HandOver): void {
+    const heirs = this.#alone ? undefined : handOver;
+    for (const sockets of this.#followed.values()) sockets?.closeIdle(patient, heirs);
+  }
+
+  /**
+   * Serves a connection that another process has given away, if it has such a server.
+   *
+   * @param handle `undefined` where this process had no descriptor for it.
+   */
+  take(server: string, handle: ConnectionHandle | undefined): void {
+    if (handle === undefined) return;
+    this.#alone ||= this.#stopped; // it is one of ours, which nobody else could take
+    const taker = [...this.#followed.values()].find((sockets) => sockets?.address === server);
+    if (taker === undefined) handle.close();
+    else taker.take(handle);
   }
 
   /** Whether there is something to wait for. */
@@ -82,7 +101,7 @@ export class Microservices {
   #begin([, context]: readonly unknown[], sockets: RpcSockets | undefined): () => void {
     this.running += 1;
     const socket = sockets && socketOf(context);
-    const endOnSocket = socket && sockets.begin(socket);
+    const endOnSocket = socket && sockets.of(socket).begin();
     let over = false;
     return () => {
       if (over) return;
@@ -108,6 +127,27 @@ function socketsOf(transport: RpcTransport): RpcSockets | undefined {
   if (transport.transportId !== TRANSPORT.TCP) return undefined;
   const open = Reflect.get(transport, 'openSockets') as Iterable<Socket> | undefined;
   return new RpcSockets(transport.unwrap!() as Server, open ?? []);
+}
+
+/** A message counts from when it has been read: until its handler begins there may be much to wait for. */
+function followMessages(transport: RpcTransport, sockets: RpcSockets): void {
+  const readerOf = transport.getSocketInstance?.bind(transport);
+  const handle = transport.handleMessage?.bind(transport);
+  if (readerOf === undefined || handle === undefined) return;
+  transport.getSocketInstance = (socket) => {
+    const reader = readerOf(socket);
+    sockets.of(socket).readBy(reader);
+    return reader;
+  };
+  transport.handleMessage = async (reader, message) => {
+    const { netSocket } = reader as { netSocket?: Socket };
+    const end = netSocket && sockets.of(netSocket).begin();
+    try {
+      return await handle(reader, message);
+    } finally {
+      end?.();
+    }
+  };
 }
 
 function socketOf(context: unknown): Socket | undefined {

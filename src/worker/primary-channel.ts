@@ -1,3 +1,4 @@
+import type { SendHandle } from 'node:child_process';
 import {
   parsePrimaryMessage,
   type PrimaryMessage,
@@ -5,6 +6,7 @@ import {
   seal,
   type WorkerMessage,
 } from '../ipc/index.js';
+import type { HandOver } from './rpc-connection.js';
 
 /** The worker's end of Node's channel to its primary. */
 export class PrimaryChannel {
@@ -36,12 +38,16 @@ export class PrimaryChannel {
     return this.#unsent === 0;
   }
 
+  /** Gives an open connection to another worker; see {@link HandOver}. */
+  readonly give: HandOver = (server, handle) =>
+    process.connected ? this.send({ type: 'connection', server }, handle) : undefined;
+
   /** Sends; resolves when the kernel has taken it or the channel is closed, never rejects. */
-  send(message: WorkerMessage): Promise<void> {
+  send(message: WorkerMessage, handle?: unknown): Promise<void> {
     return new Promise((resolve) => {
       if (!process.connected || process.send === undefined) return resolve();
       this.#unsent += 1;
-      process.send(seal(message), undefined, undefined, () => {
+      process.send(seal(message), handle as SendHandle, undefined, () => {
         this.#unsent -= 1;
         resolve(); // an error means that the primary is gone: onClosed tells
       });

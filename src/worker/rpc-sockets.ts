@@ -1,5 +1,6 @@
-import type { Server, Socket } from 'node:net';
+import { type AddressInfo, type Server, Socket } from 'node:net';
 import tls from 'node:tls';
+import { type ConnectionHandle, type HandOver, RpcConnection } from './rpc-connection.js';
 
 /**
  * A client that sends nothing for so long has most likely nothing to send. The
@@ -10,76 +11,93 @@ const QUIET_MS = 100;
 /** A client that has not closed its side by then never will. */
 const HALF_OPEN_MS = 1_000;
 
-interface SocketState {
-  /** Handlers that owe it an answer. */
-  running: number;
-  bytesRead: number;
-  /** Monotonic ms; since then nothing has come. */
-  quietSince: number;
-  endedAt: number | undefined;
-}
-
 /** The connections of a TCP microservice: clients keep one for good, and send over it whenever they like. */
 export class RpcSockets {
-  readonly #sockets = new Map<Socket, SocketState>();
+  readonly #connections = new Map<Socket, RpcConnection>();
+  /** What it listens on, also once it does no more. */
+  #address = '';
+  #handOver: HandOver | undefined;
 
   /** @param open those that were there before. */
   constructor(
     readonly server: Server,
     open: Iterable<Socket>,
   ) {
-    const accepted = server instanceof tls.Server ? 'secureConnection' : 'connection';
-    server.on(accepted, (socket: Socket) => void this.#stateOf(socket));
-    for (const socket of open) this.#stateOf(socket);
+    if (server.listening) this.#listens();
+    else server.once('listening', () => this.#listens());
+    const accepted = this.#isSecure ? 'secureConnection' : 'connection';
+    server.on(accepted, (socket: Socket) => void this.of(socket));
+    for (const socket of open) this.of(socket);
   }
 
   get open(): number {
-    return this.#sockets.size;
+    return this.#connections.size;
+  }
+
+  get address(): string {
+    return this.#address;
+  }
+
+  /** What is known of `socket`. */
+  of(socket: Socket): RpcConnection {
+    let connection = this.#connections.get(socket);
+    if (connection === undefined) {
+      connection = new RpcConnection(socket, (idle) => void this.#giveAway(idle));
+      if (socket.destroyed) return connection;
+      this.#connections.set(socket, connection);
+      socket.once('close', () => this.#connections.delete(socket));
+    }
+    return connection;
+  }
+
+  /** Serves a connection that another process has given away. */
+  take(handle: ConnectionHandle): void {
+    // Another process had accepted it. Node's types leave out that option.
+    const options: object = { handle, readable: true, writable: true };
+    this.server.emit('connection', new Socket(options));
   }
 
   /**
-   * A handler begins.
+   * Lets go of connections that owe no answer: gives them to another process, or
+   * ends those that have been quiet.
    *
-   * @returns to be called when it has ended.
+   * @param patient waits for that; else connections are read no more, or ended, to bring it about.
+   * @param handOver without it, or where nobody takes one, all are ended.
    */
-  begin(socket: Socket): () => void {
-    const state = this.#stateOf(socket);
-    state.running += 1;
-    return () => (state.running -= 1);
-  }
-
-  /** Ends connections over which nothing is going on. @param patient waits until the client is quiet. */
-  closeIdle(patient: boolean): void {
+  closeIdle(patient: boolean, handOver?: HandOver): void {
+    this.#handOver = this.#isSecure ? undefined : handOver;
     const now = performance.now();
-    for (const [socket, state] of this.#sockets) {
-      if (state.endedAt !== undefined) {
-        if (now - state.endedAt > HALF_OPEN_MS) socket.destroy();
+    for (const connection of this.#connections.values()) {
+      if (connection.endedAt !== undefined) {
+        if (now - connection.endedAt > HALF_OPEN_MS) connection.socket.destroy();
         continue;
       }
-      if (state.bytesRead !== socket.bytesRead || state.running > 0) {
-        state.bytesRead = socket.bytesRead;
-        state.quietSince = now;
-      }
-      if (state.running > 0 || socket.writableLength > 0) continue;
-      if (patient && now - state.quietSince < QUIET_MS) continue;
-      state.endedAt = now;
-      socket.end();
+      const quietMs = connection.quietMs(now);
+      if (this.#giveAway(connection)) continue;
+      if (connection.isHalfRead) continue;
+      if (connection.isIdle && (!patient || quietMs >= QUIET_MS)) connection.end(now);
+      else if (!patient && this.#mayGiveAway(connection)) connection.hold();
     }
   }
 
-  #stateOf(socket: Socket): SocketState {
-    let state = this.#sockets.get(socket);
-    if (state === undefined) {
-      state = {
-        running: 0,
-        bytesRead: socket.bytesRead,
-        quietSince: performance.now(),
-        endedAt: undefined,
-      };
-      if (socket.destroyed) return state;
-      this.#sockets.set(socket, state);
-      socket.once('close', () => this.#sockets.delete(socket));
-    }
-    return state;
+  /** @returns whether somebody may have it. */
+  #giveAway(connection: RpcConnection): boolean {
+    if (!connection.isIdle || !this.#mayGiveAway(connection)) return false;
+    return connection.leave(this.#address, this.#handOver!);
+  }
+
+  /** Where a message is half read, or may be, its first half is in this process alone. */
+  #mayGiveAway({ socket, isHalfRead }: RpcConnection): boolean {
+    return this.#handOver !== undefined && !socket.destroyed && isHalfRead === false;
+  }
+
+  #listens(): void {
+    const { address, port } = this.server.address() as AddressInfo;
+    this.#address = `${address}:${port}`;
+  }
+
+  /** The keys of a TLS connection are in this process alone. */
+  get #isSecure(): boolean {
+    return this.server instanceof tls.Server;
   }
 }

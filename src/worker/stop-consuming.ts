@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcHandler } from './rpc-handlers.js';
 
@@ -11,6 +12,9 @@ export interface RpcTransport {
   getRequestPattern?(pattern: string): string;
   /** The client, or clients, of the transport's own library. */
   unwrap?(): unknown;
+  /** TCP: what reads a connection, and what takes a message that has been read. */
+  getSocketInstance?(socket: Socket): unknown;
+  handleMessage?(reader: unknown, message: unknown): Promise<unknown>;
 }
 
 /** `Transport` of @nestjs/microservices. */

@@ -39,8 +39,10 @@ export class RunContext {
     this.#expected.add(pid);
   }
 
+  /** Those that have come since may be dead already, or on their way out. */
   expectNewcomersDead(workers) {
-    for (const { pid } of this.cluster.deaths) if (!workers.includes(pid)) this.expect(pid);
+    const pids = [...this.cluster.deaths.map(({ pid }) => pid), ...this.cluster.workerPids];
+    for (const pid of pids) if (!workers.includes(pid)) this.expect(pid);
   }
 
   mayDie(pid) {

@@ -29,7 +29,6 @@ describeWith(['faketime', 'mount', 'prlimit'], 'a minute of chaos', () => {
           '--seconds=60',
           `--seed=${SEED}`,
           '--workers=2',
-          '--without=rpc',
           '--node',
           NODE,
           '--json',

@@ -24,6 +24,8 @@ export class FakeWorker {
   /** The kernel takes nothing: what is sent waits. */
   clogged = false;
   readonly signals: NodeJS.Signals[] = [];
+  /** What was sent beside a message. */
+  readonly handles: unknown[] = [];
   readonly #sent: PrimaryMessage[] = [];
 
   constructor(
@@ -32,7 +34,8 @@ export class FakeWorker {
     const { slot = 0, pid = 1_000 + slot, generation = 0, state = 'ready' } = about;
     const channel: WorkerProcess = {
       isConnected: () => this.connected,
-      send: (message, _handle, taken) => {
+      send: (message, handle: unknown, taken) => {
+        if (handle !== undefined) this.handles.push(handle);
         // As on the wire: a copy, made now.
         this.#sent.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
         if (!this.clogged) taken();

@@ -42,6 +42,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   warning: { type: 'warning', message: 'odd' },
   pong: { type: 'pong', seq: 7, stats: STATS, debugged: false },
   leaving: { type: 'leaving' },
+  connection: { type: 'connection', server: '127.0.0.1:3001' },
   drained: {
     type: 'drained',
     report: {
@@ -83,6 +84,7 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   'report-load': { type: 'report-load' },
   'give-away': { type: 'give-away', ratio: 0.25 },
   drain: { type: 'drain', cause: 'shutdown' },
+  connection: { type: 'connection', server: '127.0.0.1:3001' },
   released: { type: 'released' },
   force: { type: 'force' },
   check: { type: 'check', id: 3 },

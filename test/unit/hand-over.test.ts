@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { HandOver } from '../../src/primary/hand-over.js';
+import { FakeCluster } from './fake-cluster.js';
+import type { FakeWorker } from './fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const SERVER = '127.0.0.1:3001';
+
+function start(workers: number) {
+  const cluster = new FakeCluster(workers);
+  const handOver = new HandOver(cluster.table);
+  return {
+    workers: Array.from({ length: workers }, (_, slot) => cluster.current(slot)),
+    /** @returns what travelled. */
+    give: (from: FakeWorker) => {
+      const handle = { close: vi.fn() };
+      handOver.give(from.handle, SERVER, handle);
+      return handle;
+    },
+  };
+}
+
+describe('a connection of a worker that leaves', () => {
+  it('goes to those that stay, in turn', () => {
+    const { workers, give } = start(3);
+    const [leaving, second, third] = workers as [FakeWorker, FakeWorker, FakeWorker];
+    leaving.handle.enter('draining');
+
+    const [first, next, last] = [give(leaving), give(leaving), give(leaving)];
+
+    expect(second.handles).toEqual([first, last]);
+    expect(third.handles).toEqual([next]);
+    expect(second.sent('connection')).toMatchObject([{ server: SERVER }, { server: SERVER }]);
+    expect(first.close).toHaveBeenCalledOnce(); // the primary keeps no descriptor of it
+  });
+
+  it.each<[string, (other: FakeWorker) => void]>([
+    ['drains too', ({ handle }) => handle.enter('draining')],
+    ['does not answer its pings', ({ handle }) => (handle.ping = { seq: 1, sentAt: -10_000 })],
+    [
+      'does not read what it is sent',
+      (other) => {
+        other.clogged = true;
+        for (let i = 0; i < 64; i++) other.handle.send({ type: 'collect' });
+      },
+    ],
+  ])('goes back to it where the other one %s', (_, spoil) => {
+    const { workers, give } = start(2);
+    const [leaving, other] = workers as [FakeWorker, FakeWorker];
+    spoil(other);
+
+    const handle = give(leaving);
+
+    expect(leaving.handles).toEqual([handle]);
+    expect(other.handles).toEqual([]);
+  });
+
+  it('is closed where its worker has gone meanwhile, and nobody else is there', () => {
+    const { workers, give } = start(1);
+    workers[0]!.connected = false;
+
+    expect(give(workers[0]!).close).toHaveBeenCalledOnce();
+  });
+});
