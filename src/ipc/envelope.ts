@@ -74,6 +74,7 @@ const workerMessageSchema = v.variant('type', [
     url: v.optional(text),
     endpoints: v.optional(lines(16)),
     minReady: v.optional(v.union([v.literal('all'), amount])),
+    verifiable: v.fallback(v.optional(v.boolean()), undefined),
   }),
   v.object({
     type: v.literal('boot-failed'),
@@ -97,6 +98,7 @@ const workerMessageSchema = v.variant('type', [
     healthy: v.boolean(),
     detail: v.optional(v.nullable(text), null),
   }),
+  v.object({ type: v.literal('verified'), error: v.nullable(error) }),
   v.object({ type: v.literal('reload-request'), id: count }),
   v.object({ type: v.literal('scale-request'), id: count, workers: workerCount }),
   v.object({ type: v.literal('replace-request'), reason: text }),

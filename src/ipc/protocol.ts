@@ -80,6 +80,8 @@ export type WorkerMessage =
       readonly endpoints?: readonly string[] | undefined;
       /** Workers that must be ready for the cluster to be up. */
       readonly minReady?: ClusterSnapshot['minReady'] | undefined;
+      /** It has threads, and will answer `verify`. */
+      readonly verifiable?: boolean | undefined;
     }
   /** The app could not be brought up; the process ends next. */
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
@@ -91,6 +93,8 @@ export type WorkerMessage =
   | { readonly type: 'resumed' }
   /** Answers `check`. */
   | ({ readonly type: 'checked'; readonly id: number } & HealthVerdict)
+  /** Answers `verify`: what stands in the way. */
+  | { readonly type: 'verified'; readonly error: ErrorReport | null }
   | { readonly type: 'reload-request'; readonly id: number }
   | { readonly type: 'scale-request'; readonly id: number; readonly workers: number }
   /** Something in it cannot be stopped or repaired: another worker should take its place. */
@@ -167,6 +171,8 @@ export type PrimaryMessage =
   | { readonly type: 'force' }
   /** Is the app well? */
   | { readonly type: 'check'; readonly id: number }
+  /** Can a thread load all that threads are to run? */
+  | { readonly type: 'verify' }
   | { readonly type: 'reloaded'; readonly id: number; readonly result: ReloadResult }
   | { readonly type: 'scaled'; readonly id: number; readonly snapshot: ClusterSnapshot }
   /** A new worker would have nothing to listen on. */

@@ -1,4 +1,5 @@
-import type { Completed, Run, RunRequest } from './runner.interface.js';
+import { contentsOf } from './parcel.js';
+import type { Completed, Offer, Run, RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
 import type { Queued } from './task-queue.js';
 
@@ -26,11 +27,14 @@ export class Call implements Queued {
   /** Monotonic ms. */
   startedAt = 0;
   run: Run | undefined;
+  /** While it waits in the thread that is to run it. */
+  offer: Offer | undefined;
   /** Who made it: the only one whose contexts have travelled. */
   caller: Waiter | undefined;
   /** Of the wait, then of the run. */
   timer: NodeJS.Timeout | undefined;
   readonly waiters = new Set<Waiter>();
+  #moves: boolean | undefined;
 
   constructor(
     readonly task: Task,
@@ -38,7 +42,21 @@ export class Call implements Queued {
     readonly calledAt: number,
     /** Equal for calls that are coalesced. */
     readonly key: string | undefined,
+    /** Rises with each call. */
+    readonly order: number,
   ) {}
+
+  /** Something of its arguments is moved to its thread: it can be handed over once. */
+  get moves(): boolean {
+    return (this.#moves ??= contentsOf(this.request.args).moved.length > 0);
+  }
+
+  /** It is to wait with the others. @returns false where it has begun, and its thread has not said so yet. */
+  takeBack(): boolean {
+    if (this.offer?.takeBack() === false) return false;
+    this.offer = undefined;
+    return true;
+  }
 
   welcome(waiter: Waiter): void {
     waiter.call = this;

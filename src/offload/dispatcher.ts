@@ -6,7 +6,7 @@ import type { CarriedContexts } from './carry-context.js';
 import { aborted, failed, failedWith, type Failure, lost, rejected, timedOut } from './failures.js';
 import type { TaskRejection } from './offload.exceptions.js';
 import { RetryAdvice } from './retry-advice.js';
-import type { Completed, Runner, RunRequest, RunResult } from './runner.interface.js';
+import type { Completed, Run, Runner, RunRequest, RunResult } from './runner.interface.js';
 import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
@@ -17,7 +17,8 @@ const NOBODY: Watch = () => () => {};
 /**
  * Admits calls, in the order in which they came: as many run as there are
  * threads, a bounded number waits for a bounded time, the rest is refused.
- * Piscina's own limit does not count calls that can be aborted.
+ * Those that wait longest are offered to the threads that run others, and
+ * count as waiting until they begin.
  */
 export class Dispatcher {
   readonly #waiting: WaitingRoom;
@@ -26,6 +27,7 @@ export class Dispatcher {
   readonly #answers: Answers;
   readonly #abandonment: Abandonment;
   readonly #advice = new RetryAdvice();
+  #calls = 0;
   #closed = false;
 
   constructor(
@@ -37,8 +39,10 @@ export class Dispatcher {
   ) {
     this.#answers = new Answers(observer);
     this.#abandonment = new Abandonment(runner, (call) => this.#abort(call, aborted(call.task)));
-    this.#waiting = new WaitingRoom(maxQueue, (call) =>
-      this.#end(call, this.#rejected(call.task, 'queue-timeout')),
+    this.#waiting = new WaitingRoom(
+      maxQueue,
+      () => runner.spare,
+      (call) => this.#end(call, this.#rejected(call.task, 'queue-timeout')),
     );
   }
 
@@ -85,8 +89,15 @@ export class Dispatcher {
 
   /** A thread may have become free, or there may be none any more. */
   pump(): void {
-    while (this.#waiting.size > 0 && this.runner.idle > 0) this.#start(this.#waiting.next()!);
+    while (this.#waiting.size > 0 && this.runner.idle > 0) {
+      const call = this.#waiting.next();
+      if (call === undefined) break;
+      this.#start(call);
+    }
     if (this.runner.size === 0) this.#refuseQueued('unavailable');
+    if (this.#waiting.size === 0 || this.#closed) return;
+    this.runner.expect(this.#waiting.size);
+    this.#waiting.offerTo(this.runner, (call) => this.#onBegun(call));
   }
 
   /** Refuses what waits and what comes, and ends what runs. */
@@ -118,7 +129,7 @@ export class Dispatcher {
       const request: RunRequest = { task: task.index, args, contexts };
       // What the caller does with its arguments meanwhile is nothing to a call that waits.
       const kept = this.#canStart ? request : copyRequest(request);
-      call = new Call(task, kept, performance.now(), key);
+      call = new Call(task, kept, performance.now(), key, ++this.#calls);
     } catch (error) {
       const clear = uncloneableArguments(task, { args, contexts }, error);
       return this.#turnAway(waiter, task, failedWith(clear));
@@ -126,8 +137,9 @@ export class Dispatcher {
     call.caller = waiter;
     call.welcome(waiter);
     this.#shared.add(call);
-    if (this.#canStart) this.#start(call);
-    else this.#waiting.enter(call);
+    if (this.#canStart) return this.#start(call);
+    this.#waiting.enter(call);
+    this.pump();
   }
 
   #turnAway(waiter: Waiter, task: Task, { outcome, error }: Failure): void {
@@ -148,7 +160,26 @@ export class Dispatcher {
     }
   }
 
+  /** A thread has gone on to a call that was offered to it. */
+  #onBegun(call: Call): void {
+    this.#begin(call);
+    this.#follow(call, call.offer!);
+    // What happened to it in the moment in which this was not known.
+    if (this.#closed) this.#abort(call, aborted(call.task));
+    else if (call.waiters.size === 0) this.#abandonment.begin(call);
+  }
+
   #start(call: Call): void {
+    this.#begin(call);
+    try {
+      this.#follow(call, this.runner.run(call.request));
+    } catch (error) {
+      // An argument that throws when it is read.
+      this.#end(call, failedWith(error));
+    }
+  }
+
+  #begin(call: Call): void {
     const { task } = call;
     call.state = 'running';
     call.startedAt = performance.now();
@@ -160,13 +191,11 @@ export class Dispatcher {
         if (call.state === 'running') this.#abort(call, timedOut(task));
       });
     }, task.timeoutMs);
-    try {
-      call.run = this.runner.run(call.request);
-    } catch (error) {
-      // An argument that throws when it is read.
-      return this.#end(call, failedWith(error));
-    }
-    call.run.result
+  }
+
+  #follow(call: Call, run: Run): void {
+    call.run = run;
+    run.result
       .then(
         (result) => this.#onResult(call, result),
         (error: unknown) => this.#onLost(call, error),
@@ -233,6 +262,7 @@ export class Dispatcher {
     if (call.waiters.size > 0) return;
     this.#shared.remove(call);
     if (call.state === 'waiting') {
+      if (!call.takeBack()) return;
       this.#waiting.leave(call);
       return this.#end(call, aborted(call.task));
     }

@@ -6,6 +6,8 @@ import type { Run, Runner, RunRequest, RunResult } from './runner.interface.js';
 /** Runs calls on the event loop, and copies what a thread would be given and give. */
 export class InlineRunner implements Runner {
   readonly startMs = 0;
+  readonly threads = 0;
+  readonly spare = 0;
   #running = 0;
   readonly #inside = new AsyncLocalStorage<true>();
 
@@ -24,6 +26,14 @@ export class InlineRunner implements Runner {
 
   get idle(): number {
     return this.size - this.#running;
+  }
+
+  expect(): void {
+    // There is nothing to start.
+  }
+
+  offer(): undefined {
+    // The event loop stands still between two calls for no longer than a promise takes.
   }
 
   run(request: RunRequest): Run {

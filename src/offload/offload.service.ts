@@ -54,8 +54,10 @@ export class Offload {
   ) {}
 
   /**
-   * Finds what is to be offloaded and starts the threads for it. In a thread
-   * nothing is: there a method is what it is.
+   * Finds what is to be offloaded. Threads come when they are needed; whether
+   * they can do their work is looked at once the process serves, or now where
+   * nobody will ask then. In a thread nothing is offloaded: there a method is
+   * what it is.
    *
    * @throws ClusterConfigurationError for what cannot work, all of it in one message.
    */
@@ -112,7 +114,7 @@ export class Offload {
     const runner = this.#runner;
     if (dispatcher === undefined || runner === undefined) return IDLE;
     return {
-      threads: runner instanceof InlineRunner ? 0 : runner.size,
+      threads: runner.threads,
       running: dispatcher.running,
       queueSize: dispatcher.queueSize,
       fullForMs: dispatcher.fullForMs,
@@ -167,21 +169,27 @@ export class Offload {
         definitions.map((definition) => nameOf(definition, found)),
       );
     }
-    // Loaded by apps that have a use for it alone: it takes some 8 MB.
     const { ThreadPool } = await import('./thread-pool.js');
-    const { niceIncrement, heapLimitBytes } = offload;
+    const { missingEntry } = await import('./thread-warnings.js');
+    const { minThreads, niceIncrement, heapLimitBytes } = offload;
     const pool = new ThreadPool(
       this.#planFor(definitions, found),
-      { threads, niceIncrement, heapLimitBytes },
+      { threads, minThreads: Math.min(minThreads, threads), niceIncrement, heapLimitBytes },
       {
         changed: () => this.#dispatcher?.pump(),
         warning: (message) => this.#logger.warn(oneLine(message)),
         unfit: (reason) => this.#onUnfit(reason),
       },
     );
-    const problems = [...refusals, ...(await pool.check())];
-    if (problems.length > 0) await pool.close();
-    refuse(problems);
+    const bundled = missingEntry();
+    if (bundled !== undefined) refuse([...refusals, bundled]);
+    const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
+    const keep = (): void => pool.keep();
+    // What is wrong anyway is told together with what only a thread can tell.
+    if (refusals.length > 0 || !this.link.provideThreads({ verify, keep })) {
+      await verify();
+      keep();
+    }
     return pool;
   }
 

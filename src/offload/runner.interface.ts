@@ -35,17 +35,45 @@ export interface Run {
   /** Rejects when the thread is lost, or the arguments cannot be copied. */
   readonly result: Promise<RunResult>;
   /** Ends it, as far as that can be done. */
-  abort(): void;
+  readonly abort: () => void;
+}
+
+/** What becomes of a call that was handed to a thread which runs another. */
+export interface OfferEvents {
+  /** It runs. */
+  begun(): void;
+  /** It has not begun, and waits as it did before. */
+  returned(): void;
+}
+
+/** A call that waits in the thread which is to run it; once it has begun, it is a run. */
+export interface Offer extends Run {
+  /** @returns whether it had not begun. It will not then, and nothing more is told of it. */
+  readonly takeBack: () => boolean;
 }
 
 /** Where calls run: threads, or the event loop. */
 export interface Runner {
   /** Calls that can run at a time. 0: none ever will, as far as is known. */
   readonly size: number;
+  /** Threads there are. */
+  readonly threads: number;
+  /** Threads that are not ready, and come when calls wait: those who wait for one take no place in the queue. */
+  readonly spare: number;
   /** What it takes to start one anew, in ms. */
   readonly startMs: number;
   /** Calls that could begin now. */
   readonly idle: number;
+  /** So many calls wait. */
+  expect(waiting: number): void;
   run(request: RunRequest): Run;
+  /**
+   * Hands a call to the thread that is likely to be free first, so that it begins the moment it is.
+   * Calls are offered in their order, and begin in it.
+   *
+   * @param order rises with each call.
+   * @returns `undefined` where no thread takes it.
+   */
+  offer(request: RunRequest, order: number, events: OfferEvents): Offer | undefined;
   close(): Promise<void>;
 }

@@ -1,53 +1,79 @@
-import { existsSync } from 'node:fs';
-import type { Worker } from 'node:worker_threads';
-import type { Run, Runner, RunRequest } from './runner.interface.js';
-import { ENTRY, type ThreadOptions, ThreadSet } from './thread-set.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PoolThread, type ThreadEvents } from './pool-thread.js';
+import type { Offer, OfferEvents, Run, Runner, RunRequest } from './runner.interface.js';
+import { NO_PLACE, Offers } from './thread/offers.js';
 import type { ThreadPlan } from './thread/plan.js';
-import { describeProblems } from './thread/problem.js';
+import type {
+  OpenThread,
+  PooledThread,
+  PoolOptions,
+  ThreadPoolEvents,
+} from './thread-pool.interface.js';
+import { describeProblems, type Problem } from './thread/problem.js';
+import { filesOf, ThreadWarnings } from './thread-warnings.js';
 
 /** A thread in JavaScript ends at once when it is told to; one in native code only when that returns. */
 const END_MS = 5_000;
 
-/** Wait before threads that did not start are tried again; each further time twice as long. */
+/** Wait before a thread that did not start is tried again; each further time twice as long. */
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
-/** Threads that have not loaded by then are worth a word. */
-const SLOW_MS = 10_000;
+/** A thread that had nothing to do for so long ends. */
+const IDLE_MS = 60_000;
+/** They are looked at this often. */
+const IDLE_CHECK_MS = 5_000;
 
-/** What V8 allows a thread above its limit for old objects, roughly: for young ones, and rounding. */
-const HEAP_MARGIN_BYTES = 128 * 2 ** 20;
+/** Threads that were told to end and have not keep their places for offers: there are more places than threads. */
+const PLACES_PER_THREAD = 2;
 
-/** What is told of a pool. */
-export interface ThreadPoolEvents {
-  /** There may be more capacity, or none to come. */
-  changed(): void;
-  /** Something an operator should know; one line. */
-  warning(message: string): void;
-  /** What is wrong will not pass: another process should take this one's place. */
-  unfit(reason: string): void;
-}
+/** For all threads to end. */
+const CLOSE_MS = 1_000;
 
-/** Keeps as many threads as there should be, and looks after those that do not start and do not end. */
+/**
+ * Threads that come when calls wait and go when none do. One that is lost with
+ * its call, or by itself, is replaced at once: it was needed a moment ago.
+ */
 export class ThreadPool implements Runner {
-  #set: ThreadSet;
+  readonly #threads: PooledThread[] = [];
+  readonly #offers: Offers;
+  readonly #freePlaces: number[];
+  #startMs = 0;
+  /** The last one that was started cannot do its work. */
+  #failing = false;
   #retryMs = RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
-  #startMs = 0;
+  #idleCheck: NodeJS.Timeout | undefined;
+  readonly #warnings: ThreadWarnings;
   #closed = false;
-  /** Threads that have been told to end, and have not yet. */
-  readonly #ending = new Set<Worker>();
+  /** Threads whose calls were to be ended, and have not. */
+  #held = 0;
 
   constructor(
     private readonly plan: ThreadPlan,
-    private readonly options: ThreadOptions,
+    private readonly options: PoolOptions,
     private readonly events: ThreadPoolEvents,
+    private readonly open: OpenThread = (offers, place, told) =>
+      new PoolThread(plan, options, offers, place, told),
   ) {
-    this.#set = this.#open();
+    this.#warnings = new ThreadWarnings(plan, options.heapLimitBytes, (message) =>
+      events.warning(message),
+    );
+    const places = options.threads * PLACES_PER_THREAD;
+    this.#offers = Offers.of(places);
+    this.#freePlaces = Array.from({ length: places }, (_, i) => places - 1 - i);
   }
 
   get size(): number {
-    return this.#set.threads.length;
+    return this.#failing ? this.#ready : this.options.threads;
+  }
+
+  get threads(): number {
+    return this.#threads.length;
+  }
+
+  get spare(): number {
+    return this.#closed ? 0 : this.size - this.#ready;
   }
 
   get startMs(): number {
@@ -56,120 +82,180 @@ export class ThreadPool implements Runner {
 
   get idle(): number {
     // One that native code holds still takes its core.
-    return Math.max(0, this.#set.idle - this.#ending.size);
+    return Math.max(0, this.#count(({ isIdle }) => isIdle) - this.#held);
   }
 
-  /** Resolves once all threads are ready: with what stands in the way of the plan, in words, if anything does. */
+  /** Resolves once a thread has loaded everything: with what stands in the way of the plan, in words, if anything does. */
   async check(): Promise<readonly string[]> {
-    const files = [...new Set(this.plan.tasks.map(({ file }) => file))].join(', ');
-    if (!existsSync(ENTRY)) {
-      return [
-        `nestjs-cluster is part of a bundle (there is no ${ENTRY}), and threads cannot be started from there; ` +
-          `leave it and the app's classes out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline`,
-      ];
-    }
-    const slow = setTimeout(() => {
-      this.events.warning(
-        `threads have not loaded ${files} after ${SLOW_MS / 1_000} s; what runs at import, and offload.module, must come to an end in a thread too`,
-      );
-    }, SLOW_MS);
+    if (this.#ready > 0) return [];
+    // None of those that calls wait for: it goes again, and with it its memory.
+    const thread = this.#start({ lost() {}, died() {}, changed() {} });
     try {
-      const startedAt = performance.now();
-      const reports = await this.#set.loaded();
-      this.#startMs = performance.now() - startedAt;
-      this.#warnOfHeap(Math.max(...reports.map(({ heapLimitBytes }) => heapLimitBytes)));
-      return describeProblems(reports.flatMap(({ problems }) => problems));
+      return describeProblems((await thread.report).problems);
     } catch (error) {
       return [
-        `a thread ended while it loaded ${files} (${String(error)}); what runs at import must not end it: no process.exit() there`,
+        `a thread ended while it loaded ${filesOf(this.plan)} (${String(error)}); what runs at import must not end it: no process.exit() there`,
       ];
     } finally {
-      clearTimeout(slow);
+      await thread.leave();
     }
+  }
+
+  /** Starts those that are always to be there. */
+  keep(): void {
+    while (this.#mayAdd && this.threads < this.options.minThreads) this.#add();
+  }
+
+  expect(waiting: number): void {
+    const starting = this.threads - this.#ready;
+    for (let n = starting + this.idle; n < waiting && this.#mayAdd; n += 1) this.#add();
   }
 
   run(request: RunRequest): Run {
-    const set = this.#set;
-    const { result, abort } = set.run(request);
-    return { result, abort: () => this.#watchEnds(set, abort) };
+    // Always the first one: those behind it can end.
+    const thread = this.#threads.find(({ isIdle }) => isIdle)!;
+    const { result, abort } = thread.run(request);
+    return { result, abort: () => this.#abort(thread, abort) };
+  }
+
+  offer(request: RunRequest, order: number, events: OfferEvents): Offer | undefined {
+    let first: PooledThread | undefined;
+    for (const thread of this.#threads) {
+      if (thread.takesOffer && (first === undefined || thread.since < first.since)) first = thread;
+    }
+    if (first === undefined) return undefined;
+    const thread = first;
+    const { result, abort, takeBack } = thread.offer(request, order, events);
+    return { result, abort: () => this.#abort(thread, abort), takeBack };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#retry);
-    await this.#set.destroy();
+    clearInterval(this.#idleCheck);
+    const threads = this.#threads.splice(0);
+    for (const thread of threads) {
+      if (thread.isIdle) void thread.leave();
+      else thread.end();
+    }
+    // One that native code holds does not end: it is not waited for.
+    const all = Promise.all(threads.map(({ exited }) => exited));
+    await Promise.race([all, delay(2 * CLOSE_MS, undefined, { ref: false })]);
   }
 
-  #open(): ThreadSet {
-    const set: ThreadSet = new ThreadSet(this.plan, this.options, {
-      ready: () => this.events.changed(),
-      ended: () => {
-        if (set === this.#set) this.#replaceMissing();
-      },
+  get #ready(): number {
+    return this.#count(({ state }) => state === 'ready');
+  }
+
+  get #mayAdd(): boolean {
+    return !this.#closed && !this.#failing && this.threads < this.options.threads;
+  }
+
+  #count(which: (thread: PooledThread) => boolean): number {
+    let count = 0;
+    for (const thread of this.#threads) if (which(thread)) count += 1;
+    return count;
+  }
+
+  #start(events: ThreadEvents): PooledThread {
+    const startedAt = performance.now();
+    const place = this.#freePlaces.pop() ?? NO_PLACE;
+    const thread = this.open(this.#offers, place, events);
+    void thread.exited.then(() => {
+      if (place !== NO_PLACE) this.#freePlaces.push(place);
+    });
+    this.#warnings.follow(thread.report);
+    thread.report.then(
+      () => (this.#startMs = performance.now() - startedAt),
+      () => {}, // whoever needs the thread is told
+    );
+    return thread;
+  }
+
+  /** Starts one that stays as long as there is something for it to do. */
+  #add(): void {
+    const thread: PooledThread = this.#start({
+      lost: () => this.#onLost(thread),
       died: (error) => {
         if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
       },
+      changed: () => this.events.changed(),
     });
-    return set;
-  }
-
-  #replaceMissing(): void {
-    const missing = this.options.threads - this.size;
-    if (missing === 0 || this.#closed) return;
-    if (this.size === 0 && this.#retryMs > RETRY_MS) this.events.unfit('its threads do not start');
-    this.#scheduleReopen(`${missing} of ${this.options.threads} threads did not start again`);
-    this.events.changed();
-  }
-
-  #scheduleReopen(why: string): void {
-    if (this.#closed || this.#retry !== undefined) return;
-    this.events.warning(`${why}; all are started anew in ${this.#retryMs} ms`);
-    this.#retry = setTimeout(() => void this.#reopen(), this.#retryMs).unref();
-    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
-  }
-
-  /** The new threads take over once they can do the work; those that are left go on until then. */
-  async #reopen(): Promise<void> {
-    const set = this.#open();
-    const reports = await set.loaded().catch(() => undefined);
-    this.#retry = undefined;
-    const problems = reports?.flatMap((report) => report.problems);
-    if (this.#closed || problems?.length !== 0) {
-      void set.destroy();
-      const causes = problems ? describeProblems(problems) : ['they end while they load'];
-      return this.#scheduleReopen(`threads do not start: ${causes.join(' | ')}`);
-    }
-    const before = this.#set;
-    this.#set = set;
-    this.#retryMs = RETRY_MS;
-    void before.retire().catch(() => {});
-    this.events.changed();
-  }
-
-  /** V8's own flag is for all threads of a process, and wins. */
-  #warnOfHeap(actualBytes: number): void {
-    const { heapLimitBytes } = this.options;
-    if (actualBytes <= heapLimitBytes + HEAP_MARGIN_BYTES) return;
-    this.events.warning(
-      `offload.heapLimitBytes has no effect beside --max-old-space-size: a thread may fill ${Math.round(actualBytes / 1e6)} MB`,
+    this.#threads.push(thread);
+    thread.report.then(
+      ({ problems }) => this.#onReport(thread, problems),
+      (error: unknown) => this.#onFailure(thread, [`they end while they load (${String(error)})`]),
     );
   }
 
-  /** Looks after the threads that `action` ends. */
-  #watchEnds(set: ThreadSet, action: () => void): void {
-    const before = set.threads;
-    action();
-    const after = new Set(set.threads);
-    for (const thread of before.filter((each) => !after.has(each))) {
-      const overdue = setTimeout(() => {
-        this.events.unfit('a thread that was to be ended is held by native code');
-      }, END_MS).unref();
-      this.#ending.add(thread);
-      thread.once('exit', () => {
-        clearTimeout(overdue);
-        this.#ending.delete(thread);
-        this.events.changed();
-      });
+  #onReport(thread: PooledThread, problems: readonly Problem[]): void {
+    if (problems.length > 0) return this.#onFailure(thread, describeProblems(problems));
+    if (!this.#threads.includes(thread)) return;
+    thread.welcome();
+    this.#failing = false;
+    this.#retryMs = RETRY_MS;
+    this.#idleCheck ??= setInterval(() => this.#endIdle(), IDLE_CHECK_MS).unref();
+    this.keep();
+    this.events.changed();
+  }
+
+  /** It cannot do its work, and so could no other. */
+  #onFailure(thread: PooledThread, causes: readonly string[]): void {
+    if (!this.#remove(thread)) return;
+    thread.end();
+    this.#failing = true;
+    if (this.#closed || this.#retry !== undefined) return;
+    if (this.#ready === 0 && this.#retryMs > RETRY_MS)
+      this.events.unfit('its threads do not start');
+    this.events.warning(
+      `threads do not start: ${causes.join(' | ')}; it is tried again in ${this.#retryMs} ms`,
+    );
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#add();
+    }, this.#retryMs).unref();
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
+    this.events.changed();
+  }
+
+  /** It ended by itself, not while it loaded: then its report says so. */
+  #onLost(thread: PooledThread): void {
+    if (!this.#remove(thread)) return;
+    if (this.#mayAdd) this.#add();
+    this.events.changed();
+  }
+
+  /** Has the call of a thread ended, and looks after the thread if that ends with it. */
+  #abort(thread: PooledThread, abort: () => void): void {
+    abort();
+    if (thread.state !== 'ended' || !this.#remove(thread)) return;
+    const overdue = setTimeout(() => {
+      this.events.unfit('a thread that was to be ended is held by native code');
+    }, END_MS).unref();
+    this.#held += 1;
+    void thread.exited.then(() => {
+      clearTimeout(overdue);
+      this.#held -= 1;
+      this.events.changed();
+    });
+    if (this.#mayAdd) this.#add();
+  }
+
+  #endIdle(): void {
+    const due = performance.now() - IDLE_MS;
+    for (const thread of this.#threads.toReversed()) {
+      if (this.threads <= this.options.minThreads) break;
+      if (thread.isIdle && thread.since <= due && this.#remove(thread)) void thread.leave();
     }
+    if (this.threads > this.options.minThreads) return;
+    clearInterval(this.#idleCheck);
+    this.#idleCheck = undefined;
+  }
+
+  /** @returns whether it was one of them. */
+  #remove(thread: PooledThread): boolean {
+    const index = this.#threads.indexOf(thread);
+    if (index >= 0) this.#threads.splice(index, 1);
+    return index >= 0;
   }
 }

@@ -1,6 +1,7 @@
 import type { Call } from './call.js';
 import { Paced } from './paced.js';
 import { QueueGauge } from './queue-gauge.js';
+import type { Runner } from './runner.interface.js';
 import { TaskQueue } from './task-queue.js';
 
 /** Calls that wait for a thread, in the order in which they came, each for a bounded time. */
@@ -9,13 +10,18 @@ export class WaitingRoom {
   readonly #gauge = new QueueGauge();
   readonly #overdue: Paced<Call>;
 
-  /** @param expired is told of a call that has waited too long, and has left. */
+  /**
+   * @param coming threads that are still to come: whoever waits for one takes no place.
+   * @param expired is told of a call that has waited too long, and has left.
+   */
   constructor(
     private readonly places: number,
+    private readonly coming: () => number,
     expired: (call: Call) => void,
   ) {
     this.#overdue = new Paced((call) => {
-      if (call.state !== 'waiting') return; // it got its thread, or its client left
+      // It got its thread, or its client left.
+      if (call.state !== 'waiting' || !call.takeBack()) return;
       this.leave(call);
       expired(call);
     });
@@ -31,7 +37,7 @@ export class WaitingRoom {
   }
 
   get hasPlace(): boolean {
-    return this.size < this.places;
+    return this.size < this.places + this.coming();
   }
 
   /** How long there has been no place, with no more than a second's relief, in ms. */
@@ -51,11 +57,42 @@ export class WaitingRoom {
     this.#note();
   }
 
-  /** The first leaves. */
+  /** The first leaves; not one that has begun, which its thread has yet to say. */
   next(): Call | undefined {
-    const call = this.first;
-    if (call !== undefined) this.leave(call);
-    return call;
+    for (const call of this.#calls()) {
+      if (!call.takeBack()) continue;
+      this.leave(call);
+      return call;
+    }
+    return undefined;
+  }
+
+  /**
+   * Has those that wait longest wait in threads, as many as these take.
+   *
+   * @param begun is told of a call that a thread has gone on to.
+   */
+  offerTo(runner: Pick<Runner, 'offer'>, begun: (call: Call) => void): void {
+    for (const call of this.#calls()) {
+      if (call.offer !== undefined) continue;
+      // Nobody overtakes one that cannot be offered.
+      if (call.moves) return;
+      call.offer = runner.offer(call.request, call.order, {
+        begun: () => {
+          this.leave(call);
+          begun(call);
+        },
+        returned: () => (call.offer = undefined),
+      });
+      if (call.offer === undefined) return;
+    }
+  }
+
+  /** In their order. */
+  *#calls(): Generator<Call> {
+    for (let call = this.first; call !== undefined; call = call.behind as Call | undefined) {
+      yield call;
+    }
   }
 
   /** Where nobody may wait, nothing is ever full. */

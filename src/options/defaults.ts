@@ -45,6 +45,7 @@ export const DEFAULTS = Object.freeze({
   offload: Object.freeze({
     mode: 'threads',
     threads: 'auto',
+    minThreads: 0,
     maxQueue: 10_000,
     queueTimeoutMs: 5_000,
     timeoutMs: 30_000,

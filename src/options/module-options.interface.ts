@@ -83,11 +83,16 @@ export interface OffloadOptions {
    */
   mode?: OffloadMode | undefined;
   /**
-   * Threads of this process, 1..256. Default `'auto'`: the cores divided by the workers, so that all
-   * workers together have a thread for each core, and each worker has at least one. Environment:
-   * `CLUSTER_THREADS`.
+   * Threads of this process at most, 1..256: they start when calls wait, and end after a minute
+   * without a call. Default `'auto'`: the cores divided by the workers, so that all workers together
+   * have a thread for each core, and each worker has at least one. Environment: `CLUSTER_THREADS`.
    */
   threads?: number | 'auto' | undefined;
+  /**
+   * Threads that start when the process serves, and stay, 0..256; more than `threads` are not
+   * started. Default 0.
+   */
+  minThreads?: number | undefined;
   /**
    * Module from which a thread takes instances of classes whose constructor asks for something. Each
    * thread builds it once: keep it to what the tasks need, without timers, consumers or an HTTP server.

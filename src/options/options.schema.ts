@@ -20,7 +20,7 @@ import {
 export const MAX_WORKERS = 256;
 
 /** Likewise. */
-const MAX_THREADS = 256;
+export const MAX_THREADS = 256;
 
 /** sun_path of sockaddr_un holds 108 bytes on Linux, one of them the closing NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;

@@ -9,7 +9,7 @@ import type {
   HealthIndicatorEntry,
   ResolvedModuleOptions,
 } from './module-options.interface.js';
-import { memoryBytes, offloadModeSchema, threadsSchema } from './options.schema.js';
+import { MAX_THREADS, memoryBytes, offloadModeSchema, threadsSchema } from './options.schema.js';
 import {
   durationMs,
   flag,
@@ -80,6 +80,7 @@ const metricsSchema = optionGroupOrFalse({
 const offloadSchema = optionGroup({
   mode: offloadModeSchema,
   threads: threadsSchema,
+  minThreads: integer(0, MAX_THREADS),
   module: v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
   maxQueue: integer(0, 1_000_000),
   queueTimeoutMs: durationMs(),

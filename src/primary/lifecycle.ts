@@ -31,6 +31,7 @@ import type { Slot } from './slot.js';
 import { startWorker } from './start-worker.js';
 import type { Succession } from './succession.js';
 import type { Upkeep } from './upkeep.js';
+import { Verification } from './verification.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
@@ -62,7 +63,7 @@ export interface Surroundings {
   readonly balance: Balance;
   readonly emit: EmitEvent;
   readonly post: (event: LifecycleEvent) => void;
-  /** The first worker is ready. */
+  /** The first worker is ready, and its threads can do their work. */
   readonly serving: (served: Served) => void;
 }
 
@@ -77,8 +78,11 @@ const GROUP_SIGNAL_MS = 100;
 export class Lifecycle {
   readonly #oomWatch = new OomWatch();
   readonly #bootErrors = new BootErrors();
+  readonly verification: Verification;
 
-  constructor(private readonly around: Surroundings) {}
+  constructor(private readonly around: Surroundings) {
+    this.verification = new Verification(around);
+  }
 
   /** Gives the slot its worker, of the release that it had. */
   start(slot: Slot): void {
@@ -113,10 +117,7 @@ export class Lifecycle {
     this.around.balance.welcome();
     this.around.succession.ready(worker);
     this.around.scaling.settle();
-    if (recovery.everReady) return;
-    recovery.everReady = true;
-    const { url = this.around.listening.url, endpoints = [] } = message;
-    this.around.serving({ url, endpoints });
+    this.verification.ready(worker, message);
   }
 
   onRecovered(worker: WorkerHandle): void {
@@ -213,6 +214,7 @@ export class Lifecycle {
     table.slotOf(worker).remove(worker, { cause, ...exit, at: new Date().toISOString() });
     // After it has left the table: a scrape that this completes must not count it twice.
     relay.retire(worker);
+    this.verification.left(worker);
     const error = worker.readyAt === undefined ? this.#bootErrors.failed(worker) : worker.error;
     let well = true;
     if (retirement !== undefined) {

@@ -76,6 +76,16 @@ export class Succession {
 
   canaryOver(worker: WorkerHandle): void {
     if (this.#active?.candidate !== worker || worker.state !== 'ready') return;
+    this.#active.canaryIsOver = true;
+    if (!worker.unproven) this.#check(worker);
+  }
+
+  /** What only its threads could tell is known, and well. */
+  proven(worker: WorkerHandle): void {
+    if (this.#active?.candidate === worker && this.#active.canaryIsOver) this.#check(worker);
+  }
+
+  #check(worker: WorkerHandle): void {
     worker.send({ type: 'check', id: ++this.#checks });
     worker.after(CHECK_TIMEOUT_MS, () => this.ports.post({ type: 'check-overdue', worker }));
   }
@@ -129,8 +139,13 @@ export class Succession {
       if (this.ports.wants(slot)) {
         replacement.started?.();
         slot.cancelStart();
-        slot.candidate = this.ports.fork(slot, release);
-        this.#active = { ...replacement, candidate: slot.candidate, predecessor: undefined };
+        const candidate = (slot.candidate = this.ports.fork(slot, release));
+        this.#active = {
+          ...replacement,
+          candidate,
+          canaryIsOver: false,
+          predecessor: undefined,
+        };
       } else {
         ended(null);
       }
@@ -174,6 +189,8 @@ export class Succession {
 interface ActiveReplacement extends Replacement {
   /** Until it has taken over. */
   candidate: WorkerHandle | undefined;
+  /** It has lived for as long as a new one must. */
+  canaryIsOver: boolean;
   /** From then on, until it has left. */
   predecessor: WorkerHandle | undefined;
 }

@@ -209,6 +209,8 @@ export class Supervisor {
         return this.#lifecycle.onFatal(worker, message);
       case 'leaving':
         return this.#lifecycle.onLeaving(worker, message);
+      case 'verified':
+        return this.#lifecycle.verification.answered(worker, message.error);
       case 'blocked':
         return this.#onBlocked(worker, message);
       case 'checked':

@@ -17,6 +17,7 @@ export type LifecycleMessage = WorkerMessage & {
     | 'fatal'
     | 'leaving'
     | 'checked'
+    | 'verified'
     | 'blocked'
     | 'reload-request'
     | 'scale-request'
@@ -102,6 +103,7 @@ export class Switchboard {
         return undefined;
       case 'blocked':
       case 'checked':
+      case 'verified':
       case 'reload-request':
       case 'scale-request':
       case 'replace-request':

@@ -87,6 +87,10 @@ export class WorkerHandle {
   debugged = false;
   /** It was given the listening socket; it needs it once. */
   hasSocket = false;
+  /** It can be asked whether its threads can do their work. */
+  verifiable = false;
+  /** No worker of its generation has shown yet that they can. */
+  unproven = false;
   /** What its watchdog says of a block that is going on. */
   block: { readonly report: BlockReport; since: number } | undefined;
   /** Why the primary killed it, or why it ends of its own accord: no cause is to be found from its exit. */

@@ -84,6 +84,18 @@ export interface RequestScope {
 /** Enters an asynchronous context of that scope, from which the work for its request begins. */
 export type EnterScope = (scope: RequestScope) => void;
 
+/** Threads that nobody waits for when the process comes up. */
+export interface ThreadsOfProcess {
+  /**
+   * Has one load all that they are to run.
+   *
+   * @throws ClusterConfigurationError for what stands in the way.
+   */
+  verify(): Promise<void>;
+  /** Starts those that are always to be there. */
+  keep(): void;
+}
+
 /**
  * What a Nest app knows of the cluster it runs in: the one thing that
  * `health/`, `metrics/` and `ClusterService` talk to. A worker asks its primary;
@@ -124,6 +136,12 @@ export interface ClusterLink {
   watchClient(response: ServerResponse, gone: () => void): () => void;
   /** Whether there is work from before then (monotonic ms) that a drain should wait for, beside its requests. */
   provideTasks(pending: (before: number) => boolean): void;
+  /**
+   * What is to be done about the threads of this process once it serves.
+   *
+   * @returns false where nobody will see to that.
+   */
+  provideThreads(threads: ThreadsOfProcess): boolean;
   /** Something in this process cannot be stopped or repaired: another should take its place. */
   requestReplacement(reason: string): void;
   /** The app cannot come up, and Nest will end the process before the error gets anywhere. */

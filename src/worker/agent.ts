@@ -129,7 +129,9 @@ export class WorkerAgent {
       this.#local.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests
       const { endpoints, minReady } = this.#local;
-      await this.#channel.send({ type: 'ready', url, endpoints, minReady });
+      const verifiable = this.link.threads !== undefined;
+      await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
+      this.link.threads?.keep();
       void this.link.snapshot();
     } catch (error) {
       this.#boot.end();
@@ -162,6 +164,8 @@ export class WorkerAgent {
         return this.#reports.pong(message.seq);
       case 'check':
         return void this.#reports.health(message.id);
+      case 'verify':
+        return void this.#reports.threads();
       case 'report-load':
         return void this.#channel.send({ type: 'load', ...this.#rebalance.report() });
       case 'give-away':

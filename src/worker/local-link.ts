@@ -3,6 +3,7 @@ import type {
   MetricsSource,
   EnterScope,
   ResponseObserver,
+  ThreadsOfProcess,
   WorkerIdentity,
   WorkerStats,
 } from '../snapshot/index.js';
@@ -43,6 +44,10 @@ export abstract class LocalLink {
 
   provideTasks(pending: (before: number) => boolean): void {
     this.local.hasTasksFrom = pending;
+  }
+
+  provideThreads(_threads: ThreadsOfProcess): boolean {
+    return false;
   }
 
   announceEndpoints(paths: readonly string[]): void {

@@ -9,6 +9,7 @@ import {
   type HealthVerdict,
   MAX_MERGED_BODY_LENGTH,
   type ReloadResult,
+  type ThreadsOfProcess,
 } from '../snapshot/index.js';
 import { LocalLink } from './local-link.js';
 import type { LocalProcess } from './local-process.js';
@@ -36,6 +37,8 @@ export type AnswerMessage = PrimaryMessage & {
 export class WorkerLink extends LocalLink implements ClusterLink {
   /** How the app says whether it is well; without the module nobody does. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
+  /** What is to be done about them once the worker is ready; `undefined` without `@CpuBound()` methods. */
+  threads: ThreadsOfProcess | undefined;
   readonly #snapshots = new PendingRequests<ClusterSnapshot>(SNAPSHOT_TIMEOUT_MS);
   readonly #collections = new PendingRequests<CollectedMetrics>(COLLECT_TIMEOUT_MS);
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
@@ -132,6 +135,11 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void {
     this.checkHealth = check;
     this.local.minReady = minReady;
+  }
+
+  override provideThreads(threads: ThreadsOfProcess): boolean {
+    this.threads = threads;
+    return true;
   }
 
   requestReplacement(reason: string): void {

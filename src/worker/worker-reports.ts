@@ -36,6 +36,12 @@ export class WorkerReports {
     await this.channel.send({ type: 'checked', id, ...verdict });
   }
 
+  /** Answers whether threads can load what they are to run. */
+  async threads(): Promise<void> {
+    const error = await this.link.threads?.verify().catch(reportError);
+    await this.channel.send({ type: 'verified', error: error ?? null });
+  }
+
   /** Sends the metrics. @param asked in answer to `collect`. */
   async metrics(asked: boolean): Promise<void> {
     const metrics = await this.local.serializeMetrics();

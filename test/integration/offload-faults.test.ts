@@ -278,6 +278,76 @@ describe.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
   });
 });
 
+describe('a thread that has the next call before it has ended the present one', () => {
+  let cluster: ClusterProcess;
+
+  beforeAll(async () => {
+    cluster = await start({ threads: 2 });
+  });
+  afterAll(stopAll);
+
+  /** Has both threads run something. @returns what they answer. */
+  async function held(...names: string[]) {
+    const calls = [];
+    for (const name of names) {
+      calls.push(askJson(cluster.url, `/faults/hold/${name}`));
+      await wrote(cluster, `begun ${name}`);
+    }
+    return calls;
+  }
+
+  it('goes on to it while the event loop is blocked', async () => {
+    const [other] = await held('beside-ahead');
+
+    expect((await askJson(cluster.url, '/ahead/next')).body).toEqual({ begun: true });
+
+    gates.open('beside-ahead');
+    expect((await other!).status).toBe(200);
+  });
+
+  it('leaves it to one that is free first', async () => {
+    const [long, short] = await held('long', 'short');
+    const next = askJson(cluster.url, '/faults/hold/next');
+    await counted(cluster, 'it to wait', ({ queueSize }) => queueSize === 1);
+
+    gates.open('short');
+
+    await wrote(cluster, 'begun next');
+    const last = askJson(cluster.url, '/faults/hold/last');
+    await counted(cluster, 'another to wait', ({ queueSize }) => queueSize === 1);
+    gates.open('next');
+    await wrote(cluster, 'begun last');
+    expect(writtenTimes(cluster, 'ended long')).toBe(0);
+    gates.open('last', 'long');
+    const answers = await Promise.all([long, short, next, last]);
+    expect(answers.map((answer) => answer!.status)).toEqual([200, 200, 200, 200]);
+    const [, , nextThread, lastThread] = answers.map((answer) => answer!.body.threadId);
+    expect(lastThread).toBe(nextThread);
+  });
+
+  it('gives it back when it is ended with the call that runs', async () => {
+    const calls = await held('kept');
+    const leaving = leavable(cluster, '/faults/loop/ended-with');
+    await wrote(cluster, 'begun ended-with');
+    const next = ['back-0', 'back-1'].map((name) => askJson(cluster.url, `/faults/hold/${name}`));
+    await counted(cluster, 'two to wait', ({ queueSize }) => queueSize === 2);
+
+    leaving.destroy();
+
+    await wrote(cluster, 'begun back-0');
+    gates.open('back-0', 'back-1', 'kept');
+    const answers = await Promise.all([...calls, ...next]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  it('answers each of many short ones', async () => {
+    const asked = Array.from({ length: 400 }, () => request(cluster.url, '/faults/where', PATIENT));
+
+    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await TaskCounts.of(cluster)).of('thread_lost')).toBe(0);
+  });
+});
+
 describe('a thread that is lost', () => {
   let cluster: ClusterProcess;
 

@@ -254,16 +254,26 @@ describe('the number of threads', () => {
       within,
     });
 
-  it('is what CLUSTER_THREADS says', async () => {
-    const cluster = await start(1, { CLUSTER_THREADS: '3' });
+  /** As many as there can be, whether calls wait or not. */
+  const ALL = offloadOptions({ minThreads: 256 });
+  const started = (cluster: ClusterProcess, count: number) =>
+    eventually(
+      `${count} threads`,
+      () => TaskCounts.of(cluster),
+      ({ threads }) => threads === count,
+    );
 
-    expect((await TaskCounts.of(cluster)).threads).toBe(3);
-    expect(await offloadReport(cluster.url)).toMatchObject({ threads: 3 });
+  it('is what CLUSTER_THREADS says', async () => {
+    const cluster = await start(1, { ...ALL, CLUSTER_THREADS: '3' });
+
+    await started(cluster, 3);
+    expect(await offloadReport(cluster.url)).toMatchObject({ status: 'up', threads: 3 });
   });
 
-  it('is by default that of the cores in all workers together, with one in each (T14)', async () => {
+  it('grows with the calls that wait to that of the cores in all workers together, with one in each (T14)', async () => {
     const cores = availableParallelism();
     const one = await start(1);
+    expect((await TaskCounts.of(one)).threads).toBe(0);
     const held = Array.from({ length: cores + 2 }, (_, i) =>
       askJson(one.url, `/faults/hold/one-${i}`),
     );
@@ -278,8 +288,8 @@ describe('the number of threads', () => {
     expect(new Set(threads).size).toBe(cores);
     await stopAll();
 
-    const many = await start(cores + 1);
-    expect((await TaskCounts.of(many)).page.values('nestjs_cluster_offload_threads')).toEqual(
+    const many = await start(cores + 1, ALL);
+    expect((await started(many, cores + 1)).page.values('nestjs_cluster_offload_threads')).toEqual(
       Array.from({ length: cores + 1 }, () => 1),
     );
   });
@@ -287,7 +297,16 @@ describe('the number of threads', () => {
   it('heeds the cores that the process may use (T14)', async () => {
     const cluster = await start(1, {}, ['taskset', '-c', '0']);
 
-    expect((await TaskCounts.of(cluster)).threads).toBe(1);
+    const held = ['core-0', 'core-1'].map((name) => askJson(cluster.url, `/faults/hold/${name}`));
+    const busy = await eventually(
+      'a call to run and one to wait',
+      () => TaskCounts.of(cluster),
+      ({ queueSize, page }) =>
+        queueSize === 1 && page.sum('nestjs_cluster_offload_wait_seconds_count') === 1,
+    );
+    expect(busy.threads).toBe(1);
+    gates.open('core-0', 'core-1');
+    await Promise.all(held);
   });
 
   it('is not to be evaded by several tasks a thread: that is refused (T6)', async () => {

@@ -45,16 +45,18 @@ class Trial {
   /** Who submitted last of those whose call has begun. */
   #lastBegun = -1;
 
-  constructor(seed: number, endsAtOnce: boolean) {
+  constructor(seed: number, endsAtOnce: boolean, takesOffers: boolean) {
     this.#random = randomFrom(seed);
     this.runner.endsAtOnce = endsAtOnce;
+    this.runner.takesOffers = takesOffers;
     this.runner.onRun = (run) => this.#onRun(run);
   }
 
   async step(): Promise<void> {
     const what = this.#random(20);
     if (what < 8) this.#submit();
-    else if (what < 13) this.#endSomeRun();
+    else if (what < 12) this.#endSomeRun();
+    else if (what < 13) this.#one(this.runner.active)?.goOn();
     else if (what < 15) this.#one(this.callers.filter(({ settled }) => !settled))?.client.leave();
     else if (what < 16) this.#resize();
     else vi.advanceTimersByTime(this.#random(30));
@@ -70,7 +72,8 @@ class Trial {
     if (running !== active.length - abandoned) {
       this.faults.push(`${running} count as running of ${active.length}`);
     }
-    if (queueSize > 0 && (idle > 0 || size === 0)) {
+    const begun = active.filter(({ next }) => next?.state === 'begun').length;
+    if (queueSize > begun && (idle > 0 || size === 0)) {
       this.faults.push(`${queueSize} wait and ${idle} of ${size} threads are free`);
     }
     const settled = this.callers.filter((caller) => caller.settled).length;
@@ -80,8 +83,10 @@ class Trial {
   }
 
   async finish(): Promise<void> {
-    for (const run of this.runner.active) run.complete(structuredClone(run.request.args));
-    await turn();
+    while (this.runner.active.length > 0) {
+      for (const run of this.runner.active) run.complete(structuredClone(run.request.args));
+      await turn();
+    }
     this.dispatcher.close();
     for (const run of this.runner.active) run.lose(new Error('terminated'));
     await turn();
@@ -115,7 +120,7 @@ class Trial {
     );
   }
 
-  #onRun({ request }: FakeRun): void {
+  #onRun({ request }: Pick<FakeRun, 'request'>): void {
     if (this.runner.active.length > this.runner.size) this.faults.push('more run than can');
     const { number } = request.contexts!['made'] as { number: number };
     const made = this.callers[number]!;
@@ -161,13 +166,14 @@ async function turn(): Promise<void> {
 }
 
 describe.each([
-  ['that can be ended', true],
-  ['that cannot be ended', false],
-])('whatever comes about with calls %s', (_, endsAtOnce) => {
+  ['that can be ended', true, false],
+  ['that cannot be ended', false, false],
+  ['that threads have beside the one they run', true, true],
+])('whatever comes about with calls %s', (_, endsAtOnce, takesOffers) => {
   it.each([1, 2, 3, 4, 5, 6])(
     'nobody is forgotten, told twice, overtaken or served when gone, and no thread idles (seed %d)',
     async (seed) => {
-      const trial = new Trial(seed, endsAtOnce);
+      const trial = new Trial(seed, endsAtOnce, takesOffers);
       for (let i = 0; i < OPERATIONS; i += 1) {
         await trial.step();
         expect(trial.faults).toEqual([]);

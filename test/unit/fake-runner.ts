@@ -1,5 +1,12 @@
 import type { Watch } from '../../src/offload/call.js';
-import type { Run, Runner, RunRequest, RunResult } from '../../src/offload/runner.interface.js';
+import type {
+  Offer,
+  OfferEvents,
+  Run,
+  Runner,
+  RunRequest,
+  RunResult,
+} from '../../src/offload/runner.interface.js';
 import type { Task, TaskObserver, TaskOutcome } from '../../src/offload/task.js';
 import { describeError } from '../../src/offload/task-error.js';
 
@@ -18,6 +25,8 @@ export class FakeRun implements Run {
   readonly result: Promise<RunResult>;
   aborted = false;
   over = false;
+  /** What its thread is to go on to. */
+  next: FakeOffer | undefined;
   #resolve!: (result: RunResult) => void;
   #reject!: (error: unknown) => void;
 
@@ -45,15 +54,68 @@ export class FakeRun implements Run {
     this.#end(() => this.#reject(error));
   }
 
-  abort(): void {
+  readonly abort = (): void => {
     this.aborted = true;
+    // The next one runs: this one has ended, and is about to say so.
+    if (this.next?.state === 'begun') return;
+    this.next?.return();
     if (this.runner.endsAtOnce) this.lose(new DOMException('aborted', 'AbortError'));
-  }
+  };
 
   #end(settle: () => void): void {
     if (this.over) return;
     this.over = true;
+    // As a thread does it: first it goes on, then it tells what became of the last call.
+    this.goOn();
+    const { next } = this;
+    this.next = undefined;
+    if (next?.state === 'begun') next.run();
+    else next?.return();
     settle();
+  }
+
+  /** It has ended in its thread; who waits for it has not heard of it. */
+  goOn(): void {
+    const { next, runner } = this;
+    if (next?.state !== 'offered' || this.aborted) return;
+    if (runner.offers.some(({ order }) => order < next.order)) return;
+    next.state = 'begun';
+    runner.onRun(next);
+  }
+}
+
+/** A call that waits in a thread. */
+export class FakeOffer {
+  state: 'offered' | 'begun' | 'withdrawn' = 'offered';
+  readonly result: Promise<RunResult>;
+  made: FakeRun | undefined;
+  #follow!: (result: Promise<RunResult>) => void;
+
+  constructor(
+    private readonly runner: FakeRunner,
+    readonly request: RunRequest,
+    readonly order: number,
+    private readonly events: OfferEvents,
+  ) {
+    this.result = new Promise((resolve) => (this.#follow = resolve));
+  }
+
+  run(): void {
+    this.made = new FakeRun(this.runner, this.request);
+    this.runner.runs.push(this.made);
+    this.#follow(this.made.result);
+    this.events.begun();
+  }
+
+  return(): void {
+    if (this.state !== 'offered') return;
+    this.state = 'withdrawn';
+    this.events.returned();
+  }
+
+  takeBack(): boolean {
+    if (this.state === 'offered') this.state = 'withdrawn';
+    return this.state === 'withdrawn';
   }
 }
 
@@ -64,16 +126,28 @@ export class FakeRunner implements Runner {
   endsAtOnce = true;
   startMs = 0;
   closed = false;
-  onRun: (run: FakeRun) => void = () => {};
+  /** A call begins, in its thread. */
+  onRun: (run: Pick<FakeRun, 'request'>) => void = () => {};
+  /** Whether threads take the next call while they run one. */
+  takesOffers = false;
+  readonly threads = 0;
+  /** Threads that have yet to come: no call of theirs is idle. */
+  spare = 0;
+  expected = 0;
 
   constructor(public size: number) {}
+
+  /** Calls that wait in threads. */
+  get offers(): readonly FakeOffer[] {
+    return this.active.flatMap(({ next }) => (next?.state === 'offered' ? next : []));
+  }
 
   get active(): readonly FakeRun[] {
     return this.runs.filter(({ over }) => !over);
   }
 
   get idle(): number {
-    return Math.max(0, this.size - this.active.length);
+    return Math.max(0, this.size - this.spare - this.active.length);
   }
 
   run(request: RunRequest): FakeRun {
@@ -82,6 +156,22 @@ export class FakeRunner implements Runner {
     this.runs.push(run);
     this.onRun(run);
     return run;
+  }
+
+  expect(waiting: number): void {
+    this.expected = waiting;
+  }
+
+  offer(request: RunRequest, order: number, events: OfferEvents): Offer | undefined {
+    const ahead = this.active.find(({ next, aborted }) => next === undefined && !aborted);
+    if (!this.takesOffers || ahead === undefined) return undefined;
+    const offer = new FakeOffer(this, request, order, events);
+    ahead.next = offer;
+    return {
+      result: offer.result,
+      takeBack: () => offer.takeBack(),
+      abort: () => offer.made?.abort(),
+    };
   }
 
   async close(): Promise<void> {

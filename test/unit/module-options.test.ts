@@ -33,6 +33,7 @@ const DEFAULT_METRICS = {
 const DEFAULT_OFFLOAD = {
   mode: 'threads',
   threads: 'auto',
+  minThreads: 0,
   module: undefined,
   maxQueue: 10_000,
   queueTimeoutMs: 5_000,
@@ -271,6 +272,8 @@ describe('offload', () => {
     ['threads', 1],
     ['threads', 256],
     ['threads', 'auto'],
+    ['minThreads', 0],
+    ['minThreads', 256],
     ['module', Tools],
     ['maxQueue', 0],
     ['maxQueue', 1_000_000],
@@ -291,6 +294,7 @@ describe('offload', () => {
   it.each([
     ['mode', "one of 'threads', 'inline'", ['thread', '', true, null]],
     ['threads', "'auto' or a whole number from 1 to 256", [0, -1, 1.5, 257, NaN, '2', 'all', null]],
+    ['minThreads', 'a whole number from 0 to 256', [-1, 1.5, 257, NaN, '2', 'auto', null]],
     ['module', 'a class with @Module()', ['Tools', {}, null, 5]],
     ['maxQueue', 'a whole number from 0 to 1000000', [-1, 1.5, 1_000_001, Infinity, '5', null]],
     [
@@ -324,7 +328,7 @@ describe('offload', () => {
 
   it('refuses an unknown key with those that are known', () => {
     expect(refusal({ offload: { thread: 5 } })).toMatch(
-      /offload\.thread:.*known are mode, threads, module, maxQueue, queueTimeoutMs, timeoutMs, niceIncrement, queueFullMs, heapLimitBytes/,
+      /offload\.thread:.*known are mode, threads, minThreads, module, maxQueue, queueTimeoutMs, timeoutMs, niceIncrement, queueFullMs, heapLimitBytes/,
     );
   });
 

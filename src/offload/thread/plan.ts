@@ -12,8 +12,10 @@ export interface PlannedTask {
 /** What a thread is given when it starts. */
 export interface ThreadSettings {
   readonly plan: ThreadPlan;
-  /** Shared; 1 = a thread that cannot run every task is to end. */
-  readonly strict: Int32Array;
+  /** Of the offers of all threads. */
+  readonly offers: SharedArrayBuffer;
+  /** Its own place in them. */
+  readonly place: number;
 }
 
 /** All that a thread is to run; numbers of tasks are places in `tasks`. */

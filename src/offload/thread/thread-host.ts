@@ -1,4 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { setImmediate as turn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { type CpuBoundDefinition, ownDefinitions } from '../cpu-bound.metadata.js';
@@ -6,12 +7,17 @@ import { contentsOf, restoreBuffers } from '../parcel.js';
 import { runBody } from '../run-body.js';
 import type { SentRequest } from '../runner.interface.js';
 import { moduleGivenTo } from './module-in-thread.js';
+import type { Offers } from './offers.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
 
 /** What is asked of a thread. */
 export type ThreadMessage =
-  | ({ readonly type: 'run' } & SentRequest)
+  | ({
+      readonly type: 'run';
+      /** It was handed over while another ran, as the offer of this number: it may be taken back. */
+      readonly ticket?: number;
+    } & SentRequest)
   /** Can you run every task? Answered by a {@link ThreadReport}. */
   | { readonly type: 'check' }
   /** You will be ended: let go of what you hold. */
@@ -40,21 +46,21 @@ export class ThreadHost {
   #tasks: readonly Loaded[] = [];
   #context: INestApplicationContext | undefined;
   readonly #instances = new Map<Constructor, object>();
+  /** The call that runs. */
+  #running: Promise<unknown> | undefined;
 
-  constructor(private readonly plan: ThreadPlan) {}
+  constructor(
+    private readonly plan: ThreadPlan,
+    private readonly offers: Offers,
+    private readonly place: number,
+  ) {}
 
-  /**
-   * Loads what the plan names. What cannot be loaded is told when it is asked for.
-   *
-   * @throws where everything has to be there and is not.
-   */
-  async start(strict: Int32Array): Promise<void> {
+  /** Loads what the plan names. What cannot be loaded is told when it is asked for. */
+  async start(): Promise<void> {
     const moduleProblem = await this.#buildModule();
     const tasks: Loaded[] = [];
     for (const task of this.plan.tasks) tasks.push(await this.#load(task, moduleProblem));
     this.#tasks = tasks;
-    if (Atomics.load(strict, 0) === 0 || this.#problems.length === 0) return;
-    throw new Error(describeProblems(this.#problems).join(' | '));
   }
 
   get #problems(): Problem[] {
@@ -64,7 +70,7 @@ export class ThreadHost {
   async handle(message: ThreadMessage): Promise<unknown> {
     switch (message.type) {
       case 'run':
-        return this.#run(message);
+        return this.#inTurn(message);
       case 'check':
         return {
           problems: this.#problems,
@@ -73,6 +79,24 @@ export class ThreadHost {
       case 'close':
         await this.#context?.close().catch(() => {});
         return undefined;
+    }
+  }
+
+  /** One call at a time. @returns `undefined` for one that was taken back. */
+  async #inTurn({ ticket, ...request }: SentRequest & { ticket?: number }): Promise<unknown> {
+    while (this.#running !== undefined) {
+      await this.#running;
+      await turn(); // its result is posted first
+    }
+    if (ticket !== undefined && !this.offers.accept(this.place, ticket)) return undefined;
+    const running = this.#run(request);
+    this.#running = running.catch(() => {});
+    try {
+      return await running;
+    } finally {
+      // Before the result is on its way: whoever reads that knows whether the next one has begun.
+      this.offers.claim(this.place);
+      this.#running = undefined;
     }
   }
 
