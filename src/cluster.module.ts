@@ -16,6 +16,7 @@ import { bootstrap } from './bootstrap/bootstrap.js';
 import type { ClusterRuntime, CreateApp } from './bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from './bootstrap/current-link.js';
 import { ClusterService } from './cluster.service.js';
+import { mountInOneLayer } from './endpoints/endpoint-layer.js';
 import { ShadowedRoutes } from './endpoints/shadowed-routes.js';
 import { ClusterConfigurationError } from './errors/index.js';
 import { ClusterHealthIndicator } from './health/cluster.health.js';
@@ -143,10 +144,13 @@ export class ClusterModule
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
     this.routes.follow(httpAdapter); // in a testing module the adapter comes after the modules
-    const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
-    const reports = health === false ? [] : this.health.mount(httpAdapter, health);
+    const endpoints = mountInOneLayer(httpAdapter, () => {
+      const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
+      const reports = health === false ? [] : this.health.mount(httpAdapter, health);
+      return [...reports, ...page];
+    });
     if (health !== false) this.link.provideHealth(() => this.health.verdict(), health.minReady);
-    this.link.announceEndpoints([...reports, ...page]);
+    this.link.announceEndpoints(endpoints);
     await this.offload.start(httpAdapter);
     this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
   }

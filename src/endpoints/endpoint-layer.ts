@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AbstractHttpAdapter } from '@nestjs/core';
+
+/** What an Express router keeps of each `use()` and each route (router 2.x, `lib/layer.js`). */
+interface Layer {
+  readonly route?: unknown;
+  readonly matchers: readonly ((path: string) => unknown)[];
+  readonly handle: Handle;
+  match: (this: Layer, path: string) => unknown;
+}
+
+type Handle = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
+
+interface ExpressRequest extends IncomingMessage {
+  readonly path: string;
+  /** Left there by the router, for whoever wants to know the route. */
+  route?: unknown;
+}
+
+interface ExpressApp {
+  readonly router?: { readonly stack: Layer[] };
+  use(handle: Handle): void;
+}
+
+/**
+ * Has Express take all endpoints that `mount` registers for one layer.
+ *
+ * A router matches each of its layers with a regular expression until one
+ * answers, so every endpoint would be on the way of every request. The one
+ * layer stays where they were, behind the middleware of the app that comes
+ * before them, and costs other requests one comparison of their path. On
+ * another adapter, and where Express is not as expected, nothing is changed.
+ *
+ * @param mount returns the paths that it has registered.
+ */
+export function mountInOneLayer(adapter: AbstractHttpAdapter, mount: () => string[]): string[] {
+  if (adapter.getType() !== 'express') return mount();
+  const app = adapter.getInstance<ExpressApp>();
+  const before = app.router?.stack.length;
+  const paths = mount();
+  const stack = app.router?.stack;
+  if (before === undefined || stack === undefined) return paths;
+  const added = stack.slice(before);
+  // A path that a route of the app has is not registered: the start will be refused.
+  if (added.length === 0 || !added.every(isRoute)) return paths;
+  stack.length = before;
+  app.use(dispatchTo(added));
+  const layer = stack.at(-1)!;
+  const { match } = layer;
+  const isOurs = comparison(paths);
+  layer.match = (path) => isOurs(path) && match.call(layer, path);
+  return paths;
+}
+
+function isRoute({ route, matchers, match }: Layer): boolean {
+  return route !== undefined && Array.isArray(matchers) && typeof match === 'function';
+}
+
+/** Does what the router does with these layers. Their `stack` shows them to whoever looks for routes. */
+function dispatchTo(stack: readonly Layer[]): Handle {
+  const dispatch: Handle = (request, response, next) => {
+    const { method, path } = request;
+    const layer = stack.find(({ matchers }) => matchers.some((matcher) => matcher(path)));
+    if (layer === undefined || (method !== 'GET' && method !== 'HEAD')) return next();
+    request.route = layer.route;
+    layer.handle(request, response, next);
+  };
+  return Object.assign(dispatch, { stack });
+}
+
+/** Whether a path may be one of these, as Express compares by default. On the request path. */
+function comparison(paths: readonly string[]): (path: string) => boolean {
+  const byLength: string[][] = [];
+  for (const path of paths.flatMap((each) => [each.toLowerCase(), `${each.toLowerCase()}/`])) {
+    (byLength[path.length] ??= []).push(path);
+  }
+  return (path) => byLength[path.length]?.includes(path.toLowerCase()) === true;
+}
