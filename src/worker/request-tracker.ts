@@ -214,7 +214,7 @@ export class RequestTracker implements ConnectionOwner {
     const connection = socket[CONNECTION];
     if (connection?.owner !== this) return;
     const before = connection.response;
-    connection.begin(response, performance.now(), this.#scopes.begin(request, response));
+    connection.begin(response, this.#reports.begun(), this.#scopes.begin(request, response));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
       // Only the last response may say so: what is pipelined behind it would be lost.
@@ -237,7 +237,7 @@ export class RequestTracker implements ConnectionOwner {
     connection.finish();
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;
-    this.#reports.finished(request, response, performance.now() - startedAt, bytes);
+    this.#reports.sent(request, response, startedAt, bytes);
   };
 }
 

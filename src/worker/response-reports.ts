@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ResponseObserver } from '../snapshot/index.js';
+import { CoarseClock } from './coarse-clock.js';
 import type { Connection } from './connection.js';
 import { isEventStream } from './event-stream.js';
 
@@ -8,6 +9,18 @@ export class ResponseReports {
   observer: ResponseObserver | undefined;
   /** Connections are cut off by this side: their clients did not leave. */
   cutting = false;
+  readonly #clock = new CoarseClock();
+
+  /** A request has begun. On the request path. @returns when, exactly where anybody measures. */
+  begun(): number {
+    return this.observer === undefined ? this.#clock.now() : performance.now();
+  }
+
+  /** The response to a request that began then was sent. On the request path. */
+  sent(request: IncomingMessage, response: ServerResponse, startedAt: number, bytes: number): void {
+    if (this.observer === undefined) return;
+    this.finished(request, response, performance.now() - startedAt, bytes);
+  }
 
   /** The response was sent. On the request path. */
   finished(
