@@ -7,6 +7,7 @@ import { reportError } from '../ipc/index.js';
 import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../options/index.js';
 import { openListening } from '../primary/listening/open-listening.js';
 import { Program } from '../primary/release.js';
+import { keepYoungGenerationSmall } from '../primary/small-heap.js';
 import { Supervisor } from '../primary/supervisor.js';
 import type { PrimaryRuntime } from './cluster-runtime.interface.js';
 import { guardOutput } from './guard-output.js';
@@ -28,6 +29,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
       'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
     );
   }
+  keepYoungGenerationSmall();
   const output = guardOutput(options.logFormat);
   const startedAt = performance.now();
   const listeners = new EventEmitter();
