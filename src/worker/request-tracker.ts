@@ -132,7 +132,7 @@ export class RequestTracker implements ConnectionOwner {
     for (const { response } of this.#http2.exchanges) {
       if (isOpenEventStream(response)) endEventStream(response);
     }
-    if (performance.now() - (this.#closingSince ?? 0) < IDLE_GRACE_MS) return;
+    if (performance.now() - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
     this.#http2.close();
     // A server of HTTP/2 alone has no such method.
     for (const server of this.#servers) server.closeIdleConnections?.();
