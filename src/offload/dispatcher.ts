@@ -7,6 +7,7 @@ import { aborted, failed, failedWith, type Failure, lost, rejected, timedOut } f
 import type { TaskRejection } from './offload.exceptions.js';
 import { RetryAdvice } from './retry-advice.js';
 import type { Completed, Run, Runner, RunRequest, RunResult } from './runner.interface.js';
+import { RunningCalls } from './running-calls.js';
 import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
@@ -22,7 +23,7 @@ const NOBODY: Watch = () => () => {};
  */
 export class Dispatcher {
   readonly #waiting: WaitingRoom;
-  readonly #running = new Set<Call>();
+  readonly #running: RunningCalls;
   readonly #shared = new SharedCalls();
   readonly #answers: Answers;
   readonly #abandonment: Abandonment;
@@ -38,6 +39,9 @@ export class Dispatcher {
     private readonly report: (task: Task, error: unknown) => void,
   ) {
     this.#answers = new Answers(observer);
+    this.#running = new RunningCalls(observer, this.#advice, (call) =>
+      this.#abort(call, timedOut(call.task)),
+    );
     this.#abandonment = new Abandonment(runner, (call) => this.#abort(call, aborted(call.task)));
     this.#waiting = new WaitingRoom(
       maxQueue,
@@ -162,7 +166,7 @@ export class Dispatcher {
 
   /** A thread has gone on to a call that was offered to it. */
   #onBegun(call: Call): void {
-    this.#begin(call);
+    this.#running.begin(call);
     this.#follow(call, call.offer!);
     // What happened to it in the moment in which this was not known.
     if (this.#closed) this.#abort(call, aborted(call.task));
@@ -170,27 +174,13 @@ export class Dispatcher {
   }
 
   #start(call: Call): void {
-    this.#begin(call);
+    this.#running.begin(call);
     try {
       this.#follow(call, this.runner.run(call.request));
     } catch (error) {
       // An argument that throws when it is read.
       this.#end(call, failedWith(error));
     }
-  }
-
-  #begin(call: Call): void {
-    const { task } = call;
-    call.state = 'running';
-    call.startedAt = performance.now();
-    this.#running.add(call);
-    this.observer.began(task, call.startedAt - call.calledAt);
-    call.timer = setTimeout(() => {
-      // Where the event loop was late, the result may be there: it is looked at first.
-      setImmediate(() => {
-        if (call.state === 'running') this.#abort(call, timedOut(task));
-      });
-    }, task.timeoutMs);
   }
 
   #follow(call: Call, run: Run): void {
@@ -222,7 +212,8 @@ export class Dispatcher {
   }
 
   #complete(call: Call, result: Completed): void {
-    this.#leaveRunning(call);
+    this.#shared.remove(call);
+    this.#running.end(call);
     this.#answers.give(call, result);
     this.pump();
   }
@@ -239,19 +230,12 @@ export class Dispatcher {
   }
 
   #end(call: Call, { outcome, error }: Failure): void {
-    this.#leaveRunning(call);
+    this.#shared.remove(call);
+    this.#running.end(call);
     call.end((waiter) => {
       this.observer.ended(call.task, outcome);
       waiter.reject(error());
     });
-  }
-
-  #leaveRunning(call: Call): void {
-    this.#shared.remove(call);
-    if (!this.#running.delete(call)) return;
-    const ms = performance.now() - call.startedAt;
-    this.#advice.ran(ms);
-    this.observer.ran(call.task, ms);
   }
 
   /** A waiter's client is gone. With the last one the call has lost its purpose. */
