@@ -25,6 +25,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
     url: 'http://127.0.0.1:3000',
     endpoints: ['/health', '/metrics'],
     minReady: 0.5,
+    verifiable: true,
   },
   'boot-failed': { type: 'boot-failed', phase: 'init', error: ERROR },
   fatal: { type: 'fatal', error: ERROR, abort: false },
@@ -36,6 +37,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   },
   resumed: { type: 'resumed' },
   checked: { type: 'checked', id: 4, healthy: false, detail: 'database: connection refused' },
+  verified: { type: 'verified', error: ERROR },
   'reload-request': { type: 'reload-request', id: 5 },
   'scale-request': { type: 'scale-request', id: 6, workers: 3 },
   'replace-request': { type: 'replace-request', reason: 'held by native code' },
@@ -88,6 +90,7 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   released: { type: 'released' },
   force: { type: 'force' },
   check: { type: 'check', id: 3 },
+  verify: { type: 'verify' },
   reloaded: {
     type: 'reloaded',
     id: 4,
@@ -148,7 +151,7 @@ function changed(
   return copy;
 }
 
-const NULLABLE = new Set(['drained.report.hookError', 'checked.detail']);
+const NULLABLE = new Set(['drained.report.hookError', 'checked.detail', 'verified.error']);
 const OPTIONAL = new Set(['error.stack', 'error.code', 'stats.droppedConnectionsTotal']);
 const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
   const sealed = onTheWire(seal(message));
@@ -161,7 +164,7 @@ const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
 });
 /** Fields that only inform: without them, or with nonsense in them, a message says the rest. */
 const INFORMS =
-  /^(?:pong\.(?:seq|debugged)|[^.]+\.(?:stats|ageMs)(?:\..*)?|boot-failed\.phase|drained\.report\.(?!hookError).*)$/;
+  /^(?:pong\.(?:seq|debugged)|ready\.verifiable|[^.]+\.(?:stats|ageMs)(?:\..*)?|boot-failed\.phase|drained\.report\.(?!hookError).*)$/;
 /** Fields that may be missing, and not be wrong. */
 const MAY_MISS = new Set([
   'ready.url',
