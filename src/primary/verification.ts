@@ -32,20 +32,31 @@ export class Verification {
   answered(worker: WorkerHandle, error: ErrorReport | null): void {
     if (this.#asked !== worker) return;
     this.#asked = undefined;
-    if (error === null) return this.#prove(worker);
-    const { succession, recovery, shutdown } = this.around;
-    if (succession.left(worker, `${error.name}: ${error.message}`) || recovery.everReady) return;
-    shutdown.giveUp(new ClusterConfigurationError(error.message));
+    if (error === null) this.#prove(worker);
+    else this.#refuse(worker, error);
+    this.#askNext();
   }
 
   /** If it was asked, another is. */
   left(worker: WorkerHandle): void {
     if (this.#asked !== worker) return;
     this.#asked = undefined;
+    this.#askNext();
+  }
+
+  /** Of the same generation, or of one whose reload began meanwhile. */
+  #askNext(): void {
     const next = this.around.table.workers.find(
       ({ state, unproven }) => state === 'ready' && unproven,
     );
     if (next !== undefined) this.#ask(next);
+  }
+
+  #refuse(worker: WorkerHandle, { name, message }: ErrorReport): void {
+    const { succession, recovery, shutdown } = this.around;
+    worker.unproven = false;
+    if (succession.left(worker, `${name}: ${message}`) || recovery.everReady) return;
+    shutdown.giveUp(new ClusterConfigurationError(message));
   }
 
   #ask(worker: WorkerHandle): void {

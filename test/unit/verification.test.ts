@@ -106,6 +106,19 @@ describe('the start of a cluster', () => {
 });
 
 describe('a reload', () => {
+  it('has its first worker asked also where the one before it has not answered yet', () => {
+    const { verification, ready, sent, told } = start();
+    const before = ready(0);
+    const candidate = ready(0, { generation: 1 });
+    expect(sent).toHaveLength(1);
+    verification.answered(before, null);
+    expect(sent).toHaveLength(2);
+    expect(candidate.unproven).toBe(true);
+    verification.answered(candidate, null);
+    expect(candidate.unproven).toBe(false);
+    expect(told.filter((each) => each === 'proven 0')).toHaveLength(2);
+  });
+
   it('has its first worker asked, and no other', () => {
     const { verification, ready, sent, told } = start({ candidates: true });
     verification.answered(ready(0), null);
