@@ -8,7 +8,9 @@ import { reportParts } from './report/report-parts.mjs';
 import { tablesOf } from './report/result-tables.mjs';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
-const README = fileURLToPath(new URL('../../README.md', import.meta.url));
+const root = new URL('../../', import.meta.url);
+const README = fileURLToPath(new URL('README.md', root));
+const PAGE = fileURLToPath(new URL('docs/benchmarks.md', root));
 
 /** Writes report.md and the charts of every result in a directory; returns the results. */
 export async function writeReport(directory) {
@@ -31,9 +33,12 @@ export function renderTables(result) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { readmeParts } = await import('./report/readme-parts.mjs');
-  const { writeReadmeBlock } = await import('./report/readme-block.mjs');
+  const { pageParts, readmeParts } = await import('./report/page-parts.mjs');
+  const { writeBlock } = await import('./report/page-block.mjs');
   const results = await writeReport(RESULTS);
-  await writeReadmeBlock(README, renderMarkdown(readmeParts(results)));
-  console.log(`${results.length} scopes: test/bench/results/report.md, README.md`);
+  await writeBlock(README, renderMarkdown(readmeParts(results)));
+  await writeBlock(PAGE, renderMarkdown(pageParts(results)));
+  console.log(
+    `${results.length} scopes: test/bench/results/report.md, docs/benchmarks.md, README.md`,
+  );
 }

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { readDocument } from '../support/documents.js';
 import { request } from '../support/http-client.js';
 import { METRICS_SAMPLE } from '../support/metrics-page.js';
 
-/** A row of README's table. */
+/** A row of the reference. */
 interface Row {
   readonly name: string;
   readonly labels: readonly string[];
@@ -14,12 +13,9 @@ interface Row {
   readonly meaning: string;
 }
 
-const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
-
-/** The table below `### Everything that is measured`. */
 function documented(): Row[] {
-  const section = README.split('### Everything that is measured\n')[1]!.split(/\n#+ /)[0]!;
-  return [...section.matchAll(/^\| `([^`{]+)(?:\{([^}]*)\})?` *\|(.*)\|(.*)\|(.*)\|$/gm)].map(
+  const page = readDocument('docs/reference/metrics.md');
+  return [...page.matchAll(/^\| `([^`{]+)(?:\{([^}]*)\})?` *\|(.*)\|(.*)\|(.*)\|$/gm)].map(
     ([, name, labels = '', kind, unit, meaning]) => ({
       name: name!,
       labels: labels === '' ? [] : labels.split(','),
@@ -79,7 +75,7 @@ beforeAll(async () => {
 
 afterEach(stopAll);
 
-describe("README's table of everything that is measured", () => {
+describe('the reference of everything that is measured', () => {
   const rows = documented();
 
   it('has a unit and a meaning for each', () => {

@@ -1,8 +1,7 @@
 import http from 'node:http';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { readDocument } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
@@ -17,8 +16,6 @@ import {
 import { checkQuery, type MetricFacts, type Metrics } from '../support/promql.js';
 import { runCommand } from '../support/run-command.js';
 import { describeWith, SYSTEM_ENVIRONMENT } from '../support/system-packages.js';
-
-const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
 
 /** Of every series that was scraped. */
 const TARGET_LABELS = ['job', 'instance'];
@@ -139,7 +136,7 @@ function problemsOf(
   ];
 }
 
-/** Series of the page, of README's table where there is none yet, and of Prometheus itself. */
+/** Series of the page, of the reference where there is none yet, and of Prometheus itself. */
 function metricsOf(page: MetricsPage): Map<string, MetricFacts> {
   const metrics = new Map<string, MetricFacts>();
   const add = (name: string, labels: readonly string[], accumulates: boolean): void => {
@@ -166,10 +163,10 @@ function labelsOfSeries(page: MetricsPage, name: string): string[] {
   return [...labels.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)].map(([, label]) => label!);
 }
 
-/** Names and labels in the table under "Everything that is measured". */
+/** Names and labels in the reference. */
 function documentedMetrics(): [string, string[]][] {
-  const [, section = ''] = /^### Everything that is measured$(.*?)^## /ms.exec(README) ?? [];
-  return [...section.matchAll(/^\| `((?:nestjs_cluster|http)_\w+)(?:\{([\w,]+)\})?`/gm)].map(
+  const page = readDocument('docs/reference/metrics.md');
+  return [...page.matchAll(/^\| `((?:nestjs_cluster|http)_\w+)(?:\{([\w,]+)\})?`/gm)].map(
     ([, name, labels = '']) => [name!, labels.split(',').filter(Boolean)],
   );
 }

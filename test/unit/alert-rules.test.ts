@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { anchorsOf, readDocument } from '../support/documents.js';
 import {
   alertRules,
   observabilityFile,
@@ -8,24 +7,21 @@ import {
   ruleTests,
 } from '../support/observability-files.js';
 
-const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
-
 describe('the alert rules', () => {
   it('each say how urgent they are, what is the matter and where to read on', () => {
     for (const { alert, labels, annotations } of alertRules()) {
       expect(alert).toMatch(/^NestjsCluster[A-Z]/);
       expect(labels, alert).toEqual({ severity: expect.stringMatching(/^(critical|warning)$/) });
-      expect(Object.keys(annotations), alert).toEqual(['summary', 'description', 'readme']);
+      expect(Object.keys(annotations), alert).toEqual(['summary', 'description', 'docs']);
       expect(annotations['description'], alert).toMatch(/\.$/);
     }
   });
 
-  it('point at headings that the README has', () => {
-    const anchors = [...README.matchAll(/^#+ (.*)$/gm)].map(([, title]) => anchorOf(title!));
+  it('point at headings that the documentation has', () => {
     for (const { alert, annotations } of alertRules()) {
-      const [file, anchor] = annotations['readme']!.split('#');
-      expect(file, alert).toBe('README.md');
-      expect(anchors, alert).toContain(anchor);
+      const [file, anchor] = annotations['docs']!.split('#');
+      expect(file, alert).toMatch(/^docs\//);
+      expect(anchorsOf(readDocument(file!)), alert).toContain(anchor);
     }
   });
 
@@ -51,11 +47,3 @@ describe('the recording rules', () => {
     for (const record of records) expect(record).toMatch(/^instance(_[a-z]+)*:[a-z_]+:[a-z0-9_]+$/);
   });
 });
-
-/** As GitHub makes it of a heading. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replace(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-');
-}

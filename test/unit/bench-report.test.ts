@@ -5,11 +5,15 @@ import { check } from 'prettier';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { aheadList, aheadOf, aheadSummary } from '../bench/report/ahead.mjs';
 import { readResults } from '../bench/report/read-results.mjs';
-import { replaceBlock, writeReadmeBlock } from '../bench/report/readme-block.mjs';
-import { figureTables, readmeParts } from '../bench/report/readme-parts.mjs';
+import { replaceBlock, writeBlock } from '../bench/report/page-block.mjs';
+import { figureTables, pageParts, readmeParts } from '../bench/report/page-parts.mjs';
 import { reportParts } from '../bench/report/report-parts.mjs';
 import { inOrder } from '../bench/report/scope-order.mjs';
 import { benchChart, benchResult, benchRow } from './bench-results.js';
+
+interface BenchCells {
+  readonly cells: readonly { readonly text: string }[];
+}
 
 let directory: string;
 beforeEach(() => {
@@ -170,7 +174,7 @@ describe('where another system is ahead', () => {
   });
 });
 
-describe('the figures of the README', () => {
+describe('the figures of the documentation', () => {
   it('are a table for each group, with a row for each system and a column for each scope', () => {
     expect(figureTables([keepAlive, reloads])).toMatchObject([
       {
@@ -191,32 +195,43 @@ describe('the figures of the README', () => {
   });
 
   it('come with the charts, the commands, the conditions and what others do better', () => {
-    const parts = readmeParts([keepAlive, reloads]);
+    const parts = pageParts([keepAlive, reloads]);
     const text = parts
       .map((part) => (typeof part === 'string' ? part : JSON.stringify(part)))
       .join('\n');
     expect(text).toContain('Node 24.21.0; Some CPU, 2 cores, 8.0 GB, kernel 6.1.0; 2026-11-21.');
-    expect(text).toContain('src="test/bench/results/keep-alive-light.svg"');
-    expect(text).toContain('[Reloads](test/bench/results/report.md#reloads)');
+    expect(text).toContain('src="../test/bench/results/keep-alive-light.svg"');
+    expect(text).toContain('[Reloads](../test/bench/results/report.md#reloads)');
     expect(text).toContain('`npm run bench -- --scope reloads`');
     expect(text).toContain('- **iptables**');
   });
 
+  it('are in the README those of the systems that a reader most likely has', () => {
+    const [, table] = readmeParts([keepAlive, reloads]) as [string, { rows: BenchCells[] }];
+    expect(table.rows.map(({ cells }) => cells[0]!.text)).toEqual([
+      'reuse-port',
+      'nestjs-cluster',
+      'pm2',
+    ]);
+  });
+
   it('replace what is between the markers, and nothing else', () => {
     const readme = 'a\n\n<!-- bench:begin -->\n\nold\n\n<!-- bench:end -->\n\nb\n';
-    expect(replaceBlock(readme, 'new\n')).toBe(readme.replace('old', 'new'));
-    expect(() => replaceBlock('no markers', 'new')).toThrow('<!-- bench:begin -->');
+    expect(replaceBlock(readme, 'new\n', 'a.md')).toBe(readme.replace('old', 'new'));
+    expect(() => replaceBlock('no markers', 'new', 'a.md')).toThrow(
+      /^a\.md .*<!-- bench:begin -->/,
+    );
   });
 
   it('are as prettier wants them, and the same when they are written again', async () => {
     const path = join(directory, 'README.md');
     writeFileSync(path, '# A\n\n<!-- bench:begin -->\n<!-- bench:end -->\n\nend\n');
     const markdown = '|a|b|\n|:-|-:|\n|**x**|1 <sub>1–2</sub>|\n\n* item\n\n  * inner';
-    await writeReadmeBlock(path, markdown);
+    await writeBlock(path, markdown);
     const once = readFileSync(path, 'utf8');
     expect(await check(once, { filepath: path })).toBe(true);
     expect(once).toContain('| **x** | 1 <sub>1–2</sub> |');
-    await writeReadmeBlock(path, markdown);
+    await writeBlock(path, markdown);
     expect(readFileSync(path, 'utf8')).toBe(once);
   });
 });

@@ -5,7 +5,7 @@ import { NOTHING } from './format.mjs';
 import { groupsOf } from './groups.mjs';
 import { picture } from './picture.mjs';
 
-/** The main figures: columns of the table in the README, as far as their scope was run. */
+/** The main figures: columns of the tables, as far as their scope was run. */
 const FIGURES = [
   { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Keep-alive, CPU µs' },
   { scope: 'keep-alive', metric: 'p99Ms', heading: 'Keep-alive, p99 ms' },
@@ -17,7 +17,12 @@ const FIGURES = [
   { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
 ];
 const CHARTS = ['keep-alive', 'new-connections', 'mixed', 'reloads'];
-const RESULTS = 'test/bench/results/';
+/** From docs/. */
+const RESULTS = '../test/bench/results/';
+
+/** Rows of the README: what a reader most likely has now. */
+const PEERS = ['reuse-port', 'node-cluster-round-robin', 'pm2', 'watt', 'nestjs-cluster'];
+const NOTHING_YET = 'Nothing is measured yet: `npm run bench`.';
 
 /**
  * What the README shows, as parts: each is a text of Markdown or a table as data.
@@ -26,14 +31,30 @@ const RESULTS = 'test/bench/results/';
  * @returns {(string | import('./types.d.mts').Table)[]}
  */
 export function readmeParts(results) {
-  if (results.length === 0) return ['Nothing is measured yet: `npm run bench`.'];
+  if (results.length === 0) return [NOTHING_YET];
+  const [table] = figureTables(results, PEERS);
+  return [
+    `The sample app on ${table.caption}, with everything on where it is nestjs-cluster. CPU is that of all server processes, for each request. ${conditions(results)}`,
+    table,
+    'Load and servers share the same cores. Medians; differences of a few percent are noise. [All systems and scopes](docs/benchmarks.md), and where others are ahead.',
+  ];
+}
+
+/**
+ * What the page of benchmarks shows, likewise.
+ *
+ * @param {import('./types.d.mts').Result[]} results
+ * @returns {(string | import('./types.d.mts').Table)[]}
+ */
+export function pageParts(results) {
+  if (results.length === 0) return [NOTHING_YET];
   return [
     `${conditions(results)} A row is a system, with everything on where it is nestjs-cluster; medians; – is not measured. CPU is that of all server processes, for each request; MB are RSS. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
     ...figureTables(results).flatMap((table) => [table.caption && `**${table.caption}**`, table]),
     ...charts(results),
-    '### To reproduce it',
+    '## To reproduce it',
     commands(results),
-    '### Where another system is ahead',
+    '## Where another system is ahead',
     `Of nestjs-cluster as it is by default, in the figures above; [all of it](${RESULTS}report.md#ahead), scope by scope:`,
     aheadSummary(results, FIGURES),
   ].filter(Boolean);
@@ -43,9 +64,10 @@ export function readmeParts(results) {
  * A table for each group, a row for each system, a column for each main figure.
  *
  * @param {import('./types.d.mts').Result[]} results
+ * @param {readonly string[]} [systems] only these
  * @returns {import('./types.d.mts').Table[]}
  */
-export function figureTables(results) {
+export function figureTables(results, systems) {
   const figures = FIGURES.flatMap(({ scope, ...figure }) => {
     const result = results.find((candidate) => candidate.scope === scope);
     return result?.rows.some((row) => hasMetric(row, figure.metric)) ? [{ result, ...figure }] : [];
@@ -60,7 +82,7 @@ export function figureTables(results) {
       caption: name,
       head: ['', ...shown.map(({ heading }) => heading)],
       align: ['l', ...shown.map(() => 'r')],
-      rows: systemsOf(rows).map(({ system, label, ours }) => ({
+      rows: systemsOf(rows, systems).map(({ system, label, ours }) => ({
         ours: ours === true,
         cells: [{ text: label }, ...shown.map((figure) => cellOf(figure, name, system))],
       })),
@@ -76,9 +98,11 @@ function cellOf({ result, metric }, group, system) {
 }
 
 /** The first row of each system: its label and whose it is. */
-function systemsOf(rows) {
+function systemsOf(rows, systems) {
   return rows.filter(
-    ({ system }, index) => rows.findIndex((row) => row.system === system) === index,
+    ({ system }, index) =>
+      (systems?.includes(system) ?? true) &&
+      rows.findIndex((row) => row.system === system) === index,
   );
 }
 
