@@ -40,8 +40,9 @@ describe('the tarball', () => {
     expect(
       built
         .filter((path) => /\.c?js$/.test(path))
-        .map((path) => path.replace(/\.(c?)js$/, '.d.$1ts')),
-    ).toEqual(built.filter((path) => /\.d\.c?ts$/.test(path)));
+        .map((path) => path.replace(/\.(c?)js$/, '.d.$1ts'))
+        .toSorted(),
+    ).toEqual(built.filter((path) => /\.d\.c?ts$/.test(path)).toSorted());
   });
 
   it('is small', () => {
