@@ -1,5 +1,5 @@
 import { flatness, median } from './flatness.mjs';
-import { allowance } from './verdict.mjs';
+import { allowance, refusal } from './verdict.mjs';
 
 const AROUND_MS = 1_500;
 /** A scrape that missed may have begun before what it waited for, and ended after it. */
@@ -12,8 +12,12 @@ export function judge(settings, seen) {
   const allowed = {};
   const unallowed = [];
   const ended = seen.diedEarly?.at ?? Infinity;
+  const readies = log.lines.flatMap(({ at, event }) =>
+    event?.event === 'worker-ready' ? [{ at, pid: event.pid }] : [],
+  );
   for (const loss of clients.losses) {
-    const cause = allowance(loss, cluster.deaths, context.shortages);
+    const cause =
+      allowance(loss, cluster.deaths, context.shortages) ?? refusal(loss, readies, cluster.deaths);
     if (loss.at > ended) {
       // One problem, not hundreds.
     } else if (cause === undefined) {

@@ -27,3 +27,18 @@ export function allowance({ since, at, answered, pid, what }, deaths, shortages)
   if (starved && !answered) return 'no descriptors, not yet accepted';
   return starved && what.includes('EMFILE') ? 'no descriptors, said by the app' : undefined;
 }
+
+/**
+ * The port of a microservice is closed while no worker is there, as its documentation says: a
+ * connection to it may be refused then.
+ *
+ * @param readies of workers, `{ pid, at }`.
+ * @param deaths of all workers, `{ pid, at }`.
+ * @returns the cause that allows it, or undefined.
+ */
+export function refusal({ client, outcome, at }, readies, deaths) {
+  if (client !== 'rpc' || outcome !== 'refused') return undefined;
+  const gone = new Set(deaths.filter((death) => death.at <= at + LAG_MS).map(({ pid }) => pid));
+  const listens = readies.some((ready) => ready.at <= at && !gone.has(ready.pid));
+  return listens ? undefined : 'no worker, so no port of the microservice';
+}

@@ -3,7 +3,7 @@ import { fallen, readCounters } from '../chaos/counters.mjs';
 import { FAULTS } from '../chaos/faults/index.mjs';
 import { flatness } from '../chaos/flatness.mjs';
 import { schedule } from '../chaos/schedule.mjs';
-import { allowance } from '../chaos/verdict.mjs';
+import { allowance, refusal } from '../chaos/verdict.mjs';
 
 const LONGEST_PAUSE_MS = 500;
 
@@ -61,6 +61,28 @@ describe('a loss of a chaos run', () => {
     expect(allowance(said, [], [shortage])).toBe('no descriptors, said by the app');
     expect(allowance(begun, [], [shortage])).toBeUndefined();
     expect(allowance({ ...notAccepted, ...late }, [], [shortage])).toBeUndefined();
+  });
+});
+
+describe('a refusal of a chaos run', () => {
+  const refused = { client: 'rpc', outcome: 'refused', at: 10_000 };
+  const readies = [
+    { pid: 1, at: 1_000 },
+    { pid: 2, at: 2_000 },
+  ];
+  const deaths = readies.map(({ pid }) => ({ pid, at: 9_900 }));
+
+  it('is allowed on the port of a microservice while no worker is there', () => {
+    expect(refusal(refused, readies, deaths)).toBe('no worker, so no port of the microservice');
+  });
+
+  it.each([
+    ['one is', refused, readies, deaths.slice(1)],
+    ['one has come since', refused, [...readies, { pid: 3, at: 9_950 }], deaths],
+    ['the port is another', { ...refused, client: 'connect' }, readies, deaths],
+    ['it was accepted', { ...refused, outcome: 'reset' }, readies, deaths],
+  ])('is not where %s', (_name, loss, ready, dead) => {
+    expect(refusal(loss, ready, dead)).toBeUndefined();
   });
 });
 
