@@ -618,6 +618,8 @@ describe('the drain', () => {
     const running = request(cluster.url, '/faults/hold/drain-running', { timeoutMs: 30_000 });
     await wrote(cluster, 'begun drain-running');
     const waiting = request(cluster.url, '/faults/hold/drain-waiting', { timeoutMs: 30_000 });
+    // In that order: there is one thread, and what is in the background holds it until the end.
+    await counted(cluster, 'one to wait', ({ queueSize }) => queueSize === 1);
     await request(cluster.url, '/background/drain-background');
     await counted(cluster, 'two to wait', ({ queueSize }) => queueSize === 2);
 
