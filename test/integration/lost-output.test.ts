@@ -123,9 +123,9 @@ describe.runIf(isRoot)('a disk that is full', () => {
     const { pid } = (await getJson<{ pid: number }>(url, '/lines/out/1')).body;
     await request(url, '/lines/thread/1');
     await eventually(
-      'both lines',
+      'both lines, and the last one of the start',
       () => readFileSync(log, 'utf8'),
-      (text) => /^thread 0/m.test(text) && /^out 0/m.test(text),
+      (text) => /^thread 0/m.test(text) && /^out 0/m.test(text) && text.includes('listening on'),
     );
 
     const filler = fill(disk);
