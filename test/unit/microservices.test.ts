@@ -1,6 +1,4 @@
-import * as nest12 from '@nestjs/microservices';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import net, { type AddressInfo, type Server } from 'node:net';
 import tls from 'node:tls';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,16 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Microservices } from '../../src/worker/microservices.js';
 import type { ConnectionHandle } from '../../src/worker/rpc-connection.js';
 import { selfSignedCertificate } from '../support/certificate.js';
-
-const NEST = [
-  { nest: 12, nestMicroservices: nest12 },
-  {
-    nest: 11,
-    nestMicroservices: createRequire(new URL('../fixtures/nest-11/package.json', import.meta.url))(
-      '@nestjs/microservices',
-    ) as typeof nest12,
-  },
-];
+import { NEST_MICROSERVICES } from '../support/nest-microservices.js';
 
 /** A message of a client, in Nest's frame. */
 const frame = (id: string) => {
@@ -25,139 +14,142 @@ const frame = (id: string) => {
   return `${text.length}#${text}`;
 };
 
-describe.each(NEST)('a connection of a TCP microservice of Nest $nest', ({ nestMicroservices }) => {
-  async function start(tlsOptions?: tls.TlsOptions) {
-    let answer!: (value: string) => void;
-    const answered = new Promise<string>((resolve) => (answer = resolve));
-    const handler = vi.fn(() => answered);
-    const transport = new nestMicroservices.ServerTCP({
-      host: '127.0.0.1',
-      port: 0,
-      ...(tlsOptions && { tlsOptions }),
+describe.each(NEST_MICROSERVICES)(
+  'a connection of a TCP microservice of Nest $nest',
+  ({ microservices: nestMicroservices }) => {
+    async function start(tlsOptions?: tls.TlsOptions) {
+      let answer!: (value: string) => void;
+      const answered = new Promise<string>((resolve) => (answer = resolve));
+      const handler = vi.fn(() => answered);
+      const transport = new nestMicroservices.ServerTCP({
+        host: '127.0.0.1',
+        port: 0,
+        ...(tlsOptions && { tlsOptions }),
+      });
+      transport.addHandler('ask', handler);
+      const microservices = new Microservices();
+      microservices.follow({ getMicroservices: () => [{ serverInstance: transport }] });
+      await new Promise<void>((resolve) => transport.listen(() => resolve()));
+      onTestFinished(() => transport.close());
+      const { port } = (transport.unwrap() as Server).address() as AddressInfo;
+      const accepted = once(
+        transport.unwrap() as Server,
+        tlsOptions ? 'secureConnection' : 'connection',
+      );
+      const client = tlsOptions
+        ? tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+        : net.connect(port, '127.0.0.1');
+      onTestFinished(() => void client.destroy());
+      let text = '';
+      client.setEncoding('utf8').on('data', (data: string) => (text += data));
+      const [socket] = (await accepted) as [net.Socket];
+      const given: { server: string; handle: ConnectionHandle }[] = [];
+      const handOver = vi.fn((server: string, handle: ConnectionHandle) => {
+        given.push({ server, handle });
+        return new Promise<void>(() => {}); // it is on its way
+      });
+      return {
+        address: `127.0.0.1:${port}`,
+        microservices,
+        handler,
+        answer,
+        client,
+        socket,
+        received: () => text,
+        given,
+        handOver,
+      };
+    }
+
+    it('is given away once it owes no answer, before its next message is read', async () => {
+      const { address, microservices, handler, answer, client, received, given, handOver } =
+        await start();
+      client.write(frame('1'));
+      await vi.waitFor(() => expect(handler).toHaveBeenCalled());
+      microservices.stopConsuming();
+      microservices.closeIdle(true, handOver);
+      expect(given).toEqual([]);
+
+      answer('done');
+
+      await vi.waitFor(() => expect(given).toMatchObject([{ server: address }]));
+      await vi.waitFor(() => expect(received()).toContain('"response":"done"'));
+      client.write(frame('2')); // for whoever has it next
+      await delay(20);
+      expect(handler).toHaveBeenCalledOnce();
     });
-    transport.addHandler('ask', handler);
-    const microservices = new Microservices();
-    microservices.follow({ getMicroservices: () => [{ serverInstance: transport }] });
-    await new Promise<void>((resolve) => transport.listen(() => resolve()));
-    onTestFinished(() => transport.close());
-    const { port } = (transport.unwrap() as Server).address() as AddressInfo;
-    const accepted = once(
-      transport.unwrap() as Server,
-      tlsOptions ? 'secureConnection' : 'connection',
-    );
-    const client = tlsOptions
-      ? tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
-      : net.connect(port, '127.0.0.1');
-    onTestFinished(() => void client.destroy());
-    let text = '';
-    client.setEncoding('utf8').on('data', (data: string) => (text += data));
-    const [socket] = (await accepted) as [net.Socket];
-    const given: { server: string; handle: ConnectionHandle }[] = [];
-    const handOver = vi.fn((server: string, handle: ConnectionHandle) => {
-      given.push({ server, handle });
-      return new Promise<void>(() => {}); // it is on its way
+
+    it('is kept while a message is half read', async () => {
+      const { microservices, handler, answer, client, socket, given, handOver } = await start();
+      answer('done');
+      const [head, tail] = [frame('1').slice(0, 10), frame('1').slice(10)];
+      client.write(head);
+      await vi.waitFor(() => expect(socket.bytesRead).toBe(head.length));
+      microservices.stopConsuming();
+      microservices.closeIdle(true, handOver);
+      microservices.closeIdle(false, handOver);
+      expect(given).toEqual([]);
+
+      client.write(tail);
+
+      await vi.waitFor(() => expect(handler).toHaveBeenCalled());
+      await vi.waitFor(() => expect(given).toHaveLength(1));
     });
-    return {
-      address: `127.0.0.1:${port}`,
-      microservices,
-      handler,
-      answer,
-      client,
-      socket,
-      received: () => text,
-      given,
-      handOver,
-    };
-  }
 
-  it('is given away once it owes no answer, before its next message is read', async () => {
-    const { address, microservices, handler, answer, client, received, given, handOver } =
-      await start();
-    client.write(frame('1'));
-    await vi.waitFor(() => expect(handler).toHaveBeenCalled());
-    microservices.stopConsuming();
-    microservices.closeIdle(true, handOver);
-    expect(given).toEqual([]);
+    it('is read no more for the second half of the drain, and so comes to owe none', async () => {
+      const { microservices, handler, answer, client, given, handOver } = await start();
+      client.write(frame('1'));
+      await vi.waitFor(() => expect(handler).toHaveBeenCalled());
+      microservices.stopConsuming();
+      microservices.closeIdle(false, handOver);
 
-    answer('done');
+      client.write(frame('2')); // for whoever has it next
+      await delay(20);
+      answer('done');
 
-    await vi.waitFor(() => expect(given).toMatchObject([{ server: address }]));
-    await vi.waitFor(() => expect(received()).toContain('"response":"done"'));
-    client.write(frame('2')); // for whoever has it next
-    await delay(20);
-    expect(handler).toHaveBeenCalledOnce();
-  });
+      await vi.waitFor(() => expect(given).toHaveLength(1));
+      expect(handler).toHaveBeenCalledOnce();
+    });
 
-  it('is kept while a message is half read', async () => {
-    const { microservices, handler, answer, client, socket, given, handOver } = await start();
-    answer('done');
-    const [head, tail] = [frame('1').slice(0, 10), frame('1').slice(10)];
-    client.write(head);
-    await vi.waitFor(() => expect(socket.bytesRead).toBe(head.length));
-    microservices.stopConsuming();
-    microservices.closeIdle(true, handOver);
-    microservices.closeIdle(false, handOver);
-    expect(given).toEqual([]);
+    it('is ended, once it is quiet, where it has come back', async () => {
+      const { address, microservices, client, given, handOver } = await start();
+      microservices.stopConsuming();
+      const closed = once(client, 'close');
+      const own = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
+      onTestFinished(() => void own.close());
+      await once(own, 'listening');
+      const other = net.connect((own.address() as AddressInfo).port, '127.0.0.1');
+      onTestFinished(() => void other.destroy());
+      const [returned] = (await once(own, 'connection')) as [net.Socket];
 
-    client.write(tail);
+      microservices.take(address, Reflect.get(returned, '_handle') as ConnectionHandle);
+      other.write(frame('1'));
+      microservices.closeIdle(true, handOver);
+      await delay(150);
+      microservices.closeIdle(true, handOver);
 
-    await vi.waitFor(() => expect(handler).toHaveBeenCalled());
-    await vi.waitFor(() => expect(given).toHaveLength(1));
-  });
+      await closed;
+      expect(given).toEqual([]);
+    });
 
-  it('is read no more for the second half of the drain, and so comes to owe none', async () => {
-    const { microservices, handler, answer, client, given, handOver } = await start();
-    client.write(frame('1'));
-    await vi.waitFor(() => expect(handler).toHaveBeenCalled());
-    microservices.stopConsuming();
-    microservices.closeIdle(false, handOver);
+    it('is ended where it is encrypted: its keys are in its process alone', async () => {
+      const { microservices, client, given, handOver } = await start(selfSignedCertificate());
+      const closed = once(client, 'close');
+      microservices.stopConsuming();
 
-    client.write(frame('2')); // for whoever has it next
-    await delay(20);
-    answer('done');
+      microservices.closeIdle(false, handOver);
 
-    await vi.waitFor(() => expect(given).toHaveLength(1));
-    expect(handler).toHaveBeenCalledOnce();
-  });
+      await closed;
+      expect(given).toEqual([]);
+    });
 
-  it('is ended, once it is quiet, where it has come back', async () => {
-    const { address, microservices, client, given, handOver } = await start();
-    microservices.stopConsuming();
-    const closed = once(client, 'close');
-    const own = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
-    onTestFinished(() => void own.close());
-    await once(own, 'listening');
-    const other = net.connect((own.address() as AddressInfo).port, '127.0.0.1');
-    onTestFinished(() => void other.destroy());
-    const [returned] = (await once(own, 'connection')) as [net.Socket];
+    it('is closed where there is no such server', async () => {
+      const { microservices } = await start();
+      const handle = { readStop: vi.fn(), close: vi.fn() };
 
-    microservices.take(address, Reflect.get(returned, '_handle') as ConnectionHandle);
-    other.write(frame('1'));
-    microservices.closeIdle(true, handOver);
-    await delay(150);
-    microservices.closeIdle(true, handOver);
+      microservices.take('127.0.0.1:1', handle);
 
-    await closed;
-    expect(given).toEqual([]);
-  });
-
-  it('is ended where it is encrypted: its keys are in its process alone', async () => {
-    const { microservices, client, given, handOver } = await start(selfSignedCertificate());
-    const closed = once(client, 'close');
-    microservices.stopConsuming();
-
-    microservices.closeIdle(false, handOver);
-
-    await closed;
-    expect(given).toEqual([]);
-  });
-
-  it('is closed where there is no such server', async () => {
-    const { microservices } = await start();
-    const handle = { readStop: vi.fn(), close: vi.fn() };
-
-    microservices.take('127.0.0.1:1', handle);
-
-    expect(handle.close).toHaveBeenCalledOnce();
-  });
-});
+      expect(handle.close).toHaveBeenCalledOnce();
+    });
+  },
+);
