@@ -7,6 +7,7 @@ import { request } from '../support/http-client.js';
 import {
   askJson,
   Gates,
+  logged,
   offloadOptions,
   offloadReport,
   TaskCounts,
@@ -216,6 +217,9 @@ describe('offload.module', () => {
       options: { workers: 1 },
       env: behaviour('offload-module'),
     });
+
+    // A thread that came late would find its calls made by the other.
+    await logged(cluster, /built in thread[^]*built in thread/);
 
     const calls = async () =>
       Promise.all(
