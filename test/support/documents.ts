@@ -3,12 +3,16 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
+/** Packages, output and generated pages of the site. */
+const OF_THE_SITE = /^(node_modules|\.vitepress|api)\//;
+
 /** Every page that a reader is led to, by its path from the root of the repository. */
 export const DOCUMENTS: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
+  'SECURITY.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.md'))
+    .filter((path) => path.endsWith('.md') && !OF_THE_SITE.test(path))
     .map((path) => `docs/${path}`),
 ];
 
@@ -26,6 +30,25 @@ export function anchorsOf(text: string): string[] {
       .replace(/[^\w\- ]/g, '')
       .replaceAll(' ', '-'),
   );
+}
+
+/** The part of a page below a heading, up to the next one of its level. */
+export function sectionOf(text: string, title: string): string {
+  const [, after = ''] = text.split(`\n## ${title}\n`);
+  return after.split('\n## ')[0]!;
+}
+
+/**
+ * Sentences of the prose of a page: of its paragraphs, list items and table
+ * cells. Code and headings are left out.
+ */
+export function sentencesOf(text: string): string[] {
+  return text
+    .replace(/^\s*```.*?^\s*```/gms, '')
+    .replace(/^#.*$/gm, '')
+    .split(/\n|(?<=[.?!:])\s+|\s\|\s|^\|\s|\s\|$/m)
+    .map((part) => part.replace(/^\s*(?:[-*>|]|\d+\.)?\s*(?:\*\*|_)?/, '').trim())
+    .filter((part) => part !== '');
 }
 
 /** Rows of all tables of a page: the text of each cell. */

@@ -1,8 +1,16 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import * as publicApi from '../../src/index.js';
 import { DEFAULTS } from '../../src/options/defaults.js';
-import { anchorsOf, DOCUMENTS, readDocument, rowsOf } from '../support/documents.js';
+import {
+  anchorsOf,
+  DOCUMENTS,
+  readDocument,
+  rowsOf,
+  sectionOf,
+  sentencesOf,
+} from '../support/documents.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -22,10 +30,116 @@ describe('the documentation', () => {
     expect(dead).toEqual([]);
   });
 
-  it('leads to every page from the README', () => {
-    const links = linksOf(readDocument('README.md')).map((link) => link.split('#')[0]);
+  it('leads to every page from the README and its index', () => {
+    const links = ['README.md', 'docs/README.md'].flatMap((path) =>
+      linksOf(readDocument(path)).map((link) =>
+        normalize(join(dirname(path), link.split('#')[0]!)),
+      ),
+    );
     const others = DOCUMENTS.filter((path) => path !== 'README.md');
     expect(others.filter((path) => !links.includes(path))).toEqual([]);
+  });
+
+  it.each(DOCUMENTS.filter((path) => path.startsWith('docs/')))(
+    'begins with what its reader can do after it: %s',
+    (path) => {
+      expect(readDocument(path)).toMatch(/^# .+\n\nAfter this page /);
+    },
+  );
+
+  it.each(DOCUMENTS)('has no sentence whose subject is a clause: %s', (path) => {
+    const clauses = sentencesOf(readDocument(path)).filter(
+      (sentence) => /^(What|Whoever|Where|Whether) /.test(sentence) && !sentence.endsWith('?'),
+    );
+    expect(clauses).toEqual([]);
+  });
+});
+
+describe('the reference of events', () => {
+  const rows = rowsOf(sectionOf(readDocument('docs/reference/events.md'), 'Events'));
+  const documented = new Map(
+    rows.slice(2).map(([name = '', , , fields = '']) => [codeOf(name)[0]!, codeOf(fields)]),
+  );
+  const [, source = ''] = sourceOf('src/events/cluster-events.ts').split('interface ClusterEvents');
+  const members = [
+    ...source.split('\n}')[0]!.matchAll(/^ {2}'?([a-z-]+)'?: (.*?;)(?=\n {2}\S|$)/gms),
+  ];
+
+  it('has every event', () => {
+    expect([...documented.keys()].toSorted()).toEqual(members.map(([, name]) => name!).toSorted());
+  });
+
+  it.each(members.map(([, name, type]) => [name!, type!] as const))(
+    'has every field of %s',
+    (name, type) => {
+      const fields = [...type.matchAll(/(\w+)\??: /g)].map(([, field]) => field!);
+      expect(documented.get(name)).toEqual(expect.arrayContaining(fields));
+    },
+  );
+});
+
+describe('the reference of errors', () => {
+  const page = readDocument('docs/reference/errors.md');
+
+  it('has every exit code', () => {
+    const source = ['src/errors', 'src/bootstrap', 'src/primary', 'src/worker', 'src/cli']
+      .flatMap(filesOf)
+      .map(sourceOf)
+      .join('\n');
+    const codes = source.matchAll(/(?:exitCode \|?\|?= |#end\(|\.exit\()(\d+)\b(?! \+)|(128) \+ /g);
+    const used = new Set([...codes].map(([, code, forced]) => code ?? `${forced} + n`));
+    const documented = rowsOf(sectionOf(page, 'Exit codes')).slice(2);
+    expect(documented.map(([code]) => code!).toSorted()).toEqual([...used].toSorted());
+  });
+
+  it('has every error class that is exported', () => {
+    const exported = Object.entries(publicApi)
+      .filter(([, value]) => typeof value === 'function' && value.prototype instanceof Error)
+      .map(([name]) => name);
+    const documented = ['Error classes', 'Exceptions of @CpuBound() calls'].flatMap((title) =>
+      rowsOf(sectionOf(page, title)).slice(2),
+    );
+    expect(documented.flatMap(([name = '']) => codeOf(name)).toSorted()).toEqual(
+      exported.toSorted(),
+    );
+  });
+});
+
+describe('the reference of signals', () => {
+  /** Node's own, and one that no process can answer. */
+  const OF_OTHERS = ['SIGKILL', 'SIGUSR1'];
+
+  it('has every signal that is answered, and no other', () => {
+    const sources = [
+      'bootstrap/run-primary.ts',
+      'bootstrap/run-standalone.ts',
+      'worker/worker-signals.ts',
+    ];
+    const answered = sources.flatMap(
+      (path) => sourceOf(`src/${path}`).match(/\bSIG[A-Z\d]+\b/g) ?? [],
+    );
+    const documented = rowsOf(readDocument('docs/reference/signals.md')).flatMap(
+      ([names = '']) => names.match(/\bSIG[A-Z\d]+\b/g) ?? [],
+    );
+    expect([...new Set(documented)].toSorted()).toEqual(
+      [...new Set([...answered, ...OF_OTHERS])].toSorted(),
+    );
+  });
+});
+
+describe('the page of troubles', () => {
+  const source = filesOf('src')
+    .map(sourceOf)
+    .join('\n')
+    .replaceAll(/[`'"]\s*\+\s*[`'"]/g, '');
+
+  it('has only messages that there are', () => {
+    const parts = rowsOf(readDocument('docs/troubleshooting.md'))
+      .flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+ [^`]+)`/g)])
+      .flatMap(([, message]) => message!.split(/…|: |\b\d+\b|\(cause=\w+/))
+      .map((part) => part.trim())
+      .filter(({ length }) => length > 3);
+    expect(parts.filter((part) => !source.includes(part))).toEqual([]);
   });
 });
 
@@ -72,6 +186,17 @@ describe('the reference of options', () => {
   });
 });
 
+function sourceOf(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** TypeScript files below a folder, by their path from the root. */
+function filesOf(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.c?ts$/.test(path))
+    .map((path) => join(folder, path));
+}
+
 /** Values of an object, by their path. */
 function leavesOf(value: object, path = ''): [string, unknown][] {
   return Object.entries(value).flatMap(([key, inner]: [string, unknown]) =>
@@ -82,7 +207,7 @@ function leavesOf(value: object, path = ''): [string, unknown][] {
 }
 
 function codeOf(cell: string): string[] {
-  return [...cell.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!);
+  return [...cell.matchAll(/`([\w.-]+)`/g)].map(([, name]) => name!);
 }
 
 /** Links to files of the repository, and to headings. */
