@@ -40,6 +40,13 @@ describe('the documentation', () => {
     expect(others.filter((path) => !links.includes(path))).toEqual([]);
   });
 
+  it('has every page in the sidebar of the site', () => {
+    const config = sourceOf('docs/.vitepress/config.mjs');
+    const pages = DOCUMENTS.filter((path) => path.startsWith('docs/'));
+    const missing = pages.filter((path) => !config.includes(`'${path.slice(5, -3)}']`));
+    expect(missing).toEqual([]);
+  });
+
   it.each(DOCUMENTS.filter((path) => path.startsWith('docs/')))(
     'begins with what its reader can do after it: %s',
     (path) => {

@@ -1,0 +1,111 @@
+import { defineConfig } from 'vitepress';
+
+/** Pages of the sidebar: title, and path below docs/. */
+const SECTIONS = {
+  Start: [
+    ['Overview', 'README'],
+    ['Getting started', 'getting-started'],
+    ['Migrating from pm2', 'migrating-from-pm2'],
+    ['Migrating from node:cluster', 'migrating-from-node-cluster'],
+    ['Development', 'development'],
+    ['Testing', 'testing'],
+    ['Questions and answers', 'faq'],
+  ],
+  Build: [
+    ['CPU-bound methods', 'cpu-bound-methods'],
+    ['Shared state', 'shared-state'],
+    ['Database pools', 'database-pools'],
+    ['WebSockets', 'websockets'],
+    ['Microservices', 'microservices'],
+    ['Shutdown hooks', 'shutdown-hooks'],
+  ],
+  Run: [
+    ['Deployment', 'deployment'],
+    ['systemd', 'systemd'],
+    ['Docker', 'docker'],
+    ['Kubernetes', 'kubernetes'],
+    ['Reload and releases', 'reload-and-releases'],
+    ['Number of workers', 'number-of-workers'],
+    ['Balancing', 'balancing'],
+    ['Security', 'security'],
+  ],
+  Watch: [
+    ['Logging', 'logging'],
+    ['Health', 'health'],
+    ['Metrics', 'metrics'],
+    ['Admin listener', 'admin-listener'],
+    ['Alerts', 'alerts'],
+    ['Troubleshooting', 'troubleshooting'],
+  ],
+  Understand: [
+    ['How it works', 'how-it-works'],
+    ['Benchmarks', 'benchmarks'],
+  ],
+  Reference: [
+    ['Options', 'reference/options'],
+    ['Signals', 'reference/signals'],
+    ['Events and log lines', 'reference/events'],
+    ['Errors and exit codes', 'reference/errors'],
+    ['Metrics and fields', 'reference/metrics'],
+    ['Command line', 'reference/command-line'],
+    ['API', 'api/'],
+  ],
+};
+
+/** A README is the index of its folder. */
+const asIndex = (path) => path.replace(/\bREADME(?:\.md)?(?=#|$)/, 'index.md');
+
+export default defineConfig({
+  title: 'nestjs-cluster',
+  description: 'Run a NestJS app on every core: supervised workers on one shared socket',
+  // The pages link to files beside docs/, as they do in the repository.
+  srcDir: '..',
+  srcExclude: [
+    '**/node_modules/**',
+    '**/dist/**',
+    'sample-app/README.md',
+    'test/!(bench)/**',
+    'test/bench/!(results)/**',
+  ],
+  rewrites: { 'README.md': 'index.md', ':folder(.*)/README.md': ':folder/index.md' },
+  cacheDir: '.vitepress/cache',
+  outDir: '.vitepress/dist',
+  markdown: {
+    config(md) {
+      const { normalizeLink } = md;
+      md.normalizeLink = (url) => normalizeLink.call(md, asIndex(url));
+      // Vite takes a bare name for a package.
+      const { html_block: html } = md.renderer.rules;
+      md.renderer.rules.html_block = (...args) =>
+        html(...args).replace(/\b(src|srcset)="(?=\w[^:"]*")/g, '$1="./');
+    },
+  },
+  vite: {
+    plugins: [
+      {
+        // Pages beside docs/ have no node_modules of the site above them; the server's bundle has.
+        name: 'vue-of-the-site',
+        enforce: 'pre',
+        resolveId: (id, _importer, { ssr }) =>
+          ssr && /^vue(\/server-renderer)?$/.test(id) ? { id, external: true } : undefined,
+      },
+    ],
+  },
+  themeConfig: {
+    nav: [
+      { text: 'Getting started', link: '/docs/getting-started' },
+      { text: 'Options', link: '/docs/reference/options' },
+      { text: 'Troubleshooting', link: '/docs/troubleshooting' },
+      { text: 'API', link: '/docs/api/' },
+    ],
+    sidebar: Object.entries(SECTIONS).map(([text, pages]) => ({
+      text,
+      items: pages.map(([title, page]) => ({
+        text: title,
+        link: `/docs/${asIndex(page).replace(/index\.md$/, '')}`,
+      })),
+    })),
+    outline: [2, 3],
+    search: { provider: 'local' },
+  },
+});
