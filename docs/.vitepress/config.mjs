@@ -72,8 +72,8 @@ export default defineConfig({
   outDir: '.vitepress/dist',
   markdown: {
     config(md) {
-      const { normalizeLink } = md;
-      md.normalizeLink = (url) => normalizeLink.call(md, asIndex(url));
+      const normalizeLink = md.normalizeLink.bind(md);
+      md.normalizeLink = (url) => normalizeLink(asIndex(url));
       // Vite takes a bare name for a package.
       const { html_block: html } = md.renderer.rules;
       md.renderer.rules.html_block = (...args) =>
