@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../errors/index.js';
-import { WORKER_VARIABLE, type WorkerAssignment } from '../primary/fork-worker.js';
+import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
 import type { Assignment } from '../worker/assignment.js';
 
 /** What `bootstrap()` has to be in this process. */

@@ -4,6 +4,7 @@ import { createEventLog, type EmitEvent } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
 import { AppEnd, type LeaveSteps } from '../worker/app-end.js';
+import { settleAsyncContexts } from '../worker/async-contexts.js';
 import { connectionLimit } from '../worker/connection-limit.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { HttpServers } from '../worker/http-servers.js';
@@ -30,6 +31,7 @@ export async function runStandalone(
   options: ResolvedClusterOptions,
 ): Promise<StandaloneRuntime> {
   const startedAt = performance.now();
+  settleAsyncContexts();
   const output = guardOutput(options.logFormat);
   const emit = createEventLog(options.logFormat, output);
   if (options.admin !== undefined) {

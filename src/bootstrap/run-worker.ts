@@ -1,6 +1,7 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { WorkerAgent } from '../worker/agent.js';
 import type { Assignment } from '../worker/assignment.js';
+import { settleAsyncContexts } from '../worker/async-contexts.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
 import { guardOutput } from './guard-output.js';
@@ -11,6 +12,7 @@ export async function runWorker(
   options: ResolvedClusterOptions,
   assignment: Assignment,
 ): Promise<WorkerRuntime> {
+  settleAsyncContexts();
   const { identity } = assignment;
   const output = guardOutput(options.logFormat, identity);
   process.title = `worker=${identity.slot} gen=${identity.generation} nestjs-cluster`;

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
@@ -10,24 +11,6 @@ import { followConnections } from './unacknowledged-connections.js';
 import { guardChannel } from './guard-channel.js';
 import type { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
-
-/** Set in a worker's environment by the primary; says who forked it and which slot it has. */
-export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
-
-/** What {@link WORKER_VARIABLE} holds, as JSON. */
-export interface WorkerAssignment {
-  readonly slot: number;
-  readonly generation: number;
-  /** Workers there are to be. */
-  readonly workers: number;
-  readonly primaryPid: number;
-  /** Descriptor on which its watchdog reports. */
-  readonly reportTo: number | undefined;
-  /** How many of the first arguments of Node are not the app's business. */
-  readonly ownArguments: number;
-  /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
-  readonly printsBootError: boolean;
-}
 
 /** What a forked process tells. Nothing comes after `exit`. */
 export type ProcessEvent =

@@ -1,0 +1,17 @@
+/** Set in a worker's environment by the primary; says who forked it and which slot it has. */
+export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
+
+/** What {@link WORKER_VARIABLE} holds, as JSON. */
+export interface WorkerAssignment {
+  readonly slot: number;
+  readonly generation: number;
+  /** Workers there are to be. */
+  readonly workers: number;
+  readonly primaryPid: number;
+  /** Descriptor on which its watchdog reports. */
+  readonly reportTo: number | undefined;
+  /** How many of the first arguments of Node are not the app's business. */
+  readonly ownArguments: number;
+  /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
+  readonly printsBootError: boolean;
+}
