@@ -11,7 +11,11 @@ export default defineConfig({
   test: {
     root: import.meta.dirname,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['unit/**/*.test.ts'] } },
+      {
+        extends: true,
+        // One set of modules for all files: to load them anew for each takes longer than the tests.
+        test: { name: 'unit', include: ['unit/**/*.test.ts'], isolate: false },
+      },
       {
         extends: true,
         test: {

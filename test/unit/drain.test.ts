@@ -1,4 +1,6 @@
 import { EventEmitter, once } from 'node:events';
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { drain, type DrainSteps } from '../../src/worker/drain.js';
 import { FakeServer } from './fake-traffic.js';
@@ -7,14 +9,20 @@ const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 }
 /** How often the drain looks. */
 const SWEEP_MS = 50;
 
-// What it waits with, node:timers/promises, is not among what fake timers replace.
-vi.mock('node:timers/promises', () => ({
-  setTimeout: (ms: number, value?: unknown) =>
-    new Promise((resolve) => void setTimeout(() => resolve(value), ms)),
-}));
-
-beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
+// Fake timers do not replace node:timers/promises, by which it waits. vi.mock() would come too late:
+// the unit tests share their modules.
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.spyOn(timers, 'setTimeout').mockImplementation(
+    (ms, value) => new Promise((resolve) => void setTimeout(() => resolve(value!), ms)),
+  );
+  syncBuiltinESMExports();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+});
 
 function start({
   queueEmpty = Promise.resolve(),
