@@ -44,7 +44,7 @@ async function measured(...args: string[]): Promise<Map<string, Row>> {
 
 describe('npm run bench', () => {
   it('has its packages', () => {
-    expect(INSTALLED, 'node test/bench/install.mjs, which npm test does first').toBe(true);
+    expect(INSTALLED, 'node test/bench/install.mjs, which npm run test:rest does first').toBe(true);
   });
 
   it.each([

@@ -1,0 +1,33 @@
+import type { ClusterProcess, LogLine } from './cluster-process.js';
+import type { RawClient } from './raw-client.js';
+
+/** Heartbeats as short as are still judged by the same rules. */
+export const FAST = { intervalMs: 200, timeoutMs: 1_000 };
+
+/** What the line of a worker that hung says of its event loop. */
+export interface Block {
+  readonly forMs: number;
+  readonly requests: readonly { method: string; path: string; forMs: number }[];
+  readonly frames: readonly string[];
+}
+
+export const timeOf = (line: LogLine): number => Date.parse(String(line['time']));
+
+/** Sends a request whose handler blocks the worker; resolves with that worker's pid. */
+export async function hang(
+  cluster: ClusterProcess,
+  client: RawClient,
+  kind: string,
+): Promise<number> {
+  const pattern = new RegExp(`^hanging ${kind} (\\d+)$`, 'm');
+  client.get(`/hang/${kind}?token=secret`);
+  await cluster.until(`a worker that hangs by ${kind}`, () => pattern.test(cluster.output));
+  return Number(pattern.exec(cluster.output)![1]);
+}
+
+export function replacementOf(cluster: ClusterProcess, died: LogLine): Promise<LogLine> {
+  return cluster.event(
+    'worker-ready',
+    (line) => line.worker === died.worker && timeOf(line) >= timeOf(died) && line.pid !== died.pid,
+  );
+}

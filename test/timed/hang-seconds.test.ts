@@ -1,0 +1,312 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import net from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { type Block, FAST, hang, replacementOf, timeOf } from '../support/hang.js';
+import { clusterReport } from '../support/health.js';
+import { request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { RawClient } from '../support/raw-client.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+afterEach(stopAll);
+
+const HOUR_MS = 3_600_000;
+
+const preloads = join(import.meta.dirname, '../fixtures/preload');
+
+const LIBFAKETIME =
+  process.env['TEST_LIBFAKETIME'] ?? '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
+
+/** Resolves once every worker has been up for `ms` more, by its primary's account. */
+async function livesOn(cluster: ClusterProcess, ms: number): Promise<void> {
+  const uptimes = async () => {
+    const { workers } = await clusterReport(cluster.url);
+    return workers.map(({ uptimeSeconds }) => uptimeSeconds ?? 0);
+  };
+  const before = await uptimes();
+  await eventually(`every worker lives ${ms} ms more`, uptimes, (now) =>
+    now.every((seconds, i) => seconds >= before[i]! + ms / 1_000),
+  );
+}
+
+/** Stops a worker; resolves once it has not answered a ping. */
+async function oweAnAnswer(
+  cluster: ClusterProcess,
+  slot: number,
+  intervalMs: number,
+): Promise<void> {
+  process.kill(cluster.workerPids[slot]!, 'SIGSTOP');
+  await eventually(
+    'an answer that is owed',
+    async () => (await clusterReport(cluster.url)).workers[slot]!.heartbeatAgeMs ?? 0,
+    (ageMs) => ageMs > 1.5 * intervalMs,
+  );
+}
+
+function expectNobodyFailed(cluster: ClusterProcess, pids: readonly number[]): void {
+  expect(cluster.all('worker-died')).toEqual([]);
+  expect(cluster.all('worker-restarting')).toEqual([]);
+  expect(cluster.workerPids).toEqual(pids);
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe('a worker that hangs', () => {
+  it('in an endless loop is replaced within 4.5 s, and the log names route and function (H1)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: { timeoutMs: 3_000 } },
+      env: behaviour('hang-routes'),
+    });
+    const client = await RawClient.open(cluster.url);
+    const startedAt = Date.now();
+
+    const pid = await hang(cluster, client, 'loop');
+
+    expect(await client.end()).not.toBe('closed by this client');
+    expect(client.text).toBe('');
+    const died = await cluster.event('worker-died');
+    const ready = await replacementOf(cluster, died);
+    expect(timeOf(ready) - startedAt).toBeLessThan(4_500);
+    expect(timeOf(died) - startedAt).toBeGreaterThanOrEqual(2_900);
+
+    expect(died).toMatchObject({ level: 'error', pid, cause: 'hang', error: null });
+    expect(died['detail']).toContain('3000 ms (heartbeat.timeoutMs)');
+    expect(died.message).toContain('in flight: GET /hang/loop for ');
+    expect(died.message).toContain('blocked loopForEver (');
+    expect(died.message).toContain('hang-routes.mjs:');
+    // A query may hold secrets.
+    expect(JSON.stringify(died)).not.toContain('secret');
+    const { forMs, requests, frames } = died['blocked'] as Block;
+    expect(forMs).toBeGreaterThan(2_500);
+    expect(requests).toEqual([
+      { method: 'GET', path: '/hang/loop', forMs: expect.any(Number) as number },
+    ]);
+    expect(requests[0]!.forMs).toBeGreaterThan(2_500);
+    expect(frames[0]).toMatch(/^loopForEver \(.*hang-routes\.mjs:\d+:\d+\)$/);
+    expect(cluster.all('worker-died')).toHaveLength(1);
+
+    const { workers } = await clusterReport(cluster.url);
+    expect(workers[died.worker!]!.lastExit).toMatchObject({ cause: 'hang', signal: 'SIGKILL' });
+    const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+    expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'hang' })).toBe(1);
+    expect(page.sum('nestjs_cluster_worker_restarts_total')).toBe(1);
+  });
+});
+
+describe('a worker that only seems to hang', () => {
+  it('is not killed for a block, or a pause of the garbage collector, below timeoutMs (H10)', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: { intervalMs: 500, timeoutMs: 3_000 } },
+      env: behaviour('hang-routes'),
+    });
+    const pids = cluster.workerPids as [number, number];
+    const [blocked, collecting] = [
+      await agentOf(cluster.url, pids[0]),
+      await agentOf(cluster.url, pids[1]),
+    ];
+
+    const answers = await Promise.all([
+      request(cluster.url, '/block/1800', { agent: blocked }),
+      request(cluster.url, '/churn/1800', { agent: collecting }),
+    ]);
+
+    expect(answers.map(({ outcome }) => outcome)).toEqual(['ok', 'ok']);
+    await livesOn(cluster, 1_500);
+    expectNobodyFailed(cluster, pids);
+  });
+
+  it('is not killed for short blocks in a row that are longer than timeoutMs together (H10)', async () => {
+    // A ping may have to wait for two of them, where both were ready to be read.
+    const blockMs = 500;
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, heartbeat: { intervalMs: 200, timeoutMs: 3 * blockMs } },
+      env: behaviour('hang-routes'),
+    });
+    const pids = cluster.workerPids as [number];
+    const agent = await agentOf(cluster.url, pids[0]);
+
+    for (let i = 0; i < 5; i++) {
+      expect((await request(cluster.url, `/block/${blockMs}`, { agent })).outcome).toBe('ok');
+    }
+
+    expectNobodyFailed(cluster, pids);
+  });
+
+  // One cluster at a time: Node takes the port after the primary's for a worker's inspector,
+  // whoever else has it, and a worker without an inspector is not left alone.
+  it.each([
+    {
+      by: 'NODE_OPTIONS',
+      start: { env: { ...behaviour('hang-routes'), NODE_OPTIONS: '--inspect=127.0.0.1:0' } },
+    },
+    {
+      by: 'an argument',
+      start: { env: behaviour('hang-routes'), execArgv: ['--inspect=127.0.0.1:0'] },
+    },
+  ])('is left alone while an inspector is open by $by (H9)', async ({ start }) => {
+    const options = { workers: 1, heartbeat: FAST };
+    const cluster = await ClusterProcess.start({ options, ...start });
+    const pids = cluster.workerPids;
+
+    const { outcome } = await request(cluster.url, '/block/2500');
+
+    expect(outcome).toBe('ok');
+    await livesOn(cluster, 2 * FAST.intervalMs);
+    expectNobodyFailed(cluster, pids);
+  });
+
+  it('is left alone in its boot too while an inspector is open (H9)', async () => {
+    const readyTimeoutMs = 1_000;
+    const cluster = new ClusterProcess({
+      options: { readyTimeoutMs },
+      env: {
+        ...behaviour('hang-routes'),
+        TEST_BLOCKED_BOOT: '1',
+        NODE_OPTIONS: '--inspect=127.0.0.1:0',
+      },
+    });
+    await cluster.event('listening');
+    await cluster.until('a blocked boot', () => cluster.output.includes('boot blocked'));
+
+    await eventually(
+      'twice the time',
+      async () => (await clusterReport(cluster.url)).workers[1]!.uptimeSeconds ?? 0,
+      (seconds) => seconds > (2 * readyTimeoutMs) / 1_000,
+    );
+
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+
+  it('is left alone while an inspector is open that SIGUSR1 opened in it (H9, S9)', async () => {
+    const port = await freePort();
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, heartbeat: FAST },
+      // node:cluster gives its first worker the next port.
+      env: { ...behaviour('hang-routes'), NODE_OPTIONS: `--inspect-port=127.0.0.1:${port - 1}` },
+    });
+    const pids = cluster.workerPids as [number];
+    process.kill(pids[0], 'SIGUSR1');
+    await cluster.until('the inspector', () => cluster.output.includes('Debugger listening on'));
+    await livesOn(cluster, 3 * FAST.intervalMs);
+
+    expect((await request(cluster.url, '/block/2500')).outcome).toBe('ok');
+
+    await livesOn(cluster, 2 * FAST.intervalMs);
+    expectNobodyFailed(cluster, pids);
+  });
+
+  it('because its primary was stopped, or its whole group, keeps its pid (H5)', async () => {
+    // Stopped for as many times the timeout as 20 s are of 3 s.
+    const heartbeat = { intervalMs: 150, timeoutMs: 1_000 };
+    const stopMs = (20 / 3) * heartbeat.timeoutMs;
+    const [primary, group] = await Promise.all([
+      ClusterProcess.start({ options: { heartbeat } }),
+      ClusterProcess.start({ options: { heartbeat }, within: ['setsid'] }),
+    ]);
+    const before = [primary.workerPids, group.workerPids];
+    // At the moment of the stop one worker owes an answer, as when the machine is suspended.
+    await Promise.all([primary, group].map((each) => oweAnAnswer(each, 0, heartbeat.intervalMs)));
+    process.kill(primary.pid, 'SIGSTOP');
+    process.kill(-group.pid, 'SIGSTOP');
+    process.kill(before[0]![0]!, 'SIGCONT');
+    await delay(stopMs);
+
+    process.kill(primary.pid, 'SIGCONT');
+    process.kill(-group.pid, 'SIGCONT');
+
+    await Promise.all([primary, group].map((each) => livesOn(each, 2 * heartbeat.timeoutMs)));
+    expectNobodyFailed(primary, before[0]!);
+    expectNobodyFailed(group, before[1]!);
+    for (const each of [primary, group]) {
+      const late = each.all('warning').map(({ message }) => message);
+      expect(late).toHaveLength(1);
+      expect(late[0]).toMatch(/^the primary was late by \d\.\d s, more than 1000 ms .* stopped;/);
+    }
+    // It judges again after that.
+    process.kill(primary.workerPids[0]!, 'SIGSTOP');
+    expect(await primary.event('worker-died')).toMatchObject({ worker: 0, cause: 'hang' });
+  });
+
+  it.each(clocks())(
+    'because the wall clock jumps by an hour ($how) is not killed, and waits no longer to restart (H8)',
+    async ({ start }) => {
+      const clock = start();
+      const cluster = await ClusterProcess.start({
+        options: { heartbeat: FAST, restart: { jitterRatio: 0 } },
+        env: clock.env,
+        execArgv: clock.execArgv,
+      });
+      const pids = cluster.workerPids;
+      for (const offsetMs of [-HOUR_MS, HOUR_MS]) {
+        await clock.set(cluster, offsetMs);
+        await livesOn(cluster, 1.5 * FAST.timeoutMs);
+        expectNobodyFailed(cluster, pids);
+      }
+
+      process.kill(pids[0]!, 'SIGKILL');
+
+      expect(await cluster.event('worker-restarting')).toMatchObject({ slot: 0, delayMs: 100 });
+      await cluster.until('the replacement', () => cluster.all('worker-ready').length === 3);
+    },
+  );
+});
+
+/** Ways to set a program's wall clock while it runs: of JavaScript alone, and of libc where there is libfaketime. */
+function clocks() {
+  const javascript = {
+    how: 'Date',
+    start: () => ({
+      env: { TEST_CLOCK_JUMPS_MS: `${-HOUR_MS},${2 * HOUR_MS}` },
+      execArgv: ['--import', pathToFileURL(join(preloads, 'jumping-clock.mjs')).href],
+      set: async (cluster: ClusterProcess) => {
+        const before = jumpsOf(cluster);
+        const pids = [cluster.pid, ...cluster.workerPids];
+        for (const pid of pids) process.kill(pid, 'SIGUSR2');
+        await cluster.until('the jumps', () => jumpsOf(cluster) === before + pids.length);
+      },
+    }),
+  };
+  const libc = {
+    how: 'libfaketime',
+    start: () => {
+      const file = join(temporaryDirectory(), 'offset');
+      writeFileSync(file, '+0s\n');
+      return {
+        env: {
+          LD_PRELOAD: LIBFAKETIME,
+          FAKETIME_TIMESTAMP_FILE: file,
+          FAKETIME_DONT_FAKE_MONOTONIC: '1',
+          FAKETIME_NO_CACHE: '1',
+        },
+        execArgv: [],
+        set: async ({ url }: ClusterProcess, offsetMs: number) => {
+          writeFileSync(file, `${offsetMs < 0 ? '' : '+'}${offsetMs / 1_000}s\n`);
+          await eventually(
+            'the jump',
+            async () => Date.parse((await request(url, '/hello')).headers['date']!) - Date.now(),
+            (offsetNowMs) => Math.abs(offsetNowMs - offsetMs) < 60_000,
+          );
+        },
+      };
+    },
+  };
+  return existsSync(LIBFAKETIME) ? [javascript, libc] : [javascript];
+}
+
+function jumpsOf({ output }: ClusterProcess): number {
+  return output.match(/^clock of \d+ is at /gm)?.length ?? 0;
+}
