@@ -17,7 +17,7 @@ const NEEDS = {
   timed: { ...processes, fileParallelism: false, sequence: { groupOrder: 3 } },
   packaging: {
     ...processes,
-    fileParallelism: false,
+    maxWorkers: 2,
     sequence: { groupOrder: 4 },
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ONE_ADAPTER, OTHER_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { began, cutBy, NEVER_MS, NOTHING_CUT, ONLY_THE_ASKER, openNow } from '../support/drain.js';
@@ -9,15 +10,17 @@ import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
 
-const ADAPTERS = ['express', 'fastify'] as const;
+/** A behaviour on an adapter. */
+const on = (adapter: string, name = 'announce-requests') => ({
+  ...behaviour(name),
+  TEST_ADAPTER: adapter,
+});
 
-describe.each(ADAPTERS)('the drain on %s', (adapter) => {
-  const env = { ...behaviour('announce-requests'), TEST_ADAPTER: adapter };
-
+describe('the drain', () => {
   it('closes parked keep-alive connections by FIN (D1)', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: NEVER_MS } },
-      env,
+      env: on(ONE_ADAPTER),
     });
     const parked = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(cluster.url)));
     for (const client of parked) client.get('/hello');
@@ -35,7 +38,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   it('answers a request in flight with "Connection: close" and ends its connection (D2)', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env,
+      env: on(OTHER_ADAPTER),
     });
     const client = await RawClient.open(cluster.url);
     client.get('/wait/1500');
@@ -55,7 +58,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   it('answers every request that was pipelined before it began (D2)', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env,
+      env: on(ONE_ADAPTER),
     });
     const client = await RawClient.open(cluster.url);
     client.get('/wait/1500', '/hello', '/wait/10', '/wait/2500');
@@ -87,7 +90,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
 
   it('closes the app after its last response: what the app closes is still there (D12)', async () => {
     const cluster = await ClusterProcess.start({
-      env: { ...behaviour('pool'), TEST_ADAPTER: adapter },
+      env: on(OTHER_ADAPTER, 'pool'),
     });
     const answer = request(cluster.url, '/wait/2000');
     await eventually(
@@ -108,7 +111,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   it('turns readiness off while requests are still served, then stops to accept (D13)', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { lameDuckMs: 3_000, drainTimeoutMs: NEVER_MS } },
-      env,
+      env: on(ONE_ADAPTER),
     });
     const parked = await RawClient.open(cluster.url);
     parked.get('/hello');
@@ -153,7 +156,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   it('counts no connection that is gone, whoever closed it (D14)', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: NEVER_MS } },
-      env,
+      env: on(OTHER_ADAPTER),
     });
     const open = () => RawClient.open(cluster.url);
 
@@ -201,7 +204,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   it('cuts what is left at drainTimeoutMs, and counts it', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: 500 } },
-      env,
+      env: on(ONE_ADAPTER),
     });
     const endless = [request(cluster.url, '/wait/60000'), request(cluster.url, '/wait/60000')];
     await began(cluster, '/wait/60000', 2);
@@ -227,7 +230,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   it('does not wait for a connection that never sent a byte', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env,
+      env: on(OTHER_ADAPTER),
     });
     const silent = await Promise.all(Array.from({ length: 4 }, () => RawClient.open(cluster.url)));
     await eventually(
@@ -248,7 +251,7 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
   it('lets a response that had begun before it end, and then closes its connection', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { lameDuckMs: 2_000, drainTimeoutMs: NEVER_MS } },
-      env: { ...behaviour('streams'), TEST_ADAPTER: adapter },
+      env: on(ONE_ADAPTER, 'streams'),
     });
     const reader = await RawClient.open(cluster.url);
     reader.get('/stream');
@@ -271,22 +274,19 @@ describe.each(ADAPTERS)('the drain on %s', (adapter) => {
 });
 
 describe('a shutdown hook', () => {
-  it.each(['app', 'nest11'] as const)(
-    'that rejects is logged, and the drain ends all the same (D9) (%s)',
-    async (program) => {
-      const cluster = await ClusterProcess.start({ program, env: behaviour('hook-rejects') });
+  it('that rejects is logged, and the drain ends all the same (D9)', async () => {
+    const cluster = await ClusterProcess.start({ env: behaviour('hook-rejects') });
 
-      cluster.kill('SIGTERM');
+    cluster.kill('SIGTERM');
 
-      expect((await cluster.exited(8_000)).signal).toBeNull();
-      expect(cluster.output).toContain('the pool cannot be closed');
-      expect(cluster.all('worker-stopped')).toHaveLength(2);
-      expect(cluster.survivors()).toEqual([]);
-    },
-  );
+    expect((await cluster.exited(8_000)).signal).toBeNull();
+    expect(cluster.output).toContain('the pool cannot be closed');
+    expect(cluster.all('worker-stopped')).toHaveLength(2);
+    expect(cluster.survivors()).toEqual([]);
+  });
 
   // Nest 12 logs such an error and keeps it to itself; Nest 11 gives it to app.close().
-  it('that rejects is told in the line of its worker, on Nest 11 (D9)', async () => {
+  it('that rejects is told in the line of its worker, and by the exit code, on Nest 11 (D9)', async () => {
     const cluster = await ClusterProcess.start({
       program: 'nest11',
       options: { workers: 1 },
@@ -295,41 +295,36 @@ describe('a shutdown hook', () => {
 
     cluster.kill('SIGTERM');
 
-    expect((await cluster.event('worker-stopped')).level).toBe('error');
-    expect((await cluster.event('worker-stopped')).problem).toContain('the pool cannot be closed');
-  });
-
-  it('that hangs is waited for until killTimeoutMs, and told (D10)', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 } },
-      env: behaviour('hook-hangs'),
-    });
-
-    cluster.kill('SIGTERM');
-
-    expect((await cluster.exited(8_000)).signal).toBeNull();
-    const [stopped] = cluster.all('worker-stopped');
-    expect(stopped).toMatchObject({ level: 'error' });
-    expect(stopped!.problem).toMatch(/did not end within \d+ ms/);
-    expect(cluster.survivors()).toEqual([]);
-  });
-
-  it.each([
-    { hook: 'hook-rejects', row: 'D9' },
-    { hook: 'hook-hangs', row: 'D10' },
-  ])('that does not end well makes the exit code another than 0 ($row)', async ({ hook }) => {
-    const cluster = await ClusterProcess.start({
-      program: 'nest11',
-      options: { workers: 1, shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 } },
-      env: behaviour(hook),
-    });
-
-    cluster.kill('SIGTERM');
-
     const { code, signal } = await cluster.exited(8_000);
     expect(signal).toBeNull();
     expect(code).not.toBe(0);
+    expect(cluster.output).toContain('the pool cannot be closed');
+    const [stopped] = cluster.all('worker-stopped');
+    expect(stopped!.level).toBe('error');
+    expect(stopped!.problem).toContain('the pool cannot be closed');
+    expect(cluster.survivors()).toEqual([]);
   });
+
+  it.each(['app', 'nest11'] as const)(
+    'that hangs is waited for until killTimeoutMs, and told, also by the exit code (D10) (%s)',
+    async (program) => {
+      const cluster = await ClusterProcess.start({
+        program,
+        options: { workers: 1, shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 } },
+        env: behaviour('hook-hangs'),
+      });
+
+      cluster.kill('SIGTERM');
+
+      const { code, signal } = await cluster.exited(8_000);
+      expect(signal).toBeNull();
+      expect(code).not.toBe(0);
+      const [stopped] = cluster.all('worker-stopped');
+      expect(stopped).toMatchObject({ level: 'error' });
+      expect(stopped!.problem).toMatch(/did not end within \d+ ms/);
+      expect(cluster.survivors()).toEqual([]);
+    },
+  );
 });
 
 describe('a drain whose primary is gone', () => {

@@ -24,12 +24,14 @@ const EXITED_WELL = { code: 0, signal: null };
 /** One way to listen: the options, and where clients find it. */
 interface Listening {
   readonly name: string;
+  /** Bursts also come to workers that have nothing to do; where one accepts as another does, once. */
+  readonly idleToo?: true;
   readonly options: () => Promise<ClusterOptions> | ClusterOptions;
   readonly targets?: (cluster: ClusterProcess) => readonly Target[];
 }
 
 const LISTENING: readonly Listening[] = [
-  { name: 'shared', options: () => ({ balancing: 'shared' }) },
+  { name: 'shared', idleToo: true, options: () => ({ balancing: 'shared' }) },
   ...(HAS_REUSE_PORT
     ? [{ name: 'reuse-port', options: () => ({ balancing: 'reuse-port' }) as const }]
     : []),
@@ -42,13 +44,13 @@ const LISTENING: readonly Listening[] = [
         port,
       })),
   },
-  { name: 'round-robin', options: () => ({ balancing: 'round-robin' }) },
+  { name: 'round-robin', idleToo: true, options: () => ({ balancing: 'round-robin' }) },
   {
     name: 'a unix socket',
     options: () => ({ path: join(temporaryDirectory(), 'app.sock') }),
     targets: ({ url }) => [{ path: url.replace(/^unix:/, '') }],
   },
-  { name: 'standalone', options: () => ({ workers: 0 }) },
+  { name: 'standalone', idleToo: true, options: () => ({ workers: 0 }) },
 ];
 
 const ofUrl = ({ url }: ClusterProcess): readonly Target[] => {
@@ -65,53 +67,61 @@ async function block(cluster: ClusterProcess): Promise<void> {
   );
 }
 
-describe.each(LISTENING)('with $name', ({ name, options, targets = ofUrl }) => {
-  it.each([
-    ['idle', 0],
-    ['blocked', BLOCK_MS],
-  ])(
-    'a shutdown serves what the kernel had accepted, with workers that are %s',
-    async (_, blockMs) => {
-      const cluster = await ClusterProcess.start({
-        options: { shutdown: { drainTimeoutMs: NEVER_MS }, ...(await options()) },
-        env: { ...behaviour('blocks-on-signal'), BLOCK_MS: String(blockMs) },
-      });
-      const places = targets(cluster);
-      if (blockMs > 0) await block(cluster);
-      const burst = new Burst(places, { each: CLIENTS / places.length });
+/** Ends it under a burst of connections, of which each is answered. */
+async function expectShutdownServes(
+  cluster: ClusterProcess,
+  { places, blocked }: { places: readonly Target[]; blocked: boolean },
+): Promise<void> {
+  if (blocked) await block(cluster);
+  const burst = new Burst(places, { each: CLIENTS / places.length });
+  await burst.connected;
+
+  cluster.kill('SIGTERM');
+
+  const { [SERVED]: closing = 0, [SERVED_BEFORE]: before = 0, ...lost } = await burst.outcomes();
+  expect(lost).toEqual({});
+  expect(closing + before).toBe(CLIENTS);
+  // What is accepted between a block and the signal is little.
+  if (blocked) expect(closing).toBeGreaterThan(CLIENTS / 2);
+  expect(await cluster.exited()).toEqual(EXITED_WELL);
+  expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
+}
+
+describe.each(LISTENING)('with $name', ({ name, idleToo, options, targets = ofUrl }) => {
+  const start = async (blockMs: number) =>
+    ClusterProcess.start({
+      options: {
+        shutdown: { drainTimeoutMs: NEVER_MS },
+        reload: { canaryMs: 0 },
+        ...(await options()),
+      },
+      env: { ...behaviour('blocks-on-signal'), BLOCK_MS: String(blockMs) },
+    });
+
+  if (idleToo) {
+    it('a shutdown serves what the kernel had accepted, with workers that are idle', async () => {
+      const cluster = await start(0);
+      await expectShutdownServes(cluster, { places: targets(cluster), blocked: false });
+    });
+  }
+
+  // One process has no one to reload.
+  const ends = name === 'standalone' ? 'a shutdown serves' : 'a reload and a shutdown serve';
+  it(`${ends} what the kernel had accepted, with workers that are blocked`, async () => {
+    const cluster = await start(BLOCK_MS);
+    const places = targets(cluster);
+    if (name !== 'standalone') {
+      await block(cluster);
+      const burst = new Burst(places, { each: CLIENTS / places.length, closing: true });
       await burst.connected;
 
-      cluster.kill('SIGTERM');
+      cluster.kill('SIGHUP');
 
-      const {
-        [SERVED]: closing = 0,
-        [SERVED_BEFORE]: before = 0,
-        ...lost
-      } = await burst.outcomes();
-      expect(lost).toEqual({});
-      expect(closing + before).toBe(CLIENTS);
-      // What is accepted between a block and the signal is little.
-      if (blockMs > 0) expect(closing).toBeGreaterThan(CLIENTS / 2);
-      expect(await cluster.exited()).toEqual(EXITED_WELL);
+      expect(await burst.outcomes()).toEqual({ [SERVED]: CLIENTS });
+      await cluster.event('reload-ended', ({ outcome }) => outcome === 'completed');
       expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
-    },
-  );
+    }
 
-  if (name === 'standalone') return; // one process has no one to reload
-
-  it('a reload serves what the kernel had accepted for workers that are blocked', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { shutdown: { drainTimeoutMs: NEVER_MS }, ...(await options()) },
-      env: { ...behaviour('blocks-on-signal'), BLOCK_MS: String(BLOCK_MS) },
-    });
-    const places = targets(cluster);
-    await block(cluster);
-    const burst = new Burst(places, { each: CLIENTS / places.length, closing: true });
-    await burst.connected;
-
-    cluster.kill('SIGHUP');
-
-    expect(await burst.outcomes()).toEqual({ [SERVED]: CLIENTS });
-    await cluster.event('reload-ended', ({ outcome }) => outcome === 'completed');
+    await expectShutdownServes(cluster, { places, blocked: true });
   });
 });

@@ -1,0 +1,13 @@
+import { execFileSync } from 'node:child_process';
+import { NODE } from './cluster-process.js';
+
+const major = Number(
+  execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' }).split('.')[0],
+);
+const adapters = ['express', 'fastify'] as const;
+
+/**
+ * Express and Fastify, or Fastify and Express from Node 22 on. A test of what holds on both takes
+ * one of them: CI runs it on two Nodes, and so on both.
+ */
+export const [ONE_ADAPTER, OTHER_ADAPTER] = major >= 22 ? adapters.toReversed() : adapters;
