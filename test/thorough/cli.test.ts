@@ -375,30 +375,11 @@ describe('an answer of something else', () => {
 
   const ESCAPES = '\u001b]0;owned\u0007\u001b[2J\u009b31m\r\n\u0000';
 
+  // Each answer that is refused has its row in unit/cli-worker-ports.test.ts.
   it.each([
     { what: 'a command for a port', body: health({ ...GOOD, ports: ['3000; reboot', 3001] }) },
-    { what: 'a substitution for a port', body: health({ ...GOOD, ports: ['$(reboot)', 3001] }) },
-    { what: 'a new line for a port', body: health({ ...GOOD, ports: ['3000\nreboot', 3001] }) },
-    { what: 'a port in a string', body: health({ ...GOOD, ports: ['3000', '3001'] }) },
-    { what: 'port 0', body: health({ ...GOOD, ports: [0, 1] }) },
-    { what: 'a port below', body: health({ ...GOOD, ports: [-1, 3001] }) },
-    { what: 'a port beyond', body: health({ ...GOOD, ports: [65_536, 3001] }) },
-    { what: 'half a port', body: health({ ...GOOD, ports: [3000.5, 3001] }) },
-    { what: 'ports in ports', body: health({ ...GOOD, ports: [[3000], 3001] }) },
-    { what: 'ports by name', body: health({ ...GOOD, ports: { 0: 3000, 1: 3001 } }) },
-    { what: 'no port at all', body: health({ ...GOOD, ports: [] }) },
-    { what: 'no word of ports', body: health({ balancing: 'ports', desired: 2 }) },
-    { what: 'fewer ports than workers', body: health({ ...GOOD, desired: 3 }) },
-    { what: 'no worker', body: health({ ...GOOD, desired: 0 }) },
-    { what: 'less than no worker', body: health({ ...GOOD, desired: -1 }) },
-    { what: 'half a worker', body: health({ ...GOOD, desired: 1.5 }) },
-    { what: 'workers in a string', body: health({ ...GOOD, desired: '2' }) },
     { what: 'escapes for a balancing', body: health({ ...GOOD, balancing: ESCAPES }) },
-    { what: 'a command for a balancing', body: health({ ...GOOD, balancing: '`reboot`' }) },
     { what: 'a prototype', body: '{"__proto__":{"details":{"cluster":{}}}}' },
-    { what: 'nothing', body: '' },
-    { what: 'null', body: 'null' },
-    { what: 'a list', body: '[]' },
     { what: 'escapes', body: ESCAPES, type: 'text/plain' },
     { what: 'a page', body: '<!doctype html><p>not here', type: 'text/html' },
   ])('is refused where it says $what', async ({ body, type }) => {
