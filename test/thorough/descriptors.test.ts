@@ -14,7 +14,7 @@ import { describeWith } from '../support/system-packages.js';
 
 afterEach(stopAll);
 
-const HEARTBEAT = { intervalMs: 100, timeoutMs: 1_000 };
+const HEARTBEAT = { intervalMs: 100, timeoutMs: 2_000 };
 
 function limitDescriptors(pid: number, limits: string): void {
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limits}`]);
@@ -58,11 +58,12 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
     const page = await eventually(
       'all of them counted',
       () => scrape(cluster.url, { agent: kept }),
-      (each) => each.sum('nestjs_cluster_worker_dropped_connections_total') > 500,
+      (each) =>
+        each.sum('nestjs_cluster_worker_dropped_connections_total') > 500 &&
+        each.sum('nestjs_cluster_worker_heartbeat_age_seconds') < 1 &&
+        each.sum('nestjs_cluster_snapshot_age_seconds') === 0,
     );
     expect(page.sum('nestjs_cluster_worker_up')).toBe(1);
-    expect(page.sum('nestjs_cluster_worker_heartbeat_age_seconds')).toBeLessThan(1);
-    expect(page.sum('nestjs_cluster_snapshot_age_seconds')).toBe(0);
     // Those that stay silent make room for others.
     await eventually(
       'a new connection served beside them',
@@ -132,7 +133,9 @@ describe('a process that has no descriptor left', () => {
     const page = await eventually(
       'more than its heartbeat takes to judge',
       () => scrape(cluster.url, { agent }),
-      (each) => each.sum('nestjs_cluster_worker_uptime_seconds') > before + 2,
+      (each) =>
+        each.sum('nestjs_cluster_worker_uptime_seconds') >
+        before + (2 * HEARTBEAT.timeoutMs) / 1_000,
     );
     expect(page.sum('nestjs_cluster_worker_up')).toBe(1);
     expect(page.sum('nestjs_cluster_worker_resident_memory_bytes')).toBeGreaterThan(0);

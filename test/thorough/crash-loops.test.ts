@@ -1,0 +1,195 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { runtimeBehaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { BARE, replacementOf } from '../support/crashes.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { openDescriptorsOf } from '../support/process-stats.js';
+import { childrenOf } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+afterEach(stopAll);
+
+function limitDescriptors(pid: number, limits: string): void {
+  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limits}`]);
+}
+
+describe('a crash loop', () => {
+  it('at a cadence just above the stable time is found out, and is over once a worker lives (C8)', async () => {
+    const broken = join(temporaryDirectory(), 'broken');
+    writeFileSync(broken, '');
+    const stableAfterMs = 800;
+    const cluster = await ClusterProcess.start({
+      options: {
+        heartbeat: { intervalMs: 100 },
+        // No two failures fall into one window.
+        restart: {
+          stableAfterMs,
+          windowMs: 500,
+          maxFailures: 3,
+          maxBackoffMs: 800,
+          jitterRatio: 0,
+        },
+      },
+      env: {
+        ...runtimeBehaviour('crash-cadence'),
+        TEST_BROKEN: broken,
+        TEST_LIFE_MS: String(1.1 * stableAfterMs),
+      },
+    });
+
+    await cluster.event('worker-restarting', (line) => line['degraded'] === true, 30_000);
+
+    expect(cluster.all('worker-restarting').map(({ slot, delayMs }) => [slot, delayMs])).toEqual([
+      [1, 0],
+      [1, 0],
+      [1, 800],
+    ]);
+    const degraded = async () => {
+      const report = await clusterReport(cluster.url);
+      const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+      return {
+        degraded: report.degraded,
+        bySlot: ['0', '1'].map((worker) => page.sum('nestjs_cluster_worker_degraded', { worker })),
+      };
+    };
+    expect(await degraded()).toEqual({ degraded: 1, bySlot: [0, 1] });
+    rmSync(broken);
+    await eventually('the end of the loop', degraded, (now) => now.degraded === 0);
+    expect((await degraded()).bySlot).toEqual([0, 0]);
+    expect(cluster.workerPids).toHaveLength(2);
+  });
+
+  it('of all slots together is found out before any slot has one of its own (C7)', async () => {
+    const workers = 4;
+    const cluster = await ClusterProcess.start({
+      program: BARE,
+      options: { workers, restart: { maxFailures: 3, maxBackoffMs: 10_000, jitterRatio: 0 } },
+    });
+
+    for (let failure = 0; failure < 2 * workers; failure++) {
+      const slot = failure % workers;
+      await cluster.until('the worker', () => cluster.workerPids.length === workers);
+      process.kill(cluster.workerPids[slot]!, 'SIGSEGV');
+      await cluster.until('its end', () => cluster.all('worker-died').length > failure);
+    }
+
+    await cluster.until('the last', () => cluster.all('worker-restarting').length === 2 * workers);
+    expect(cluster.all('worker-died').map(({ cause }) => cause)).toEqual(
+      Array.from({ length: 2 * workers }, () => 'crash'),
+    );
+    expect(cluster.all('worker-restarting').map(({ slot, degraded }) => degraded && slot)).toEqual([
+      ...Array.from({ length: 2 * workers - 1 }, () => false),
+      workers - 1,
+    ]);
+    expect((await request(cluster.url, '/')).outcome).toBe('ok');
+  });
+
+  it('that somebody makes by killing workers is slowed down, and is none', async () => {
+    const cluster = await ClusterProcess.start({
+      program: BARE,
+      options: { workers: 1, restart: { backoffMs: 10, jitterRatio: 0 } },
+    });
+
+    for (let kills = 1; kills <= 26; kills++) {
+      await cluster.until('a worker', () => cluster.all('worker-ready').length === kills);
+      process.kill(cluster.workerPids[0]!, 'SIGKILL');
+      await cluster.until('its restart', () => cluster.all('worker-restarting').length === kills);
+    }
+
+    const restarts = cluster.all('worker-restarting');
+    expect(restarts.map(({ delayMs }) => delayMs)).toEqual([
+      ...Array.from({ length: 20 }, () => 10),
+      20,
+      40,
+      80,
+      160,
+      320,
+      640,
+    ]);
+    expect(restarts.every(({ degraded }) => degraded === false)).toBe(true);
+    expect((await request(cluster.url, '/')).outcome).toBe('ok');
+  });
+});
+
+describe('a worker that cannot be started', () => {
+  it('for want of descriptors is tried again until there are some, and the others serve', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { heartbeat: { intervalMs: 100 }, restart: { maxBackoffMs: 300 } },
+    });
+    const [victim, other] = cluster.workerPids as [number, number];
+    const before = openDescriptorsOf(cluster.pid);
+    // No new descriptor has a number below it.
+    limitDescriptors(cluster.pid, '3:');
+
+    process.kill(victim, 'SIGKILL');
+
+    await cluster.until('three tries', () => cluster.all('worker-died').length > 3);
+    for (const line of cluster.all('worker-died').slice(1)) {
+      expect(line).toMatchObject({ worker: 0, cause: 'boot' });
+      expect(line.message).toContain('it could not be started');
+      expect(line['error']).toMatchObject({ message: expect.stringContaining('EMFILE') as string });
+    }
+    expect((await getJson(cluster.url, '/whoami')).body.pid).toBe(other);
+    limitDescriptors(cluster.pid, '20000:');
+    const ready = await replacementOf(cluster, 0, victim);
+    await cluster.until('both', () => cluster.workerPids.length === 2);
+    expect(cluster.workerPids).toEqual([ready.pid, other]);
+    expect(new Set(childrenOf(cluster.pid))).toEqual(new Set(cluster.workerPids));
+    expect(openDescriptorsOf(cluster.pid)).toBe(before);
+    const { ready: readyNow } = await eventually(
+      'both ready',
+      () => clusterReport(cluster.url),
+      (report) => report.ready === 2,
+    );
+    expect(readyNow).toBe(2);
+  });
+
+  it('is no crash loop, even where it is the only one', async () => {
+    const cluster = await ClusterProcess.start({
+      program: BARE,
+      options: {
+        workers: 1,
+        restart: { backoffMs: 10, maxBackoffMs: 50, maxFailures: 3, jitterRatio: 0 },
+      },
+    });
+    limitDescriptors(cluster.pid, '3:');
+
+    process.kill(cluster.workerPids[0]!, 'SIGKILL');
+
+    await cluster.until('ten tries', () => cluster.all('worker-died').length > 10);
+    expect(cluster.all('failed')).toEqual([]);
+    expect(cluster.all('worker-restarting').filter(({ degraded }) => degraded)).toEqual([]);
+    limitDescriptors(cluster.pid, '20000:');
+    await cluster.until('another', () => cluster.workerPids.length === 1);
+    expect((await request(cluster.url, '/')).outcome).toBe('ok');
+  });
+
+  it('for want of the working directory is tried again until it is there', async () => {
+    const cwd = temporaryDirectory();
+    const cluster = await ClusterProcess.start({
+      options: { restart: { maxBackoffMs: 300 } },
+      cwd,
+    });
+    const [victim, other] = cluster.workerPids as [number, number];
+    rmdirSync(cwd);
+
+    process.kill(victim, 'SIGKILL');
+
+    await cluster.until('three tries', () => cluster.all('worker-died').length > 3);
+    for (const line of cluster.all('worker-died').slice(1)) {
+      expect(line).toMatchObject({ worker: 0, cause: 'boot' });
+      expect(line.message).toContain(`the working directory ${cwd} is not there`);
+    }
+    expect((await getJson(cluster.url, '/whoami')).body.pid).toBe(other);
+    expect(cluster.all('failed')).toEqual([]);
+    mkdirSync(cwd);
+    const ready = await replacementOf(cluster, 0, victim);
+    expect(cluster.workerPids).toEqual([ready.pid, other]);
+  });
+});
