@@ -77,17 +77,18 @@ describe('the log', () => {
 
   it.each(['text', 'json'] as const)('says in %s why it gives up', async (format) => {
     const cluster = new ClusterProcess({
+      options: { workers: 1 },
       env: { ...behaviour('throws-at-import'), CLUSTER_LOG_FORMAT: format },
     });
     await cluster.exited();
 
-    const line = cluster.output.split('\n').find((each) => each.includes('in 4 attempts'))!;
+    const line = cluster.output.split('\n').find((each) => each.includes('in 2 attempts'))!;
     const message =
       format === 'json'
         ? (JSON.parse(line) as { message: string }).message
         : line.slice(line.indexOf('giving up'));
     expect(message).toMatch(
-      /^giving up \(exit code 70\): no worker became ready in 4 attempts: Error: DATABASE_URL is not set at file:.*throws-at-import\.mjs:\d+:\d+$/,
+      /^giving up \(exit code 70\): no worker became ready in 2 attempts: Error: DATABASE_URL is not set at file:.*throws-at-import\.mjs:\d+:\d+$/,
     );
   });
 
@@ -95,6 +96,7 @@ describe('the log', () => {
     'keeps what an error says on one line of %s',
     async (format) => {
       const cluster = new ClusterProcess({
+        options: { workers: 1 },
         env: { ...behaviour('faults'), CLUSTER_LOG_FORMAT: format },
       });
       await cluster.until('a url', () => /http:\/\/127\.0\.0\.1:\d+/.test(cluster.output));

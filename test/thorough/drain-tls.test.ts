@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import tls from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
+import { ONE_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { selfSignedCertificate } from '../support/certificate.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
@@ -19,6 +20,19 @@ const program = join(import.meta.dirname, '../fixtures/drain-app.mjs');
 const certificate = selfSignedCertificate();
 
 type TestServer = 'https' | 'https-fastify' | 'http2' | 'http2-tls';
+
+/** Of each kind of server the two, in the order in which the adapters are drawn. */
+function drawn<T>(...servers: readonly [T, T]): readonly T[] {
+  return ONE_ADAPTER === 'express' ? servers : servers.toReversed();
+}
+const [ONE_HTTPS, OTHER_HTTPS] = drawn<TestServer>('https', 'https-fastify') as [
+  TestServer,
+  TestServer,
+];
+const [ONE_HTTP2, OTHER_HTTP2] = drawn<TestServer>('http2-tls', 'http2') as [
+  TestServer,
+  TestServer,
+];
 
 const EXITED_WELL = { code: 0, signal: null };
 
@@ -101,9 +115,9 @@ async function counted(get: (path: string) => Promise<string>) {
   return { connections: openConnections!, requests: requestsInFlight!, total: requestsTotal! };
 }
 
-describe.each(['https', 'https-fastify'] as const)('the drain on %s', (server) => {
+describe('the drain of HTTPS', () => {
   it('lets requests finish, and closes what is idle or silent, even before its handshake', async () => {
-    const cluster = await start(server);
+    const cluster = await start(ONE_HTTPS);
     const { url } = cluster;
     const parked = keepAliveTls();
     expect((await getSecurely(url, '/hello', parked)).body).toBe('Hello World!');
@@ -134,7 +148,7 @@ describe.each(['https', 'https-fastify'] as const)('the drain on %s', (server) =
   });
 
   it('cuts requests and half a handshake at the deadline, and counts them', async () => {
-    const cluster = await start(server, { drainTimeoutMs: 1_000 });
+    const cluster = await start(OTHER_HTTPS, { drainTimeoutMs: 1_000 });
     const held = getSecurely(cluster.url, '/wait/60000').catch((error: Error) => error);
     await waiting(cluster, 60_000);
     const half = await RawClient.open(cluster.url);
@@ -158,7 +172,7 @@ describe.each(['https', 'https-fastify'] as const)('the drain on %s', (server) =
   });
 
   it('counts no connection and no request whose client is gone (D14)', async () => {
-    const cluster = await start(server);
+    const cluster = await start(ONE_HTTPS);
     const mine = keepAliveTls();
     const count = () => counted(async (path) => (await getSecurely(cluster.url, path, mine)).body);
     const before = await count();
@@ -183,7 +197,7 @@ describe.each(['https', 'https-fastify'] as const)('the drain on %s', (server) =
   });
 
   it('tells WebSockets to close with 1001 (D6)', async () => {
-    const cluster = await start(server, { env: behaviour('drain-gateway') });
+    const cluster = await start(OTHER_HTTPS, { env: behaviour('drain-gateway') });
     const socket = new WebSocket(cluster.url.replace(/^https?/, 'wss'), {
       rejectUnauthorized: false,
     });
@@ -199,17 +213,17 @@ describe.each(['https', 'https-fastify'] as const)('the drain on %s', (server) =
   });
 });
 
-describe.each(['http2', 'http2-tls'] as const)('the drain on %s', (server) => {
-  const open = ({ url }: ClusterProcess) =>
+describe('the drain of HTTP/2', () => {
+  const open = ({ url }: ClusterProcess, server: TestServer) =>
     Http2Client.open(server === 'http2' ? url : secure(url));
 
   it('finishes streams in flight, says GOAWAY, and closes idle sessions (D8)', async () => {
-    const cluster = await start(server);
-    const idle = await open(cluster);
+    const cluster = await start(ONE_HTTP2);
+    const idle = await open(cluster, ONE_HTTP2);
     expect((await idle.get('/hello')).body).toBe('Hello World!');
-    const unused = await open(cluster);
+    const unused = await open(cluster, ONE_HTTP2);
     const silent = await RawClient.open(cluster.url);
-    const busy = await open(cluster);
+    const busy = await open(cluster, ONE_HTTP2);
     const held = [busy.get('/wait/2000'), busy.get('/wait/2500')];
     await waiting(cluster, 2_500);
 
@@ -226,8 +240,8 @@ describe.each(['http2', 'http2-tls'] as const)('the drain on %s', (server) => {
   });
 
   it('cuts streams at the deadline, so that it shows, and counts them (D8)', async () => {
-    const cluster = await start(server, { drainTimeoutMs: 1_000, env: behaviour('streams') });
-    const busy = await open(cluster);
+    const cluster = await start(OTHER_HTTP2, { drainTimeoutMs: 1_000, env: behaviour('streams') });
+    const busy = await open(cluster, OTHER_HTTP2);
     const held = [busy.get('/stream'), busy.get('/stream'), busy.get('/wait/60000')];
     await waiting(cluster, 60_000);
     await eventually('two begun bodies', () => busy.text === 'begun\nbegun\n');
@@ -248,8 +262,8 @@ describe.each(['http2', 'http2-tls'] as const)('the drain on %s', (server) => {
   });
 
   it('ends event streams with their bodies complete (D7)', async () => {
-    const cluster = await start(server, { env: behaviour('drain-event-streams') });
-    const client = await open(cluster);
+    const cluster = await start(ONE_HTTP2, { env: behaviour('drain-event-streams') });
+    const client = await open(cluster, ONE_HTTP2);
     const stream = client.get('/sse');
     await eventually('events', () => client.text.split('data: ').length > 3);
 
@@ -261,8 +275,8 @@ describe.each(['http2', 'http2-tls'] as const)('the drain on %s', (server) => {
   });
 
   it('counts requests and sessions in /health and /metrics, and none that is gone (D14)', async () => {
-    const cluster = await start(server);
-    const mine = await open(cluster);
+    const cluster = await start(OTHER_HTTP2);
+    const mine = await open(cluster, OTHER_HTTP2);
     const count = () => counted(async (path) => (await mine.get(path)).body);
     // At first a busy primary may not answer in time: then it is the picture of the boot.
     const before = await eventually(
@@ -270,7 +284,7 @@ describe.each(['http2', 'http2-tls'] as const)('the drain on %s', (server) => {
       count,
       ({ connections, requests }) => connections === 1 && requests === 1,
     );
-    const others = [await open(cluster), await open(cluster)];
+    const others = [await open(cluster, OTHER_HTTP2), await open(cluster, OTHER_HTTP2)];
     for (const other of others) expect((await other.get('/hello')).status).toBe(200);
     const held = others.map((other) => other.get('/wait/60000'));
     await waiting(cluster, 60_000, 2);

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
@@ -10,15 +11,29 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
 
+const OTHER_VERSION = pathToFileURL(
+  join(import.meta.dirname, '../fixtures/preload/other-version.mjs'),
+).href;
+
 /** Restarts at once, however often: no crash loop in the way of a test. */
 const RESTARTS = { backoffMs: 1, maxBackoffMs: 1, maxFailures: 1_000 } as const;
 
 /** Never mistakes a stopped process of a test for a hung one. */
 const PATIENT = { intervalMs: 1_000, timeoutMs: 120_000 } as const;
 
-async function timed<T>(action: () => Promise<T>): Promise<{ value: T; tookMs: number }> {
-  const startedAt = performance.now();
-  return { value: await action(), tookMs: performance.now() - startedAt };
+/** Asks again until an answer took less: a machine that is busy elsewhere delays one, not each. */
+async function answeredWithin<T>(ms: number, ask: () => Promise<T>, check: (answer: T) => void) {
+  await eventually(
+    `an answer within ${ms} ms`,
+    async () => {
+      const startedAt = performance.now();
+      const answer = await ask();
+      const tookMs = performance.now() - startedAt;
+      check(answer);
+      return tookMs;
+    },
+    (tookMs) => tookMs < ms,
+  );
 }
 
 /** Kills the workers in turn, each as soon as its place is taken again. */
@@ -73,7 +88,7 @@ describe('the primary', () => {
       (path) => new Load(cluster.url, path, { clients: 4 }),
     );
 
-    await killRepeatedly(cluster, 8);
+    await killRepeatedly(cluster, 4);
     // Both at once: there is nobody left to send to.
     const last = cluster.workerPids;
     for (const pid of last) process.kill(pid, 'SIGKILL');
@@ -91,7 +106,7 @@ describe('the primary', () => {
     }
     expect(cluster.child.exitCode).toBeNull();
     expect(cluster.all('warning')).toEqual([]);
-    expect(cluster.all('worker-died')).toHaveLength(10);
+    expect(cluster.all('worker-died')).toHaveLength(6);
     expect((await clusterReport(cluster.url)).ready).toBe(2);
   });
 
@@ -241,11 +256,12 @@ describe('the primary', () => {
 
 describe('a worker with another version of this package', () => {
   it('lives, is reported and measured, and takes what it does not know', async () => {
-    const heartbeat = { intervalMs: 200, timeoutMs: 1_000 };
+    const heartbeat = { intervalMs: 200, timeoutMs: 1_500 };
     const broken = join(temporaryDirectory(), 'broken');
     const cluster = await ClusterProcess.start({
       options: { workers: 1, heartbeat, reload: { canaryMs: 0 } },
-      env: { ...behaviour('other-version'), TEST_BROKEN: broken },
+      env: { ...behaviour('take-messages'), TEST_BROKEN: broken },
+      execArgv: ['--import', OTHER_VERSION],
     });
     const pids = cluster.workerPids;
     const ours = { ns: 'nestjs-cluster', v: 1 };
@@ -264,9 +280,11 @@ describe('a worker with another version of this package', () => {
     const taken = await request(cluster.url, '/take', { method: 'POST', body, headers });
     expect(JSON.parse(taken.body)).toEqual({ taken: 6 });
     const report = await eventually(
-      'a life longer than the timeout',
+      'a life longer than the timeout, and a heartbeat of late',
       () => clusterReport(cluster.url),
-      ({ workers }) => workers[0]!.uptimeSeconds! * 1_000 > 3 * heartbeat.timeoutMs,
+      ({ workers: [worker] }) =>
+        worker!.uptimeSeconds! * 1_000 > 2 * heartbeat.timeoutMs &&
+        worker!.heartbeatAgeMs! < heartbeat.timeoutMs,
     );
 
     expect(cluster.workerPids).toEqual(pids);
@@ -276,7 +294,6 @@ describe('a worker with another version of this package', () => {
       heapUsedBytes: null,
       requestsTotal: expect.any(Number) as number,
     });
-    expect(report.workers[0]!.heartbeatAgeMs).toBeLessThan(heartbeat.timeoutMs);
     expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
 
     writeFileSync(broken, '');
@@ -306,18 +323,13 @@ describe('while the primary does not answer', () => {
 
     cluster.kill('SIGSTOP');
 
-    const asked = [];
-    for (let i = 0; i < 4; i++) {
-      asked.push(await timed(() => getJson<HealthBody>(cluster.url, '/health')));
-    }
-    for (const { value } of asked) {
-      expect(value.status).toBe(200);
-      expect(value.body.details.cluster).toMatchObject({ status: 'up', desired: 2, ready: 2 });
-      expect(value.body.details.cluster.workers.map(({ pid }) => pid)).toEqual(pids);
-      expect(value.body.details.cluster.snapshotAgeMs).toBeGreaterThan(0);
-    }
-    // The quickest: one that the machine itself delayed says nothing.
-    expect(Math.min(...asked.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
+    const ask = () => getJson<HealthBody>(cluster.url, '/health');
+    await answeredWithin(1_000, ask, ({ status, body }) => {
+      expect(status).toBe(200);
+      expect(body.details.cluster).toMatchObject({ status: 'up', desired: 2, ready: 2 });
+      expect(body.details.cluster.workers.map(({ pid }) => pid)).toEqual(pids);
+      expect(body.details.cluster.snapshotAgeMs).toBeGreaterThan(0);
+    });
 
     cluster.kill('SIGCONT');
     const { snapshotAgeMs } = await eventually(
@@ -335,10 +347,8 @@ describe('while the primary does not answer', () => {
 
     cluster.kill('SIGSTOP');
 
-    const asked = [];
-    for (let i = 0; i < 4; i++) asked.push(await timed(() => request(cluster.url, '/metrics')));
-    expect(asked.map(({ value }) => value.outcome)).toEqual(['ok', 'ok', 'ok', 'ok']);
-    expect(Math.min(...asked.map(({ tookMs }) => tookMs))).toBeLessThan(1_500);
+    const ask = () => request(cluster.url, '/metrics');
+    await answeredWithin(1_500, ask, ({ outcome }) => expect(outcome).toBe('ok'));
   });
 
   it('no request hangs, however much is waiting in the channel (I7)', async () => {
@@ -376,17 +386,17 @@ describe('while the primary does not answer', () => {
       await request(cluster.url, path);
       cluster.kill('SIGSTOP');
       const before = cluster.output.length;
-      const pending = timed(() => request(cluster.url, path));
+      const pending = request(cluster.url, path);
       await cluster.until('the request in a worker', () =>
         cluster.output.slice(before).includes(`began GET ${path}`),
       );
 
       cluster.kill('SIGKILL');
 
-      const { value, tookMs } = await pending;
-      expect(['ok', 'bad-status', 'reset']).toContain(value.outcome);
-      if (value.outcome === 'bad-status') expect(value.status).toBe(503);
-      expect(tookMs).toBeLessThan(3_000);
+      // No timeout of the client.
+      const { outcome, status } = await pending;
+      expect(['ok', 'bad-status', 'reset']).toContain(outcome);
+      if (outcome === 'bad-status') expect(status).toBe(503);
       await cluster.gone(5_000);
     },
   );

@@ -5,6 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { ONE_ADAPTER, OTHER_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { request } from '../support/http-client.js';
@@ -64,10 +65,8 @@ describe.each([{ workers: 2 }, { workers: 0 }])('without a host, workers $worker
 });
 
 describe.each([
-  { adapter: 'express', workers: 2 },
-  { adapter: 'fastify', workers: 2 },
-  { adapter: 'express', workers: 0 },
-  { adapter: 'fastify', workers: 0 },
+  { adapter: ONE_ADAPTER, workers: 2 },
+  { adapter: OTHER_ADAPTER, workers: 0 },
 ])('a unix socket on $adapter, workers $workers', ({ adapter, workers }) => {
   it('serves, and its file is gone after the stop', async () => {
     const path = join(temporaryDirectory(), 'app.sock');
@@ -85,11 +84,11 @@ describe.each([
   });
 });
 
-describe.each(['express', 'fastify'])('standalone on %s', (adapter) => {
+describe('standalone', () => {
   it('serves in one process, and answers what is in flight before it exits with 0', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
-      env: { ...behaviour('announce-requests'), TEST_ADAPTER: adapter },
+      env: { ...behaviour('announce-requests'), TEST_ADAPTER: ONE_ADAPTER },
     });
     expect(cluster.survivors()).toEqual([cluster.pid]);
     for (const path of ['/hello', '/health', '/health/live', '/health/ready', '/metrics']) {
@@ -106,9 +105,7 @@ describe.each(['express', 'fastify'])('standalone on %s', (adapter) => {
     expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
     expect(cluster.all('stopped')).toMatchObject([{ exitCode: 0 }]);
   });
-});
 
-describe('standalone', () => {
   it('destroys connections on a second signal, and exits with 143', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
@@ -140,9 +137,9 @@ describe('standalone', () => {
 });
 
 describe('on a Node without net._createServerHandle', () => {
-  it.each(['express', 'fastify'])('all workers serve one port, on %s', async (adapter) => {
+  it('all workers serve one port', async () => {
     const cluster = await ClusterProcess.start({
-      env: { TEST_ADAPTER: adapter },
+      env: { TEST_ADAPTER: OTHER_ADAPTER },
       execArgv: withoutServerHandle,
     });
     expect(cluster.output).toContain('hid net._createServerHandle');
