@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import type { HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
+import { askJson } from '../support/offload.js';
 import { RawClient } from '../support/raw-client.js';
-
-afterEach(stopAll);
 
 const ADAPTERS = ['express', 'fastify'] as const;
 
@@ -41,14 +40,10 @@ const METRICS = [
   'nodejs_version_info',
 ] as const;
 
-/** Starts it as its users do: PORT, HOST and ADAPTER come from the environment. */
-function start(adapter: string, env: Record<string, string> = {}): Promise<ClusterProcess> {
-  return ClusterProcess.start({ program: 'sample', env: environment(adapter, env) });
-}
-
+/** As its users start it: PORT, HOST and ADAPTER come from the environment. */
 function environment(adapter: string, env: Record<string, string> = {}): Record<string, string> {
   return {
-    SAMPLE_OPTIONS: JSON.stringify({ workers: 2 }),
+    SAMPLE_OPTIONS: JSON.stringify({ workers: 2, shutdown: { drainTimeoutMs: 1_000 } }),
     PORT: '0',
     HOST: '127.0.0.1',
     ADAPTER: adapter,
@@ -61,6 +56,21 @@ function postJson(cluster: ClusterProcess, path: string, body: string) {
   return request(cluster.url, path, { method: 'POST', headers, body });
 }
 
+/**
+ * Asks until a thread was there in time: they are nicer than the rest, and on a busy machine
+ * the first calls have waited too long for one.
+ */
+// A test asserts on what it gets: `unknown` would only make it cast.
+// oxlint-disable-next-line typescript/no-explicit-any
+function computed<T = any>(cluster: ClusterProcess, path: string) {
+  return eventually(
+    `an answer of ${path}`,
+    () => askJson<T>(cluster.url, path),
+    ({ status }) => status !== 503,
+    55_000,
+  );
+}
+
 /** Resident memory of a process. */
 function residentMegabytes(pid: number): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
@@ -68,8 +78,15 @@ function residentMegabytes(pid: number): number {
 }
 
 describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
+  let cluster: ClusterProcess;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({ program: 'sample', env: environment(adapter) });
+  });
+
+  afterAll(stopAll);
+
   it('serves every route as the articles describe them', async () => {
-    const cluster = await start(adapter);
     expect(cluster.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
 
     const page = await request(cluster.url, '/');
@@ -78,28 +95,28 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
     expect(page.headers['content-encoding']).toBeUndefined();
 
     expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
+    // oxlint-disable-next-line typescript/no-explicit-any
+    const ask = <T = any>(path: string) => computed<T>(cluster, path);
     for (const prefix of ['', '/offload']) {
-      expect((await getJson(cluster.url, `${prefix}/fib/20`)).body).toEqual({
+      expect((await ask(`${prefix}/fib/20`)).body).toEqual({
         n: 20,
         fibonacci: 6_765,
       });
-      expect((await getJson(cluster.url, `${prefix}/fib/0`)).body).toEqual({ n: 0, fibonacci: 0 });
-      expect((await getJson(cluster.url, `${prefix}/test`)).body).toEqual({
+      expect((await ask(`${prefix}/fib/0`)).body).toEqual({ n: 0, fibonacci: 0 });
+      expect((await ask(`${prefix}/test`)).body).toEqual({
         n: 35,
         fibonacci: 9_227_465,
       });
-      const { sum } = (await getJson<{ sum: number }>(cluster.url, `${prefix}/slow`)).body;
+      const { sum } = (await ask<{ sum: number }>(`${prefix}/slow`)).body;
       // 100 000 squares of numbers between 0 and 1: a third each on average.
       expect(sum).toBeGreaterThan(32_000);
       expect(sum).toBeLessThan(35_000);
     }
-    expect((await getJson(cluster.url, '/offload/primes/100')).body).toEqual({
+    expect((await ask('/offload/primes/100')).body).toEqual({
       n: 100,
       primes: 25,
     });
-    const together = Array.from({ length: 8 }, () =>
-      getJson(cluster.url, '/offload/coalesced/fib/30'),
-    );
+    const together = Array.from({ length: 8 }, () => ask('/offload/coalesced/fib/30'));
     for (const { body } of await Promise.all(together)) {
       expect(body).toEqual({ n: 30, fibonacci: 832_040 });
     }
@@ -115,7 +132,6 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
   });
 
   it('answers 400 where a parameter is out of range, and 404 where there is no route', async () => {
-    const cluster = await start(adapter);
     const wrong = [
       '/fib/46',
       '/fib/-1',
@@ -144,8 +160,6 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
   });
 
   it('compresses the page for a client that asks for it', async () => {
-    const cluster = await start(adapter);
-
     const response = await fetch(`${cluster.url}/`, { headers: { 'accept-encoding': 'gzip' } });
 
     expect(response.headers.get('content-encoding')).toBe('gzip');
@@ -156,7 +170,6 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
   it.each(['identity', 'gzip, deflate, br'])(
     'sends events as they happen to a client that accepts %s',
     async (encoding) => {
-      const cluster = await start(adapter);
       const response = await fetch(`${cluster.url}/events`, {
         headers: { accept: 'text/event-stream', 'accept-encoding': encoding },
         signal: AbortSignal.timeout(15_000),
@@ -181,8 +194,6 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
   );
 
   it('tells which worker answers', async () => {
-    const cluster = await start(adapter);
-
     const seen = new Map<number, unknown>();
     while (seen.size < 2) {
       const { body } = await getJson<{ slot: number }>(cluster.url, '/whoami');
@@ -195,7 +206,6 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
   });
 
   it('reports its health, field by field', async () => {
-    const cluster = await start(adapter);
     const measured = (body: HealthBody) =>
       body.details.cluster.workers.every(({ heapUsedBytes }) => heapUsedBytes !== null);
     const { status, body } = await eventually(
@@ -246,7 +256,8 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
   });
 
   it('has every metric, each with help and type, and workers by slot', async () => {
-    const cluster = await start(adapter);
+    const waits = { method: 'GET', route: '/wait/:ms', status_code: '200' };
+    const before = new MetricsPage((await request(cluster.url, '/metrics')).body);
     await request(cluster.url, '/wait/1');
     const page = await eventually(
       'measurements of both workers',
@@ -282,13 +293,9 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
     expect(page.labelValues('nestjs_cluster_worker_restarts_total', 'cause')).toEqual(
       expect.arrayContaining(['boot', 'crash', 'exit', 'hang', 'killed']),
     );
-    expect(
-      page.values('http_request_duration_seconds_count', {
-        method: 'GET',
-        route: '/wait/:ms',
-        status_code: '200',
-      }),
-    ).toEqual([1]);
+    expect(page.values('http_request_duration_seconds_count', waits)).toEqual([
+      before.sum('http_request_duration_seconds_count', waits) + 1,
+    ]);
     // No name and no series twice.
     const series = page.text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const names = series.map((line) => line.slice(0, line.lastIndexOf(' ')));
@@ -296,8 +303,6 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
   });
 
   it('has no faults unless they are asked for', async () => {
-    const cluster = await start(adapter);
-
     for (const path of ['/faults/crash', '/faults/exit/1', '/faults/spin', '/faults/block/1']) {
       expect([path, (await request(cluster.url, path)).status]).toEqual([path, 404]);
     }
@@ -305,16 +310,43 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
     expect(cluster.all('worker-died')).toEqual([]);
   });
 
-  it('fails as it is asked to with SAMPLE_FAULTS=1, and is there again', async () => {
+  it('has a primary of at most 60 MB after a scrape', async () => {
+    for (let i = 0; i < 3; i++) {
+      expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
+      expect((await request(cluster.url, '/health')).outcome).toBe('ok');
+    }
+
+    expect(residentMegabytes(cluster.pid)).toBeLessThanOrEqual(60);
+  });
+
+  // The last: it ends what the others ask.
+  it('ends at SIGTERM with an event stream open, within its drain timeout', async () => {
+    const listener = await RawClient.open(cluster.url);
+    listener.get('/events');
+    await listener.until(/"counter":0/);
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
+    await listener.end();
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
+
+describe('the faults of the sample app', () => {
+  afterEach(stopAll);
+
+  it('are there with SAMPLE_FAULTS=1, and workers that failed are there again', async () => {
     const options = {
       workers: 1,
       restart: { backoffMs: 1, maxFailures: 100 },
-      heartbeat: { intervalMs: 100, timeoutMs: 1_000 },
+      // Longer than a busy machine holds a worker up that is well.
+      heartbeat: { intervalMs: 100, timeoutMs: 3_000 },
     };
     const cluster = await ClusterProcess.start({
       program: 'sample',
       options: { workers: 1 },
-      env: environment(adapter, { SAMPLE_FAULTS: '1', SAMPLE_OPTIONS: JSON.stringify(options) }),
+      env: environment('fastify', { SAMPLE_FAULTS: '1', SAMPLE_OPTIONS: JSON.stringify(options) }),
     });
     const restarted = (times: number) =>
       cluster.until(`${times} restarts`, () => cluster.all('worker-ready').length > times);
@@ -340,10 +372,10 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('does not start with SAMPLE_FAIL_BOOT, and says why', async () => {
+  it('end the start with SAMPLE_FAIL_BOOT, which says why', async () => {
     const cluster = new ClusterProcess({
       program: 'sample',
-      env: environment(adapter, { SAMPLE_FAIL_BOOT: '1' }),
+      env: environment('express', { SAMPLE_FAIL_BOOT: '1' }),
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
@@ -351,37 +383,11 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
     expect(cluster.all('failed')).toHaveLength(1);
     expect(cluster.survivors()).toEqual([]);
   });
-
-  it('has a primary of at most 60 MB after a scrape', async () => {
-    const cluster = await start(adapter);
-    for (let i = 0; i < 3; i++) {
-      expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
-      expect((await request(cluster.url, '/health')).outcome).toBe('ok');
-    }
-
-    expect(residentMegabytes(cluster.pid)).toBeLessThanOrEqual(60);
-  });
-
-  it('ends at SIGTERM with an event stream open, within its drain timeout', async () => {
-    const options = { workers: 1, shutdown: { drainTimeoutMs: 1_000 } };
-    const cluster = await ClusterProcess.start({
-      program: 'sample',
-      options: { workers: 1 },
-      env: environment(adapter, { SAMPLE_OPTIONS: JSON.stringify(options) }),
-    });
-    const listener = await RawClient.open(cluster.url);
-    listener.get('/events');
-    await listener.until(/"counter":0/);
-
-    cluster.kill('SIGTERM');
-
-    expect(await cluster.exited(10_000)).toEqual({ code: 0, signal: null });
-    await listener.end();
-    expect(cluster.survivors()).toEqual([]);
-  });
 });
 
 describe('the environment of the sample app', () => {
+  afterEach(stopAll);
+
   it('is refused where it is wrong', async () => {
     const cluster = new ClusterProcess({ program: 'sample', env: environment('koa') });
 
