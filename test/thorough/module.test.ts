@@ -17,6 +17,11 @@ const ADAPTERS = ['express', 'fastify'] as const;
 
 const DURATION = 'http_request_duration_seconds';
 
+const REFUSED_BY_PIPE = {
+  status: 400,
+  body: expect.objectContaining({ message: 'refused by the global pipe' }) as unknown,
+};
+
 async function scrape(cluster: ClusterProcess, path = '/metrics'): Promise<MetricsPage> {
   return new MetricsPage((await request(cluster.url, path)).body);
 }
@@ -35,29 +40,39 @@ function startWith(moduleOptions: object, env: Record<string, string> = {}) {
 }
 
 describe('the options of forRoot()', () => {
-  it.each(ADAPTERS)('health.path moves all three endpoints (%s)', async (adapter) => {
-    const cluster = await startWith(
-      { health: { path: '/internal/state' } },
-      { TEST_ADAPTER: adapter },
-    );
+  it.each(ADAPTERS)(
+    'health.path moves all three endpoints, and metrics.path the page (%s)',
+    async (adapter) => {
+      const cluster = await startWith(
+        { health: { path: '/internal/state' }, metrics: { path: '/internal/metrics' } },
+        { TEST_ADAPTER: adapter },
+      );
 
-    const paths = ['/internal/state', '/internal/state/live', '/internal/state/ready'];
-    expect(await statuses(cluster, paths)).toEqual(
-      Object.fromEntries(paths.map((path) => [path, 200])),
-    );
+      const paths = ['/internal/state', '/internal/state/live', '/internal/state/ready'];
+      const moved = [...paths, '/internal/metrics'];
+      expect(await statuses(cluster, moved)).toEqual(
+        Object.fromEntries(moved.map((path) => [path, 200])),
+      );
+      expect(await statuses(cluster, ENDPOINTS)).toEqual({
+        '/health': 404,
+        '/health/live': 404,
+        '/health/ready': 404,
+        '/metrics': 404,
+      });
+      const announced = cluster.all('listening')[0]!['endpoints'] as string[];
+      expect(announced.toSorted()).toEqual(moved.toSorted());
+    },
+  );
+
+  it('health.details: false tells up and down alone, and metrics: false leaves the page out', async () => {
+    const cluster = await startWith({ health: { details: false }, metrics: false });
+
     expect(await statuses(cluster, ENDPOINTS)).toEqual({
-      '/health': 404,
-      '/health/live': 404,
-      '/health/ready': 404,
-      '/metrics': 200,
+      '/health': 200,
+      '/health/live': 200,
+      '/health/ready': 200,
+      '/metrics': 404,
     });
-    const announced = cluster.all('listening')[0]!['endpoints'] as string[];
-    expect(announced.toSorted()).toEqual([...paths, '/metrics'].toSorted());
-  });
-
-  it('health.details: false tells up and down alone', async () => {
-    const cluster = await startWith({ health: { details: false } });
-
     const up = { status: 'up' };
     const indicators = { cluster: up, eventLoop: up, memory: up, offload: up };
     expect((await getJson(cluster.url, '/health')).body).toEqual({
@@ -72,6 +87,7 @@ describe('the options of forRoot()', () => {
       error: {},
       details: { cluster: up },
     });
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
   it('health.details: false tells no reason of a 503 either', async () => {
@@ -102,18 +118,6 @@ describe('the options of forRoot()', () => {
     expect(body.error['cluster']!['reason']).toContain('1 of 2');
   });
 
-  it.each(ADAPTERS)('metrics.path moves the page (%s)', async (adapter) => {
-    const cluster = await startWith(
-      { metrics: { path: '/internal/metrics' } },
-      { TEST_ADAPTER: adapter },
-    );
-
-    expect(await statuses(cluster, ['/metrics', '/internal/metrics'])).toEqual({
-      '/metrics': 404,
-      '/internal/metrics': 200,
-    });
-  });
-
   it('metrics.prefix stands before every name of this package, and no other', async () => {
     const cluster = await startWith({ metrics: { prefix: 'shop_' } }, behaviour('app-metrics'));
     await request(cluster.url, '/count');
@@ -138,15 +142,6 @@ describe('the options of forRoot()', () => {
     expect(cluster.output).not.toContain('metrics.prefix');
   });
 
-  it('metrics.buckets are those of the request histogram', async () => {
-    const cluster = await startWith({ metrics: { buckets: [0.5, 2, 60] } });
-    await request(cluster.url, '/hello');
-
-    const page = await scrape(cluster);
-
-    expect(page.labelValues(`${DURATION}_bucket`, 'le')).toEqual(['0.5', '2', '60', '+Inf']);
-  });
-
   it('metrics.registry is where the metrics of the app are', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('own-registry') });
 
@@ -157,20 +152,19 @@ describe('the options of forRoot()', () => {
     expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
   });
 
-  it("metrics.defaultMetrics: false leaves prom-client's out", async () => {
-    const cluster = await startWith({ metrics: { defaultMetrics: false } });
+  it("metrics.buckets are the histogram's, metrics.defaultMetrics: false leaves prom-client's out, and health: false its endpoints", async () => {
+    const cluster = await startWith({
+      health: false,
+      metrics: { buckets: [0.5, 2, 60], defaultMetrics: false },
+    });
     await request(cluster.url, '/hello');
 
     const page = await scrape(cluster);
 
+    expect(page.labelValues(`${DURATION}_bucket`, 'le')).toEqual(['0.5', '2', '60', '+Inf']);
     expect(page.text).not.toMatch(/^(process|nodejs)_/m);
     expect(page.sum(`${DURATION}_count`)).toBe(1);
     expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
-  });
-
-  it('health: false leaves the health endpoints out', async () => {
-    const cluster = await startWith({ health: false });
-
     expect(await statuses(cluster, ENDPOINTS)).toEqual({
       '/health': 404,
       '/health/live': 404,
@@ -179,34 +173,16 @@ describe('the options of forRoot()', () => {
     });
   });
 
-  it('metrics: false leaves the page out', async () => {
-    const cluster = await startWith({ metrics: false });
-
-    expect(await statuses(cluster, ENDPOINTS)).toEqual({
-      '/health': 200,
-      '/health/live': 200,
-      '/health/ready': 200,
-      '/metrics': 404,
-    });
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-  });
-
-  it.each([
-    [{ healt: {} }, ['healt', 'known are health, metrics']],
-    [{ health: { paht: '/x' } }, ['paht', 'known are path, details, minReady']],
-    [{ health: { path: 'x' } }, ['path', '"x"', "begins with '/'"]],
-    [{ health: { minReady: 0 } }, ['minReady', '0', "'all'"]],
-    [{ metrics: { buckets: [1, 1] } }, ['buckets', 'rising']],
-    [{ metrics: { prefix: '1_' } }, ['prefix', '"1_"', 'not beginning with a digit']],
-    [{ metrics: { path: '/health' } }, ['health.path', 'metrics.path', '"/health"']],
-  ])('refuses %j with one message and exit code 78', async (moduleOptions, parts) => {
+  it('that are wrong are refused with one message and exit code 78', async () => {
     const cluster = new ClusterProcess({
-      env: { TEST_MODULE_OPTIONS: JSON.stringify(moduleOptions) },
+      env: { TEST_MODULE_OPTIONS: '{"healt":{},"metrics":{"prefix":"1_"}}' },
     });
 
     expect(await cluster.exited()).toEqual({ code: 78, signal: null });
     expect(cluster.all('failed')).toHaveLength(1);
-    for (const part of parts) expect(cluster.all('failed')[0]!.message).toContain(part);
+    for (const part of ['healt', 'known are health, metrics', 'prefix', '"1_"']) {
+      expect(cluster.all('failed')[0]!.message).toContain(part);
+    }
     expect(cluster.survivors()).toEqual([]);
   });
 });
@@ -244,61 +220,46 @@ describe('forRootAsync()', () => {
   });
 });
 
-describe.each(ADAPTERS)('on %s, the endpoints stay as they are', (adapter) => {
+// Each feature once, and each way to have versions, a path or a refusal on both adapters.
+describe('the endpoints stay as they are', () => {
   it.each<{
+    adapter: (typeof ADAPTERS)[number];
     features: string;
     probe: { path: string; headers?: Record<string, string> };
     answer: { status: number; body: unknown };
   }>([
     {
-      features: 'prefix',
-      probe: { path: '/api/probe/1' },
-      answer: { status: 200, body: { id: '1' } },
-    },
-    {
-      features: 'uri',
-      probe: { path: '/v1/probe/1' },
-      answer: { status: 200, body: { id: '1' } },
-    },
-    {
-      features: 'uri-default,prefix',
+      adapter: 'express',
+      features: 'uri-default,prefix,interceptor',
       probe: { path: '/api/v1/probe/1' },
-      answer: { status: 200, body: { id: '1' } },
-    },
-    {
-      features: 'header',
-      probe: { path: '/probe/1', headers: { 'X-Version': '1' } },
-      answer: { status: 200, body: { id: '1' } },
-    },
-    {
-      features: 'header-default',
-      probe: { path: '/probe/1', headers: { 'X-Version': '1' } },
-      answer: { status: 200, body: { id: '1' } },
-    },
-    {
-      features: 'media',
-      probe: { path: '/probe/1', headers: { Accept: 'application/json;v=1' } },
-      answer: { status: 200, body: { id: '1' } },
-    },
-    {
-      features: 'guard',
-      probe: { path: '/probe/1' },
-      answer: { status: 403, body: expect.objectContaining({ statusCode: 403 }) },
-    },
-    {
-      features: 'interceptor',
-      probe: { path: '/probe/1' },
       answer: { status: 200, body: { wrapped: { id: '1' } } },
     },
     {
-      features: 'pipe',
-      probe: { path: '/probe/1' },
-      answer: {
-        status: 400,
-        body: expect.objectContaining({ message: 'refused by the global pipe' }),
-      },
+      adapter: 'fastify',
+      features: 'header-default,prefix,interceptor',
+      probe: { path: '/api/probe/1', headers: { 'X-Version': '1' } },
+      answer: { status: 200, body: { wrapped: { id: '1' } } },
     },
-  ])('whatever $features does to the app', async ({ features, probe, answer }) => {
+    {
+      adapter: 'express',
+      features: 'header,pipe',
+      probe: { path: '/probe/1', headers: { 'X-Version': '1' } },
+      answer: REFUSED_BY_PIPE,
+    },
+    {
+      adapter: 'fastify',
+      features: 'uri,pipe',
+      probe: { path: '/v1/probe/1' },
+      answer: REFUSED_BY_PIPE,
+    },
+    ...ADAPTERS.map((adapter) => ({
+      adapter,
+      features: 'media,guard',
+      probe: { path: '/probe/1', headers: { Accept: 'application/json;v=1' } },
+      answer: { status: 403, body: expect.objectContaining({ statusCode: 403 }) as unknown },
+    })),
+  ])('whatever $features does to the app, on $adapter', async (row) => {
+    const { adapter, features, probe, answer } = row;
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
       env: {
@@ -327,14 +288,7 @@ describe.each(ADAPTERS)('on %s, the endpoints stay as they are', (adapter) => {
         }
       }
     }
-  });
-
-  it('to HEAD requests, which some balancers send', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { TEST_ADAPTER: adapter },
-    });
-
+    // As some balancers ask.
     for (const path of ENDPOINTS) {
       const { status, body } = await request(cluster.url, path, { method: 'HEAD' });
       expect([path, status, body]).toEqual([path, 200, '']);
@@ -343,42 +297,38 @@ describe.each(ADAPTERS)('on %s, the endpoints stay as they are', (adapter) => {
 });
 
 describe('what the module exports', () => {
-  it.each(ADAPTERS)('serves a terminus controller of the app (%s)', async (adapter) => {
-    const cluster = await ClusterProcess.start({
-      env: { ...behaviour('own-health'), TEST_ADAPTER: adapter },
-    });
+  it.each(ADAPTERS)(
+    'serves a terminus controller of the app, and tells down to it (%s)',
+    async (adapter) => {
+      const cluster = await ClusterProcess.start({
+        options: { restart: { backoffMs: 600_000, maxBackoffMs: 600_000 } },
+        env: { ...behaviour('own-health'), TEST_ADAPTER: adapter },
+      });
 
-    const own = await getJson<HealthBody>(cluster.url, '/own-health');
-    expect(own.status).toBe(200);
-    expect(own.body.details).toMatchObject({
-      workers: { status: 'up', desired: 2, ready: 2 },
-      loop: { status: 'up', eventLoopUtilization: expect.any(Number) },
-      threads: { status: 'up' },
-    });
-    const { body } = await getJson<HealthBody>(cluster.url, '/default-keys');
-    expect(Object.keys(body.details)).toEqual(['cluster', 'eventLoop', 'offload']);
+      const own = await getJson<HealthBody>(cluster.url, '/own-health');
+      expect(own.status).toBe(200);
+      expect(own.body.details).toMatchObject({
+        workers: { status: 'up', desired: 2, ready: 2 },
+        loop: { status: 'up', eventLoopUtilization: expect.any(Number) },
+        threads: { status: 'up' },
+      });
+      const { body } = await getJson<HealthBody>(cluster.url, '/default-keys');
+      expect(Object.keys(body.details)).toEqual(['cluster', 'eventLoop', 'offload']);
 
-    const snapshot = (await getJson<ClusterSnapshot>(cluster.url, '/snapshot')).body;
-    expect(snapshot).toMatchObject({ desired: 2, ready: 2, generation: 0, degraded: 0 });
-    expect(snapshot.workers.map(({ pid }) => pid)).toEqual(cluster.workerPids);
-  });
+      const snapshot = (await getJson<ClusterSnapshot>(cluster.url, '/snapshot')).body;
+      expect(snapshot).toMatchObject({ desired: 2, ready: 2, generation: 0, degraded: 0 });
+      expect(snapshot.workers.map(({ pid }) => pid)).toEqual(cluster.workerPids);
 
-  it('tells down to that controller as terminus does', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { restart: { backoffMs: 600_000, maxBackoffMs: 600_000 } },
-      env: behaviour('own-health'),
-    });
-    process.kill(cluster.workerPids[0]!, 'SIGKILL');
-    await cluster.event('worker-restarting');
-
-    const { status, body } = await getJson<HealthBody>(cluster.url, '/own-health');
-
-    expect(status).toBe(503);
-    expect(body.error['workers']).toMatchObject({ status: 'down', desired: 2, ready: 1 });
-  });
+      process.kill(cluster.workerPids[0]!, 'SIGKILL');
+      await cluster.event('worker-restarting');
+      const { status, body: down } = await getJson<HealthBody>(cluster.url, '/own-health');
+      expect(status).toBe(503);
+      expect(down.error['workers']).toMatchObject({ status: 'down', desired: 2, ready: 1 });
+    },
+  );
 });
 
-describe.each(ADAPTERS)('without a cluster, on %s', (adapter) => {
+describe('without a cluster', () => {
   /** What one process says of itself. */
   async function expectOneProcess(cluster: ClusterProcess): Promise<void> {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
@@ -408,11 +358,10 @@ describe.each(ADAPTERS)('without a cluster, on %s', (adapter) => {
     expect(page.values('process_resident_memory_bytes')).toHaveLength(1);
   }
 
-  it('a plain Nest app with the module reports its one process', async () => {
+  it('a plain Nest app with the module reports its one process (express)', async () => {
     const cluster = await ClusterProcess.start({
       program: PLAIN,
       options: { workers: 0 },
-      env: { TEST_ADAPTER: adapter },
     });
 
     await expectOneProcess(cluster);
@@ -423,10 +372,10 @@ describe.each(ADAPTERS)('without a cluster, on %s', (adapter) => {
     });
   });
 
-  it('bootstrap() with workers: 0 does so too', async () => {
+  it('bootstrap() with workers: 0 does so too (fastify)', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
-      env: { TEST_ADAPTER: adapter },
+      env: { TEST_ADAPTER: 'fastify' },
     });
 
     await expectOneProcess(cluster);
@@ -437,7 +386,7 @@ describe.each(ADAPTERS)('without a cluster, on %s', (adapter) => {
   it('a plain Nest app refuses wrong options', async () => {
     const cluster = new ClusterProcess({
       program: PLAIN,
-      env: { TEST_ADAPTER: adapter, TEST_MODULE_OPTIONS: '{"health":{"paht":"/x"}}' },
+      env: { TEST_MODULE_OPTIONS: '{"health":{"paht":"/x"}}' },
     });
 
     expect((await cluster.exited()).code).not.toBe(0);
@@ -446,8 +395,12 @@ describe.each(ADAPTERS)('without a cluster, on %s', (adapter) => {
   });
 });
 
-describe.each(ADAPTERS)('an app that has called listen() itself, on %s', (adapter) => {
-  it.each([2, 0])('is served all the same, with one warning (workers: %i)', async (workers) => {
+describe('an app that has called listen() itself', () => {
+  it.each([
+    { adapter: 'express', workers: 2 },
+    { adapter: 'fastify', workers: 0 },
+  ])('is served all the same, with one warning ($adapter, $workers workers)', async (row) => {
+    const { adapter, workers } = row;
     const cluster = await ClusterProcess.start({
       options: { workers },
       env: { ...behaviour('listens'), TEST_ADAPTER: adapter },
