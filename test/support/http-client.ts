@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** How a request ended, as its client sees it. */
 export type Outcome = 'ok' | 'bad-status' | 'reset' | 'refused' | 'timeout';
@@ -66,7 +67,7 @@ export async function getJson<T = any>(
   return { status, body: JSON.parse(body) as T };
 }
 
-/** Clients that ask without pause until stopped, and what became of each request. */
+/** Clients that ask until stopped, without a pause unless told, and what became of each request. */
 export class Load {
   readonly outcomes: Record<Outcome, number> = {
     ok: 0,
@@ -79,15 +80,19 @@ export class Load {
   readonly #watchers = new Set<() => void>();
   #stopped = false;
 
-  /** @param keepAlive one connection a client; else one a request. */
+  /**
+   * @param keepAlive one connection a client; else one a request.
+   * @param pauseMs after each answer: without one the clients have the machine, and who boots waits.
+   */
   constructor(
     base: string,
     path: string,
     {
       clients = 4,
       keepAlive = false,
+      pauseMs = 0,
       ...options
-    }: RequestOptions & { clients?: number; keepAlive?: boolean } = {},
+    }: RequestOptions & { clients?: number; keepAlive?: boolean; pauseMs?: number } = {},
   ) {
     this.#clients = Array.from({ length: clients }, async () => {
       const agent = keepAlive ? new http.Agent({ keepAlive: true, maxSockets: 1 }) : undefined;
@@ -95,6 +100,7 @@ export class Load {
         const { outcome } = await request(base, path, { ...options, ...(agent && { agent }) });
         this.outcomes[outcome] += 1;
         for (const watcher of this.#watchers) watcher();
+        if (pauseMs > 0) await delay(pauseMs);
       }
       agent?.destroy();
     });

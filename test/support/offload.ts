@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import type { ClusterModuleOptions } from 'nestjs-cluster';
 import type { ClusterProcess } from './cluster-process.js';
 import type { HealthBody, IndicatorReport } from './health.js';
@@ -26,9 +27,16 @@ export function offloadOptions(
   };
 }
 
-/** Holds tasks of the fixtures until they are let go, by name. */
+/** Holds tasks and requests of the fixtures until they are let go, by name. */
 export class Gates {
   readonly #directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-gates-'));
+
+  /** Gone when the test that calls it is finished. */
+  static forTest(): Gates {
+    const gates = new Gates();
+    onTestFinished(() => gates.remove());
+    return gates;
+  }
 
   get env(): { readonly TEST_GATES: string } {
     return { TEST_GATES: this.#directory };

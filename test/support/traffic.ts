@@ -1,9 +1,13 @@
 import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { request } from './http-client.js';
 
 /** 16 KB of JSON. */
 const BODY = JSON.stringify({ text: 'x'.repeat(16 * 1024) });
 const POST = { method: 'POST', headers: { 'content-type': 'application/json' }, body: BODY };
+
+/** Else the clients would have the machine, and a worker that boots under them would take for ever. */
+const PAUSE_MS = 4;
 
 type Kind = 'keep-alive GET' | 'new connection' | 'keep-alive POST' | 'new POST';
 
@@ -15,7 +19,7 @@ export interface Loss {
 }
 
 /**
- * Clients that ask without pause and never ask twice: on connections they keep,
+ * Clients that ask on and on and never ask twice: on connections they keep,
  * on a new one each time, and with bodies of 16 KB.
  */
 export class Traffic {
@@ -84,6 +88,7 @@ export class Traffic {
         this.seen.set(generation, (this.seen.get(generation) ?? new Set()).add(pid));
       } else this.lost.push({ kind, outcome, status });
       for (const watcher of this.#watchers) watcher();
+      await delay(PAUSE_MS);
     }
     if (agent) agent.destroy();
   }

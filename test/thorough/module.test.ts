@@ -190,6 +190,7 @@ describe('the options of forRoot()', () => {
 describe('forRootAsync()', () => {
   it('takes its options from a factory with injected providers', async () => {
     const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
       env: {
         ...behaviour('module-async'),
         TEST_ASYNC: JSON.stringify({ health: { path: '/state' }, metrics: false }),
