@@ -27,8 +27,11 @@ export class RpcConnection {
   #running = 0;
   #reader: unknown;
   #bytesRead: number;
-  /** Monotonic ms; since then nothing has come. */
-  #quietSince = performance.now();
+  /**
+   * Monotonic ms; since then nothing has come. Begins when it is first looked at: what has waited in
+   * the kernel since before it was accepted is read before the second look, however late that is.
+   */
+  #quietSince: number | undefined;
   /** Monotonic ms. */
   endedAt: number | undefined;
   #leaving = false;
@@ -66,6 +69,7 @@ export class RpcConnection {
       this.#bytesRead = this.socket.bytesRead;
       this.#quietSince = now;
     }
+    this.#quietSince ??= now;
     return now - this.#quietSince;
   }
 

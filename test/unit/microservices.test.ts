@@ -111,6 +111,21 @@ describe.each(NEST_MICROSERVICES)(
       expect(handler).toHaveBeenCalledOnce();
     });
 
+    it('is not quiet before it has been looked at: what it sent before it was accepted is unread', async () => {
+      const { microservices, socket } = await start();
+      const ended = vi.spyOn(socket, 'end');
+      const late = performance.now() + 60_000; // the process stood still after it had accepted
+      const now = vi.spyOn(performance, 'now').mockImplementation(() => late);
+      onTestFinished(() => now.mockRestore());
+
+      microservices.closeIdle(true);
+      expect(ended).not.toHaveBeenCalled();
+
+      now.mockImplementation(() => late + 100);
+      microservices.closeIdle(true);
+      expect(ended).toHaveBeenCalledOnce();
+    });
+
     it('is ended, once it is quiet, where it has come back', async () => {
       const { address, microservices, client, given, handOver } = await start();
       microservices.stopConsuming();
