@@ -3,7 +3,6 @@ import https from 'node:https';
 import type net from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import type { ClusterOptions } from 'nestjs-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { selfSignedCertificate } from '../support/certificate.js';
@@ -18,6 +17,7 @@ import { keepAliveAgent } from '../support/keep-alive-agent.js';
 import { acceptedBy, listenersOf } from '../support/kernel-sockets.js';
 import { freeze, isFrozen, killInTheMiddle, outcomes, queueAt } from '../support/killed-worker.js';
 import { NewConnections } from '../support/new-connections.js';
+import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl, type Refusal } from '../support/primary-control.js';
 
 const balancing = 'ports';
@@ -108,7 +108,7 @@ describe('under clients of each port that open a new connection for each request
 
   it('loses only what a killed worker had accepted: others adopt its port, and refuse nobody', async () => {
     let lost = 0;
-    for (let kill = 0; kill < 6; kill++) {
+    for (let kill = 0; kill < 4; kill++) {
       // Every second one is killed before the one before it is replaced.
       if (kill % 2 === 0) await settled(cluster, ports);
       const slot = kill % 3;
@@ -125,7 +125,7 @@ describe('under clients of each port that open a new connection for each request
     expect(lost).toBeGreaterThan(0);
     await settled(cluster, ports);
     expect(cluster.all('worker-died').map(({ cause }) => cause)).toEqual(
-      Array.from({ length: 6 }, () => 'killed'),
+      Array.from({ length: 4 }, () => 'killed'),
     );
     expect(load.takeLost()).toEqual([]);
   });
@@ -145,12 +145,11 @@ describe('under clients of each port that open a new connection for each request
   });
 
   it('loses nothing in a reload, on any port', async () => {
-    for (const generation of [1, 2]) {
-      expect(await control.reload()).toMatchObject({ outcome: 'completed', generation });
-      await settled(cluster, ports);
-      for (const [slot, port] of ports.entries()) {
-        expect(await whoami(port)).toMatchObject({ slot, generation });
-      }
+    const generation = 1;
+    expect(await control.reload()).toMatchObject({ outcome: 'completed', generation });
+    await settled(cluster, ports);
+    for (const [slot, port] of ports.entries()) {
+      expect(await whoami(port)).toMatchObject({ slot, generation });
     }
     await load.turnOver();
     expect(load.takeLost()).toEqual([]);
@@ -236,6 +235,7 @@ describe('a port without a worker of its own', () => {
   afterEach(stopAll);
 
   it('is answered by the others, and closed in a drain like theirs', async () => {
+    const gates = Gates.forTest();
     const first = await freePorts(2);
     const cluster = await ClusterProcess.start({
       options: {
@@ -243,7 +243,7 @@ describe('a port without a worker of its own', () => {
         port: first,
         restart: NEVER_AGAIN,
       },
-      env: behaviour('announce-requests'),
+      env: { ...behaviour('announce-requests'), ...gates.env },
     });
     process.kill(cluster.workerPids[1]!, 'SIGKILL');
     await cluster.event('worker-died');
@@ -253,11 +253,11 @@ describe('a port without a worker of its own', () => {
     }
     let answered = false;
     const slow = [first, first + 1].map((port) =>
-      request(urlOf(port), '/wait/3000', { agent: keepAliveAgent() }).finally(
+      request(urlOf(port), '/gate/slow', { agent: keepAliveAgent(), timeoutMs: 30_000 }).finally(
         () => (answered = true),
       ),
     );
-    await began(cluster, '/wait/3000', 2);
+    await began(cluster, '/gate/slow', 2);
 
     cluster.kill('SIGTERM');
 
@@ -269,6 +269,7 @@ describe('a port without a worker of its own', () => {
       expect(await request(urlOf(port), '/hello')).toMatchObject({ outcome: 'refused' });
     }
     expect(answered).toBe(false);
+    gates.open('slow');
     expect(outcomes(await Promise.all(slow))).toEqual(['ok']);
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.all('worker-stopped')).toMatchObject([
@@ -348,26 +349,14 @@ describe('a port in the middle that is taken', () => {
 describe('a configuration that cannot be', () => {
   afterEach(stopAll);
 
-  const REFUSED: readonly { what: string; options: ClusterOptions; reason: string }[] = [
-    { what: 'port 0', options: { port: 0 }, reason: 'needs to know the first port, and port is 0' },
-    {
-      what: 'a unix socket',
-      options: { path: '/tmp/nestjs-cluster-never.sock' },
-      reason: 'needs a port, and path is "/tmp/nestjs-cluster-never.sock"',
-    },
-    {
-      what: 'ports beyond 65535',
-      options: { port: 65_534, workers: 3 },
-      reason: 'with port 65534 and 3 workers goes beyond port 65535',
-    },
-  ];
-
-  it.each(REFUSED)('is refused with 78 and the reason: $what', async ({ options, reason }) => {
-    const cluster = new ClusterProcess({ options: { balancing, workers: 2, ...options } });
+  it('is refused with 78 and the reason', async () => {
+    const cluster = new ClusterProcess({ options: { balancing, workers: 2, port: 0 } });
 
     expect(await cluster.exited()).toEqual({ code: 78, signal: null });
 
-    expect(cluster.all('failed')[0]!.message).toContain(`balancing 'ports' ${reason}`);
+    expect(cluster.all('failed')[0]!.message).toContain(
+      "balancing 'ports' needs to know the first port, and port is 0",
+    );
     expect(cluster.survivors()).toEqual([]);
   });
 });
