@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { request } from '../support/http-client.js';
-import { Gates, TaskCounts, writtenTimes, wrote } from '../support/offload.js';
+import { Gates, offloadOptions, TaskCounts, writtenTimes, wrote } from '../support/offload.js';
 
 let path: string;
 let gates: Gates;
@@ -54,37 +54,59 @@ Object.defineProperty(Tasks.prototype, 'works', decorated);
 
 const PROGRAM = (options: Record<string, unknown>) => ({
   options: { workers: 2, reload: { canaryMs: 0 }, ...options },
-  env: { ...behaviour('offload-deployed'), ...gates.env, TEST_TASKS: path },
+  env: {
+    ...behaviour('offload-deployed'),
+    ...gates.env,
+    ...offloadOptions({}),
+    TEST_TASKS: path,
+  },
 });
 
 describe('what only a thread can tell', () => {
-  it('is looked at in one worker of each generation, once that is ready', async () => {
-    deploy('');
-    const cluster = await ClusterProcess.start(PROGRAM({}));
-    expect(writtenTimes(cluster, 'imported')).toBe(1);
-    expect((await TaskCounts.of(cluster)).threads).toBe(0);
-
-    cluster.kill('SIGHUP');
-    const { outcome } = await cluster.event('reload-ended', () => true, 40_000);
-
-    expect(outcome).toBe('completed');
-    expect(writtenTimes(cluster, 'imported')).toBe(2);
-    expect((await request(cluster.url, '/deployed/works', { timeoutMs: 30_000 })).body).toBe(
-      'works',
-    );
-  });
-
-  it('keeps no worker from being ready, and the start from being over', async () => {
+  it('is looked at in one worker of each generation, once that is ready; a start and a reload wait for it', async () => {
     deploy("await passes('start');");
     const cluster = new ClusterProcess(PROGRAM({}));
     await wrote(cluster, 'imported');
+    // It keeps no worker from being ready.
     await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2, 30_000);
     expect(cluster.all('listening')).toEqual([]);
 
     gates.open('start');
 
     await cluster.event('listening', () => true, 30_000);
-  });
+    expect(writtenTimes(cluster, 'imported')).toBe(1);
+    expect((await TaskCounts.of(cluster)).threads).toBe(0);
+
+    cluster.kill('SIGHUP');
+
+    const completed = await cluster.event('reload-ended', () => true, 40_000);
+    expect(completed).toMatchObject({ outcome: 'completed', generation: 1 });
+    expect(writtenTimes(cluster, 'imported')).toBe(2);
+    expect((await request(cluster.url, '/deployed/works', { timeoutMs: 30_000 })).body).toBe(
+      'works',
+    );
+
+    // Where it is bad, a reload fails before an old worker drains, and the old ones serve on.
+    await cluster.until('the old ones to go', () => cluster.workerPids.length === 2, 30_000);
+    const before = cluster.workerPids;
+    deploy("throw new Error('not in threads');");
+
+    cluster.kill('SIGHUP');
+
+    const { outcome, reason } = await cluster.event(
+      'reload-ended',
+      ({ generation }) => generation === 2,
+      40_000,
+    );
+    expect(outcome).toBe('aborted');
+    expect(reason).toContain('ClusterConfigurationError: @CpuBound() cannot work here: ');
+    expect(reason).toMatch(/a thread cannot import \S+tasks\.mjs, .*Error: not in threads/);
+    await cluster.until('the new one to go', () => cluster.workerPids.length === 2, 30_000);
+    expect(cluster.workerPids).toEqual(before);
+    const drained = cluster.all('worker-draining').map(({ gen }) => gen);
+    expect(drained).toEqual([0, 0, 2]);
+    expect((await request(cluster.url, '/hello')).status).toBe(200);
+  }, 120_000);
 
   it('has another worker asked where the first one is gone', async () => {
     deploy("await passes('start');");
@@ -97,23 +119,5 @@ describe('what only a thread can tell', () => {
     await cluster.until('another', () => writtenTimes(cluster, 'imported') === 2, 30_000);
     gates.open('start');
     await cluster.event('listening', () => true, 30_000);
-  });
-
-  it('fails a reload before an old worker drains, and the old ones serve on', async () => {
-    deploy('');
-    const cluster = await ClusterProcess.start(PROGRAM({}));
-    const before = cluster.workerPids;
-    deploy("throw new Error('not in threads');");
-
-    cluster.kill('SIGHUP');
-    const { outcome, reason } = await cluster.event('reload-ended', () => true, 40_000);
-
-    expect(outcome).toBe('aborted');
-    expect(reason).toContain('ClusterConfigurationError: @CpuBound() cannot work here: ');
-    expect(reason).toMatch(/a thread cannot import \S+tasks\.mjs, .*Error: not in threads/);
-    await cluster.until('the new one to go', () => cluster.workerPids.length === 2, 30_000);
-    expect(cluster.workerPids).toEqual(before);
-    expect(cluster.all('worker-draining').map(({ gen }) => gen)).toEqual([1]);
-    expect((await request(cluster.url, '/hello')).status).toBe(200);
   });
 });
