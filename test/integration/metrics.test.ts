@@ -1,18 +1,23 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { falls, growingSeries } from '../support/growing-series.js';
 import { clusterReport } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 
-afterEach(stopAll);
-
 const DURATION = 'http_request_duration_seconds';
 
 const RESTARTS = { backoffMs: 1, maxBackoffMs: 1, maxFailures: 1_000 } as const;
+
+/** For one test. */
+async function started(options: StartOptions): Promise<ClusterProcess> {
+  const cluster = await ClusterProcess.start(options);
+  onTestFinished(() => cluster.destroy());
+  return cluster;
+}
 
 async function scrape(cluster: ClusterProcess): Promise<MetricsPage> {
   const { status, body } = await request(cluster.url, '/metrics');
@@ -38,221 +43,58 @@ function cpuTimeMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
-describe('counters', () => {
-  it('never fall, however often workers are killed (X3)', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { restart: RESTARTS },
-      env: behaviour('app-metrics'),
-    });
-    const load = new Load(cluster.url, '/count', { clients: 2 });
-    await eventually(
-      'some requests',
-      () => load.outcomes.ok,
-      (ok) => ok >= 20,
-    );
+/** Metrics are sent every 10 s where nobody asks: by this age each worker has. */
+const PUSHED_AFTER_SECONDS = 13;
 
-    const fallen: string[] = [];
-    let before = growingSeries(await scrape(cluster));
-    let scrapes = 0;
-    const compare = async (): Promise<void> => {
-      const { outcome, body } = await request(cluster.url, '/metrics');
-      if (outcome !== 'ok') return; // asked the worker that was killed
-      const after = growingSeries(new MetricsPage(body));
-      fallen.push(...falls(before, after));
-      before = after;
-      scrapes += 1;
-    };
-    // More often than the primary keeps bodies of dead workers apart, so that they are folded.
-    const KILLS = 12;
-    for (let i = 0; i < KILLS; i++) {
-      const pids = cluster.workerPids;
-      const victim = pids[i % pids.length]!;
-      await compare();
-      process.kill(victim, 'SIGKILL');
-      await compare();
-      await cluster.event('worker-died', ({ pid }) => pid === victim);
-      await compare();
-      await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-      await compare();
-    }
-    const counted = (await load.stop()).ok;
-    await compare();
+const pushed = ({ url }: ClusterProcess) =>
+  eventually(
+    'workers older than it takes to send metrics of their own accord',
+    () => clusterReport(url),
+    ({ workers }) => workers.every(({ uptimeSeconds }) => uptimeSeconds > PUSHED_AFTER_SECONDS),
+    40_000,
+  );
 
-    // A few of them tell enough.
-    expect(fallen.slice(0, 10)).toEqual([]);
-    expect(scrapes).toBeGreaterThan(KILLS);
-    const page = await scrape(cluster);
-    expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'killed' })).toBe(KILLS);
-    // What a worker had not sent when it was killed is lost; the rest is there.
-    expect(page.sum('cats_total')).toBeGreaterThan(0);
-    expect(page.sum('cats_total')).toBeLessThanOrEqual(counted + 2 * KILLS);
-    expect(page.sum(`${DURATION}_count`, { route: '/count' })).toBe(page.sum('cats_total'));
+/** They grow old while the other tests run. */
+const aged: Record<'unscraped' | 'rejecting', ClusterProcess> = {} as never;
+let askedOfUnscraped: number;
+
+beforeAll(async () => {
+  const heartbeat = { intervalMs: 200, timeoutMs: 60_000 };
+  aged.unscraped = await ClusterProcess.start({
+    options: { restart: RESTARTS, heartbeat },
+    env: behaviour('app-metrics'),
   });
-
-  it('keep what a worker had counted that was drained', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('app-metrics') });
-    const asked = await askEveryWorker(cluster, '/count');
-    const [drained] = cluster.workerPids;
-
-    process.kill(drained!, 'SIGTERM');
-    await cluster.event('worker-stopped', ({ pid }) => pid === drained);
-    await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-
-    const page = await scrape(cluster);
-    expect(page.sum('cats_total')).toBe(asked);
-    expect(page.sum(`${DURATION}_count`, { route: '/count' })).toBe(asked);
-    expect(page.sum('nestjs_cluster_worker_restarts_total')).toBe(0);
+  askedOfUnscraped = await askEveryWorker(aged.unscraped, '/count');
+  aged.rejecting = await ClusterProcess.start({
+    options: { heartbeat },
+    env: behaviour('failing-collect'),
   });
 });
 
-describe('metrics that nobody scrapes', () => {
-  it('outlive their worker all the same, but for those of its last seconds', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { restart: RESTARTS, heartbeat: { intervalMs: 200, timeoutMs: 60_000 } },
-      env: behaviour('app-metrics'),
-    });
-    const asked = await askEveryWorker(cluster, '/count');
-    const pids = cluster.workerPids;
+afterAll(stopAll);
 
-    // They are sent every 10 s.
-    await eventually(
-      'both workers older than that',
-      () => clusterReport(cluster.url),
-      ({ workers }) => workers.every(({ uptimeSeconds }) => uptimeSeconds > 13),
-    );
-    for (const pid of pids) process.kill(pid, 'SIGKILL');
-    await cluster.until(
-      'two other workers',
-      () =>
-        cluster.workerPids.length === 2 && cluster.workerPids.every((pid) => !pids.includes(pid)),
-    );
+describe('metrics whose collect() rejects', () => {
+  it('leave the other metrics on the page', async () => {
+    const page = await scrape(aged.rejecting);
 
-    expect((await scrape(cluster)).sum('cats_total')).toBe(asked);
-  });
-});
-
-describe('parallel scrapes', () => {
-  it('are all answered, share one collection, and cost the primary little (X4)', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('slow-collect') });
-    const before = (await scrape(cluster)).sum('collects_total');
-    const cpuBefore = cpuTimeMs(cluster.pid);
-
-    const SCRAPES = 50;
-    const answers = await Promise.all(
-      Array.from({ length: SCRAPES }, () => request(cluster.url, '/metrics')),
-    );
-
-    const cpuMs = cpuTimeMs(cluster.pid) - cpuBefore;
-    expect(answers.map(({ outcome }) => outcome)).toEqual(answers.map(() => 'ok'));
-    const collects = (await scrape(cluster)).sum('collects_total') - before;
-    // Were each collected for itself, each worker would be asked 50 times.
-    expect(collects).toBeLessThan(SCRAPES / 2);
-    // Of its own time, not of the clock's: the machine may be busy.
-    expect(cpuMs).toBeLessThan(300);
-  });
-});
-
-describe.each(['express', 'fastify'] as const)('the request histogram on %s', (adapter) => {
-  const start = (name: string, env: Record<string, string> = {}) =>
-    ClusterProcess.start({
-      options: { workers: 1 },
-      env: { ...behaviour(name), TEST_ADAPTER: adapter, ...env },
-    });
-
-  it('has the route template, the method and the status of each response', async () => {
-    const cluster = await start('statuses');
-    const send = (method: string, path: string) => request(cluster.url, path, { method });
-    await send('GET', '/wait/1');
-    await send('GET', '/wait/2?a=b');
-    await send('GET', '/bad/1');
-    await send('GET', '/boom/1');
-    await send('POST', '/cats/1');
-    await send('GET', '/nothing/here');
-    await send('DELETE', '/wait/1');
-
-    const page = await scrape(cluster);
-
-    const count = (route: string, method: string, status: number) =>
-      page.values(`${DURATION}_count`, { route, method, status_code: String(status) });
-    expect(count('/wait/:ms', 'GET', 200)).toEqual([2]);
-    expect(count('/bad/:id', 'GET', 400)).toEqual([1]);
-    expect(count('/boom/:id', 'GET', 500)).toEqual([1]);
-    expect(count('/cats/:id', 'POST', 201)).toEqual([1]);
-    expect(count('unmatched', 'GET', 404)).toEqual([1]);
-    expect(count('unmatched', 'DELETE', 404)).toEqual([1]);
-    expect(page.sum(`${DURATION}_count`)).toBe(7);
-    const waited = { route: '/wait/:ms', method: 'GET', status_code: '200' };
-    expect(page.sum(`${DURATION}_bucket`, { ...waited, le: '+Inf' })).toBe(2);
-    const sum = page.sum(`${DURATION}_sum`, waited);
-    expect(sum).toBeGreaterThan(0.001);
-    expect(sum).toBeLessThan(10);
-  });
-
-  it('has the routes of the endpoints themselves', async () => {
-    const cluster = await start('statuses');
-    for (const path of ['/health', '/health/live', '/health/ready', '/metrics']) {
-      await request(cluster.url, path);
-    }
-
-    const page = await scrape(cluster);
-
-    for (const route of ['/health', '/health/live', '/health/ready', '/metrics']) {
-      expect([route, page.sum(`${DURATION}_count`, { route, status_code: '200' })]).toEqual([
-        route,
-        1,
-      ]);
-    }
-    expect(page.sum(`${DURATION}_count`, { route: 'unmatched' })).toBe(0);
-  });
-
-  it.each<{ features: string; path: string; headers: Record<string, string>; route: string }>([
-    { features: 'prefix', path: '/api/probe/7', headers: {}, route: '/api/probe/:id' },
-    { features: 'uri', path: '/v1/probe/7', headers: {}, route: '/v1/probe/:id' },
-    { features: 'prefix,uri', path: '/api/v1/probe/7', headers: {}, route: '/api/v1/probe/:id' },
-    { features: 'header', path: '/probe/7', headers: { 'X-Version': '1' }, route: '/probe/:id' },
-  ])('has the whole template with $features', async ({ features, path, headers, route }) => {
-    const cluster = await start('global-features', { TEST_FEATURES: features });
-
-    expect((await request(cluster.url, path, { headers })).outcome).toBe('ok');
-
-    const page = await scrape(cluster);
-    expect(page.labelValues(`${DURATION}_count`, 'route')).toContain(route);
-    expect(page.values(`${DURATION}_count`, { route, status_code: '200' })).toEqual([1]);
-  });
-
-  it('has one series for all paths that no route takes', async () => {
-    const cluster = await start('statuses');
-    const PATHS = 2_000;
-    let asked = 0;
-    await Promise.all(
-      Array.from({ length: 8 }, async () => {
-        while (asked < PATHS) await request(cluster.url, `/${(asked += 1)}/${Math.random()}`);
-      }),
-    );
-
-    const page = await scrape(cluster);
-
-    expect(page.labelValues(`${DURATION}_count`, 'route')).toEqual(['unmatched']);
-    expect(page.values(`${DURATION}_count`)).toHaveLength(1);
-    expect(page.sum(`${DURATION}_count`)).toBeGreaterThanOrEqual(PATHS);
-  });
-
-  it('has one label for all methods that are not usual', async () => {
-    const cluster = await start('statuses');
-    for (const method of ['PROPFIND', 'LOCK', 'REPORT', 'PURGE']) {
-      expect((await request(cluster.url, '/hello', { method })).outcome).toBe('bad-status');
-    }
-
-    const page = await scrape(cluster);
-
-    expect(page.labelValues(`${DURATION}_count`, 'method')).toEqual(['OTHER']);
-    expect(page.sum(`${DURATION}_count`)).toBe(4);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+    expect(page.values('process_cpu_user_seconds_total')).toHaveLength(1);
   });
 });
 
 describe("the app's own metrics", () => {
-  it('are merged over the workers as their type and aggregator say', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('app-metrics') });
+  let cluster: ClusterProcess;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { restart: RESTARTS },
+      env: behaviour('app-metrics'),
+    });
+  });
+
+  afterAll(() => cluster.destroy());
+
+  it('are merged over the workers as their type and aggregator say (X7)', async () => {
     const asked = await askEveryWorker(cluster, '/count');
 
     const page = await scrape(cluster);
@@ -273,46 +115,242 @@ describe("the app's own metrics", () => {
     expect(page.values('cat_max')).toEqual([2]);
     expect(page.values('cat_average')).toEqual([1.5]);
     expect(page.values('cat_omitted')).toEqual([]);
+    // Also where it is 0 (X7).
+    expect(page.values('cat_zero')).toEqual([0]);
     expect(page.text).toContain('# TYPE cats_total counter\n');
     expect(page.text).toContain('# HELP cats_total Cats\n');
   });
 
-  it('are there where they are 0 (X7)', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('app-metrics') });
+  it('keep what a worker had counted that was drained', async () => {
+    const counted = async () => {
+      const page = await scrape(cluster);
+      return [page.sum('cats_total'), page.sum(`${DURATION}_count`, { route: '/count' })];
+    };
+    const before = await counted();
+    const asked = await askEveryWorker(cluster, '/count');
+    const [drained] = cluster.workerPids;
 
-    expect((await scrape(cluster)).values('cat_zero')).toEqual([0]);
+    process.kill(drained!, 'SIGTERM');
+    await cluster.event('worker-stopped', ({ pid }) => pid === drained);
+    await cluster.until('two workers again', () => cluster.workerPids.length === 2);
+
+    expect(await counted()).toEqual(before.map((count) => count + asked));
+    expect((await scrape(cluster)).sum('nestjs_cluster_worker_restarts_total')).toBe(0);
   });
 
-  it('of names that this package has too are shown, with a warning that names the remedy', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('default-metrics') });
+  it('never fall, however often workers are killed (X3)', async () => {
+    const already = (await scrape(cluster)).sum('cats_total');
+    const load = new Load(cluster.url, '/count', { clients: 2, pauseMs: 4 });
+    await eventually(
+      'some requests',
+      () => load.outcomes.ok,
+      (ok) => ok >= 20,
+    );
+
+    const fallen: string[] = [];
+    let before = growingSeries(await scrape(cluster));
+    let scrapes = 0;
+    const compare = async (): Promise<void> => {
+      const { outcome, body } = await request(cluster.url, '/metrics');
+      if (outcome !== 'ok') return; // asked the worker that was killed
+      const after = growingSeries(new MetricsPage(body));
+      fallen.push(...falls(before, after));
+      before = after;
+      scrapes += 1;
+    };
+    // More often than the primary keeps bodies of dead workers apart, so that they are folded.
+    const KILLS = 6;
+    for (let i = 0; i < KILLS; i++) {
+      const pids = cluster.workerPids;
+      const victim = pids[i % pids.length]!;
+      await compare();
+      process.kill(victim, 'SIGKILL');
+      await compare();
+      await cluster.event('worker-died', ({ pid }) => pid === victim);
+      await compare();
+      await cluster.until('two workers again', () => cluster.workerPids.length === 2);
+      await compare();
+    }
+    const counted = (await load.stop()).ok;
+    await compare();
+
+    // A few of them tell enough.
+    expect(fallen.slice(0, 10)).toEqual([]);
+    expect(scrapes).toBeGreaterThan(KILLS);
+    const page = await scrape(cluster);
+    expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'killed' })).toBe(KILLS);
+    // What a worker had not sent when it was killed is lost; the rest is there.
+    expect(page.sum('cats_total')).toBeGreaterThan(already);
+    expect(page.sum('cats_total')).toBeLessThanOrEqual(already + counted + 2 * KILLS);
+    expect(page.sum(`${DURATION}_count`, { route: '/count' })).toBe(page.sum('cats_total'));
+  });
+});
+
+describe('parallel scrapes', () => {
+  it('are all answered, share one collection, and cost the primary little (X4)', async () => {
+    const cluster = await started({ env: behaviour('slow-collect') });
+    const before = (await scrape(cluster)).sum('collects_total');
+    const cpuBefore = cpuTimeMs(cluster.pid);
+
+    const SCRAPES = 50;
+    const answers = await Promise.all(
+      Array.from({ length: SCRAPES }, () => request(cluster.url, '/metrics')),
+    );
+
+    const cpuMs = cpuTimeMs(cluster.pid) - cpuBefore;
+    expect(answers.map(({ outcome }) => outcome)).toEqual(answers.map(() => 'ok'));
+    const collects = (await scrape(cluster)).sum('collects_total') - before;
+    // Were each collected for itself, each worker would be asked 50 times.
+    expect(collects).toBeLessThan(SCRAPES / 2);
+    // Of its own time, not of the clock's: the machine may be busy.
+    expect(cpuMs).toBeLessThan(300);
+  });
+});
+
+describe.each(['express', 'fastify'] as const)('the request histogram on %s', (adapter) => {
+  let cluster: ClusterProcess;
+  let before: MetricsPage;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: { ...behaviour('statuses'), TEST_ADAPTER: adapter },
+    });
+  });
+
+  afterAll(() => cluster.destroy());
+
+  beforeEach(async () => {
+    before = await scrape(cluster);
+  });
+
+  /** What has been counted in the running test, with the scrape before it. */
+  const counted = (page: MetricsPage, labels: Record<string, string> = {}) =>
+    page.sum(`${DURATION}_count`, labels) - before.sum(`${DURATION}_count`, labels);
+  const SCRAPED = 1;
+
+  it('has the route template, the method and the status of each response', async () => {
+    const send = (method: string, path: string) => request(cluster.url, path, { method });
+    await send('GET', '/wait/1');
+    await send('GET', '/wait/2?a=b');
+    await send('GET', '/bad/1');
+    await send('GET', '/boom/1');
+    await send('POST', '/cats/1');
+    await send('GET', '/nothing/here');
+    await send('DELETE', '/wait/1');
 
     const page = await scrape(cluster);
-    await cluster.until('a warning of each worker', () => warnings().length === 2, 5_000);
 
-    expect(warnings()[0]).toContain('process_cpu_user_seconds_total');
+    const count = (route: string, method: string, status: number) =>
+      counted(page, { route, method, status_code: String(status) });
+    expect(count('/wait/:ms', 'GET', 200)).toBe(2);
+    expect(count('/bad/:id', 'GET', 400)).toBe(1);
+    expect(count('/boom/:id', 'GET', 500)).toBe(1);
+    expect(count('/cats/:id', 'POST', 201)).toBe(1);
+    expect(count('unmatched', 'GET', 404)).toBe(1);
+    expect(count('unmatched', 'DELETE', 404)).toBe(1);
+    expect(counted(page)).toBe(7 + SCRAPED);
+    const waited = { route: '/wait/:ms', method: 'GET', status_code: '200' };
+    expect(page.sum(`${DURATION}_bucket`, { ...waited, le: '+Inf' })).toBe(2);
+    const sum = page.sum(`${DURATION}_sum`, waited);
+    expect(sum).toBeGreaterThan(0.001);
+    expect(sum).toBeLessThan(10);
+  });
+
+  it('has the routes of the endpoints themselves', async () => {
+    for (const path of ['/health', '/health/live', '/health/ready', '/metrics']) {
+      await request(cluster.url, path);
+    }
+
+    const page = await scrape(cluster);
+
+    for (const [route, times] of [
+      ['/health', 1],
+      ['/health/live', 1],
+      ['/health/ready', 1],
+      ['/metrics', 1 + SCRAPED],
+    ] as const) {
+      expect([route, counted(page, { route, status_code: '200' })]).toEqual([route, times]);
+    }
+    expect(counted(page, { route: 'unmatched' })).toBe(0);
+  });
+
+  it('has one series for all paths that no route takes', async () => {
+    const PATHS = 500;
+    let asked = 0;
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        while (asked < PATHS) await request(cluster.url, `/${(asked += 1)}/${Math.random()}`);
+      }),
+    );
+
+    const page = await scrape(cluster);
+
+    const routes = (each: MetricsPage) =>
+      new Set(each.labelValues(`${DURATION}_count`, 'route')).add('/metrics').add('unmatched');
+    expect(routes(page)).toEqual(routes(before));
+    expect(page.values(`${DURATION}_count`, { route: 'unmatched', method: 'GET' })).toHaveLength(1);
+    expect(counted(page, { route: 'unmatched', method: 'GET' })).toBeGreaterThanOrEqual(PATHS);
+  });
+
+  it('has one label for all methods that are not usual', async () => {
+    for (const method of ['PROPFIND', 'LOCK', 'REPORT', 'PURGE']) {
+      expect((await request(cluster.url, '/hello', { method })).outcome).toBe('bad-status');
+    }
+
+    const page = await scrape(cluster);
+
+    const methods = (each: MetricsPage) =>
+      new Set(each.labelValues(`${DURATION}_count`, 'method')).add('GET').add('OTHER');
+    expect(methods(page)).toEqual(methods(before));
+    expect(counted(page, { method: 'OTHER' })).toBe(4);
+    expect(counted(page)).toBe(4 + SCRAPED);
+  });
+});
+
+describe('the route in the request histogram', () => {
+  it.each<{ adapter: string; features: string; path: string; headers: Record<string, string> }>([
+    { adapter: 'express', features: 'prefix,uri', path: '/api/v1/probe/7', headers: {} },
+    { adapter: 'fastify', features: 'prefix,uri', path: '/api/v1/probe/7', headers: {} },
+    { adapter: 'fastify', features: 'header', path: '/probe/7', headers: { 'X-Version': '1' } },
+  ])('has the whole template with $features on $adapter', async (row) => {
+    const { adapter, features, path, headers } = row;
+    const cluster = await started({
+      options: { workers: 1 },
+      env: { ...behaviour('global-features'), TEST_ADAPTER: adapter, TEST_FEATURES: features },
+    });
+
+    expect((await request(cluster.url, path, { headers })).outcome).toBe('ok');
+
+    const page = await scrape(cluster);
+    const route = path.replace('7', ':id');
+    expect(page.labelValues(`${DURATION}_count`, 'route')).toContain(route);
+    expect(page.values(`${DURATION}_count`, { route, status_code: '200' })).toEqual([1]);
+  });
+});
+
+describe("the app's own metrics that are not as they should be:", () => {
+  it('names that this package has too are told at start, and are shown', async () => {
+    const cluster = await started({ env: behaviour('default-metrics') });
+    const warnings = () =>
+      cluster.output.split('\n').filter((line) => line.includes('metrics.prefix'));
+
+    // Before any scrape.
+    await cluster.until('a warning of each worker', () => warnings().length === 2);
+    const page = await scrape(cluster);
+
+    for (const warning of warnings()) {
+      expect(warning).toMatch(/process_cpu_user_seconds_total.*metrics\.prefix/);
+    }
     expect(page.values('process_cpu_user_seconds_total')).toHaveLength(1);
     expect(page.text.match(/^# TYPE process_cpu_user_seconds_total /gm)).toHaveLength(1);
     // Once, not at each scrape.
     await scrape(cluster);
     expect(warnings()).toHaveLength(2);
-
-    function warnings(): string[] {
-      return cluster.output.split('\n').filter((line) => line.includes('metrics.prefix'));
-    }
   });
 
-  it('of names that this package has too are told at start, before any scrape', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('default-metrics') });
-
-    await cluster.until(
-      'a warning that names the remedy',
-      () => /process_cpu_user_seconds_total.*metrics\.prefix/.test(cluster.output),
-      5_000,
-    );
-  });
-
-  it('of names that the page of the cluster has do not break it', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('taken-name') });
+  it('names that the page of the cluster has do not break it', async () => {
+    const cluster = await started({ env: behaviour('taken-name') });
 
     const page = await scrape(cluster);
 
@@ -322,51 +360,50 @@ describe("the app's own metrics", () => {
     );
   });
 
-  it('whose collect() rejects end no worker', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { heartbeat: { intervalMs: 100, timeoutMs: 10_000 } },
-      env: behaviour('failing-collect'),
-    });
+  it('a collect() that hangs does not hold up the page', async () => {
+    const cluster = await started({ env: behaviour('hanging-collect') });
+
+    // At best: a machine that is busy elsewhere delays some, not each.
+    let best = Infinity;
+    for (let i = 0; i < 2 || (best >= 1_500 && i < 15); i += 1) {
+      const startedAt = performance.now();
+      expect((await scrape(cluster)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
+      best = Math.min(best, performance.now() - startedAt);
+    }
+
+    expect(best).toBeLessThan(1_500);
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
+});
+
+// The last, for they wait.
+describe('when workers have sent their metrics of their own accord', () => {
+  it('those whose collect() rejects have ended no worker', async () => {
+    const cluster = aged.rejecting;
     const pids = cluster.workerPids;
 
-    await request(cluster.url, '/metrics');
-    // Long enough for metrics to be sent of their own accord too.
-    await eventually(
-      'some heartbeats',
-      () => clusterReport(cluster.url),
-      ({ workers }) => workers.every(({ uptimeSeconds }) => uptimeSeconds > 2),
-    );
+    await pushed(cluster);
 
     expect(cluster.all('worker-died')).toEqual([]);
     expect(cluster.workerPids).toEqual(pids);
+    expect(pids).toHaveLength(2);
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.all('worker-stopped').map(({ problem }) => problem)).toEqual([null, null]);
   });
 
-  it('whose collect() rejects leave the other metrics on the page', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { heartbeat: { intervalMs: 60_000, timeoutMs: 120_000 } },
-      env: behaviour('failing-collect'),
-    });
+  it('those that nobody scraped outlive their workers', async () => {
+    const cluster = aged.unscraped;
+    const pids = cluster.workerPids;
 
-    const page = await scrape(cluster);
+    await pushed(cluster);
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    await cluster.until(
+      'two other workers',
+      () =>
+        cluster.workerPids.length === 2 && cluster.workerPids.every((pid) => !pids.includes(pid)),
+    );
 
-    expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
-    expect(page.values('process_cpu_user_seconds_total')).toHaveLength(1);
-  });
-
-  it('whose collect() hangs do not hold up the page', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('hanging-collect') });
-
-    const took = [];
-    for (let i = 0; i < 3; i++) {
-      const startedAt = performance.now();
-      expect((await scrape(cluster)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
-      took.push(performance.now() - startedAt);
-    }
-
-    expect(Math.min(...took)).toBeLessThan(1_500);
-    expect(cluster.all('worker-died')).toEqual([]);
+    expect((await scrape(cluster)).sum('cats_total')).toBe(askedOfUnscraped);
   });
 });
