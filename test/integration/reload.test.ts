@@ -294,7 +294,8 @@ describe('a reload of a broken build', () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      options: { readyTimeoutMs: 5_000, reload: { canaryMs: 800 } },
+      // Longer than a busy machine takes for a worker that is well.
+      options: { readyTimeoutMs: 7_000, reload: { canaryMs: 800 } },
       env: { ...CONTROLLED, ...build.env },
     });
     control = await PrimaryControl.of(cluster);
@@ -329,7 +330,7 @@ describe('a reload of a broken build', () => {
     {
       what: 'that never becomes ready (R5)',
       deploy: deploys('reload-hangs'),
-      reason: /not ready within 5000 ms/,
+      reason: /not ready within 7000 ms/,
     },
     {
       what: 'that dies 500 ms after it is ready',
@@ -491,23 +492,6 @@ describe('reload() inside a request', () => {
     await onlyLeft(cluster, 2);
     generation = cluster.all('reload-ended').length;
   });
-
-  it('is answered where every worker asks at once (R9)', async () => {
-    const agents = await Promise.all(cluster.workerPids.map((pid) => agentOf(cluster.url, pid)));
-    generation += 1;
-
-    const answers = await Promise.all(agents.map((agent) => reloadWithin(cluster, agent)));
-
-    for (const [slot, answer] of answers.entries()) {
-      expect(answer).toMatchObject({
-        status: 201,
-        by: { slot },
-        result: { outcome: 'completed', generation },
-      });
-    }
-    expect(await ended(cluster, generation)).toMatchObject({ outcome: 'completed' });
-    expect(cluster.all('reload-started')).toHaveLength(generation);
-  });
 });
 
 describe('a worker that dies during a reload', () => {
@@ -565,23 +549,6 @@ describe('a worker that dies during a reload', () => {
       [1, 1],
     ]);
     await onlyLeft(cluster, 2);
-  });
-
-  it('and whose successor fails too is replaced by one of its own generation', async () => {
-    const { cluster, build } = await standing(1);
-    const [victim] = cluster.workerPids;
-    const [candidate] = childrenOf(cluster.pid).filter((pid) => !cluster.workerPids.includes(pid));
-    build.deploy('reload-app');
-    const replaced = nextReady(cluster, ({ worker }) => worker === 0);
-
-    process.kill(victim!, 'SIGKILL');
-    await cluster.event('worker-died', ({ pid }) => pid === victim);
-    process.kill(candidate!, 'SIGKILL');
-
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'aborted' });
-    expect(await replaced).toMatchObject({ worker: 0, gen: 0 });
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-    await onlyLeft(cluster, 1);
   });
 
   it('aborts it where it is the new one, in its canary time', async () => {
@@ -705,8 +672,16 @@ describe('a release behind a symlink', () => {
     readonly rel2: { readonly cwd: string };
   }
 
-  /** One that has been cleaned away is not what a worker comes back from. */
+  /** One that is broken aborts it; one that has been cleaned away is not what a worker comes back from. */
   async function cleanedAway({ cluster, releases, rel1, rel2 }: Deployed): Promise<void> {
+    releases.add('rel3', `throw new Error('rel3 is broken');`);
+    releases.pointTo('rel3');
+    cluster.kill('SIGHUP');
+    const { outcome, reason } = await ended(cluster, 2);
+    expect(outcome).toBe('aborted');
+    expect(reason).toContain('rel3 is broken');
+    expect(await replacedByKill(cluster)).toEqual(rel2);
+
     releases.pointTo('rel1');
     rmSync(rel2.cwd, { recursive: true });
     expect(await replacedByKill(cluster)).toEqual(rel1);
@@ -720,10 +695,10 @@ describe('a release behind a symlink', () => {
     releases.pointTo('rel1');
     renameSync(join(releases.current, 'main.mjs'), join(releases.current, 'old.mjs'));
     cluster.kill('SIGHUP');
-    const withoutScript = await ended(cluster, 3);
+    const withoutScript = await ended(cluster, 2);
     releases.pointTo('nowhere');
     cluster.kill('SIGHUP');
-    const withoutDirectory = await ended(cluster, 4);
+    const withoutDirectory = await ended(cluster, 3);
 
     expect(withoutScript).toMatchObject({ outcome: 'aborted', level: 'error' });
     expect(withoutScript.reason).toContain('main.mjs');
@@ -734,14 +709,14 @@ describe('a release behind a symlink', () => {
     releases.pointTo('rel1');
     renameSync(join(releases.current, 'old.mjs'), join(releases.current, 'main.mjs'));
     cluster.kill('SIGHUP');
-    expect(await ended(cluster, 5)).toMatchObject({ outcome: 'completed' });
+    expect(await ended(cluster, 4)).toMatchObject({ outcome: 'completed' });
   }
 
   it.each([
     {
       named: 'relative to the working directory',
       script: () => 'main.mjs',
-      also: 'one that was cleaned away is left for the next one',
+      also: 'one that is broken, or cleaned away, is not run',
       andThen: cleanedAway,
     },
     {
@@ -756,7 +731,6 @@ describe('a release behind a symlink', () => {
       const releases = new Releases();
       const rel1 = { release: 'rel1', cwd: releases.add('rel1') };
       const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
-      releases.add('rel3', `throw new Error('rel3 is broken');`);
       releases.pointTo('rel1');
       const cluster = await start(releases, script(releases));
       expect((await getJson(cluster.url, '/release')).body).toEqual(rel1);
@@ -766,13 +740,6 @@ describe('a release behind a symlink', () => {
       cluster.kill('SIGHUP');
       expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
       expect((await getJson(cluster.url, '/release')).body).toEqual(rel2);
-
-      releases.pointTo('rel3');
-      cluster.kill('SIGHUP');
-      const { outcome, reason } = await ended(cluster, 2);
-      expect(outcome).toBe('aborted');
-      expect(reason).toContain('rel3 is broken');
-      expect(await replacedByKill(cluster)).toEqual(rel2);
       await andThen({ cluster, releases, rel1, rel2 });
     },
   );
