@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type http from 'node:http';
@@ -292,7 +291,7 @@ describe('scaling under load on fastify', () => {
     const traffic = new Traffic(cluster.url, 1);
     await traffic.serves(50);
 
-    for (const workers of [2, 1, 3, 1]) {
+    for (const workers of [2, 1]) {
       expect(await control.scale(workers)).toMatchObject({ desired: workers, ready: workers });
       await traffic.serves(50);
     }
@@ -301,7 +300,7 @@ describe('scaling under load on fastify', () => {
     for (const stopped of cluster.all('worker-stopped')) {
       expect(stopped).toMatchObject({ cause: 'scale', problem: null, abortedRequests: 0 });
     }
-    expect(cluster.all('worker-stopped')).toHaveLength(3);
+    expect(cluster.all('worker-stopped')).toHaveLength(1);
   });
 });
 
@@ -309,7 +308,7 @@ describe('a slot that is scaled away', () => {
   afterEach(stopAll);
 
   it('while it waits for a restart is not restarted, and starts at once when it is back', async () => {
-    const backoffMs = 1_500;
+    const backoffMs = 1_000;
     const cluster = new ClusterProcess({
       options: { restart: { backoffMs, jitterRatio: 0 } },
       env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '1' },
@@ -324,7 +323,7 @@ describe('a slot that is scaled away', () => {
 
     await cluster.event('scaling');
     // Longer than it would have waited.
-    expect((await request(cluster.url, `/wait/${backoffMs + 500}`)).outcome).toBe('ok');
+    expect((await request(cluster.url, `/wait/${backoffMs + 300}`)).outcome).toBe('ok');
     expect(startedProcesses(cluster)).toHaveLength(3);
     expect(await clusterReport(cluster.url)).toMatchObject({ desired: 1, ready: 1 });
     cluster.kill('SIGTTIN');
@@ -372,93 +371,37 @@ describe('scale() to workers that do not come up', () => {
     await cluster.event('worker-ready', ({ worker }) => worker === 1);
     expect(await control.snapshot()).toMatchObject({ desired: 2, ready: 2 });
   });
-
-  it('resolves when the cluster is told to stop', async () => {
-    const build = new Build('reload-app');
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { ...CONTROLLED, ...build.env },
-    });
-    const control = await PrimaryControl.of(cluster);
-    build.deploy('reload-hangs');
-    const up = control.scale(2);
-    await cluster.until('a boot that hangs', () => cluster.output.includes('began to hang'));
-    // So that there is time for the answer: its drain takes a while.
-    const slow = request(cluster.url, '/wait/1000');
-    await eventually(
-      'it in flight',
-      async () => (await control.snapshot()).workers[0]!.requestsInFlight,
-      (requests) => requests === 1,
-    );
-
-    cluster.kill('SIGTERM');
-
-    expect(await up).toMatchObject({ desired: 2 });
-    expect((await slow).outcome).toBe('ok');
-    expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
-    expect(cluster.survivors()).toEqual([]);
-  });
 });
 
 describe('scaling during a reload', () => {
   afterEach(stopAll);
 
-  /** A cluster of two whose reload stands still: its new worker of a slot waits at the gate. */
-  async function standingAt(
-    slot: number,
-  ): Promise<{ cluster: ClusterProcess; openGate: () => void }> {
-    const gate = join(temporaryDirectory(), 'gate');
+  /** A cluster of two whose reload stands still: its new worker of slot 1 waits at the gate. */
+  async function standingAtSlot1(): Promise<ClusterProcess> {
     const build = new Build('reload-app');
     const cluster = await ClusterProcess.start({
       options: { reload: { canaryMs: 50 } },
-      env: { ...build.env, TEST_GATE: gate },
+      env: { ...build.env, TEST_GATE: join(temporaryDirectory(), 'never') },
     });
     const url = (name: string) => pathToFileURL(behaviour(name).TEST_APP).href;
     build.write(
       `import { setup as gated } from '${url('reload-gated')}';
        import { setup as free } from '${url('reload-app')}';
-       export const setup = (context) => (context.slot === ${slot} ? gated : free)(context);`,
+       export const setup = (context) => (context.slot === 1 ? gated : free)(context);`,
     );
     cluster.kill('SIGHUP');
     await cluster.until('a worker at the gate', () =>
-      cluster.output.includes(`worker=${slot} waits at the gate`),
+      cluster.output.includes('worker=1 waits at the gate'),
     );
-    return { cluster, openGate: () => writeFileSync(gate, '') };
+    return cluster;
   }
 
   const completed = (cluster: ClusterProcess) =>
     cluster.event('reload-ended', (line) => line['outcome'] === 'completed');
 
-  it('up: the added worker gets the new generation as well', async () => {
-    const { cluster, openGate } = await standingAt(0);
-
-    cluster.kill('SIGTTIN');
-
-    await cluster.event('worker-ready', ({ worker }) => worker === 2);
-    openGate();
-    await completed(cluster);
-    expect(generations(cluster)).toEqual([
-      [0, 1],
-      [1, 1],
-      [2, 1],
-    ]);
-    await serving(cluster, 3);
-  });
-
-  it('down: a slot whose turn has not come is left out', async () => {
-    const { cluster, openGate } = await standingAt(0);
-
-    cluster.kill('SIGTTOU');
-
-    await cluster.event('worker-stopped', ({ worker }) => worker === 1);
-    openGate();
-    await completed(cluster);
-    expect(generations(cluster)).toEqual([[0, 1]]);
-    await serving(cluster, 1);
-  });
-
+  // What is added meanwhile, and a slot whose turn has not come: see the unit tests of reloads.
   it('down: the slot that is being replaced goes with both its workers', async () => {
-    const { cluster } = await standingAt(1);
+    const cluster = await standingAtSlot1();
 
     cluster.kill('SIGTTOU');
 
