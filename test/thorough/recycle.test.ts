@@ -73,10 +73,14 @@ describe('recycling', () => {
     const before = cluster.workerPids;
     const load = new Load(cluster.url, '/wait/5', { clients: 2 });
 
-    await cluster.until('that all are replaced', () => {
-      const over = new Set(endedReplacements(cluster).map(({ pid }) => pid));
-      return before.every((pid) => over.has(pid));
-    });
+    await cluster.until(
+      'that all are replaced',
+      () => {
+        const over = new Set(endedReplacements(cluster).map(({ pid }) => pid));
+        return before.every((pid) => over.has(pid));
+      },
+      50_000,
+    );
 
     expect(await load.stop()).toMatchObject(NO_FAILURES);
     expectOneSlotAtATime(cluster, workers);
@@ -102,7 +106,7 @@ describe('recycling', () => {
     const load = new Load(cluster.url, '/hello', { clients: 2, pauseMs: 4 });
     writeFileSync(broken, '');
 
-    await cluster.until('two failed tries', () => cluster.all('warning').length >= 2);
+    await cluster.until('two failed tries', () => cluster.all('warning').length >= 2, 50_000);
 
     expect(cluster.all('warning').map(({ message }) => message)).toEqual(
       Array.from({ length: 2 }, () =>
