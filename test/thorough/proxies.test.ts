@@ -215,40 +215,57 @@ function expectInTurn(slots: readonly number[], workers: number): void {
   expect(slots).toEqual(slots.map((_, index) => (first! + index) % workers));
 }
 
+/** Two clusters in a network of their own, and another network that is connected to it. */
+class Networks {
+  private constructor(
+    readonly inside: NetworkNamespace,
+    readonly outside: NetworkNamespace,
+  ) {}
+
+  static async create(): Promise<Networks> {
+    const [inside, outside] = [await NetworkNamespace.create(), await NetworkNamespace.create()];
+    await inside.connectTo(outside, '10.0.0.1/24', '10.0.0.2/24');
+    const balancing = 'ports';
+    await Promise.all([
+      ClusterProcess.start({
+        options: { balancing, workers: 3, port: 3000, host: '0.0.0.0' },
+        within: inside.within,
+      }),
+      // Without a host: by IPv6 as well.
+      ClusterProcess.start({
+        options: { workers: 2 },
+        env: { TEST_OPTIONS: JSON.stringify({ balancing, workers: 2, port: 4000 }) },
+        within: inside.within,
+      }),
+    ]);
+    return new Networks(inside, outside);
+  }
+
+  async remove(): Promise<void> {
+    await stopAll();
+    await this.inside.remove();
+    await this.outside.remove();
+  }
+}
+
+/** Made by whoever needs them first; both filters have the same. */
+let networks: Promise<Networks> | undefined;
+
+afterAll(async () => (await networks)?.remove());
+
 describe.each(['iptables', 'nftables'] as const)('%s', (name) => {
   const filter = FILTERS[name];
 
   describeWith(filter.programs, 'with what is printed for it', () => {
-    /** The cluster is in the first; the second is connected to it. */
-    const namespaces: NetworkNamespace[] = [];
     let inside: NetworkNamespace;
     let outside: NetworkNamespace;
 
     beforeAll(async () => {
-      for (let i = 0; i < 2; i++) namespaces.push(await NetworkNamespace.create());
-      [inside, outside] = namespaces as [NetworkNamespace, NetworkNamespace];
-      await inside.connectTo(outside, '10.0.0.1/24', '10.0.0.2/24');
-      await Promise.all([
-        ClusterProcess.start({
-          program: 'sample',
-          options: { balancing: 'ports', workers: 3, port: 3000, host: '0.0.0.0' },
-          within: inside.within,
-        }),
-        // Without a host: by IPv6 as well.
-        ClusterProcess.start({
-          options: { workers: 3 },
-          env: { TEST_OPTIONS: JSON.stringify({ balancing: 'ports', workers: 3, port: 4000 }) },
-          within: inside.within,
-        }),
-      ]);
+      networks ??= Networks.create();
+      ({ inside, outside } = await networks);
     });
 
     afterEach(() => filter.clear(inside));
-
-    afterAll(async () => {
-      await stopAll();
-      await Promise.all(namespaces.map((namespace) => namespace.remove()));
-    });
 
     it('gives new connections from the machine itself to the workers in turn', async () => {
       await filter.load(inside, await printed(name, ...THREE));
@@ -265,10 +282,10 @@ describe.each(['iptables', 'nftables'] as const)('%s', (name) => {
 
     it('gives new connections by IPv6 to the workers in turn', async () => {
       const before = await filter.rules(inside);
-      const args = ['--port', '4000', '--workers', '3', ...filter.ipv6];
+      const args = ['--port', '4000', '--workers', '2', ...filter.ipv6];
       await filter.load(inside, await printed(name, ...args));
 
-      expectInTurn(await inside.slotsAt('http://[::1]', 12), 3);
+      expectInTurn(await inside.slotsAt('http://[::1]', 12), 2);
       await filter.removeIPv6(inside);
       expect(await filter.rules(inside)).toBe(before);
     });
