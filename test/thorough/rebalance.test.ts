@@ -180,7 +180,7 @@ describe.each(STRATEGIES)("with the strategy '%s'", (balancing) => {
 
 describe('what is to be left alone', () => {
   /** All of it is watched over the same time. */
-  const WATCHED_MS = 5_000;
+  const WATCHED_MS = 10_000;
   const started: Record<
     'even' | 'single' | 'off',
     { clients: StrictClients; metrics: BalanceMetrics }
