@@ -13,7 +13,7 @@ import { detectRole } from './role.js';
  * and serves. With `workers: 0` it runs in this process. In a thread, or in a
  * process that a worker started, nothing happens.
  *
- * What cannot work ends the process with one line on standard error: exit code
+ * A start that cannot work ends the process with one line on standard error: exit code
  * 78 for an option or variable that is wrong, 69 for an address that cannot be
  * listened on, 70 when workers do not stay up.
  *

@@ -34,7 +34,7 @@ export interface PrimaryRuntime {
   scale(workers: number): Promise<ClusterSnapshot>;
   /** Drains every worker as SIGTERM does, then ends the process with exit code 0. */
   shutdown(): Promise<void>;
-  /** Calls `listener` on each event of that name. Whatever it throws is logged. */
+  /** Calls `listener` on each event of that name. An error that it throws is logged. */
   on<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this;
   off<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this;
 }

@@ -35,7 +35,7 @@ const { version } = JSON.parse(
 
 const program = new Command('nestjs-cluster')
   .description(
-    "Prints what stands in front of a cluster with balancing 'ports', and finds the number of workers for an app.",
+    "Prints the configuration of a proxy or packet filter in front of a cluster with balancing 'ports', and finds the number of workers for an app.",
   )
   .version(version)
   .showHelpAfterError('(--help shows what there is)')
@@ -100,7 +100,7 @@ generator('nginx', 'Prints a configuration of nginx that balances over the worke
 generator('iptables', 'Prints a shell script of iptables rules that balance over the workers')
   .addOption(publicPort())
   .option('--ipv6', 'rules of ip6tables', false)
-  .option('--remove', 'print what takes the rules away again', false)
+  .option('--remove', 'print the script that takes the rules away again', false)
   .action(async (options: PortOptions & { listen: number; ipv6: boolean; remove: boolean }) => {
     process.stdout.write(
       options.remove

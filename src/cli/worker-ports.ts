@@ -48,7 +48,7 @@ export async function runningPorts(url: string): Promise<readonly number[]> {
   const { balancing, desired, ports } = health.output.details.cluster;
   if (balancing === 'none') {
     throw new ClusterConfigurationError(
-      `what runs at ${url} is one process without workers; start it with CLUSTER_BALANCING=ports and at least one worker`,
+      `the app at ${url} is one process without workers; start it with CLUSTER_BALANCING=ports and at least one worker`,
     );
   }
   if (balancing !== 'ports') {

@@ -64,7 +64,7 @@ export interface ClusterEvents {
   /** The cluster was asked to stop. `force` counts the further signals. */
   stopping: { reason: string; workers: number; force: 'drain' | 'destroy' | 'kill' };
   stopped: { exitCode: number; uptimeMs: number };
-  /** The cluster gives up: `exitCode` says why (69, 70). */
+  /** The cluster gives up: `exitCode` says why (69, 70, 78). */
   failed: { message: string; exitCode: number; error: ErrorReport | null };
   /** Something unexpected that the cluster survives. */
   warning: { message: string; worker?: WorkerIdentity; error?: ErrorReport };

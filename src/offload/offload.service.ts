@@ -155,7 +155,7 @@ export class Offload {
         : offload.threads;
     if (threads > MAX_THREADS_PER_CORE * availableCores()) {
       this.#logger.warn(
-        `${threads} threads on ${availableCores()} cores: more than one or two for each core compute no faster, and take long to start`,
+        `${threads} threads on ${availableCores()} cores: more than one or two for each core compute no faster, and take long to start; lower offload.threads or CLUSTER_THREADS`,
       );
     }
     if (offload.mode === 'inline') {

@@ -94,7 +94,7 @@ export class ThreadPool implements Runner {
       return describeProblems((await thread.report).problems);
     } catch (error) {
       return [
-        `a thread ended while it loaded ${filesOf(this.plan)} (${String(error)}); what runs at import must not end it: no process.exit() there`,
+        `a thread ended while it loaded ${filesOf(this.plan)} (${String(error)}); the code that runs at import must not end it: no process.exit() there`,
       ];
     } finally {
       await thread.leave();

@@ -49,7 +49,7 @@ export class ThreadWarnings {
     if (this.#slow) return;
     this.#slow = true;
     this.warn(
-      `threads have not loaded ${filesOf(this.plan)} after ${SLOW_MS / 1_000} s; what runs at import, and offload.module, must come to an end in a thread too`,
+      `threads have not loaded ${filesOf(this.plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too`,
     );
   }
 

@@ -127,7 +127,10 @@ export class Switchboard {
         `it speaks version ${version} of the protocol of nestjs-cluster and its primary another: a reload cannot bring that in, restart the cluster`,
       );
     } else {
-      this.#warnOnce('dropped a message that is not of this version of nestjs-cluster', worker);
+      this.#warnOnce(
+        'dropped a message that is not of this version of nestjs-cluster; restart the cluster after an update of it',
+        worker,
+      );
     }
   }
 

@@ -288,11 +288,11 @@ describe('what only a thread can tell', () => {
       together(
         'Looked.at takes @Req(), which cannot leave the event loop; take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest',
         'a thread cannot import <app>/thrower.js, which declares Thrower.run: Error: no threads here at file://<app>/thrower.js. ' +
-          `What the file does when it is imported must work in a thread too; else move the class to a file of its own, or ${INLINE}`,
+          `The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${INLINE}`,
         notExported('Hidden.run, Hidden.again', 'Hidden', 'others'),
         notExported('Local.run', 'Local', 'others'),
         'a thread has imported <app>/others.js, but cannot make an instance of Builder for Builder.run: TypeError: not built in threads at new Builder (file://<app>/others.js). ' +
-          'What it is injected with has to be provided by offload.module, and its constructor has to work in a thread too',
+          'Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too',
       ),
     );
   });
@@ -383,7 +383,7 @@ describe('what only a thread can tell', () => {
 
     expect(await refusal(app, CLUSTER)).toBe(
       together(
-        'a thread ended while it loaded <app>/app.module.js (Error: worker exited with code: 3); what runs at import must not end it: no process.exit() there',
+        'a thread ended while it loaded <app>/app.module.js (Error: worker exited with code: 3); the code that runs at import must not end it: no process.exit() there',
       ),
     );
   });

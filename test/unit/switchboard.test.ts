@@ -206,7 +206,8 @@ describe('a message that is wrong', () => {
     receiveRaw({ ns: 'nestjs-cluster', v: 99, type: 'leaving' }, cluster.current(1));
     expect(cluster.events('warning')).toEqual([
       {
-        message: 'dropped a message that is not of this version of nestjs-cluster',
+        message:
+          'dropped a message that is not of this version of nestjs-cluster; restart the cluster after an update of it',
         worker: worker.handle.identity,
       },
     ]);

@@ -57,21 +57,21 @@ export function addTuneCommand(program: Command): void {
     .addOption(
       new Option(
         '--connections <n>',
-        `that ask without pause (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker where that is more)`,
+        `connections that ask without pause (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker where that is more)`,
       ).argParser(wholeNumber(MAX_CONNECTIONS, 'a whole number')),
     )
     .addOption(
-      new Option('--seconds <n>', 'to measure each time, after a warm-up')
+      new Option('--seconds <n>', 'seconds of each measurement, after a warm-up')
         .argParser(wholeNumber(MAX_SECONDS, 'a whole number'))
         .default(5),
     )
     .addOption(
-      new Option('--rounds <n>', 'that measure each setting once; their median counts')
+      new Option('--rounds <n>', 'measurements of each setting; their median counts')
         .argParser(wholeNumber(MAX_ROUNDS, 'a whole number'))
         .default(3),
     )
     .addOption(
-      new Option('--header <name: value>', 'to send along; may be given again')
+      new Option('--header <name: value>', 'a header to send along; may be given again')
         .argParser(addHeader)
         .default({}, 'none'),
     )

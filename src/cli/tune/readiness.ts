@@ -42,7 +42,7 @@ export async function clusterReady(
     if (answer.kind === 'stranger') {
       throw new ClusterUnreachableError(
         endpoints.healthUrl,
-        `what answers there (${answer.status}) says nothing of a cluster. The app has to use ClusterModule.forRoot(), whose health endpoint has to show details (health.details); --health-path says where it is`,
+        `the answer there (status ${answer.status}) says nothing of a cluster. The app has to use ClusterModule.forRoot(), whose health endpoint has to show details (health.details); --health-path says where it is`,
       );
     }
     if (answer.kind === 'silent') refuseOtherAddress(endpoints.healthUrl, app.listensOn);

@@ -42,7 +42,7 @@ function describe({ kind, file, className, reason }: Problem, tasks: string): st
     case 'construct':
       return (
         `a thread has imported ${file}, but cannot make an instance of ${className} for ${tasks}: ${reason}. ` +
-        `What it is injected with has to be provided by offload.module, and its constructor has to work in a thread too`
+        `Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too`
       );
     case 'module':
       return `${reason} (needed by ${tasks})`;
@@ -52,7 +52,7 @@ function describe({ kind, file, className, reason }: Problem, tasks: string): st
 function remedyForImport(file: string): string {
   return TYPESCRIPT.test(file)
     ? `It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, give the loader to Node itself (node --import …), or ${INLINE}`
-    : `What the file does when it is imported must work in a thread too; else move the class to a file of its own, or ${INLINE}`;
+    : `The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${INLINE}`;
 }
 
 /** An error and the first place in it that is not Node's. */
