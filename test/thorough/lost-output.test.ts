@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { getJson, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
+import { offloadOptions } from '../support/offload.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const DROPPED = 'nestjs_cluster_log_lines_dropped_total';
@@ -118,7 +119,7 @@ describe.runIf(isRoot)('a disk that is full', () => {
     const disk = smallDisk();
     const log = join(disk, 'log');
     const { cluster, url } = await writingTo(log, {
-      env: { TEST_MODULE_OPTIONS: '{"offload":{"threads":1}}' },
+      env: offloadOptions({ threads: 1 }),
     });
     const { pid } = (await getJson<{ pid: number }>(url, '/lines/out/1')).body;
     await request(url, '/lines/thread/1');

@@ -261,7 +261,8 @@ describe('what is to be left alone', () => {
 describe('a worker that is blocked', () => {
   afterEach(stopAll);
 
-  it('keeps the others from nothing, and is left alone', async () => {
+  // balance.test.ts has that it is asked for nothing meanwhile.
+  it('keeps the others from nothing, and goes on afterwards', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 3, ...FRESH, heartbeat: { intervalMs: 100, timeoutMs: 60_000 } },
@@ -272,18 +273,17 @@ describe('a worker that is blocked', () => {
     await metrics.even([0, 1, 2]);
     const [blocked, other, emptied] = cluster.workerPids;
     const agent = await agentOf(cluster.url, blocked!);
-    const before = [await metrics.rebalanced(0), await metrics.rebalanced(1)];
+    const before = await metrics.rebalanced(1);
 
     const spun = request(cluster.url, '/spin/blocked', { agent, timeoutMs: 60_000 });
     await cluster.until('a worker that spins', () => cluster.output.includes('spinning\n'));
-    const held = clients.at(blocked!);
     const two = clients.at(emptied!) + clients.at(other!);
     clients.withdrawFrom(emptied!);
 
     await eventually(
       'worker 1 gives to worker 2',
       () => metrics.rebalanced(1),
-      (count) => count > before[1]!,
+      (count) => count > before,
     );
     clients.comeBack();
     await eventually('those are back', () => clients.at(emptied!) + clients.at(other!) >= two - 2);
@@ -291,9 +291,6 @@ describe('a worker that is blocked', () => {
     gates.open('blocked');
     expect((await spun).outcome).toBe('ok');
     await metrics.even([0, 1, 2]);
-    // It was asked for nothing in the rounds that it missed: each would have taken a part of what was
-    // left. The one after them may find its event loop full, and take what is above the mean of three.
-    expect((await metrics.rebalanced(0)) - before[0]!).toBeLessThanOrEqual((held * 2) / 3);
     expect(clients.faults).toEqual([]);
     expect(cluster.all('worker-died')).toEqual([]);
   });
