@@ -1,4 +1,5 @@
 export { ClusterModule, type ClusterModuleAsyncOptions } from './cluster.module.js';
+export { ClusterLogger } from './cluster.logger.js';
 export { ClusterService } from './cluster.service.js';
 export { ClusterHealthIndicator } from './health/cluster.health.js';
 export { EventLoopHealthIndicator } from './health/event-loop.health.js';
@@ -25,10 +26,12 @@ export type {
   OffloadOptions,
 } from './options/module.js';
 export { bootstrap } from './bootstrap/bootstrap.js';
+export { workerIdentity } from './bootstrap/own-identity.js';
 export type {
   BystanderRuntime,
   ClusterRuntime,
   CreateApp,
+  CreateAppContext,
   PrimaryRuntime,
   StandaloneRuntime,
   WorkerRuntime,

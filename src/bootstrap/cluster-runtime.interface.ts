@@ -6,7 +6,13 @@ import type { ClusterSnapshot, ReloadResult, WorkerIdentity } from '../snapshot/
  * Builds the app: everything but `listen()`, which is `bootstrap()`'s. Called
  * in workers and in a standalone process, never in the primary.
  */
-export type CreateApp = () => Promise<INestApplication> | INestApplication;
+export type CreateApp = (context: CreateAppContext) => Promise<INestApplication> | INestApplication;
+
+/** What a function that builds the app is told. */
+export interface CreateAppContext {
+  /** The worker that the app is for. With `workers: 0` it is slot 0, as `ClusterService.identity` is. */
+  readonly worker: WorkerIdentity;
+}
 
 /** What `bootstrap()` resolves to, by the role of the process. */
 export type ClusterRuntime = PrimaryRuntime | WorkerRuntime | StandaloneRuntime | BystanderRuntime;

@@ -1,8 +1,10 @@
 export { bootstrap } from './bootstrap.js';
+export { workerIdentity } from './own-identity.js';
 export type {
   BystanderRuntime,
   ClusterRuntime,
   CreateApp,
+  CreateAppContext,
   PrimaryRuntime,
   StandaloneRuntime,
   WorkerRuntime,

@@ -74,7 +74,8 @@ export async function runStandalone(
     servers.add(app.getHttpServer() as Server);
     appEnd.created(app);
   };
-  const { app, url } = await serve(createApp, created, options, emit).catch((error: unknown) => {
+  const create = () => createApp({ worker: link.identity });
+  const { app, url } = await serve(create, created, options, emit).catch((error: unknown) => {
     letGo();
     throw error;
   });
@@ -137,7 +138,7 @@ export async function runStandalone(
 
 /** Creates the app, and has it listen on its address. */
 async function serve(
-  createApp: CreateApp,
+  createApp: () => ReturnType<CreateApp>,
   created: (app: ServedApp) => void,
   { address }: ResolvedClusterOptions,
   emit: EmitEvent,

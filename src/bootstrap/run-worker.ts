@@ -19,6 +19,6 @@ export async function runWorker(
   const agent = new WorkerAgent(assignment, options, output.dropped);
   setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));
-  await agent.run(createApp);
+  await agent.run(() => createApp({ worker: identity }));
   return { role: 'worker', identity };
 }

@@ -3,7 +3,8 @@ import { channel } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type { CreateAppContext } from '../../src/bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from '../../src/bootstrap/current-link.js';
 import { runStandalone } from '../../src/bootstrap/run-standalone.js';
 import { resolveOptions } from '../../src/options/index.js';
@@ -74,6 +75,22 @@ it('leaves nothing behind where an app is started and shut down many times in on
   for (const [timer] of ended.mock.calls) timers.delete(timer as NodeJS.Timeout);
   expect(timers.size).toBe(0);
   expect(linkOfThisProcess().bootstrapped).toBe(false);
+});
+
+it('tells the function that creates the app what ClusterService says: slot 0', async () => {
+  onTestFinished(() => void vi.restoreAllMocks());
+  for (const stream of [process.stdout, process.stderr]) {
+    vi.spyOn(stream, 'write').mockReturnValue(true);
+  }
+  const createApp = vi.fn((_context: CreateAppContext) =>
+    NestFactory.create(AppModule, { logger: false }),
+  );
+  const runtime = await runStandalone(createApp, options);
+  const { identity } = linkOfThisProcess();
+  await runtime.shutdown();
+
+  expect(identity).toEqual({ slot: 0, pid: process.pid, generation: 0 });
+  expect(createApp.mock.calls).toEqual([[{ worker: identity }]]);
 });
 
 it('leaves nothing of itself behind where the app cannot be created', async () => {

@@ -11,6 +11,7 @@ export const BOOTSTRAP_NAMES = {
     'NoPrimaryError',
     'WorkersFailedError',
     'bootstrap',
+    'workerIdentity',
   ],
   types: [
     'AdminOptions',
@@ -24,6 +25,7 @@ export const BOOTSTRAP_NAMES = {
     'ClusterRuntime',
     'ClusterSnapshot',
     'CreateApp',
+    'CreateAppContext',
     'ErrorReport',
     'FailureCause',
     'HeartbeatOptions',
@@ -55,6 +57,7 @@ export const PACKAGE_NAMES = {
   values: [
     ...BOOTSTRAP_NAMES.values,
     'ClusterHealthIndicator',
+    'ClusterLogger',
     'ClusterModule',
     'ClusterService',
     'CpuBound',
