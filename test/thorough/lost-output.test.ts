@@ -239,53 +239,58 @@ describe('a terminal that is closed', () => {
 });
 
 describe('a pipe that nobody reads', () => {
-  it('holds up neither the primary nor a worker, also once workers have ended', async () => {
-    const path = join(temporaryDirectory(), 'pipe');
-    execFileSync('mkfifo', [path]);
-    // Somebody has it open for reading, and does not.
-    const reader = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
-    onTestFinished(() => closeSync(reader));
-    const { cluster, url } = await writingTo(path, {
-      options: {
-        workers: 2,
-        heartbeat: { intervalMs: 200, timeoutMs: 2_000 },
-        reload: { canaryMs: 0 },
-      },
-    });
-    const pids = async () =>
-      (
-        await getJson<{ details: { cluster: { workers: { pid: number; state: string }[] } } }>(
-          url,
-          '/health',
-        )
-      ).body.details.cluster.workers
-        .filter(({ state }) => state === 'ready')
-        .map(({ pid }) => pid);
-    const first = await eventually('two workers', pids, ({ length }) => length === 2);
-    // A worker that ends leaves the pipe it shares as it found it, which is blocking.
-    cluster.kill('SIGHUP');
-    const second = await eventually(
-      'two others',
-      pids,
-      (now) => now.length === 2 && !now.some((pid) => first.includes(pid)),
-    );
-    await eventually(
-      'an end',
-      () => cluster.survivors().filter((pid) => first.includes(pid)),
-      ({ length }) => length === 0,
-    );
+  it(
+    'holds up neither the primary nor a worker, also once workers have ended',
+    { timeout: 120_000 },
+    async () => {
+      const path = join(temporaryDirectory(), 'pipe');
+      execFileSync('mkfifo', [path]);
+      // Somebody has it open for reading, and does not.
+      const reader = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+      onTestFinished(() => closeSync(reader));
+      const { cluster, url } = await writingTo(path, {
+        options: {
+          workers: 2,
+          heartbeat: { intervalMs: 200, timeoutMs: 2_000 },
+          reload: { canaryMs: 0 },
+        },
+      });
+      const pids = async () =>
+        (
+          await getJson<{ details: { cluster: { workers: { pid: number; state: string }[] } } }>(
+            url,
+            '/health',
+          )
+        ).body.details.cluster.workers
+          .filter(({ state }) => state === 'ready')
+          .map(({ pid }) => pid);
+      const first = await eventually('two workers', pids, ({ length }) => length === 2);
+      // A worker that ends leaves the pipe it shares as it found it, which is blocking.
+      cluster.kill('SIGHUP');
+      const second = await eventually(
+        'two others',
+        pids,
+        (now) => now.length === 2 && !now.some((pid) => first.includes(pid)),
+        45_000,
+      );
+      await eventually(
+        'an end',
+        () => cluster.survivors().filter((pid) => first.includes(pid)),
+        ({ length }) => length === 0,
+      );
 
-    expect((await request(url, '/lines/out/5000', { timeoutMs: 5_000 })).outcome).toBe('ok');
-    process.kill(second[0]!, 'SIGKILL');
-    await eventually(
-      'a third',
-      pids,
-      (now) => now.length === 2 && now.includes(second[1]!) && !now.includes(second[0]!),
-    );
-    for (let i = 0; i < 8; i++)
-      expect((await request(url, '/hello', { timeoutMs: 2_000 })).outcome).toBe('ok');
+      expect((await request(url, '/lines/out/5000', { timeoutMs: 5_000 })).outcome).toBe('ok');
+      process.kill(second[0]!, 'SIGKILL');
+      await eventually(
+        'a third',
+        pids,
+        (now) => now.length === 2 && now.includes(second[1]!) && !now.includes(second[0]!),
+      );
+      for (let i = 0; i < 8; i++)
+        expect((await request(url, '/hello', { timeoutMs: 2_000 })).outcome).toBe('ok');
 
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-  });
+      cluster.kill('SIGTERM');
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    },
+  );
 });
