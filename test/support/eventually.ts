@@ -10,7 +10,7 @@ export async function eventually<T>(
   what: string,
   probe: () => Promise<T> | T,
   holds: (value: T) => boolean = Boolean,
-  timeoutMs = 20_000,
+  timeoutMs = 40_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
