@@ -1,4 +1,4 @@
-import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
+import { readAssignment } from '../ipc/assignment.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 
 /** Read once: a worker keeps its name when its primary is gone. */
@@ -21,9 +21,9 @@ export function identityIn(
   env: NodeJS.ProcessEnv,
   { pid, ppid }: Pick<NodeJS.Process, 'pid' | 'ppid'> = process,
 ): WorkerIdentity | undefined {
-  const assigned = env[WORKER_VARIABLE];
+  const assigned = readAssignment(env);
   if (assigned === undefined) return undefined;
-  const { slot, generation, primaryPid } = JSON.parse(assigned) as WorkerAssignment;
+  const { slot, generation, primaryPid } = assigned;
   // Processes that a worker starts inherit its environment.
   return ppid === primaryPid ? { slot, pid, generation } : undefined;
 }

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../errors/index.js';
-import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
+import { readAssignment } from '../ipc/assignment.js';
 import type { Assignment } from '../worker/assignment.js';
 
 /** What `bootstrap()` has to be in this process. */
@@ -18,22 +18,14 @@ export type Role =
  */
 export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };
-  const assigned = env[WORKER_VARIABLE];
+  const assigned = readAssignment(env);
   if (assigned !== undefined) {
-    // A primary of an older version does not say who prints.
-    const {
-      slot,
-      generation,
-      printsBootError = true,
-      ...assignment
-    } = JSON.parse(assigned) as Partial<Pick<WorkerAssignment, 'printsBootError'>> &
-      Omit<WorkerAssignment, 'printsBootError'>;
+    const { slot, generation, ...assignment } = assigned;
     return cluster.isWorker && process.ppid === assignment.primaryPid
       ? {
           name: 'worker',
           assignment: {
             identity: { slot, generation, pid: process.pid },
-            printsBootError,
             ...assignment,
           },
         }

@@ -15,3 +15,18 @@ export interface WorkerAssignment {
   /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
   readonly printsBootError: boolean;
 }
+
+/**
+ * What the primary has put into the environment of this process, or of one that started it;
+ * `undefined` where there is no primary.
+ */
+export function readAssignment(env: NodeJS.ProcessEnv): WorkerAssignment | undefined {
+  const assigned = env[WORKER_VARIABLE];
+  // A primary of an older version does not say who prints.
+  return assigned === undefined
+    ? undefined
+    : {
+        printsBootError: true,
+        ...(JSON.parse(assigned) as Omit<WorkerAssignment, 'printsBootError'>),
+      };
+}

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { request } from '../support/http-client.js';
 
 const PRELOAD = join(import.meta.dirname, '../fixtures/preload/tell-context-frames.cjs');
 
@@ -16,8 +15,6 @@ it('a worker enters an asynchronous context by code that V8 can optimise', async
     options: { workers: 1 },
     execArgv: ['--expose-internals', '--allow-natives-syntax', '--require', PRELOAD],
   });
-
-  for (let k = 0; k < 25; k += 1) await request(cluster.url, '/hello');
 
   process.kill(cluster.workerPids[0]!, 'SIGUSR2');
   await cluster.until('its context frames', () => /context frames: /.test(cluster.output));
