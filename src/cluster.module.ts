@@ -151,7 +151,7 @@ export class ClusterModule
     });
     if (health !== false) this.link.provideHealth(() => this.health.verdict(), health.minReady);
     this.link.announceEndpoints(endpoints);
-    await this.offload.start(httpAdapter);
+    await this.offload.start();
     this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
   }
 
@@ -161,7 +161,7 @@ export class ClusterModule
    */
   async onModuleInit(): Promise<void> {
     this.routes.refuse();
-    await this.offload.start(undefined);
+    await this.offload.start();
   }
 
   onApplicationBootstrap(): void {

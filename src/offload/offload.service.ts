@@ -1,5 +1,4 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import type { AbstractHttpAdapter } from '@nestjs/core';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
 import { ClusterConfigurationError, oneLine } from '../errors/index.js';
@@ -61,7 +60,7 @@ export class Offload {
    *
    * @throws ClusterConfigurationError for what cannot work, all of it in one message.
    */
-  async start(adapter: AbstractHttpAdapter | undefined): Promise<void> {
+  async start(): Promise<void> {
     if (!isMainThread || this.#started) return;
     this.#started = true;
     const { module, mode } = this.options.offload;
@@ -85,7 +84,7 @@ export class Offload {
     );
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
-    client.follow(adapter);
+    client.follow();
     this.#client = client;
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     for (const { instance, definition } of found) {

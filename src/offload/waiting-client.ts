@@ -1,15 +1,7 @@
-import type { AbstractHttpAdapter } from '@nestjs/core';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import type { ClusterLink, RequestScope } from '../snapshot/index.js';
 import type { Watch } from './call.js';
-
-interface FastifyInstance {
-  addHook(
-    name: 'preHandler',
-    hook: (request: unknown, reply: { readonly raw: ServerResponse }, done: () => void) => void,
-  ): void;
-}
 
 /**
  * Whose client waits for what is being done: told by the asynchronous context in
@@ -21,14 +13,8 @@ export class WaitingClient {
 
   constructor(private readonly link: ClusterLink) {}
 
-  follow(adapter: AbstractHttpAdapter | undefined): void {
+  follow(): void {
     this.link.followScopes((scope) => this.#scopes.enterWith(scope));
-    if (adapter?.getType() !== 'fastify') return;
-    // Plugins that read bodies may go on in a callback of the socket, which is in no request's context.
-    adapter.getInstance<FastifyInstance>().addHook('preHandler', (_request, reply, done) => {
-      if (this.current === reply.raw) done();
-      else this.#scopes.run({ waiting: reply.raw }, done);
-    });
   }
 
   /** On Node 20 each storage that is in use costs every promise of the process, also after its app is closed. */

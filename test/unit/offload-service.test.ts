@@ -68,7 +68,7 @@ async function start(
     explore: () => ({ found, refusals: [], warnings: [], ...about }),
   } as unknown as OffloadExplorer;
   const offload = new Offload(resolved, undefined, link, explorer);
-  await offload.start(undefined);
+  await offload.start();
   return {
     offload,
     instance,

@@ -1,8 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { createGunzip, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { RequestScope } from '../../src/snapshot/index.js';
 import { RequestTracker } from '../../src/worker/request-tracker.js';
@@ -117,6 +120,29 @@ describe('scopes of requests on real connections', () => {
       while (found.length < answers) await once(socket, 'data');
     }
     expect(found).toEqual(Array.from({ length: 6 }, () => true));
+  });
+
+  it('lead from a body that arrives in pieces and is unpacked, as a plugin of Fastify does', async () => {
+    const { server, scopes, port } = await listen(http.createServer());
+    const found: boolean[] = [];
+    server.on('request', (request, response) => {
+      const unpacked = request.pipe(createGunzip());
+      unpacked.on('data', () => found.push(scopes.getStore()?.waiting === response));
+      unpacked.on('end', () => {
+        found.push(scopes.getStore()?.waiting === response);
+        response.end();
+      });
+    });
+    const body = gzipSync(randomBytes(200_000));
+    const socket = net.connect(port, '127.0.0.1');
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`);
+    for (let at = 0; at < body.length; at += 50_000) {
+      socket.write(body.subarray(at, at + 50_000));
+      await setImmediate();
+    }
+    await once(socket, 'data');
+    expect(found.length).toBeGreaterThan(4);
+    expect(new Set(found)).toEqual(new Set([true]));
   });
 
   it.each([
