@@ -41,6 +41,9 @@ export async function bootstrap(
       const { runStandalone } = await import('./run-standalone.js');
       return await runStandalone(createApp, resolved);
     }
+    // First: loading files is what makes code hot.
+    const { keepCodePlain } = await import('../primary/plain-code.js');
+    keepCodePlain(resolved);
     const { runPrimary } = await import('./run-primary.js');
     return await runPrimary(resolved);
   } catch (error) {
