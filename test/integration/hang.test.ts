@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { type Block, FAST, hang, replacementOf } from '../support/hang.js';
+import { replacementOf } from '../support/crashes.js';
+import { type Block, FAST, hang } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { openDescriptorsOf, residentBytesOf } from '../support/process-stats.js';
@@ -29,7 +30,7 @@ describe('a worker that hangs', () => {
     const { requests, frames } = died['blocked'] as Block;
     expect(requests.map(({ path }) => path)).toEqual([`/hang/${kind}`]);
     expect(frames.some((line) => frame.test(line))).toBe(true);
-    await replacementOf(cluster, died);
+    await replacementOf(cluster, died.worker!, died.pid!);
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
@@ -45,7 +46,7 @@ describe('a worker that hangs', () => {
     const died = await cluster.event('worker-died');
     expect(died).toMatchObject({ pid, cause: 'hang', blocked: null });
     await client.end();
-    await replacementOf(cluster, died);
+    await replacementOf(cluster, died.worker!, died.pid!);
   });
 
   it('because it is stopped from outside is ended by SIGKILL and replaced (H4)', async () => {
@@ -57,7 +58,7 @@ describe('a worker that hangs', () => {
     const died = await cluster.event('worker-died');
     expect(died).toMatchObject({ worker: 0, pid: victim, cause: 'hang' });
     expect(isReaped(victim)).toBe(true);
-    const ready = await replacementOf(cluster, died);
+    const ready = await replacementOf(cluster, died.worker!, died.pid!);
     expect(cluster.workerPids).toEqual([ready.pid, other]);
     expect((await clusterReport(cluster.url)).workers[0]!.lastExit).toMatchObject({
       cause: 'hang',

@@ -1,4 +1,4 @@
-import type { ClusterProcess, LogLine } from './cluster-process.js';
+import type { ClusterProcess } from './cluster-process.js';
 import type { RawClient } from './raw-client.js';
 
 /** Heartbeats as short as are still judged by the same rules. */
@@ -11,8 +11,6 @@ export interface Block {
   readonly frames: readonly string[];
 }
 
-export const timeOf = (line: LogLine): number => Date.parse(String(line['time']));
-
 /** Sends a request whose handler blocks the worker; resolves with that worker's pid. */
 export async function hang(
   cluster: ClusterProcess,
@@ -23,11 +21,4 @@ export async function hang(
   client.get(`/hang/${kind}?token=secret`);
   await cluster.until(`a worker that hangs by ${kind}`, () => pattern.test(cluster.output));
   return Number(pattern.exec(cluster.output)![1]);
-}
-
-export function replacementOf(cluster: ClusterProcess, died: LogLine): Promise<LogLine> {
-  return cluster.event(
-    'worker-ready',
-    (line) => line.worker === died.worker && timeOf(line) >= timeOf(died) && line.pid !== died.pid,
-  );
 }

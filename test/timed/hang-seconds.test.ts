@@ -7,8 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { replacementOf, timeOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
-import { type Block, FAST, hang, replacementOf, timeOf } from '../support/hang.js';
+import { type Block, FAST, hang } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
@@ -79,7 +80,7 @@ describe('a worker that hangs', () => {
     expect(await client.end()).not.toBe('closed by this client');
     expect(client.text).toBe('');
     const died = await cluster.event('worker-died');
-    const ready = await replacementOf(cluster, died);
+    const ready = await replacementOf(cluster, died.worker!, died.pid!);
     expect(timeOf(ready) - startedAt).toBeLessThan(4_500);
     expect(timeOf(died) - startedAt).toBeGreaterThanOrEqual(2_900);
 
