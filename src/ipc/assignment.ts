@@ -18,15 +18,24 @@ export interface WorkerAssignment {
 
 /**
  * What the primary has put into the environment of this process, or of one that started it;
- * `undefined` where there is no primary.
+ * `undefined` where there is no primary. A text that no primary has written counts as none: someone
+ * has exported the variable, and a primary sets it anew for each of its workers.
  */
 export function readAssignment(env: NodeJS.ProcessEnv): WorkerAssignment | undefined {
-  const assigned = env[WORKER_VARIABLE];
+  const assigned = parse(env[WORKER_VARIABLE]);
+  if (assigned === undefined) return undefined;
   // A primary of an older version does not say who prints.
-  return assigned === undefined
-    ? undefined
-    : {
-        printsBootError: true,
-        ...(JSON.parse(assigned) as Omit<WorkerAssignment, 'printsBootError'>),
-      };
+  return { printsBootError: true, ...assigned };
+}
+
+type Parsed = Omit<WorkerAssignment, 'printsBootError'>;
+
+function parse(text = ''): Parsed | undefined {
+  try {
+    const assigned = JSON.parse(text) as Parsed | null;
+    const numbers = [assigned?.slot, assigned?.generation, assigned?.primaryPid];
+    return numbers.every(Number.isInteger) ? (assigned ?? undefined) : undefined;
+  } catch {
+    return undefined;
+  }
 }
