@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import net, { type AddressInfo, type Server } from 'node:net';
 import tls from 'node:tls';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Microservices } from '../../src/worker/microservices.js';
 import type { ConnectionHandle } from '../../src/worker/rpc-connection.js';
@@ -13,6 +12,22 @@ const frame = (id: string) => {
   const text = JSON.stringify({ pattern: 'ask', data: null, id });
   return `${text.length}#${text}`;
 };
+
+/**
+ * Resolves when this process has read everything that others wrote before to sockets that it reads:
+ * answers of another connection, written later, have come back.
+ */
+async function readWhatWasWritten(): Promise<void> {
+  const echo = net.createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
+  await once(echo, 'listening');
+  const client = net.connect((echo.address() as AddressInfo).port, '127.0.0.1');
+  for (let i = 0; i < 3; i++) {
+    client.write('x');
+    await once(client, 'data');
+  }
+  client.destroy();
+  echo.close();
+}
 
 describe.each(NEST_MICROSERVICES)(
   'a connection of a TCP microservice of Nest $nest',
@@ -75,7 +90,7 @@ describe.each(NEST_MICROSERVICES)(
       await vi.waitFor(() => expect(given).toMatchObject([{ server: address }]));
       await vi.waitFor(() => expect(received()).toContain('"response":"done"'));
       client.write(frame('2')); // for whoever has it next
-      await delay(20);
+      await readWhatWasWritten();
       expect(handler).toHaveBeenCalledOnce();
     });
 
@@ -104,7 +119,7 @@ describe.each(NEST_MICROSERVICES)(
       microservices.closeIdle(false, handOver);
 
       client.write(frame('2')); // for whoever has it next
-      await delay(20);
+      await readWhatWasWritten();
       answer('done');
 
       await vi.waitFor(() => expect(given).toHaveLength(1));
@@ -139,8 +154,11 @@ describe.each(NEST_MICROSERVICES)(
 
       microservices.take(address, Reflect.get(returned, '_handle') as ConnectionHandle);
       other.write(frame('1'));
+      const late = performance.now();
+      const now = vi.spyOn(performance, 'now').mockImplementation(() => late);
+      onTestFinished(() => now.mockRestore());
       microservices.closeIdle(true, handOver);
-      await delay(150);
+      now.mockImplementation(() => late + 150);
       microservices.closeIdle(true, handOver);
 
       await closed;
