@@ -1,6 +1,6 @@
 import { ClusterConfigurationError, ClusterError } from '../errors/index.js';
 import { createEventLog } from '../events/index.js';
-import { type ClusterOptions, DEFAULTS, resolveOptions, show } from '../options/index.js';
+import { type ClusterOptions, logFormatIn, resolveOptions, show } from '../options/index.js';
 import type { ClusterRuntime, CreateApp } from './cluster-runtime.interface.js';
 import { detectRole } from './role.js';
 
@@ -13,7 +13,7 @@ import { detectRole } from './role.js';
  * and serves. With `workers: 0` it runs in this process. In a thread, or in a
  * process that a worker started, nothing happens.
  *
- * A start that cannot work ends the process with one line on standard error: exit code
+ * A start that cannot work ends the process with one line at the level `error`: exit code
  * 78 for an option or variable that is wrong, 69 for an address that cannot be
  * listened on, 70 when workers do not stay up.
  *
@@ -48,12 +48,10 @@ export async function bootstrap(
     return await runPrimary(resolved);
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
-    const format = process.env['CLUSTER_LOG_FORMAT'] === 'json' ? 'json' : DEFAULTS.logFormat;
-    createEventLog(format)('failed', {
-      message: error.message,
-      exitCode: error.exitCode,
-      error: null,
-    });
-    process.exit(error.exitCode);
+    const { message, exitCode } = error;
+    // Not by the user's function: the options that it is in may be what is wrong.
+    const log = { format: logFormatIn(options), level: 'info', write: undefined } as const;
+    createEventLog(log)('failed', { message, exitCode, error: null });
+    process.exit(exitCode);
   }
 }

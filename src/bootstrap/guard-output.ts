@@ -1,5 +1,5 @@
-import { formatEvent } from '../events/index.js';
-import type { LogFormat } from '../options/index.js';
+import { createEventFormat } from '../events/index.js';
+import type { ResolvedLogOptions } from '../options/index.js';
 import { GuardedStream, type LostLines } from '../process/guarded-stream.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 
@@ -13,13 +13,14 @@ export interface GuardedOutput {
 
 /**
  * Keeps a process alive whose output cannot be written: the disk is full, the
- * terminal is closed, nobody reads the pipe any more.
+ * terminal is closed, nobody reads the pipe any more. Each stream says itself what it has lost.
  */
-export function guardOutput(format: LogFormat, worker?: WorkerIdentity): GuardedOutput {
+export function guardOutput(log: ResolvedLogOptions, worker?: WorkerIdentity): GuardedOutput {
+  const format = createEventFormat(log);
   const guard = (stream: NodeJS.WriteStream & { fd: number }, name: string): GuardedStream =>
     GuardedStream.of(stream, (lost) => {
       const warning = { message: `${describeLoss(lost)} to ${name}`, ...(worker && { worker }) };
-      return formatEvent(format, 'warning', warning, stream);
+      return format('warning', warning, stream);
     });
   const out = guard(process.stdout, 'standard output');
   const err = guard(process.stderr, 'standard error');

@@ -30,10 +30,10 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     );
   }
   keepYoungGenerationSmall();
-  const output = guardOutput(options.logFormat);
+  const output = guardOutput(options.log);
   const startedAt = performance.now();
   const listeners = new EventEmitter();
-  const emit = announce(createEventLog(options.logFormat, output), listeners);
+  const emit = announce(createEventLog(options.log, output), listeners);
   const listening = await openListening(options);
   // What tells processes apart comes first: `ps` shows no more than the length of the command line.
   process.title = 'primary nestjs-cluster';

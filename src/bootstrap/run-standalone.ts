@@ -32,8 +32,8 @@ export async function runStandalone(
 ): Promise<StandaloneRuntime> {
   const startedAt = performance.now();
   settleAsyncContexts();
-  const output = guardOutput(options.logFormat);
-  const emit = createEventLog(options.logFormat, output);
+  const output = guardOutput(options.log);
+  const emit = createEventLog(options.log, output);
   if (options.admin !== undefined) {
     emit('warning', {
       message: 'there is no admin listener with workers: 0, since there is no primary; ask the app',

@@ -14,7 +14,7 @@ export async function runWorker(
 ): Promise<WorkerRuntime> {
   settleAsyncContexts();
   const { identity } = assignment;
-  const output = guardOutput(options.logFormat, identity);
+  const output = guardOutput(options.log, identity);
   process.title = `worker=${identity.slot} gen=${identity.generation} nestjs-cluster`;
   const agent = new WorkerAgent(assignment, options, output.dropped);
   setCurrentLink(agent.link);

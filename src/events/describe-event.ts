@@ -1,8 +1,7 @@
 import type { BlockReport, ErrorReport } from '../ipc/index.js';
+import type { LogLevel } from '../options/index.js';
 import { formatIdentity } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEvents } from './cluster-events.js';
-
-export type LogLevel = 'info' | 'warn' | 'error';
 
 interface Description {
   readonly level: LogLevel;

@@ -1,19 +1,10 @@
-import { styleText } from 'node:util';
-import { clean, oneLine } from '../errors/index.js';
-import type { LogFormat } from '../options/index.js';
-import type { WorkerIdentity } from '../snapshot/index.js';
+import { oneLine } from '../errors/index.js';
+import { reportError } from '../ipc/index.js';
+import { LOG_LEVELS, type ResolvedLogOptions } from '../options/index.js';
 import type { ClusterEventName, ClusterEvents, EmitEvent } from './cluster-events.js';
-import { describeEvent, type LogLevel } from './describe-event.js';
-
-type Colour = Parameters<typeof styleText>[0];
-
-const COLOURS: Readonly<Record<LogLevel, Colour>> = {
-  info: 'green',
-  warn: 'yellow',
-  error: 'red',
-};
-
-type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;
+import { describeEvent } from './describe-event.js';
+import { lineFormat, type LogEntry, type Terminal } from './formats/index.js';
+import { guardWrite } from './guard-write.js';
 
 interface LogStream extends Terminal {
   write(text: string): unknown;
@@ -26,59 +17,51 @@ export interface LogStreams {
 }
 
 /**
- * Writes each event as one line: `info` to standard output, the rest to
- * standard error. Colours only on a terminal, and not where `NO_COLOR` is set.
+ * Writes each event that is loud enough as one line, by the user's function or to the stream that
+ * the format has for its level.
  */
 export function createEventLog(
-  format: LogFormat,
+  log: ResolvedLogOptions,
   streams: LogStreams = { out: process.stdout, err: process.stderr },
 ): EmitEvent {
+  const format = lineFormat(log.format);
+  const write =
+    log.write &&
+    guardWrite(log.write, (thrown) => {
+      const message = 'log.write failed, and its line is lost; this is said once';
+      const entry = entryOf('warning', { message, error: reportError(thrown) });
+      streams.err.write(`${format.line(entry, streams.err)}\n`);
+    });
   return (name, event) => {
-    const stream = describeEvent(name, event).level === 'info' ? streams.out : streams.err;
-    stream.write(formatEvent(format, name, event, stream));
+    const entry = entryOf(name, event);
+    if (!isWritten(entry, log)) return;
+    if (write) return write(format.line(entry, undefined), entry.level);
+    const stream = streams[format.streams[entry.level]];
+    stream.write(`${format.line(entry, stream)}\n`);
   };
 }
 
-/** An event as a line for that stream. */
-export function formatEvent<N extends ClusterEventName>(
-  format: LogFormat,
+type FormatEvent = <N extends ClusterEventName>(
   name: N,
   event: ClusterEvents[N],
   stream: Terminal,
-): string {
-  const { level, text } = describeEvent(name, event);
-  return `${format === 'json' ? jsonLine(name, event, level, text) : textLine(level, text, stream)}\n`;
-}
+) => string;
 
-function textLine(level: LogLevel, text: string, stream: Terminal): string {
-  const time = new Date().toISOString();
-  const line = oneLine(text);
-  if (stream.isTTY !== true || process.env['NO_COLOR']) {
-    return `${time} ${level.padEnd(5)} [cluster] ${line}`;
-  }
-  // The stream has been looked at above; styleText() would look at standard output alone.
-  const paint = (colour: Colour, part: string) =>
-    styleText(colour, part, { validateStream: false });
-  return `${paint('dim', time)} ${paint(COLOURS[level], `${level.padEnd(5)} [cluster]`)} ${line}`;
-}
-
-function jsonLine<N extends ClusterEventName>(
-  event: N,
-  payload: ClusterEvents[N],
-  level: LogLevel,
-  text: string,
-): string {
-  const { worker, ...rest } = payload as { worker?: WorkerIdentity };
-  const line = {
-    time: new Date().toISOString(),
-    level,
-    event,
-    // After the event's own fields: a warning has a message too, without identity and error.
-    ...rest,
-    message: oneLine(text),
-    ...(worker && { worker: worker.slot, gen: worker.generation, pid: worker.pid }),
+/** Makes of an event the line for a stream; an empty text of one that is not loud enough. */
+export function createEventFormat(log: Pick<ResolvedLogOptions, 'format' | 'level'>): FormatEvent {
+  const format = lineFormat(log.format);
+  return (name, event, stream) => {
+    const entry = entryOf(name, event);
+    return isWritten(entry, log) ? `${format.line(entry, stream)}\n` : '';
   };
-  return JSON.stringify(line, (_key, value: unknown) =>
-    typeof value === 'string' ? clean(value) : value,
-  );
+}
+
+/** Why a cluster gives up is said at every level: nothing else would. */
+function isWritten({ name, level }: LogEntry, log: Pick<ResolvedLogOptions, 'level'>): boolean {
+  return name === 'failed' || LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(log.level);
+}
+
+function entryOf<N extends ClusterEventName>(name: N, event: ClusterEvents[N]): LogEntry {
+  const { level, text } = describeEvent(name, event);
+  return { name, event, level, text: oneLine(text) };
 }

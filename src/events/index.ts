@@ -1,2 +1,2 @@
 export type { ClusterEventName, ClusterEvents, EmitEvent } from './cluster-events.js';
-export { createEventLog, formatEvent } from './event-log.js';
+export { createEventFormat, createEventLog } from './event-log.js';

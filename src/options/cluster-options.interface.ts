@@ -1,3 +1,5 @@
+import type { LogOptions, ResolvedLogOptions } from './log-options.interface.js';
+
 /**
  * How connections reach the workers.
  *
@@ -141,6 +143,8 @@ export interface ClusterOptions {
   shutdown?: ShutdownOptions | undefined;
   /** See {@link AdminOptions}. Default: no such listener. */
   admin?: AdminOptions | undefined;
+  /** See {@link LogOptions}. */
+  log?: LogOptions | undefined;
 }
 
 /** A group of numbers with every one in force. */
@@ -167,7 +171,7 @@ export interface ResolvedClusterOptions {
   readonly shutdown: Readonly<Required<ShutdownOptions>>;
   /** `undefined` = no such listener. */
   readonly admin: Readonly<{ port: number; host: string }> | undefined;
-  readonly logFormat: LogFormat;
+  readonly log: ResolvedLogOptions;
 }
 
 /** What is listened on: a port of a host (`undefined` = all interfaces), or a unix socket. */
@@ -179,6 +183,3 @@ export type ListenAddress =
 export type OffloadMode = (typeof OFFLOAD_MODES)[number];
 
 export const OFFLOAD_MODES = ['threads', 'inline'] as const;
-
-/** `text` = one readable line an event, `json` = one JSON object a line. Environment: `CLUSTER_LOG_FORMAT`. */
-export type LogFormat = 'text' | 'json';

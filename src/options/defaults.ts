@@ -22,7 +22,7 @@ export const DEFAULTS = Object.freeze({
   reload: Object.freeze({ canaryMs: 1_000 }),
   shutdown: Object.freeze({ lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 }),
   admin: Object.freeze({ host: '127.0.0.1' }),
-  logFormat: 'text',
+  log: Object.freeze({ format: 'text', level: 'info' }),
   health: Object.freeze({
     path: '/health',
     details: true,

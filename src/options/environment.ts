@@ -1,10 +1,12 @@
 import * as v from 'valibot';
-import type { ClusterOptions, LogFormat, OffloadMode } from './cluster-options.interface.js';
+import type { ClusterOptions, OffloadMode } from './cluster-options.interface.js';
+import type { LogOptions } from './log-options.interface.js';
 import {
   balancingSchema,
   EXPECTED_THREADS,
   EXPECTED_WORKERS,
   logFormatSchema,
+  logLevelSchema,
   offloadModeSchema,
   threadsSchema,
   workersSchema,
@@ -13,7 +15,7 @@ import { validate } from './validate.js';
 
 /** What an operator may set without touching the code. Wins over the options of `bootstrap()`. */
 export interface EnvironmentOverrides extends Pick<ClusterOptions, 'workers' | 'balancing'> {
-  logFormat?: LogFormat;
+  log: Pick<LogOptions, 'format' | 'level'>;
   offload?: OffloadMode;
   threads?: number | 'auto';
 }
@@ -33,6 +35,7 @@ const environmentSchema = v.object({
   WEB_CONCURRENCY: v.optional(workersFromText),
   CLUSTER_BALANCING: v.optional(balancingSchema),
   CLUSTER_LOG_FORMAT: v.optional(logFormatSchema),
+  CLUSTER_LOG_LEVEL: v.optional(logLevelSchema),
   CLUSTER_OFFLOAD: v.optional(offloadModeSchema),
   CLUSTER_THREADS: v.optional(v.pipe(countFromText(EXPECTED_THREADS), threadsSchema)),
 });
@@ -52,6 +55,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentOverrides {
       WEB_CONCURRENCY: (!env['CLUSTER_WORKERS'] && env['WEB_CONCURRENCY']) || undefined,
       CLUSTER_BALANCING: env['CLUSTER_BALANCING'] || undefined,
       CLUSTER_LOG_FORMAT: env['CLUSTER_LOG_FORMAT'] || undefined,
+      CLUSTER_LOG_LEVEL: env['CLUSTER_LOG_LEVEL'] || undefined,
       CLUSTER_OFFLOAD: env['CLUSTER_OFFLOAD'] || undefined,
       CLUSTER_THREADS: env['CLUSTER_THREADS'] || undefined,
     },
@@ -60,7 +64,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentOverrides {
   return {
     workers: values.CLUSTER_WORKERS ?? values.WEB_CONCURRENCY,
     balancing: values.CLUSTER_BALANCING,
-    logFormat: values.CLUSTER_LOG_FORMAT,
+    log: { format: values.CLUSTER_LOG_FORMAT, level: values.CLUSTER_LOG_LEVEL },
     offload: values.CLUSTER_OFFLOAD,
     threads: values.CLUSTER_THREADS,
   };

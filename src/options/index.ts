@@ -7,7 +7,6 @@ export type {
   HeartbeatOptions,
   Limits,
   ListenAddress,
-  LogFormat,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
@@ -15,10 +14,17 @@ export type {
   RestartOptions,
   ShutdownOptions,
 } from './cluster-options.interface.js';
+export type {
+  LogFormat,
+  LogLevel,
+  LogOptions,
+  ResolvedLogOptions,
+} from './log-options.interface.js';
+export { LOG_LEVELS } from './log-options.interface.js';
 export { availableCores, availableWorkers, MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
 export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
 export { DEFAULTS } from './defaults.js';
 export { MAX_TIMER_MS } from './timer-limit.js';
 export { show } from './validate.js';
 export { MAX_WORKERS } from './options.schema.js';
-export { checkWorkerCount, resolveOptions } from './resolve-options.js';
+export { checkWorkerCount, logFormatIn, resolveOptions } from './resolve-options.js';

@@ -5,6 +5,7 @@ import {
   BALANCING_STRATEGIES,
   OFFLOAD_MODES,
 } from './cluster-options.interface.js';
+import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log-options.interface.js';
 import {
   durationMs,
   flag,
@@ -45,7 +46,12 @@ export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 export const balancingSchema = oneOf(BALANCING_STRATEGIES);
 export const offloadModeSchema = oneOf(OFFLOAD_MODES);
-export const logFormatSchema = oneOf(['text', 'json']);
+export const logFormatSchema = oneOf(LOG_FORMATS);
+export const logLevelSchema = oneOf(LOG_LEVELS);
+
+const writeSchema = v.function(
+  'a function that takes a line and its level',
+) as unknown as v.GenericSchema<NonNullable<LogOptions['write']>>;
 
 const EXPECTED_PORT = 'a whole number from 0 to 65535';
 const portSchema = integerOf(EXPECTED_PORT, 0, 65_535);
@@ -108,4 +114,5 @@ export const clusterOptionsSchema = optionGroup({
     killTimeoutMs: durationMs(),
   }),
   admin: adminSchema,
+  log: optionGroup({ format: logFormatSchema, level: logLevelSchema, write: writeSchema }),
 });

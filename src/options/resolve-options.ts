@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import { availableWorkers } from './available-workers.js';
 import type {
   ClusterOptions,
@@ -7,7 +8,8 @@ import type {
 } from './cluster-options.interface.js';
 import { DEFAULTS } from './defaults.js';
 import { readEnvironment } from './environment.js';
-import { clusterOptionsSchema, MAX_WORKERS } from './options.schema.js';
+import type { LogFormat } from './log-options.interface.js';
+import { clusterOptionsSchema, logFormatSchema, MAX_WORKERS } from './options.schema.js';
 import { refuseConflicts } from './refuse-conflicts.js';
 import { integer, validate } from './validate.js';
 
@@ -46,10 +48,24 @@ export function resolveOptions(
             port: options.admin.port,
             host: options.admin.host ?? DEFAULTS.admin.host,
           }),
-    logFormat: overrides.logFormat ?? DEFAULTS.logFormat,
+    log: Object.freeze({
+      format: overrides.log.format ?? options.log?.format ?? DEFAULTS.log.format,
+      level: overrides.log.level ?? options.log?.level ?? DEFAULTS.log.level,
+      write: options.log?.write,
+    }),
   });
   refuseConflicts(options, resolved);
   return resolved;
+}
+
+/** The format for a line that says what is wrong with options, as far as they can be read. */
+export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env): LogFormat {
+  const { log } = (input ?? {}) as ClusterOptions;
+  const given: unknown[] = [env['CLUSTER_LOG_FORMAT'], log?.format];
+  return (
+    given.find((format): format is LogFormat => v.is(logFormatSchema, format)) ??
+    DEFAULTS.log.format
+  );
 }
 
 /** @throws ClusterConfigurationError for what is no number of workers to scale to. */

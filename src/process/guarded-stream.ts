@@ -56,7 +56,8 @@ export class GuardedStream {
    * The one guard of a stream, however often it is asked for: a second would take the first for a
    * listener of the app.
    *
-   * @param describe makes a line of what was lost; who asked last decides.
+   * @param describe makes a line of what was lost, or an empty text if it is not to be said; who
+   * asked last decides.
    */
   static of(stream: StandardStream, describe: (lost: LostLines) => string): GuardedStream {
     const guarded = stream as { [GUARD]?: GuardedStream };

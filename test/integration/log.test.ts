@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { BARE } from '../support/crashes.js';
 import { getJson } from '../support/http-client.js';
 import { commandLineOf } from '../support/processes.js';
 
@@ -115,6 +116,60 @@ describe('the log', () => {
       expect(message).toContain('Error: first | second red {"time":"forged"} at ');
     },
   );
+});
+
+describe('the option log', () => {
+  it('has each line in its format given to a function of the primary, whose errors end nothing', async () => {
+    const cluster = new ClusterProcess({
+      program: BARE,
+      options: { workers: 1, log: { format: 'pino' } },
+      env: { TEST_WRITE: 'yes', CLUSTER_LOG_FORMAT: '' },
+    });
+    await cluster.until('its url', () => cluster.output.includes('"event":"listening"'));
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+
+    const lines = cluster.output.trimEnd().split('\n');
+    const prefix = `written by ${cluster.pid} as info: `;
+    const given = lines.filter((line) => line.startsWith(prefix));
+    const events = given.map((line) => JSON.parse(line.slice(prefix.length)) as { event: string });
+    expect(events.map(({ event }) => event).toSorted()).toEqual(
+      [
+        'worker-ready',
+        'listening',
+        'stopping',
+        'worker-draining',
+        'worker-stopped',
+        'stopped',
+      ].toSorted(),
+    );
+    for (const event of events) expect(event).toMatchObject({ level: 30, pid: cluster.pid });
+    const others = lines.filter((line) => !line.startsWith(prefix));
+    expect(others.map((line) => JSON.parse(line) as object)).toMatchObject([
+      {
+        level: 40,
+        err: { message: 'the disk is gone' },
+        msg: expect.stringMatching(/^log\.write failed/),
+      },
+    ]);
+  });
+
+  it('leaves out what is below its level, but never why the cluster gives up', async () => {
+    const cluster = new ClusterProcess({
+      options: { workers: 1, log: { format: 'nest', level: 'silent' } },
+      env: { ...behaviour('throws-at-import'), CLUSTER_LOG_FORMAT: '', NO_COLOR: '1' },
+    });
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
+
+    const lines = cluster.output.split('\n').filter((line) => line.includes('[Cluster]'));
+    expect(lines).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^\\[Nest\\] ${cluster.pid}  - .* ERROR \\[Cluster\\] giving up \\(exit code 70\\): .*DATABASE_URL is not set`,
+        ),
+      ),
+    ]);
+  });
 });
 
 describe('process titles', () => {

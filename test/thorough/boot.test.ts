@@ -482,7 +482,7 @@ describe('a wrong configuration', () => {
 
   it.each([
     { name: 'CLUSTER_WORKERS', value: 'abc', allowed: workers },
-    { name: 'CLUSTER_LOG_FORMAT', value: 'xml', allowed: "'text', 'json'" },
+    { name: 'CLUSTER_LOG_FORMAT', value: 'xml', allowed: "'text', 'json', 'pino', 'nest'" },
   ])('is refused with 78 and one line: $name=$value (B12)', async ({ name, value, allowed }) => {
     const line = await refusedConfiguration({ env: { [name]: value } });
 

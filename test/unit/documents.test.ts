@@ -152,11 +152,16 @@ describe('the page of troubles', () => {
 
 describe('the reference of options', () => {
   /** Options that nothing stands for where nobody sets them. */
-  const WITHOUT_DEFAULT = ['host', 'path', 'admin.port', 'metrics.registry', 'offload.module'];
-  /** In the environment alone. */
-  const { logFormat: _, ...defaults } = DEFAULTS;
+  const WITHOUT_DEFAULT = [
+    'host',
+    'path',
+    'admin.port',
+    'log.write',
+    'metrics.registry',
+    'offload.module',
+  ];
   const known = new Map<string, unknown>([
-    ...leavesOf(defaults),
+    ...leavesOf(DEFAULTS),
     ...WITHOUT_DEFAULT.map((name) => [name, undefined] as const),
   ]);
   const documented = rowsOf(readDocument('docs/reference/options.md')).flatMap(

@@ -108,19 +108,45 @@ describe('CLUSTER_BALANCING', () => {
 });
 
 describe('CLUSTER_LOG_FORMAT', () => {
-  it.each(['text', 'json'] as const)('may be %s', (format) => {
-    expect(resolve({ CLUSTER_LOG_FORMAT: format }).logFormat).toBe(format);
+  it.each(['text', 'json', 'pino', 'nest'] as const)('may be %s', (format) => {
+    expect(resolve({ CLUSTER_LOG_FORMAT: format }).log.format).toBe(format);
   });
 
   it('is text where it is empty or not set', () => {
-    expect(resolve({ CLUSTER_LOG_FORMAT: '' }).logFormat).toBe('text');
-    expect(resolve({}).logFormat).toBe('text');
+    expect(resolve({ CLUSTER_LOG_FORMAT: '' }).log.format).toBe('text');
+    expect(resolve({}).log.format).toBe('text');
+  });
+
+  it('wins over the option, and leaves the others', () => {
+    const log = { format: 'nest', level: 'warn', write: () => {} } as const;
+    expect(resolve({ CLUSTER_LOG_FORMAT: 'pino' }, { log }).log).toEqual({
+      ...log,
+      format: 'pino',
+    });
   });
 
   it.each(['xml', 'JSON'])('is refused as %j', (text) => {
     const message = refusal({ CLUSTER_LOG_FORMAT: text });
     expect(message).toContain(`CLUSTER_LOG_FORMAT: "${text}" `);
-    expect(message).toContain("'text', 'json'");
+    expect(message).toContain("'text', 'json', 'pino', 'nest'");
+  });
+});
+
+describe('CLUSTER_LOG_LEVEL', () => {
+  it.each(['info', 'warn', 'error', 'silent'] as const)('may be %s', (level) => {
+    expect(resolve({ CLUSTER_LOG_LEVEL: level }).log.level).toBe(level);
+  });
+
+  it('wins over the option, unless it is empty', () => {
+    const options = { log: { level: 'silent' } } as const;
+    expect(resolve({ CLUSTER_LOG_LEVEL: 'info' }, options).log.level).toBe('info');
+    expect(resolve({ CLUSTER_LOG_LEVEL: '' }, options).log.level).toBe('silent');
+  });
+
+  it.each(['debug', 'WARN', '30'])('is refused as %j', (text) => {
+    const message = refusal({ CLUSTER_LOG_LEVEL: text });
+    expect(message).toContain(`CLUSTER_LOG_LEVEL: "${text}" `);
+    expect(message).toContain("'info', 'warn', 'error', 'silent'");
   });
 });
 

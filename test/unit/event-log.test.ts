@@ -52,7 +52,8 @@ function log(format: LogFormat, { isTTY = false } = {}) {
     },
   });
   const streams = { out: streamTo('out'), err: streamTo('err') };
-  return { emit: createEventLog(format, streams as never), written };
+  const emit = createEventLog({ format, level: 'info', write: undefined }, streams as never);
+  return { emit, written };
 }
 
 type AnyEvent = {
@@ -670,6 +671,24 @@ describe('the JSON log', () => {
     emit('warning', { message: 'x'.repeat(60_000) });
     expect((parse(written)['message'] as string).length).toBeLessThan(4_200);
   });
+});
+
+describe.each(['pino', 'nest'] as const)('the log for %s', (format) => {
+  it.each(HOSTILE.flatMap(([place, make]) => DANGEROUS.map((d) => [...d, place, make] as const)))(
+    'is one clean line with %s (%o) in %s',
+    (_, text, _place, make) => {
+      vi.stubEnv('NO_COLOR', '1');
+      const { emit, written } = log(format);
+      const [name, event] = make(text);
+      emit(name, event as never);
+      const lines = (written.out + written.err).split('\n');
+      expect(lines).toHaveLength(2);
+      expect(lines[1]).toBe('');
+      expect(lines[0]).not.toMatch(CONTROL);
+      if (format === 'pino') expect(JSON.parse(lines[0]!)).toMatchObject({ event: name });
+      else expect(lines[0]).toMatch(/^\[Nest\] \d+  - /);
+    },
+  );
 });
 
 describe('the identity of a worker', () => {

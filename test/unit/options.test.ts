@@ -4,6 +4,7 @@ import {
   checkWorkerCount,
   type ClusterOptions,
   DEFAULTS,
+  logFormatIn,
   resolveOptions,
 } from '../../src/options/index.js';
 
@@ -508,7 +509,46 @@ describe('admin', () => {
   });
 });
 
-const GROUPS = ['restart', 'memory', 'recycle', 'reload', 'shutdown'] as const;
+describe('log', () => {
+  it.each(['text', 'json', 'pino', 'nest'] as const)('may have the format %s', (format) => {
+    expect(resolve({ log: { format } }).log).toMatchObject({ format, level: 'info' });
+  });
+
+  it.each(['info', 'warn', 'error', 'silent'] as const)('may have the level %s', (level) => {
+    expect(resolve({ log: { level } }).log).toMatchObject({ format: 'text', level });
+  });
+
+  it('may have a function to write with', () => {
+    const write = () => {};
+    expect(resolve({ log: { write } }).log.write).toBe(write);
+  });
+
+  it.each([
+    ['log.format', '"xml"', 'xml', "one of 'text', 'json', 'pino', 'nest'"],
+    ['log.format', 'null', null, "one of 'text', 'json', 'pino', 'nest'"],
+    ['log.level', '"debug"', 'debug', "one of 'info', 'warn', 'error', 'silent'"],
+    ['log.level', '30', 30, "one of 'info', 'warn', 'error', 'silent'"],
+    ['log.write', '"app.log"', 'app.log', 'a function that takes a line and its level'],
+    ['log.write', 'an object', {}, 'a function that takes a line and its level'],
+    ['log.write', 'null', null, 'a function that takes a line and its level'],
+  ])('is refused with %s as %s', (key, shown, value, allowed) => {
+    expect(refusal(nested(key, value))).toContain(
+      `${key}: ${shown} is not allowed; expected ${allowed}`,
+    );
+  });
+
+  it('says what is wrong with options in the format that they name, if that is one', () => {
+    expect(logFormatIn({ log: { format: 'pino', level: 'loud' } }, {})).toBe('pino');
+    expect(logFormatIn({ log: { format: 'xml' } }, {})).toBe('text');
+    expect(logFormatIn({ log: { format: 'pino' } }, { CLUSTER_LOG_FORMAT: 'nest' })).toBe('nest');
+    expect(logFormatIn({ log: { format: 'pino' } }, { CLUSTER_LOG_FORMAT: 'xml' })).toBe('pino');
+    for (const input of [undefined, null, 5, [], { log: null }, { log: 'json' }]) {
+      expect(logFormatIn(input, {})).toBe('text');
+    }
+  });
+});
+
+const GROUPS = ['restart', 'memory', 'recycle', 'reload', 'shutdown', 'log'] as const;
 
 describe('memory', () => {
   it.each([
@@ -630,6 +670,7 @@ describe('unknown keys', () => {
     ['memory', 'limitBytes', 'softLimitBytes'],
     ['recycle', 'requests', 'maxRequests'],
     ['reload', 'canary', 'canaryMs'],
+    ['log', 'levels', 'level'],
     ['shutdown', 'drainTimeout', 'drainTimeoutMs'],
   ])('are refused inside %s', (group, wrong, right) => {
     const message = refusal({ [group]: { [wrong]: 3001 } });
@@ -723,7 +764,7 @@ describe('resolveOptions', () => {
       recycle: { maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 },
       reload: { canaryMs: 1_000 },
       shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
-      logFormat: 'text',
+      log: { format: 'text', level: 'info', write: undefined },
     });
   });
 

@@ -1,0 +1,26 @@
+import type { LogLevel } from '../../options/index.js';
+import type { ClusterEventName, ClusterEvents } from '../cluster-events.js';
+
+/** An event on its way to a line. */
+export interface LogEntry {
+  readonly name: ClusterEventName;
+  readonly event: ClusterEvents[ClusterEventName];
+  readonly level: LogLevel;
+  /** The event in words, on one line, without control characters. */
+  readonly text: string;
+}
+
+/** What of a stream decides about colours. */
+export type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;
+
+/** One of the formats of the log. */
+export interface LineFormat {
+  /** The standard stream for the lines of each level. */
+  readonly streams: Readonly<Record<LogLevel, 'out' | 'err'>>;
+  /**
+   * A line, without its line break.
+   *
+   * @param stream where it goes; `undefined` if it goes to no stream, and so has no colours.
+   */
+  line(entry: LogEntry, stream: Terminal | undefined): string;
+}

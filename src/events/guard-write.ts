@@ -1,0 +1,25 @@
+import type { LogOptions } from '../options/index.js';
+
+type Write = NonNullable<LogOptions['write']>;
+
+/**
+ * The user's `log.write`, whose errors end nothing.
+ *
+ * @param tell is called with the first error; the others would say the same for each line.
+ */
+export function guardWrite(write: Write, tell: (error: unknown) => void): Write {
+  let told = false;
+  const threw = (error: unknown): void => {
+    if (told) return;
+    told = true;
+    tell(error);
+  };
+  return (line, level) => {
+    try {
+      const result: unknown = write(line, level);
+      if (result instanceof Promise) result.catch(threw);
+    } catch (error) {
+      threw(error);
+    }
+  };
+}
