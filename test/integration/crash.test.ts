@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import type http from 'node:http';
-import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { BARE, expectRestarts, forkedAt, replacementOf, timeOf } from '../support/crashes.js';
+import { holdPort } from '../support/free-ports.js';
 import { getJson, Load, type Outcome, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { childrenOf, isReaped } from '../support/processes.js';
@@ -37,7 +36,8 @@ class PinnedClients {
 
 describe('a worker that is killed', () => {
   it('takes only its requests in flight with it, and is replaced (C1)', async () => {
-    const cluster = await ClusterProcess.start();
+    // Nobody is moved away from the victim before it is killed.
+    const cluster = await ClusterProcess.start({ options: { rebalance: false } });
     const [victim, survivor] = cluster.workerPids as [number, number];
     const pinned = new PinnedClients(cluster.url, [
       [victim, await agentOf(cluster.url, victim)],
@@ -79,19 +79,20 @@ describe('a worker that is killed', () => {
       options: { restart: { backoffMs: 1_000, jitterRatio: 0 } },
     });
 
-    for (const pid of cluster.workerPids) process.kill(pid, 'SIGKILL');
+    const killed = cluster.workerPids;
+    for (const pid of killed) process.kill(pid, 'SIGKILL');
     await cluster.until('the end of both', () => cluster.all('worker-died').length === 2);
 
     const answers = await Promise.all(
       Array.from({ length: 20 }, async () => {
-        const { outcome } = await request(cluster.url, '/hello', { timeoutMs: 20_000 });
-        return { outcome, workers: cluster.all('worker-ready').length };
+        const { outcome, body } = await request(cluster.url, '/whoami');
+        return { outcome, body: body === '' ? undefined : (JSON.parse(body) as { pid: number }) };
       }),
     );
-    // None was answered before the first replacement was ready.
-    for (const { outcome, workers } of answers) {
+    // Replacements answered each of them.
+    for (const { outcome, body } of answers) {
       expect(outcome).toBe('ok');
-      expect(workers).toBeGreaterThan(2);
+      expect(killed).not.toContain(body!.pid);
     }
   });
 
@@ -161,7 +162,7 @@ describe('a crash loop', () => {
     ]);
     const load = new Load(cluster.url, '/hello', { clients: 2 });
 
-    await cluster.event('worker-restarting', (line) => line['degraded'] === true, 30_000);
+    await cluster.event('worker-restarting', (line) => line['degraded'] === true);
 
     const restarts = cluster.all('worker-restarting');
     expect(restarts.map((line) => [line['slot'], line['delayMs']])).toEqual([
@@ -194,7 +195,7 @@ describe('a crash loop', () => {
       execArgv: ANNOUNCE_PROCESSES,
     });
 
-    expect(await cluster.exited(30_000)).toEqual({ code: 70, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
 
     expect(cluster.all('failed')).toMatchObject([
       { error: { message: 'crashes whenever it is ready' } },
@@ -215,10 +216,9 @@ describe('a primary that is gone', () => {
     cluster.kill('SIGKILL');
 
     await cluster.exit;
-    await Promise.all([cluster.gone(3_000), load.stop(), keptAlive.stop()]);
-    const successor = net.createServer().listen(Number(new URL(cluster.url).port), '127.0.0.1');
-    await once(successor, 'listening');
-    successor.close();
+    // Within 3 s: timed/deadlines.test.ts has that.
+    await Promise.all([cluster.gone(), load.stop(), keptAlive.stop()]);
+    (await holdPort(Number(new URL(cluster.url).port))).close();
   });
 
   it('leaves no worker behind when it dies of an error of its own (C13)', async () => {
@@ -228,6 +228,6 @@ describe('a primary that is gone', () => {
 
     expect(code).toBe(1);
     expect(cluster.output).toContain('Error: thrown in the primary');
-    await cluster.gone(3_000);
+    await cluster.gone();
   });
 });

@@ -2,9 +2,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { replacementOf } from '../support/crashes.js';
-import { type Block, FAST, hang } from '../support/hang.js';
+import { eventually } from '../support/eventually.js';
+import { type Block, hang, SURE } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
+import { orphans } from '../support/orphans.js';
 import { openDescriptorsOf, residentBytesOf } from '../support/process-stats.js';
 import { isReaped } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
@@ -17,7 +19,7 @@ describe('a worker that hangs', () => {
     { kind: 'wait', what: 'Atomics.wait()', frame: /^sleepWithoutCpu / },
   ])('in $what is killed and shown (H1)', async ({ kind, frame }) => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: { intervalMs: 200, timeoutMs: 2_000 } },
+      options: { heartbeat: SURE },
       env: behaviour('hang-routes'),
     });
     const client = await RawClient.open(cluster.url);
@@ -36,7 +38,7 @@ describe('a worker that hangs', () => {
 
   it('is killed without a watchdog too, and then without its stack (H1)', async () => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: FAST, watchdog: false },
+      options: { heartbeat: SURE, watchdog: false },
       env: behaviour('hang-routes'),
     });
     const client = await RawClient.open(cluster.url);
@@ -50,7 +52,7 @@ describe('a worker that hangs', () => {
   });
 
   it('because it is stopped from outside is ended by SIGKILL and replaced (H4)', async () => {
-    const cluster = await ClusterProcess.start({ options: { heartbeat: FAST } });
+    const cluster = await ClusterProcess.start({ options: { heartbeat: SURE } });
     const [victim, other] = cluster.workerPids as [number, number];
 
     process.kill(victim, 'SIGSTOP');
@@ -69,7 +71,7 @@ describe('a worker that hangs', () => {
 
   it('is one of all, and the connections of a flood wait and are answered (H3)', async () => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: { intervalMs: 200, timeoutMs: 2_000 } },
+      options: { heartbeat: { ...SURE, timeoutMs: 6_000 } },
     });
     const before = {
       descriptors: openDescriptorsOf(cluster.pid),
@@ -81,7 +83,7 @@ describe('a worker that hangs', () => {
     for (const client of flood) client.write('GET /hello HTTP/1.1\r\nHost: test\r\n\r\n');
     expect(cluster.all('worker-died')).toEqual([]);
     // Nothing of the flood passes through the primary.
-    expect(openDescriptorsOf(cluster.pid)).toBe(before.descriptors);
+    expect(openDescriptorsOf(cluster.pid)).toBeLessThanOrEqual(before.descriptors);
     expect(residentBytesOf(cluster.pid)).toBeLessThan(before.resident + 20e6);
 
     await cluster.until('the end of both', () => cluster.all('worker-died').length === 2);
@@ -89,7 +91,11 @@ describe('a worker that hangs', () => {
     await Promise.all(flood.map((client) => client.until(/Hello World!$/)));
     for (const client of flood) client.destroy();
     await cluster.until('both replacements', () => cluster.workerPids.length === 2);
-    expect(openDescriptorsOf(cluster.pid)).toBe(before.descriptors);
+    await eventually(
+      'no more descriptors than before',
+      () => openDescriptorsOf(cluster.pid),
+      (now) => now <= before.descriptors,
+    );
     expect(residentBytesOf(cluster.pid)).toBeLessThan(before.resident + 20e6);
   });
 
@@ -109,7 +115,7 @@ describe('a worker that hangs', () => {
 
     cluster.kill('SIGTERM');
 
-    expect(await cluster.exited(5_000)).toEqual({ code: 1, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 1, signal: null });
     expect(await blocked).toMatchObject({ outcome: 'reset' });
     expect(cluster.all('worker-stopped')).toMatchObject([
       { pid, problem: 'it did not end in time and was killed' },
@@ -119,23 +125,13 @@ describe('a worker that hangs', () => {
 });
 
 describe('a primary that is killed', () => {
+  // Within 3 s: timed/deadlines.test.ts has that.
   it.each([{ heartbeat: {} }, { heartbeat: false as const }])(
     'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat (C12)',
     async ({ heartbeat }) => {
-      const cluster = new ClusterProcess({
-        options: { workers: 4, heartbeat },
-        env: { ...behaviour('hang-routes'), TEST_BLOCKED_BOOT: '3' },
-      });
-      await cluster.until('three workers', () => cluster.all('worker-ready').length === 3);
-      await cluster.until('a blocked boot', () => cluster.output.includes('boot blocked'));
-      const looping = await hang(cluster, await RawClient.open(cluster.url), 'loop');
-      const waiting = await hang(cluster, await RawClient.open(cluster.url), 'wait');
-      expect(cluster.workerPids).toEqual(expect.arrayContaining([looping, waiting]));
-      expect(cluster.survivors()).toHaveLength(5);
+      const cluster = await orphans(heartbeat);
 
-      cluster.kill('SIGKILL');
-
-      await cluster.gone(3_000);
+      await cluster.gone();
     },
   );
 });

@@ -4,7 +4,7 @@ import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
-import { MetricsPage } from '../support/metrics-page.js';
+import { scrape } from '../support/scrape.js';
 
 afterEach(stopAll);
 
@@ -27,6 +27,15 @@ async function expectAnswerWithinASecond(action: () => Promise<void>): Promise<v
   );
 }
 
+/** Resolves once it is ready by its own account: heartbeats of a busy machine may be late. */
+async function ready({ url }: ClusterProcess): Promise<void> {
+  await eventually(
+    'readiness',
+    async () => (await request(url, '/health/ready')).status,
+    (status) => status === 200,
+  );
+}
+
 const worker0 = { worker: '0' };
 const worker1 = { worker: '1' };
 
@@ -43,17 +52,15 @@ async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
     expect((await request(cluster.url, '/metrics')).status).toBe(200);
   });
 
+  // On a busy machine the other may be late too, for a moment.
   const { status, details } = await eventually(
-    'the cluster to be degraded',
+    'the cluster to be degraded for it alone',
     async () => (await getJson<HealthBody>(cluster.url, '/health')).body,
-    (body) => body.status === 'degraded',
+    (body) =>
+      body.status === 'degraded' && body.details.cluster.reason === '1 worker does not answer',
   );
   expect(status).toBe('degraded');
-  expect(details.cluster).toMatchObject({
-    status: 'degraded',
-    ready: 2,
-    reason: '1 worker does not answer',
-  });
+  expect(details.cluster).toMatchObject({ status: 'degraded', ready: 2 });
 
   // Its age grows, the other's does not.
   const { workers: before } = await clusterReport(cluster.url);
@@ -66,10 +73,12 @@ async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
 
   const page = await eventually(
     'metrics that say so',
-    async () => new MetricsPage((await request(cluster.url, '/metrics')).body),
+    () => scrape(cluster.url),
     (metrics) =>
       metrics.sum('nestjs_cluster_worker_up', worker0) === 0 &&
-      metrics.sum('nestjs_cluster_worker_snapshot_age_seconds', worker0) > 1,
+      metrics.sum('nestjs_cluster_worker_up', worker1) === 1 &&
+      metrics.sum('nestjs_cluster_worker_snapshot_age_seconds', worker0) > 1 &&
+      metrics.sum('nestjs_cluster_worker_snapshot_age_seconds', worker1) < 1,
   );
   expect(page.values('nestjs_cluster_worker_up', worker0)).toEqual([0]);
   expect(page.values('nestjs_cluster_worker_up', worker1)).toEqual([1]);
@@ -91,7 +100,7 @@ describe('a worker that does not answer', () => {
     process.kill(stopped!, 'SIGCONT');
     const page = await eventually(
       'it to be up again',
-      async () => new MetricsPage((await request(cluster.url, '/metrics')).body),
+      () => scrape(cluster.url),
       (metrics) =>
         metrics.sum('nestjs_cluster_worker_up') === 2 &&
         metrics.sum('nestjs_cluster_worker_snapshot_age_seconds') < 1,
@@ -119,30 +128,28 @@ describe('a worker that does not answer', () => {
       options: { heartbeat: PATIENT },
       env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady: 'all' } }) },
     });
-    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
+    await ready(cluster);
     const [stopped] = cluster.workerPids;
 
     process.kill(stopped!, 'SIGSTOP');
 
     const { body } = await eventually(
-      'too few workers',
+      'too few workers, for it alone',
       () => getJson<HealthBody>(cluster.url, '/health/ready'),
-      ({ status }) => status === 503,
+      (answer) =>
+        answer.status === 503 &&
+        answer.body.details.cluster.reason ===
+          '1 of 2 needed workers are ready and answer; 1 worker does not answer',
     );
     expect(body.details.cluster).toMatchObject({
       status: 'down',
       ready: 2,
-      reason: '1 of 2 needed workers are ready and answer; 1 worker does not answer',
       workers: [{ state: 'ready' }, { state: 'ready' }],
     });
     expect((await request(cluster.url, '/health/live')).status).toBe(200);
 
     process.kill(stopped!, 'SIGCONT');
-    await eventually(
-      'enough workers',
-      async () => (await request(cluster.url, '/health/ready')).status,
-      (status) => status === 200,
-    );
+    await ready(cluster);
   });
 });
 
@@ -189,16 +196,21 @@ describe.each([
       options: { restart: NO_RESTART },
       env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady } }) },
     });
-    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
+    await ready(cluster);
     const [victim] = cluster.workerPids;
 
     process.kill(victim!, 'SIGKILL');
     await cluster.event('worker-restarting');
 
     expect((await request(cluster.url, '/health/live')).status).toBe(200);
-    expect((await request(cluster.url, '/health/ready')).status).toBe(status);
-    const health = await getJson<HealthBody>(cluster.url, '/health');
+    // Whoever is asked has it from the primary, where that is not late.
+    const health = await eventually(
+      'one ready worker',
+      () => getJson<HealthBody>(cluster.url, '/health'),
+      ({ body }) => body.details.cluster.ready === 1,
+    );
     expect(health.status).toBe(status);
+    expect((await request(cluster.url, '/health/ready')).status).toBe(status);
     const { cluster: report } = health.body.details;
     expect(report).toMatchObject({
       status: status === 200 ? 'up' : 'down',
@@ -232,7 +244,6 @@ describe('the report', () => {
       (report) =>
         report.workers.reduce((sum, { requestsTotal }) => sum + requestsTotal!, 0) >= 20 &&
         report.workers.every(({ heartbeatAgeMs }) => heartbeatAgeMs! < 2_000),
-      10_000,
     );
     expect(workers).toHaveLength(2);
   });
@@ -257,7 +268,7 @@ describe('the report', () => {
       lastExit: { cause: 'crash', code: null, signal: 'SIGSEGV' },
     });
     expect(workers[1]!.pid).toBe(cluster.workerPids[1]);
-    expect(Date.parse(workers[1]!.lastExit!.at)).toBeGreaterThan(Date.now() - 60_000);
+    expect(Date.parse(workers[1]!.lastExit!.at)).toBeGreaterThan(Date.now() - 100_000);
   });
 });
 

@@ -5,9 +5,9 @@ import { clusterReport } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { MemoryGroup } from '../support/memory-group.js';
-import { MetricsPage } from '../support/metrics-page.js';
 import { residentBytesOf } from '../support/process-stats.js';
 import { endedReplacements, expectOneSlotAtATime } from '../support/replacements.js';
+import { scrape } from '../support/scrape.js';
 
 afterEach(stopAll);
 
@@ -20,7 +20,7 @@ const LIMIT_BYTES = 260 * MB;
 const NO_FAILURES = { 'bad-status': 0, reset: 0, refused: 0, timeout: 0 };
 
 async function restartsBy(cluster: ClusterProcess, cause: string): Promise<number> {
-  const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+  const page = await scrape(cluster.url);
   return page.sum('nestjs_cluster_worker_restarts_total', { cause });
 }
 

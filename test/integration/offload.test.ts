@@ -7,7 +7,6 @@ import { request } from '../support/http-client.js';
 import {
   askJson,
   Gates,
-  logged,
   offloadOptions,
   offloadReport,
   TaskCounts,
@@ -283,9 +282,10 @@ describe('the number of threads', () => {
       askJson(one.url, `/faults/hold/one-${i}`),
     );
     const busy = await eventually(
-      'two calls to wait',
+      'two calls to wait, while the others run',
       () => TaskCounts.of(one),
-      ({ queueSize }) => queueSize === 2,
+      ({ queueSize, page }) =>
+        queueSize === 2 && page.sum('nestjs_cluster_offload_wait_seconds_count') === cores,
     );
     expect(busy.threads).toBe(cores);
     gates.open(...held.map((_, i) => `one-${i}`));

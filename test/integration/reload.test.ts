@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import {
   mkdirSync,
   mkdtempSync,
@@ -9,7 +8,6 @@ import {
   existsSync,
 } from 'node:fs';
 import type http from 'node:http';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -18,14 +16,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { behaviour } from '../support/behaviour.js';
 import { Build } from '../support/builds.js';
 import { ClusterProcess, type LogLine, PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { began } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
+import { freePorts, holdPort } from '../support/free-ports.js';
 import { clusterReport } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { MetricsPage } from '../support/metrics-page.js';
+import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { childrenOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
+import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
 
@@ -34,7 +35,7 @@ const NEVER_MS = 600_000;
 
 /** How the reload of a generation ended. */
 function ended(cluster: ClusterProcess, generation: number): Promise<LogLine> {
-  return cluster.event('reload-ended', (line) => line['generation'] === generation, 40_000);
+  return cluster.event('reload-ended', (line) => line['generation'] === generation);
 }
 
 /** A worker that becomes ready from now on. */
@@ -56,10 +57,6 @@ function generations(cluster: ClusterProcess): (readonly [number, number])[] {
     .sort(([a], [b]) => a - b);
 }
 
-async function metricsOf(cluster: ClusterProcess): Promise<MetricsPage> {
-  return new MetricsPage((await request(cluster.url, '/metrics')).body);
-}
-
 /** Asks a worker's app to reload, from inside a request. */
 async function reloadWithin(
   cluster: ClusterProcess,
@@ -67,7 +64,6 @@ async function reloadWithin(
 ): Promise<{ status: number | undefined; by: WorkerIdentity; result: ReloadResult }> {
   const { status, body } = await request(cluster.url, '/reload', {
     method: 'POST',
-    timeoutMs: 40_000,
     ...(agent && { agent }),
   });
   return { status, ...(JSON.parse(body || '{}') as { by: WorkerIdentity; result: ReloadResult }) };
@@ -137,7 +133,7 @@ describe('a reload', () => {
       for (const stopped of cluster.all('worker-stopped')) {
         expect(stopped).toMatchObject({ cause: 'reload', problem: null, abortedRequests: 0 });
       }
-      const page = await metricsOf(cluster);
+      const page = await scrape(cluster.url);
       expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([
         reloads,
       ]);
@@ -167,7 +163,7 @@ describe('a reload', () => {
     expect(stopped!.message).toContain('at the deadline destroyed 3 connections with 3 requests');
     // Far below what the requests would have taken.
     expect(stopped!['drainMs']).toBeLessThan(20_000);
-    const page = await metricsOf(cluster);
+    const page = await scrape(cluster.url);
     expect(page.sum('nestjs_cluster_worker_aborted_requests_total')).toBe(3);
   });
 
@@ -248,11 +244,7 @@ describe('a reload', () => {
   });
 
   it('lets each generation bind the same addresses as the one before it (R12)', async () => {
-    const held = net.createServer().listen(0, '127.0.0.1');
-    await once(held, 'listening');
-    const { port } = held.address() as net.AddressInfo;
-    held.close();
-    await once(held, 'close');
+    const port = await freePorts(1);
     const cluster = await ClusterProcess.start({
       options: { workers: 1, reload: { canaryMs: 50 } },
       env: { ...behaviour('reload-rebinds'), TEST_SIDE_PORT: String(port) },
@@ -277,9 +269,7 @@ describe('a reload', () => {
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     for (const freed of [port, Number(new URL(cluster.url).port)]) {
-      const successor = net.createServer().listen(freed, '127.0.0.1');
-      await once(successor, 'listening');
-      successor.close();
+      (await holdPort(freed)).close();
     }
   });
 });
@@ -295,7 +285,7 @@ describe('a reload of a broken build', () => {
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       // Longer than a busy machine takes for a worker that is well.
-      options: { readyTimeoutMs: 7_000, reload: { canaryMs: 800 } },
+      options: { readyTimeoutMs: 8_000, reload: { canaryMs: 800 } },
       env: { ...CONTROLLED, ...build.env },
     });
     control = await PrimaryControl.of(cluster);
@@ -330,7 +320,7 @@ describe('a reload of a broken build', () => {
     {
       what: 'that never becomes ready (R5)',
       deploy: deploys('reload-hangs'),
-      reason: /not ready within 7000 ms/,
+      reason: /not ready within 8000 ms/,
     },
     {
       what: 'that dies 500 ms after it is ready',
@@ -362,10 +352,11 @@ describe('a reload of a broken build', () => {
     expect(line.message).toMatch(reason);
     await onlyLeft(cluster, 2);
     expect(cluster.workerPids).toEqual(before);
+    await traffic.until('answers of both', () => traffic.seen.get(0)?.size === before.length);
     await traffic.serves(50);
     expect(traffic.lost).toEqual([]);
     expect(new Set(traffic.seen.get(0))).toEqual(new Set(before));
-    const page = await metricsOf(cluster);
+    const page = await scrape(cluster.url);
     expect(page.values('nestjs_cluster_reloads_total', { outcome: 'aborted' })).toEqual([aborted]);
     expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([0]);
     expect(page.values('nestjs_cluster_generation')).toEqual([0]);
@@ -405,7 +396,7 @@ describe('a reload of a broken build', () => {
     ]);
     await traffic.until('an answer of it', () => traffic.seen.has(aborted + 1));
     expect(traffic.lost).toEqual([]);
-    const page = await metricsOf(cluster);
+    const page = await scrape(cluster.url);
     expect(page.values('nestjs_cluster_reloads_total', { outcome: 'aborted' })).toEqual([aborted]);
     expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([1]);
     expect(page.values('nestjs_cluster_generation')).toEqual([aborted + 1]);
@@ -526,7 +517,7 @@ describe('a worker that dies during a reload', () => {
     expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
     expect(cluster.all('worker-restarting')).toEqual([]);
     expect(cluster.all('worker-ready').map(({ gen }) => gen)).toEqual([0, 1]);
-    const page = await metricsOf(cluster);
+    const page = await scrape(cluster.url);
     expect(page.sum('nestjs_cluster_worker_restarts_total', { worker: '0', cause: 'killed' })).toBe(
       1,
     );
@@ -574,19 +565,18 @@ describe('SIGTERM during a reload', () => {
   afterEach(stopAll);
 
   it('drains both generations and exits with 0', async () => {
+    const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 1, reload: { canaryMs: NEVER_MS } },
-      env: CONTROLLED,
+      env: { ...CONTROLLED, ...behaviour('announce-requests'), ...gates.env },
     });
     const control = await PrimaryControl.of(cluster);
     const [old] = cluster.workerPids;
     const result = control.reload();
     const candidate = await cluster.event('worker-ready', ({ gen }) => gen === 1);
     const agents = [await agentOf(cluster.url, old!), await agentOf(cluster.url, candidate.pid!)];
-    const slow = agents.map((agent) =>
-      request(cluster.url, '/wait/1500', { agent, timeoutMs: 30_000 }),
-    );
-    await inFlight(cluster, 2);
+    const slow = agents.map((agent) => request(cluster.url, '/gate/slow', { agent }));
+    await began(cluster, '/gate/slow', 2);
 
     cluster.kill('SIGTERM');
 
@@ -595,6 +585,8 @@ describe('SIGTERM during a reload', () => {
       generation: 1,
       reason: expect.stringContaining('the cluster is shutting down'),
     });
+    await cluster.until('both to drain', () => cluster.all('worker-draining').length === 2);
+    gates.open('slow');
     expect((await Promise.all(slow)).map(({ outcome }) => outcome)).toEqual(['ok', 'ok']);
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.all('worker-stopped')).toHaveLength(2);
@@ -807,6 +799,6 @@ describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
 
     process.kill(cluster.pid, 'SIGKILL');
 
-    await cluster.gone(20_000);
+    await cluster.gone();
   });
 });

@@ -1,19 +1,10 @@
-import { expect } from 'vitest';
 import type { ClusterProcess } from './cluster-process.js';
 import type { HealthBody } from './health.js';
 import { getJson, request } from './http-client.js';
-import { MetricsPage } from './metrics-page.js';
 
 /** Where the admin listener of a cluster is, once it said so. */
 export function adminUrlOf(cluster: ClusterProcess): string {
   return String(cluster.all('listening')[0]?.['adminUrl']);
-}
-
-/** The page at `url`, which has to be there. */
-export async function scrape(url: string): Promise<MetricsPage> {
-  const { status, body } = await request(url, '/metrics');
-  expect([status, status === 200 ? '' : body]).toEqual([200, '']);
-  return new MetricsPage(body);
 }
 
 /** What `/health/live` and `/health/ready` of a cluster say, and why. */

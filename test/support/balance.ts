@@ -1,6 +1,7 @@
 import { eventually } from './eventually.js';
 import { request } from './http-client.js';
 import { MetricsPage } from './metrics-page.js';
+import { hasPrimary } from './scrape.js';
 
 const REQUESTS = 'nestjs_cluster_worker_requests_total';
 const REBALANCED = 'nestjs_cluster_rebalanced_connections_total';
@@ -30,8 +31,14 @@ export class BalanceMetrics {
   }
 
   async page(): Promise<MetricsPage> {
-    const text = await eventually('/metrics', this.scrape);
-    const page = new MetricsPage(text!);
+    const page = (await eventually(
+      '/metrics',
+      async () => {
+        const text = await this.scrape();
+        return text === undefined ? undefined : new MetricsPage(text);
+      },
+      (each) => each !== undefined && hasPrimary(each),
+    ))!;
     for (const name of [REQUESTS, REBALANCED]) {
       for (const worker of page.labelValues(name, 'worker')) {
         const key = `${name}{worker="${worker}"}`;

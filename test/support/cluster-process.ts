@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterEventName, ClusterOptions } from 'nestjs-cluster';
+import { PATIENCE_MS } from './patience.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -150,7 +151,7 @@ export class ClusterProcess {
   async event(
     event: ClusterEventName,
     matches: (line: LogLine) => boolean = () => true,
-    timeoutMs = 20_000,
+    timeoutMs = PATIENCE_MS,
   ): Promise<LogLine> {
     const find = () => this.all(event).find(matches);
     await this.until(`event '${event}'`, () => find() !== undefined, timeoutMs);
@@ -158,7 +159,7 @@ export class ClusterProcess {
   }
 
   /** Resolves once `condition` holds; it is looked at after each output. */
-  async until(what: string, condition: () => boolean, timeoutMs = 20_000): Promise<void> {
+  async until(what: string, condition: () => boolean, timeoutMs = PATIENCE_MS): Promise<void> {
     if (condition()) return;
     await new Promise<void>((resolve, reject) => {
       const check = (): void => {
@@ -182,7 +183,7 @@ export class ClusterProcess {
   }
 
   /** Resolves with its exit; fails with its output if it is still there after `timeoutMs`. */
-  async exited(timeoutMs = 20_000): Promise<Exit> {
+  async exited(timeoutMs = PATIENCE_MS): Promise<Exit> {
     const timer = new AbortController();
     const exit = await Promise.race([
       this.exit,
@@ -206,7 +207,7 @@ export class ClusterProcess {
   }
 
   /** Resolves once none of its processes is alive. */
-  async gone(timeoutMs: number): Promise<void> {
+  async gone(timeoutMs = PATIENCE_MS): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
       const left = this.survivors();

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { ClusterProcess, LogLine } from './cluster-process.js';
-import { request } from './http-client.js';
-import { MetricsPage } from './metrics-page.js';
+import { scrape } from './scrape.js';
 
 /** A program whose workers are ready within a moment. */
 export const BARE = join(import.meta.dirname, '../fixtures/bare.mjs');
@@ -28,7 +27,7 @@ export async function expectRestarts(
   cluster: ClusterProcess,
   causes: Readonly<Record<string, number>>,
 ): Promise<void> {
-  const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+  const page = await scrape(cluster.url);
   const name = 'nestjs_cluster_worker_restarts_total';
   const counted = page
     .labelValues(name, 'cause')

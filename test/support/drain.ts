@@ -1,5 +1,7 @@
 import type { ClusterProcess, LogLine } from './cluster-process.js';
+import { eventually } from './eventually.js';
 import { clusterReport } from './health.js';
+import { listenersOf } from './kernel-sockets.js';
 
 /** Far longer than any test waits: where a drain ends, it is not for this. */
 export const NEVER_MS = 600_000;
@@ -9,6 +11,14 @@ export function began(cluster: ClusterProcess, path: string, times = 1): Promise
   return cluster.until(
     `${times} × ${path}`,
     () => cluster.output.split(new RegExp(`^began \\w+ ${path}$`, 'm')).length > times,
+  );
+}
+
+/** Resolves once a worker that was told to drain does: it has left the listening socket. */
+export async function drains(pid: number): Promise<void> {
+  // The kernel may leave one out where others come and go while it lists them: so twice.
+  await eventually('a worker that does not listen', () =>
+    [listenersOf(pid), listenersOf(pid)].every(({ length }) => length === 0),
   );
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE_MS } from './patience.js';
 
 const POLL_MS = 25;
 
@@ -10,7 +11,7 @@ export async function eventually<T>(
   what: string,
   probe: () => Promise<T> | T,
   holds: (value: T) => boolean = Boolean,
-  timeoutMs = 40_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

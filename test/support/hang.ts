@@ -1,8 +1,11 @@
 import type { ClusterProcess } from './cluster-process.js';
 import type { RawClient } from './raw-client.js';
 
-/** Heartbeats as short as are still judged by the same rules. */
+/** Heartbeats as short as are still judged by the same rules, on a machine that does nothing else. */
 export const FAST = { intervalMs: 200, timeoutMs: 1_000 };
+
+/** Longer than a busy machine holds up a worker that is well. */
+export const SURE = { intervalMs: 200, timeoutMs: 3_500 };
 
 /** What the line of a worker that hung says of its event loop. */
 export interface Block {

@@ -1,4 +1,5 @@
 import type { WorkerSnapshot } from 'nestjs-cluster';
+import { eventually } from './eventually.js';
 import { getJson } from './http-client.js';
 
 /** What an indicator of `/health` says of itself. */
@@ -27,7 +28,11 @@ export interface ClusterReport extends IndicatorReport {
   readonly workers: readonly WorkerSnapshot[];
 }
 
-/** What the cluster at `url` says of itself. */
-export async function clusterReport(url: string): Promise<ClusterReport> {
-  return (await getJson<HealthBody>(url, '/health')).body.details.cluster;
+/** What the cluster at `url` says of itself now: not what a worker knew of a primary that is late. */
+export function clusterReport(url: string): Promise<ClusterReport> {
+  return eventually(
+    'a report of now',
+    async () => (await getJson<HealthBody>(url, '/health')).body.details.cluster,
+    ({ snapshotAgeMs }) => snapshotAgeMs === undefined,
+  );
 }

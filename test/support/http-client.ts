@@ -1,5 +1,6 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE_MS } from './patience.js';
 
 /** How a request ended, as its client sees it. */
 export type Outcome = 'ok' | 'bad-status' | 'reset' | 'refused' | 'timeout';
@@ -22,7 +23,7 @@ export interface RequestOptions {
 
 /** Sends one request to a URL, or to `unix:/path` + `path`. Never rejects: the outcome tells. */
 export function request(base: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  const { method = 'GET', headers = {}, body, agent = false, timeoutMs = 10_000 } = options;
+  const { method = 'GET', headers = {}, body, agent = false, timeoutMs = PATIENCE_MS } = options;
   const where = base.startsWith('unix:')
     ? { socketPath: base.slice('unix:'.length) }
     : { hostname: new URL(base).hostname.replace(/^\[|\]$/g, ''), port: new URL(base).port };
@@ -112,7 +113,7 @@ export class Load {
   }
 
   /** Resolves once `count` more requests were answered well. */
-  async served(count: number, timeoutMs = 20_000): Promise<void> {
+  async served(count: number, timeoutMs = PATIENCE_MS): Promise<void> {
     const goal = this.outcomes.ok + count;
     await new Promise<void>((resolve, reject) => {
       const settle = (done: () => void): void => {

@@ -31,9 +31,7 @@ const ENOUGH = 24;
  * @returns the requests: those that wait, and those that came to the socket of another.
  */
 export async function queueAt(pid: number, url: string): Promise<Promise<Answer>[]> {
-  const asked = Array.from({ length: ENOUGH }, () =>
-    request(url, '/whoami', { timeoutMs: 30_000 }),
-  );
+  const asked = Array.from({ length: ENOUGH }, () => request(url, '/whoami'));
   await eventually('connections that it does not accept', () => queuedAt(pid) > 0);
   return asked;
 }

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE_MS } from './patience.js';
 
 /** What takes its time is what a worker that dies has accepted and not answered. */
 const SLOW_PATH = '/wait/20';
@@ -49,7 +50,7 @@ export class NewConnections {
   }
 
   /** Resolves once `count` more were answered. */
-  async serves(count: number, timeoutMs = 30_000): Promise<void> {
+  async serves(count: number, timeoutMs = PATIENCE_MS): Promise<void> {
     const goal = this.served + count;
     await new Promise<void>((resolve, reject) => {
       const settle = (done: () => void): void => {
@@ -114,7 +115,7 @@ export class NewConnections {
       request.on('socket', (socket) => {
         socket.on('connect', () => (clientPort = socket.localPort));
       });
-      request.setTimeout(30_000, () => request.destroy(new Error('no answer in 30 s')));
+      request.setTimeout(PATIENCE_MS, () => request.destroy(new Error('no answer')));
       request.on('error', (error: NodeJS.ErrnoException) => lose(error.code ?? error.message));
     });
   }

@@ -6,7 +6,8 @@ import type { ClusterModuleOptions } from 'nestjs-cluster';
 import type { ClusterProcess } from './cluster-process.js';
 import type { HealthBody, IndicatorReport } from './health.js';
 import { getJson, request } from './http-client.js';
-import { MetricsPage } from './metrics-page.js';
+import type { MetricsPage } from './metrics-page.js';
+import { scrape } from './scrape.js';
 
 const TASKS = 'nestjs_cluster_offload_tasks_total';
 
@@ -53,7 +54,7 @@ export class Gates {
 
 /** Resolves once the program has written the line. */
 export async function wrote(cluster: ClusterProcess, line: string): Promise<void> {
-  await cluster.until(`line '${line}'`, () => writtenTimes(cluster, line) > 0, 30_000);
+  await cluster.until(`line '${line}'`, () => writtenTimes(cluster, line) > 0);
 }
 
 export function writtenTimes(cluster: ClusterProcess, line: string): number {
@@ -62,7 +63,7 @@ export function writtenTimes(cluster: ClusterProcess, line: string): number {
 
 /** What a program says that is not an event of the cluster: Nest's log, and the app's own. */
 export async function logged(cluster: ClusterProcess, pattern: RegExp): Promise<void> {
-  await cluster.until(String(pattern), () => pattern.test(cluster.output), 30_000);
+  await cluster.until(String(pattern), () => pattern.test(cluster.output));
 }
 
 /** Asks for what a thread computes that may have to start first. */
@@ -72,7 +73,7 @@ export async function askJson<T = any>(
   base: string,
   path: string,
 ): Promise<{ status: number | undefined; body: T }> {
-  const { status, outcome, body } = await request(base, path, { timeoutMs: 30_000 });
+  const { status, outcome, body } = await request(base, path);
   if (status === undefined) throw new Error(`${path}: ${outcome}`);
   return { status, body: JSON.parse(body) as T };
 }
@@ -82,7 +83,7 @@ export class TaskCounts {
   constructor(readonly page: MetricsPage) {}
 
   static async of({ url }: Pick<ClusterProcess, 'url'>): Promise<TaskCounts> {
-    return new TaskCounts(new MetricsPage((await request(url, '/metrics')).body));
+    return new TaskCounts(await scrape(url));
   }
 
   of(outcome: string, task?: string): number {

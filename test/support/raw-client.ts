@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { PATIENCE_MS } from './patience.js';
 
 /** How a connection ended, as its client sees it: by FIN, or by what error. */
 export type Ending = 'fin' | (string & {});
@@ -53,7 +54,7 @@ export class RawClient {
   }
 
   /** Resolves once what was received matches. */
-  async until(pattern: RegExp, timeoutMs = 20_000): Promise<void> {
+  async until(pattern: RegExp, timeoutMs = PATIENCE_MS): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const settle = (done: () => void): void => {
         clearTimeout(timer);
@@ -76,7 +77,7 @@ export class RawClient {
   }
 
   /** Resolves with how it ended, or fails. */
-  async end(timeoutMs = 20_000): Promise<Ending> {
+  async end(timeoutMs = PATIENCE_MS): Promise<Ending> {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(

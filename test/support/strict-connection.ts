@@ -1,7 +1,5 @@
 import net from 'node:net';
-
-/** How long an answer, or the end of a connection that was announced, may take. */
-const PATIENCE_MS = 20_000;
+import { PATIENCE_MS } from './patience.js';
 
 /** An answer of HTTP/1.1 with a `Content-Length`. */
 export interface StrictAnswer {

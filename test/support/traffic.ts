@@ -1,6 +1,7 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from './http-client.js';
+import { PATIENCE_MS } from './patience.js';
 
 /** 16 KB of JSON. */
 const BODY = JSON.stringify({ text: 'x'.repeat(16 * 1024) });
@@ -40,7 +41,7 @@ export class Traffic {
   }
 
   /** Resolves once `holds`; it is looked at after each answer. */
-  async until(what: string, holds: () => boolean, timeoutMs = 20_000): Promise<void> {
+  async until(what: string, holds: () => boolean, timeoutMs = PATIENCE_MS): Promise<void> {
     if (holds()) return;
     await new Promise<void>((resolve, reject) => {
       const settle = (done: () => void): void => {

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClusterOptions } from 'nestjs-cluster';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -12,7 +13,6 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 afterEach(stopAll);
 
 const CLIENTS = 200;
-const BLOCK_MS = 300;
 
 const [MAJOR, MINOR] = execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' })
   .split('.')
@@ -58,25 +58,37 @@ const ofUrl = ({ url }: ClusterProcess): readonly Target[] => {
   return [{ host: hostname, port: Number(port) }];
 };
 
-/** Every process that serves is blocked, and says so. */
-async function block(cluster: ClusterProcess): Promise<void> {
+/** A cluster, and the file by which its processes are blocked. */
+interface Started {
+  readonly cluster: ClusterProcess;
+  readonly file: string;
+}
+
+/** Every process that serves is blocked until the file is gone, and says so. */
+async function block({ cluster, file }: Started): Promise<void> {
+  writeFileSync(file, '');
+  const before = cluster.output.length;
   const pids = cluster.workerPids.length > 0 ? cluster.workerPids : [cluster.pid];
   for (const pid of pids) process.kill(pid, 'SIGUSR2');
   await cluster.until('blocked workers', () =>
-    pids.every((pid) => cluster.output.includes(`blocking ${pid}\n`)),
+    pids.every((pid) => cluster.output.slice(before).includes(`blocking ${pid}\n`)),
   );
 }
 
 /** Ends it under a burst of connections, of which each is answered. */
 async function expectShutdownServes(
-  cluster: ClusterProcess,
+  started: Started,
   { places, blocked }: { places: readonly Target[]; blocked: boolean },
 ): Promise<void> {
-  if (blocked) await block(cluster);
+  const { cluster, file } = started;
+  if (blocked) await block(started);
   const burst = new Burst(places, { each: CLIENTS / places.length });
   await burst.connected;
 
+  const draining = cluster.all('worker-draining').length + cluster.workerPids.length;
   cluster.kill('SIGTERM');
+  await cluster.until('all to drain', () => cluster.all('worker-draining').length >= draining);
+  rmSync(file, { force: true });
 
   const { [SERVED]: closing = 0, [SERVED_BEFORE]: before = 0, ...lost } = await burst.outcomes();
   expect(lost).toEqual({});
@@ -88,40 +100,47 @@ async function expectShutdownServes(
 }
 
 describe.each(LISTENING)('with $name', ({ name, idleToo, options, targets = ofUrl }) => {
-  const start = async (blockMs: number) =>
-    ClusterProcess.start({
+  const start = async (): Promise<Started> => {
+    const file = join(temporaryDirectory(), 'block');
+    const cluster = await ClusterProcess.start({
       options: {
         shutdown: { drainTimeoutMs: NEVER_MS },
         reload: { canaryMs: 0 },
+        heartbeat: { timeoutMs: 60_000 },
         ...(await options()),
       },
-      env: { ...behaviour('blocks-on-signal'), BLOCK_MS: String(blockMs) },
+      env: { ...behaviour('blocks-on-signal'), TEST_BLOCK: file },
     });
+    return { cluster, file };
+  };
 
   if (idleToo) {
     it('a shutdown serves what the kernel had accepted, with workers that are idle', async () => {
-      const cluster = await start(0);
-      await expectShutdownServes(cluster, { places: targets(cluster), blocked: false });
+      const started = await start();
+      await expectShutdownServes(started, { places: targets(started.cluster), blocked: false });
     });
   }
 
   // One process has no one to reload.
   const ends = name === 'standalone' ? 'a shutdown serves' : 'a reload and a shutdown serve';
   it(`${ends} what the kernel had accepted, with workers that are blocked`, async () => {
-    const cluster = await start(BLOCK_MS);
+    const started = await start();
+    const { cluster, file } = started;
     const places = targets(cluster);
     if (name !== 'standalone') {
-      await block(cluster);
+      await block(started);
       const burst = new Burst(places, { each: CLIENTS / places.length, closing: true });
       await burst.connected;
 
       cluster.kill('SIGHUP');
+      await cluster.event('worker-draining');
+      rmSync(file);
 
       expect(await burst.outcomes()).toEqual({ [SERVED]: CLIENTS });
       await cluster.event('reload-ended', ({ outcome }) => outcome === 'completed');
       expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
     }
 
-    await expectShutdownServes(cluster, { places, blocked: true });
+    await expectShutdownServes(started, { places, blocked: true });
   });
 });

@@ -59,7 +59,7 @@ describe('an app that cannot be created', () => {
         execArgv: ANNOUNCE_PROCESSES,
       });
 
-      expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
+      expect(await cluster.exited()).toEqual({ code: 70, signal: null });
 
       const failed = cluster.output.split('\n').filter((line) => line.includes('giving up'));
       expect(failed).toHaveLength(1);
@@ -85,7 +85,7 @@ describe('an app that cannot be created', () => {
     writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
     const cluster = new ClusterProcess({ options: { workers: 1 }, env: { TEST_APP: path } });
 
-    expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
 
     expect(cluster.all('failed')[0]).toMatchObject({
       error: { name: 'SyntaxError', message: "Unexpected token ';'" },
@@ -102,7 +102,7 @@ describe('an app that cannot be created', () => {
       env: behaviour('exits-before-ready'),
     });
 
-    expect(await cluster.exited(10_000)).toEqual({ code: 70, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
 
     const died = cluster.all('worker-died')[0]!;
     expect(died).toMatchObject({ level: 'error', cause: 'boot' });
@@ -139,7 +139,7 @@ describe('a worker that does not become ready', () => {
 
   it('is killed at readyTimeoutMs while the others serve (B2)', async () => {
     const cluster = new ClusterProcess({
-      options: { workers: 2, readyTimeoutMs: 6_000 },
+      options: { workers: 2, readyTimeoutMs: 8_000 },
       env: { ...behaviour('never-ready'), TEST_SLOTS: '1' },
     });
 
@@ -151,7 +151,7 @@ describe('a worker that does not become ready', () => {
     expect(died).toMatchObject({ level: 'error', worker: 1, cause: 'boot' });
     expect(died.message).toContain(`worker=1 gen=0 pid=${died.pid} `);
     expect(died.message).toContain('boot timed out');
-    expect(died.message).toContain('6000 ms');
+    expect(died.message).toContain('8000 ms');
     // We killed it, and know why.
     expect(died.message).not.toContain('out-of-memory');
     expect((await getJson(cluster.url, '/whoami')).body.slot).toBe(0);
@@ -199,7 +199,7 @@ describe('a first boot that is slow', () => {
   it('is waited for, however often another slot fails meanwhile', async () => {
     const { cluster, open, waiting } = startGated({ env: { TEST_SLOTS: '0' } });
     await waiting(1);
-    await cluster.until('four failures', () => cluster.all('worker-restarting').length === 4);
+    await cluster.until('four failures', () => cluster.all('worker-restarting').length >= 4);
 
     open();
 
@@ -232,7 +232,7 @@ describe('a first boot that is slow', () => {
 /** Starts a program that cannot have its address; returns its one line about it. */
 async function refusedAddress(start: StartOptions): Promise<string> {
   const cluster = new ClusterProcess({ ...start, execArgv: ANNOUNCE_PROCESSES });
-  expect(await cluster.exited(10_000)).toEqual({ code: 69, signal: null });
+  expect(await cluster.exited()).toEqual({ code: 69, signal: null });
   expect(cluster.lines).toHaveLength(1);
   expect(cluster.lines[0]).toMatchObject({ level: 'error', event: 'failed', exitCode: 69 });
   expect(startedProcesses(cluster)).toEqual([cluster.pid]);
@@ -337,18 +337,18 @@ describe('a signal during boot', () => {
   const moments = [30, 60, 120, 200, 300, 450, 700, Math.round(Math.random() * 1_000)];
 
   it.each(moments.map((ms, i) => ({ ms, target: i % 2 === 0 ? 'primary' : 'process group' })))(
-    'ends everything within 2 s when the $target gets SIGTERM $ms ms after the start (B9)',
+    'ends everything when the $target gets SIGTERM $ms ms after the start (B9)',
     async ({ ms, target }) => {
       const cluster = new ClusterProcess({ within: ['setsid'] });
       await delay(ms);
 
       process.kill(target === 'primary' ? cluster.pid : -cluster.pid, 'SIGTERM');
 
-      const { code, signal } = await cluster.exited(2_000);
+      const { code, signal } = await cluster.exited();
       // Before its handlers are there, the signal itself ends the primary.
       if (signal === null) expect(code).toBe(0);
       else expect(signal).toBe('SIGTERM');
-      await cluster.gone(1_000);
+      await cluster.gone();
     },
   );
 
@@ -358,26 +358,12 @@ describe('a signal during boot', () => {
 
     cluster.kill('SIGTERM');
 
-    expect(await cluster.exited(2_000)).toEqual({ code: 0, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.all('failed')).toEqual([]);
     expect(cluster.survivors()).toEqual([]);
   });
 
-  it.each(['never-ready', 'blocks-boot'])(
-    'exits with 0 within 2 s when it comes while a worker is stuck in its boot: %s (B9)',
-    async (app) => {
-      const cluster = new ClusterProcess({ env: { ...behaviour(app), TEST_SLOTS: '1' } });
-      await cluster.event('listening');
-      if (app === 'blocks-boot') {
-        await cluster.until('a blocked worker', () => cluster.output.includes('blocking the boot'));
-      }
-
-      cluster.kill('SIGTERM');
-
-      expect(await cluster.exited(2_000)).toEqual({ code: 0, signal: null });
-      expect(cluster.survivors()).toEqual([]);
-    },
-  );
+  // Within 2 s, also of a worker that is stuck in it: timed/deadlines.test.ts has that.
 });
 
 describe('where cluster.isPrimary lies', () => {
@@ -416,7 +402,7 @@ describe('where cluster.isPrimary lies', () => {
       execArgv: ANNOUNCE_PROCESSES,
     });
 
-    expect(await cluster.exited(10_000)).toEqual({ code: 78, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
 
     expect(cluster.lines).toHaveLength(1);
     expect(cluster.lines[0]!.message).toContain('pm2');
@@ -431,7 +417,7 @@ async function refusedConfiguration({ env, ...start }: StartOptions): Promise<st
     env: { CLUSTER_LOG_FORMAT: 'text', ...env },
     execArgv: ANNOUNCE_PROCESSES,
   });
-  expect(await cluster.exited(10_000)).toEqual({ code: 78, signal: null });
+  expect(await cluster.exited()).toEqual({ code: 78, signal: null });
   const lines = cluster.output
     .trim()
     .split('\n')
@@ -501,7 +487,7 @@ describe('a wrong configuration', () => {
       execArgv: ANNOUNCE_PROCESSES,
     });
 
-    expect(await cluster.exited(10_000)).toEqual({ code: 78, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
 
     expect(cluster.all('failed')).toHaveLength(1);
     for (const part of row.named) expect(cluster.all('failed')[0]!.message).toContain(part);
@@ -515,7 +501,7 @@ describe('a wrong configuration', () => {
       env: { ...behaviour('module-async'), TEST_ASYNC: '{"helth":false}' },
     });
 
-    const { code } = await cluster.exited(10_000);
+    const { code } = await cluster.exited();
 
     expect(JSON.stringify(cluster.all('failed'))).toContain('known are health, metrics');
     expect(code).toBe(78);

@@ -3,8 +3,8 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type PROGRAMS, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { request, type RequestOptions } from '../support/http-client.js';
-import { MetricsPage } from '../support/metrics-page.js';
 import { RawClient } from '../support/raw-client.js';
+import { scrape } from '../support/scrape.js';
 
 const COUNT = 'http_request_duration_seconds_count';
 
@@ -19,15 +19,9 @@ interface Row extends RequestOptions {
 
 let cluster: ClusterProcess;
 
-async function scrape(): Promise<MetricsPage> {
-  const { status, body } = await request(cluster.url, '/metrics', { timeoutMs: 30_000 });
-  expect([status, status === 200 ? '' : cluster.output]).toEqual([200, '']);
-  return new MetricsPage(body);
-}
-
 /** Requests answered so far by each route but that of the page itself. */
 async function countsByRoute(): Promise<Map<string, number>> {
-  const page = await scrape();
+  const page = await scrape(cluster.url);
   const routes = page.labelValues(COUNT, 'route').filter((route) => route !== '/metrics');
   return new Map(routes.map((route) => [route, page.sum(COUNT, { route })]));
 }
@@ -239,7 +233,7 @@ async function askAtRandom(count: number, seed: number): Promise<void> {
           `Connection: ${i === PIPELINED ? 'close' : 'keep-alive'}\r\n\r\n`,
       );
     }
-    await client.end(30_000);
+    await client.end();
   }
 }
 
@@ -270,7 +264,7 @@ describe.each(['express', 'fastify'] as const)('the routes of an app on %s', (ad
     expect(templates).toEqual(expect.arrayContaining(routes));
     const mounted = templates.filter((route) => /^\/(tenants|apps|hidden|one|two)\//.test(route));
     expect(routes).toEqual(expect.arrayContaining(mounted));
-    const page = await scrape();
+    const page = await scrape(cluster.url);
     const [methods, statuses] = ['method', 'status_code'].map((label) =>
       page.labelValues(COUNT, label),
     );

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { commandLine, MAIN, printed } from '../support/command-line.js';
+import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { plainEnvironment } from '../support/run-command.js';
@@ -305,7 +306,11 @@ describe('a cluster that runs', () => {
     await cluster.event('worker-stopped', ({ worker }) => worker === 2);
 
     for (const command of COMMANDS) {
-      expect(await portsNow(command)).toEqual([port, port + 1]);
+      await eventually(
+        `two ports of ${command}`,
+        () => portsNow(command),
+        (ports) => ports.join() === [port, port + 1].join(),
+      );
     }
   });
 });

@@ -8,9 +8,9 @@ import { BARE, replacementOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
-import { MetricsPage } from '../support/metrics-page.js';
 import { openDescriptorsOf } from '../support/process-stats.js';
 import { childrenOf } from '../support/processes.js';
+import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -23,7 +23,8 @@ describe('a crash loop', () => {
   it('at a cadence just above the stable time is found out, and is over once a worker lives (C8)', async () => {
     const broken = join(temporaryDirectory(), 'broken');
     writeFileSync(broken, '');
-    const stableAfterMs = 800;
+    // A message may be late by a part of it.
+    const stableAfterMs = 1_500;
     const cluster = await ClusterProcess.start({
       options: {
         heartbeat: { intervalMs: 100 },
@@ -39,11 +40,11 @@ describe('a crash loop', () => {
       env: {
         ...runtimeBehaviour('crash-cadence'),
         TEST_BROKEN: broken,
-        TEST_LIFE_MS: String(1.1 * stableAfterMs),
+        TEST_LIFE_MS: String(1.4 * stableAfterMs),
       },
     });
 
-    await cluster.event('worker-restarting', (line) => line['degraded'] === true, 30_000);
+    await cluster.event('worker-restarting', (line) => line['degraded'] === true);
 
     expect(cluster.all('worker-restarting').map(({ slot, delayMs }) => [slot, delayMs])).toEqual([
       [1, 0],
@@ -52,7 +53,7 @@ describe('a crash loop', () => {
     ]);
     const degraded = async () => {
       const report = await clusterReport(cluster.url);
-      const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+      const page = await scrape(cluster.url);
       return {
         degraded: report.degraded,
         bySlot: ['0', '1'].map((worker) => page.sum('nestjs_cluster_worker_degraded', { worker })),
@@ -141,7 +142,11 @@ describe('a worker that cannot be started', () => {
     await cluster.until('both', () => cluster.workerPids.length === 2);
     expect(cluster.workerPids).toEqual([ready.pid, other]);
     expect(new Set(childrenOf(cluster.pid))).toEqual(new Set(cluster.workerPids));
-    expect(openDescriptorsOf(cluster.pid)).toBe(before);
+    await eventually(
+      'no more descriptors than before',
+      () => openDescriptorsOf(cluster.pid),
+      (now) => now <= before,
+    );
     const { ready: readyNow } = await eventually(
       'both ready',
       () => clusterReport(cluster.url),

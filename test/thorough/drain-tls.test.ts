@@ -7,11 +7,12 @@ import { ONE_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { selfSignedCertificate } from '../support/certificate.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { cutBy, NEVER_MS, NOTHING_CUT } from '../support/drain.js';
+import { cutBy, drains, NEVER_MS, NOTHING_CUT } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import type { HealthBody } from '../support/health.js';
 import { Http2Client } from '../support/http2-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
+import { Gates } from '../support/offload.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
@@ -58,10 +59,10 @@ function expectNoCut(cluster: ClusterProcess): void {
   expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
 }
 
-function waiting(cluster: ClusterProcess, ms: number, times = 1): Promise<void> {
+function waiting(cluster: ClusterProcess, what: number | string, times = 1): Promise<void> {
   return cluster.until(
-    `${times} × waiting ${ms}`,
-    () => cluster.output.split(`waiting ${ms}\n`).length > times,
+    `${times} × waiting ${what}`,
+    () => cluster.output.split(`waiting ${what}\n`).length > times,
   );
 }
 
@@ -117,7 +118,8 @@ async function counted(get: (path: string) => Promise<string>) {
 
 describe('the drain of HTTPS', () => {
   it('lets requests finish, and closes what is idle or silent, even before its handshake', async () => {
-    const cluster = await start(ONE_HTTPS);
+    const gates = Gates.forTest();
+    const cluster = await start(ONE_HTTPS, { env: gates.env });
     const { url } = cluster;
     const parked = keepAliveTls();
     expect((await getSecurely(url, '/hello', parked)).body).toBe('Hello World!');
@@ -128,8 +130,8 @@ describe('the drain of HTTPS', () => {
     });
     const beforeHandshake = await RawClient.open(url);
     const afterHandshake = await openSilentTls(url);
-    const held = getSecurely(url, '/wait/2000');
-    await waiting(cluster, 2_000);
+    const held = getSecurely(url, '/gate/held');
+    await waiting(cluster, 'held');
     // Three of them, the silent one, and the one that asks.
     await eventually(
       'all of them counted',
@@ -140,10 +142,11 @@ describe('the drain of HTTPS', () => {
     cluster.kill('SIGTERM');
 
     await Promise.all([beforeHandshake.end(), afterHandshake.ended, parkedEnd]);
+    gates.open('held');
     const { status, connection, body } = await held;
     expect([status, connection]).toEqual([200, 'close']);
-    expect(body).toContain('"waitedMs":2000');
-    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(body).toBe('{"passed":"held"}');
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
     expectNoCut(cluster);
   });
 
@@ -163,7 +166,7 @@ describe('the drain of HTTPS', () => {
 
     expect(await held).toBeInstanceOf(Error);
     await half.end();
-    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
     expect(cutBy(cluster.all('worker-stopped'))).toEqual({
       connections: 2,
       requests: 1,
@@ -208,7 +211,7 @@ describe('the drain of HTTPS', () => {
     cluster.kill('SIGTERM');
 
     expect(await closed).toBe(1001);
-    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
     expectNoCut(cluster);
   });
 });
@@ -218,24 +221,26 @@ describe('the drain of HTTP/2', () => {
     Http2Client.open(server === 'http2' ? url : secure(url));
 
   it('finishes streams in flight, says GOAWAY, and closes idle sessions (D8)', async () => {
-    const cluster = await start(ONE_HTTP2);
+    const gates = Gates.forTest();
+    const cluster = await start(ONE_HTTP2, { env: gates.env });
     const idle = await open(cluster, ONE_HTTP2);
     expect((await idle.get('/hello')).body).toBe('Hello World!');
     const unused = await open(cluster, ONE_HTTP2);
     const silent = await RawClient.open(cluster.url);
     const busy = await open(cluster, ONE_HTTP2);
-    const held = [busy.get('/wait/2000'), busy.get('/wait/2500')];
-    await waiting(cluster, 2_500);
+    const held = [busy.get('/gate/one'), busy.get('/gate/other')];
+    await waiting(cluster, 'other');
 
     cluster.kill('SIGTERM');
 
     await Promise.all([idle.closed, unused.closed, silent.end()]);
     expect(await Promise.all([idle, unused, busy].map(({ goaway }) => goaway))).toEqual([0, 0, 0]);
+    gates.open('one', 'other');
     expect(await Promise.all(held)).toEqual([
-      { status: 200, body: '{"waitedMs":2000}', complete: true },
-      { status: 200, body: '{"waitedMs":2500}', complete: true },
+      { status: 200, body: '{"passed":"one"}', complete: true },
+      { status: 200, body: '{"passed":"other"}', complete: true },
     ]);
-    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
     expectNoCut(cluster);
   });
 
@@ -253,7 +258,7 @@ describe('the drain of HTTP/2', () => {
       { status: 200, body: 'begun\n', complete: false },
       { status: undefined, body: '', complete: false },
     ]);
-    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
     expect(cutBy(cluster.all('worker-stopped'))).toEqual({
       connections: 1,
       requests: 3,
@@ -270,7 +275,7 @@ describe('the drain of HTTP/2', () => {
     cluster.kill('SIGTERM');
 
     expect(await stream).toMatchObject({ status: 200, complete: true });
-    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
     expectNoCut(cluster);
   });
 
@@ -316,16 +321,19 @@ describe('the drain of HTTP/2', () => {
 
 describe('a client of HTTP/1.1 on a server of HTTP/2', () => {
   it('is drained as on any other: its request finishes, its idle connection is closed (D8)', async () => {
-    const cluster = await start('http2-tls');
+    const gates = Gates.forTest();
+    const cluster = await start('http2-tls', { env: gates.env });
     const parked = keepAliveTls();
     expect((await getSecurely(cluster.url, '/hello', parked)).body).toBe('Hello World!');
-    const held = getSecurely(cluster.url, '/wait/2000');
-    await waiting(cluster, 2_000);
+    const held = getSecurely(cluster.url, '/gate/held');
+    await waiting(cluster, 'held');
 
     cluster.kill('SIGTERM');
 
+    await drains(cluster.workerPids[0]!);
+    gates.open('held');
     expect(await held).toMatchObject({ status: 200, connection: 'close' });
-    expect(await cluster.exited(10_000)).toEqual(EXITED_WELL);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
     expectNoCut(cluster);
   });
 });

@@ -1,8 +1,10 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { readDocument } from '../support/documents.js';
+import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { METRICS_SAMPLE } from '../support/metrics-page.js';
+import { scrapeAll } from '../support/scrape.js';
 
 /** A row of the reference. */
 interface Row {
@@ -63,15 +65,25 @@ beforeAll(async () => {
   });
   const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);
   // What has a series only once it has happened.
-  await request(cluster.url, '/offload/fib/1');
-  const leaving = request(cluster.url, '/wait/60000', { timeoutMs: 300 });
-  await leaving;
+  await eventually(
+    'a thread in time',
+    () => request(cluster.url, '/offload/fib/1'),
+    ({ status }) => status === 200,
+  );
+  await request(cluster.url, '/wait/60000', { timeoutMs: 300 });
+  const page = await eventually(
+    'a page with all of that',
+    () => scrapeAll(adminUrl),
+    ({ text }) =>
+      /^http_requests_aborted_total\{/m.test(text) &&
+      /^nestjs_cluster_offload_run_seconds_count\{/m.test(text),
+  );
   for (const url of [cluster.url, adminUrl]) {
     const { body } = await request(url, '/health');
     for (const field of fieldsOf(JSON.parse(body).details)) exposed.fields.add(field);
   }
-  exposed.families = familiesOf((await request(adminUrl, '/metrics')).body);
-}, 60_000);
+  exposed.families = familiesOf(page.text);
+});
 
 afterEach(stopAll);
 

@@ -161,7 +161,7 @@ describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
     });
     const cluster = new ClusterProcess(start);
 
-    expect(await cluster.exited(30_000), cluster.output).toEqual({ code: 78, signal: null });
+    expect(await cluster.exited(), cluster.output).toEqual({ code: 78, signal: null });
 
     const [failed, ...more] = cluster.all('failed');
     expect(more).toEqual([]);

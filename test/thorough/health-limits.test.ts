@@ -4,7 +4,7 @@ import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import type { HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
-import { Gates } from '../support/offload.js';
+import { Gates, NEVER_MS } from '../support/offload.js';
 
 afterEach(stopAll);
 
@@ -12,7 +12,14 @@ describe('a limit', () => {
   const startWith = (health: object, env: Readonly<Record<string, string>> = {}) =>
     ClusterProcess.start({
       options: { workers: 1, heartbeat: { intervalMs: 200 } },
-      env: { TEST_MODULE_OPTIONS: JSON.stringify({ health }), ...env },
+      env: {
+        // Calls wait for a thread for as long as that takes.
+        TEST_MODULE_OPTIONS: JSON.stringify({
+          health,
+          offload: { queueTimeoutMs: NEVER_MS, niceIncrement: 0 },
+        }),
+        ...env,
+      },
     });
 
   /** What is down; the cluster and the process serve on. */
@@ -76,9 +83,7 @@ describe('a limit', () => {
       { ...behaviour('offload-faults'), ...gates.env, CLUSTER_THREADS: '1' },
     );
     const names = ['a', 'b', 'c', 'd'];
-    const held = names.map((name) =>
-      request(cluster.url, `/faults/hold/${name}`, { timeoutMs: 30_000 }),
-    );
+    const held = names.map((name) => request(cluster.url, `/faults/hold/${name}`));
 
     const { offload } = await eventually(
       'three calls that wait',

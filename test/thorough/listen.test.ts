@@ -8,8 +8,10 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ONE_ADAPTER, OTHER_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { began, drains } from '../support/drain.js';
 import { request } from '../support/http-client.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
+import { Gates } from '../support/offload.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const withoutServerHandle = [
@@ -28,7 +30,7 @@ async function expectAllToServe(cluster: ClusterProcess): Promise<void> {
 async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
   const died = cluster.all('worker-died').length;
   cluster.kill('SIGTERM');
-  expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
+  expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   expect(cluster.survivors()).toEqual([]);
   expect(cluster.all('worker-died')).toHaveLength(died);
 }
@@ -86,23 +88,26 @@ describe.each([
 
 describe('standalone', () => {
   it('serves in one process, and answers what is in flight before it exits with 0', async () => {
+    const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
-      env: { ...behaviour('announce-requests'), TEST_ADAPTER: ONE_ADAPTER },
+      env: { ...behaviour('announce-requests'), ...gates.env, TEST_ADAPTER: ONE_ADAPTER },
     });
     expect(cluster.survivors()).toEqual([cluster.pid]);
     for (const path of ['/hello', '/health', '/health/live', '/health/ready', '/metrics']) {
       expect([path, (await request(cluster.url, path)).status]).toEqual([path, 200]);
     }
-    const slow = request(cluster.url, '/wait/1000', { agent: keepAliveAgent() });
-    await cluster.until('the request', () => cluster.output.includes('began GET /wait/1000'));
+    const slow = request(cluster.url, '/gate/slow', { agent: keepAliveAgent() });
+    await began(cluster, '/gate/slow');
 
     cluster.kill('SIGTERM');
+    await drains(cluster.pid);
+    gates.open('slow');
 
     const { outcome, headers } = await slow;
     expect(outcome).toBe('ok');
     expect(headers.connection).toBe('close');
-    expect(await cluster.exited(5_000)).toEqual({ code: 0, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.all('stopped')).toMatchObject([{ exitCode: 0 }]);
   });
 
@@ -111,14 +116,14 @@ describe('standalone', () => {
       options: { workers: 0 },
       env: behaviour('announce-requests'),
     });
-    const slow = request(cluster.url, '/wait/30000', { timeoutMs: 30_000 });
-    await cluster.until('the request', () => cluster.output.includes('began GET /wait/30000'));
+    const slow = request(cluster.url, '/wait/60000');
+    await began(cluster, '/wait/60000');
 
     cluster.kill('SIGTERM');
     await cluster.event('stopping', (line) => line['force'] === 'drain');
     cluster.kill('SIGTERM');
 
-    expect(await cluster.exited(5_000)).toEqual({ code: 143, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 143, signal: null });
     expect((await slow).outcome).toBe('reset');
   });
 
@@ -128,7 +133,7 @@ describe('standalone', () => {
       env: behaviour('throws-at-import'),
     });
 
-    const { code } = await cluster.exited(10_000);
+    const { code } = await cluster.exited();
 
     expect(code).toBeGreaterThan(0);
     expect(cluster.output).toContain('DATABASE_URL is not set');
@@ -185,7 +190,7 @@ describe('on a Node without net._createServerHandle', () => {
 
     const cluster = new ClusterProcess({ options: { port }, execArgv: withoutServerHandle });
 
-    expect(await cluster.exited(10_000)).toEqual({ code: 69, signal: null });
+    expect(await cluster.exited()).toEqual({ code: 69, signal: null });
     expect(cluster.all('failed')).toHaveLength(1);
     expect(cluster.all('failed')[0]!.message).toContain('EADDRINUSE');
     expect(cluster.all('failed')[0]!.message).toContain(`127.0.0.1:${port}`);

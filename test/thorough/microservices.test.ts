@@ -4,6 +4,7 @@ import {
   ClientProxyFactory,
   Transport,
 } from '@nestjs/microservices';
+import { Redis } from 'ioredis';
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,6 +13,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { NEVER_MS } from '../support/drain.js';
+import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { RedisProcess } from '../support/redis-process.js';
 import { describeWith } from '../support/system-packages.js';
@@ -130,9 +132,17 @@ describe('a TCP microservice of a hybrid app', () => {
       ...Array.from({ length: 2 }, () => caller(5, 0)),
     ];
 
+    /** Each connection has been used since with a worker that there is now. */
+    const allAnswered = () =>
+      eventually('an answer on each connection', () =>
+        pids.every((answered) => cluster.workerPids.includes(answered.at(-1) ?? 0)),
+      );
+    await allAnswered();
     for (let reload = 1; reload <= 2; reload++) {
       cluster.kill('SIGHUP');
-      await cluster.until('a reload', () => cluster.all('reload-ended').length === reload, 40_000);
+      await cluster.until('a reload', () => cluster.all('reload-ended').length === reload);
+      await cluster.until('two workers', () => cluster.workerPids.length === 2);
+      await allAnswered();
     }
     stopped = true;
     await Promise.all(callers);
@@ -200,13 +210,18 @@ describeWith(['redis-server'], 'a Redis microservice of a hybrid app', () => {
         program,
         options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       });
+      const watching = new Redis(redis.port, '127.0.0.1');
+      onTestFinished(() => watching.disconnect());
       const client = connect(rpc);
-      const answer = ask(client, 'begun', 2_000);
+      const answer = ask(client, 'begun', 4_000);
       await handled(cluster, 'begun');
 
       cluster.kill('SIGTERM');
       await cluster.event('worker-draining');
-      await delay(300); // no word of it reaches us
+      await eventually('nobody who listens', async () => {
+        const [, listeners] = await watching.pubsub('NUMSUB', 'note');
+        return listeners === 0;
+      });
       client.emit('note', { name: 'late', ms: 1 });
 
       expect(await answer).toMatchObject({ name: 'begun' });

@@ -2,9 +2,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ClusterSnapshot } from 'nestjs-cluster';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import type { HealthBody } from '../support/health.js';
+import { eventually } from '../support/eventually.js';
+import { clusterReport, type HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
+import { scrape, scrapeAll } from '../support/scrape.js';
 import { join } from 'node:path';
 
 afterEach(stopAll);
@@ -21,10 +23,6 @@ const REFUSED_BY_PIPE = {
   status: 400,
   body: expect.objectContaining({ message: 'refused by the global pipe' }) as unknown,
 };
-
-async function scrape(cluster: ClusterProcess, path = '/metrics'): Promise<MetricsPage> {
-  return new MetricsPage((await request(cluster.url, path)).body);
-}
 
 async function statuses(cluster: ClusterProcess, paths: readonly string[]) {
   const answers = await Promise.all(paths.map((path) => request(cluster.url, path)));
@@ -122,7 +120,7 @@ describe('the options of forRoot()', () => {
     const cluster = await startWith({ metrics: { prefix: 'shop_' } }, behaviour('app-metrics'));
     await request(cluster.url, '/count');
 
-    const { text } = await scrape(cluster);
+    const { text } = await scrape(cluster.url);
 
     const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!);
     expect(names.filter((name) => !/^(shop|cats?)_/.test(name))).toEqual([]);
@@ -135,7 +133,7 @@ describe('the options of forRoot()', () => {
   it('metrics.prefix ends the conflict with metrics of the app', async () => {
     const cluster = await startWith({ metrics: { prefix: 'own_' } }, behaviour('default-metrics'));
 
-    const page = await scrape(cluster);
+    const page = await scrape(cluster.url);
 
     expect(page.values('own_process_cpu_user_seconds_total')).toHaveLength(1);
     expect(page.values('process_cpu_user_seconds_total')).toHaveLength(1);
@@ -145,7 +143,7 @@ describe('the options of forRoot()', () => {
   it('metrics.registry is where the metrics of the app are', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('own-registry') });
 
-    const page = await scrape(cluster);
+    const page = await scrapeAll(cluster.url);
 
     expect(page.values('mine_total')).toEqual([3 * 2]);
     expect(page.values('elsewhere_total')).toEqual([]);
@@ -159,7 +157,7 @@ describe('the options of forRoot()', () => {
     });
     await request(cluster.url, '/hello');
 
-    const page = await scrape(cluster);
+    const page = await scrape(cluster.url);
 
     expect(page.labelValues(`${DURATION}_bucket`, 'le')).toEqual(['0.5', '2', '60', '+Inf']);
     expect(page.text).not.toMatch(/^(process|nodejs)_/m);
@@ -306,7 +304,11 @@ describe('what the module exports', () => {
         env: { ...behaviour('own-health'), TEST_ADAPTER: adapter },
       });
 
-      const own = await getJson<HealthBody>(cluster.url, '/own-health');
+      const own = await eventually(
+        'both workers ready',
+        () => getJson<HealthBody>(cluster.url, '/own-health'),
+        ({ body }) => body.details['workers']!['ready'] === 2,
+      );
       expect(own.status).toBe(200);
       expect(own.body.details).toMatchObject({
         workers: { status: 'up', desired: 2, ready: 2 },
@@ -322,7 +324,11 @@ describe('what the module exports', () => {
 
       process.kill(cluster.workerPids[0]!, 'SIGKILL');
       await cluster.event('worker-restarting');
-      const { status, body: down } = await getJson<HealthBody>(cluster.url, '/own-health');
+      const { status, body: down } = await eventually(
+        'one that is down',
+        () => getJson<HealthBody>(cluster.url, '/own-health'),
+        ({ body }) => body.details['workers']!['ready'] === 1,
+      );
       expect(status).toBe(503);
       expect(down.error['workers']).toMatchObject({ status: 'down', desired: 2, ready: 1 });
     },
@@ -350,7 +356,7 @@ describe('without a cluster', () => {
       '/health/live': 200,
       '/health/ready': 200,
     });
-    const page = await scrape(cluster);
+    const page = await scrape(cluster.url);
     expect(page.values('nestjs_cluster_workers', { state: 'ready' })).toEqual([1]);
     expect(page.values('nestjs_cluster_workers_desired')).toEqual([1]);
     expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
@@ -408,13 +414,12 @@ describe('an app that has called listen() itself', () => {
     });
 
     expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
-    const { body } = await getJson<HealthBody>(cluster.url, '/health');
-    expect(body.details.cluster).toMatchObject({
+    expect(await clusterReport(cluster.url)).toMatchObject({
       status: 'up',
       ready: Math.max(workers, 1),
       desired: Math.max(workers, 1),
     });
-    expect((await scrape(cluster)).sum(`${DURATION}_count`, { route: '/hello' })).toBe(1);
+    expect((await scrapeAll(cluster.url)).sum(`${DURATION}_count`, { route: '/hello' })).toBe(1);
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
       expect.stringContaining('listen()'),
     ]);

@@ -109,8 +109,13 @@ describeWith(['promtool'], 'promtool', () => {
 
 /** A request of each kind, so that every metric has series. */
 async function useEverything(url: string): Promise<void> {
-  for (const path of ['/hello', '/offload/fib/20', '/nowhere', '/fib/46']) await request(url, path);
-  const given = http.get(`${url}/wait/20000`);
+  for (const path of ['/hello', '/nowhere', '/fib/46']) await request(url, path);
+  await eventually(
+    'a thread in time',
+    () => request(url, '/offload/fib/20'),
+    ({ status }) => status === 200,
+  );
+  const given = http.get(`${url}/wait/60000`);
   given.on('error', () => {}); // it is cut off on purpose
   await eventually('a request in flight', async () => {
     const { body } = await request(url, '/metrics');

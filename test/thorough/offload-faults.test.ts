@@ -23,9 +23,6 @@ import { RawClient } from '../support/raw-client.js';
 
 const ADAPTERS = ['express', 'fastify'] as const;
 
-/** A thread may have to start first. */
-const PATIENT = { timeoutMs: 30_000 };
-
 const gates = new Gates();
 afterAll(() => gates.remove());
 
@@ -68,7 +65,7 @@ describe.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
     await wrote(cluster, `begun ${first}`);
     const refused: Awaited<typeof running>[] = [];
     const rest = others.map(async (name) => {
-      const answer = await request(cluster.url, `/faults/hold/${name}`, { timeoutMs: 30_000 });
+      const answer = await request(cluster.url, `/faults/hold/${name}`);
       if (answer.status !== 200) refused.push(answer);
       return answer;
     });
@@ -115,7 +112,7 @@ describe.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
     expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/);
     expect(JSON.parse(refused.body).message).toContain('it waited too long for a thread');
     expect((await running).status).toBe(200);
-    expect((await request(cluster.url, '/faults/where', PATIENT)).status).toBe(200);
+    expect((await request(cluster.url, '/faults/where')).status).toBe(200);
     expect(writtenTimes(cluster, `begun ${waiting}`)).toBe(0);
     expect((await TaskCounts.of(cluster)).of('queue_timeout')).toBe(1);
   });
@@ -129,7 +126,7 @@ describe.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
     expect(body.message).toBe('Faults.brief did not end within 300 ms');
     await eventually(
       'the next task to run',
-      () => request(cluster.url, '/faults/where', PATIENT),
+      () => request(cluster.url, '/faults/where'),
       (answer) => answer.status === 200,
     );
     expect((await TaskCounts.of(cluster)).of('timeout')).toBe(1);
@@ -228,7 +225,7 @@ describe.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     expect(counts.of('aborted')).toBe(before + 1);
     gates.open(named('first'), named('left'));
     expect((await running).status).toBe(200);
-    expect((await request(cluster.url, '/faults/where', PATIENT)).status).toBe(200);
+    expect((await request(cluster.url, '/faults/where')).status).toBe(200);
     expect(writtenTimes(cluster, `begun ${named('left')}`)).toBe(0);
   });
 
@@ -344,7 +341,7 @@ describe('a thread that has the next call before it has ended the present one', 
   });
 
   it('answers each of many short ones', async () => {
-    const asked = Array.from({ length: 400 }, () => request(cluster.url, '/faults/where', PATIENT));
+    const asked = Array.from({ length: 400 }, () => request(cluster.url, '/faults/where'));
 
     expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
     expect((await TaskCounts.of(cluster)).of('thread_lost')).toBe(0);
@@ -461,7 +458,7 @@ describe('a fault', () => {
     const { status, body } = await running;
     expect(status).toBe(500);
     expect(body.message).toBe('the thread of Faults.hold was lost');
-    expect((await request(cluster.url, '/faults/where', PATIENT)).status).toBe(200);
+    expect((await request(cluster.url, '/faults/where')).status).toBe(200);
     expect((await TaskCounts.of(cluster)).of('thread_lost')).toBe(1);
     expect(cluster.all('worker-died')).toEqual([]);
   });
@@ -475,8 +472,8 @@ describe('a fault', () => {
 
     const native = await askJson(cluster.url, '/faults/native/stuck');
     const { cause, detail, worker } = await cluster.event('worker-replacing');
-    await cluster.event('worker-ready', (line) => line.worker === worker && line.gen === 0, 30_000);
-    await cluster.until('its end', () => cluster.workerPids.length === 2 && ended(), 30_000);
+    await cluster.event('worker-ready', (line) => line.worker === worker && line.gen === 0);
+    await cluster.until('its end', () => cluster.workerPids.length === 2 && ended());
     await load.served(20);
 
     expect(native).toMatchObject({
@@ -544,7 +541,7 @@ describe('a file that is missing when a thread is to be replaced (T9)', () => {
       { threads: 1 },
       { env: { ...behaviour('offload-deployed'), TEST_TASKS: path } },
     );
-    expect((await request(cluster.url, '/deployed/works', PATIENT)).body).toBe('works');
+    expect((await request(cluster.url, '/deployed/works')).body).toBe('works');
     rmSync(path);
     expect((await request(cluster.url, '/deployed/exits')).status).toBe(500);
   });
@@ -555,7 +552,7 @@ describe('a file that is missing when a thread is to be replaced (T9)', () => {
 
   it('has every call rejected at once, and says why once', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => request(cluster.url, '/deployed/works', PATIENT)),
+      Array.from({ length: 20 }, () => request(cluster.url, '/deployed/works')),
     );
 
     for (const { status, headers, body } of answers) {
@@ -582,7 +579,7 @@ describe('a file that is missing when a thread is to be replaced (T9)', () => {
     );
 
     // A thread takes about a quarter of a second of CPU to start.
-    expect(cpuMsOf(pid) - spent).toBeLessThan(1_200);
+    expect((cpuMsOf(pid) - spent) / (performance.now() - from)).toBeLessThan(0.6);
   });
 
   it('is said by /health', async () => {
@@ -598,9 +595,8 @@ describe('a file that is missing when a thread is to be replaced (T9)', () => {
 
     await eventually(
       'the task to run',
-      () => request(cluster.url, '/deployed/works', PATIENT),
+      () => request(cluster.url, '/deployed/works'),
       ({ status }) => status === 200,
-      30_000,
     );
     await eventually(
       'the offload indicator to be up',
@@ -618,9 +614,9 @@ describe('the drain', () => {
       { threads: 1 },
       { options: { shutdown: { drainTimeoutMs: NEVER_MS } } },
     );
-    const running = request(cluster.url, '/faults/hold/drain-running', { timeoutMs: 30_000 });
+    const running = request(cluster.url, '/faults/hold/drain-running');
     await wrote(cluster, 'begun drain-running');
-    const waiting = request(cluster.url, '/faults/hold/drain-waiting', { timeoutMs: 30_000 });
+    const waiting = request(cluster.url, '/faults/hold/drain-waiting');
     // In that order: there is one thread, and what is in the background holds it until the end.
     await counted(cluster, 'one to wait', ({ queueSize }) => queueSize === 1);
     await request(cluster.url, '/background/drain-background');

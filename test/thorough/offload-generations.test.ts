@@ -68,18 +68,18 @@ describe('what only a thread can tell', () => {
     const cluster = new ClusterProcess(PROGRAM({}));
     await wrote(cluster, 'imported');
     // It keeps no worker from being ready.
-    await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2, 30_000);
+    await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2);
     expect(cluster.all('listening')).toEqual([]);
 
     gates.open('start');
 
-    await cluster.event('listening', () => true, 30_000);
+    await cluster.event('listening', () => true);
     expect(writtenTimes(cluster, 'imported')).toBe(1);
     expect((await TaskCounts.of(cluster)).threads).toBe(0);
 
     cluster.kill('SIGHUP');
 
-    const completed = await cluster.event('reload-ended', () => true, 40_000);
+    const completed = await cluster.event('reload-ended', () => true);
     expect(completed).toMatchObject({ outcome: 'completed', generation: 1 });
     expect(writtenTimes(cluster, 'imported')).toBe(2);
     expect((await request(cluster.url, '/deployed/works', { timeoutMs: 30_000 })).body).toBe(
@@ -87,7 +87,7 @@ describe('what only a thread can tell', () => {
     );
 
     // Where it is bad, a reload fails before an old worker drains, and the old ones serve on.
-    await cluster.until('the old ones to go', () => cluster.workerPids.length === 2, 30_000);
+    await cluster.until('the old ones to go', () => cluster.workerPids.length === 2);
     const before = cluster.workerPids;
     deploy("throw new Error('not in threads');");
 
@@ -101,7 +101,7 @@ describe('what only a thread can tell', () => {
     expect(outcome).toBe('aborted');
     expect(reason).toContain('ClusterConfigurationError: @CpuBound() cannot work here: ');
     expect(reason).toMatch(/a thread cannot import \S+tasks\.mjs, .*Error: not in threads/);
-    await cluster.until('the new one to go', () => cluster.workerPids.length === 2, 30_000);
+    await cluster.until('the new one to go', () => cluster.workerPids.length === 2);
     expect(cluster.workerPids).toEqual(before);
     const drained = cluster.all('worker-draining').map(({ gen }) => gen);
     expect(drained).toEqual([0, 0, 2]);
@@ -111,13 +111,13 @@ describe('what only a thread can tell', () => {
   it('has another worker asked where the first one is gone', async () => {
     deploy("await passes('start');");
     const cluster = new ClusterProcess(PROGRAM({}));
-    await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2, 30_000);
+    await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2);
     await wrote(cluster, 'imported');
 
     process.kill(cluster.all('worker-ready')[0]!.pid!, 'SIGKILL');
 
-    await cluster.until('another', () => writtenTimes(cluster, 'imported') === 2, 30_000);
+    await cluster.until('another', () => writtenTimes(cluster, 'imported') === 2);
     gates.open('start');
-    await cluster.event('listening', () => true, 30_000);
+    await cluster.event('listening', () => true);
   });
 });

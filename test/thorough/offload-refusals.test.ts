@@ -69,7 +69,7 @@ function starting(app: CompiledApp, { options = {}, env = {}, ...rest }: StartOp
 /** Starts what cannot work. @returns the one line about it, with `<app>` for the directory, without line numbers and frames of libraries. */
 async function refusal(app: CompiledApp, start: StartOptions = {}): Promise<string> {
   const cluster = new ClusterProcess(starting(app, start));
-  const exit = await cluster.exited(30_000);
+  const exit = await cluster.exited();
   expect(exit, cluster.output).toEqual({ code: 78, signal: null });
   const failed = cluster.all('failed');
   expect(failed, cluster.output).toHaveLength(1);
@@ -601,7 +601,7 @@ describe('a class in the file that starts a plain Nest app', () => {
 
       const cluster = new ClusterProcess(starting(app, { program: join(app.directory, program) }));
 
-      expect(await cluster.exited(30_000), cluster.output).toEqual({ code: 1, signal: null });
+      expect(await cluster.exited(), cluster.output).toEqual({ code: 1, signal: null });
       expect(cluster.output.replaceAll(app.directory, '<app>')).toContain(
         'ClusterConfigurationError: @CpuBound() cannot work here: Reports.run is declared in <app>/main.js, which starts the app: ' +
           'a thread that imports it would start another; ' +

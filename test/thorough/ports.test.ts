@@ -18,6 +18,7 @@ import { acceptedBy, listenersOf } from '../support/kernel-sockets.js';
 import { freeze, isFrozen, killInTheMiddle, outcomes, queueAt } from '../support/killed-worker.js';
 import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
+import { PATIENCE_MS } from '../support/patience.js';
 import { CONTROLLED, PrimaryControl, type Refusal } from '../support/primary-control.js';
 
 const balancing = 'ports';
@@ -43,7 +44,6 @@ async function settled(cluster: ClusterProcess, ports: readonly number[]): Promi
     `a worker for each of ${ports.join(', ')}`,
     () => cluster.workerPids.map(portsOf),
     (listened) => JSON.stringify(listened) === JSON.stringify(ports.map((port) => [port])),
-    30_000,
   );
 }
 
@@ -87,6 +87,7 @@ describe('under clients of each port that open a new connection for each request
   });
 
   it('the worker of slot k answers on port + k, and the primary holds all of them', async () => {
+    await settled(cluster, ports);
     for (const [slot, port] of ports.entries()) {
       for (let i = 0; i < 5; i++) expect(await whoami(port)).toMatchObject({ slot });
     }
@@ -253,7 +254,7 @@ describe('a port without a worker of its own', () => {
     }
     let answered = false;
     const slow = [first, first + 1].map((port) =>
-      request(urlOf(port), '/gate/slow', { agent: keepAliveAgent(), timeoutMs: 30_000 }).finally(
+      request(urlOf(port), '/gate/slow', { agent: keepAliveAgent() }).finally(
         () => (answered = true),
       ),
     );
@@ -310,7 +311,7 @@ describe('a port without a worker of its own', () => {
         const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
         onTestFinished(() => agent.destroy());
         const [response] = (await once(https.get(`${url}/whoami`, { agent }), 'response', {
-          signal: AbortSignal.timeout(20_000),
+          signal: AbortSignal.timeout(PATIENCE_MS),
         })) as [AsyncIterable<Buffer>];
         expect(await json(response)).toMatchObject({ slot: 0, pid });
       } else {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { dashboardFile, dashboardQueries } from '../support/observability-files.js';
-import { PrometheusProcess, type Series } from '../support/prometheus-process.js';
+import { PrometheusProcess, SCRAPE_SECONDS, type Series } from '../support/prometheus-process.js';
 import { SteadyLoad } from '../support/steady-load.js';
 import { describeWith } from '../support/system-packages.js';
 
@@ -15,7 +15,9 @@ const QUIET_SECONDS = 14;
 const MARGIN_SECONDS = { before: 1, after: 12 };
 
 const PATHS = ['/hello', '/hello', '/hello', '/offload/fib/10'];
-const LOAD = 'http_request_duration_seconds_count{route=~"/hello|/offload/fib/:n"}';
+// A call that has waited too long for a thread to start is no answer that is counted here or there.
+const LOAD =
+  'http_request_duration_seconds_count{route=~"/hello|/offload/fib/:n",status_code="200"}';
 const PER_SECOND = 60;
 const COUNTERS = '{__name__=~".+_total|.+_bucket|.+_count|.+_sum"}';
 
@@ -46,7 +48,7 @@ describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a 
         options: {
           workers: 3,
           admin: { port: 0 },
-          heartbeat: { intervalMs: 500, timeoutMs: 3_000 },
+          heartbeat: { intervalMs: 500, timeoutMs: 5_000 },
           reload: { canaryMs: 0 },
         },
       });
@@ -81,7 +83,7 @@ describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a 
 
   it('has an answer to every scrape, whatever becomes of the workers', async () => {
     const [up] = await prometheus.samples(`up${range}`);
-    expect(up!.values.length).toBeGreaterThan((ended - began) * 0.8);
+    expect(up!.values.length).toBeGreaterThan(((ended - began) / SCRAPE_SECONDS) * 0.8);
     expect(up!.values.filter(([, value]) => value !== 1)).toEqual([]);
   });
 
@@ -148,11 +150,7 @@ async function fault(cluster: ClusterProcess): Promise<void> {
   process.kill(killed!, 'SIGKILL');
   process.kill(stopped!, 'SIGSTOP');
   await cluster.until('two deaths', () => cluster.all('worker-died').length === deaths + 2);
-  await cluster.until(
-    'two successors',
-    () => cluster.all('worker-ready').length === ready + 2,
-    30_000,
-  );
+  await cluster.until('two successors', () => cluster.all('worker-ready').length === ready + 2);
   const causes = cluster.all('worker-died').slice(deaths);
   expect(new Set(causes.map(({ cause }) => cause))).toEqual(new Set(['hang', 'killed']));
   const reloads = cluster.all('reload-ended').length;
@@ -160,7 +158,6 @@ async function fault(cluster: ClusterProcess): Promise<void> {
   await cluster.until(
     'the end of the reload',
     () => cluster.all('reload-ended').length === reloads + 1,
-    60_000,
   );
   expect(cluster.all('reload-ended').at(-1)).toMatchObject({ outcome: 'completed' });
 }

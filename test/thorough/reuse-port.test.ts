@@ -37,7 +37,6 @@ async function settled(cluster: ClusterProcess, workers: number): Promise<void> 
       sockets.length === workers &&
       sockets.every(({ length }) => length === 1) &&
       new Set(sockets.flat()).size === workers,
-    30_000,
   );
 }
 
@@ -159,9 +158,7 @@ if (HAS_REUSE_PORT) {
       const accepted = new Set(victims.flatMap((pid) => [...acceptedBy(pid, [port])]));
       for (const pid of victims) process.kill(pid, 'SIGKILL');
       await eventually('nobody who could accept', () => victims.every((pid) => !isAlive(pid)));
-      const meanwhile = Array.from({ length: 30 }, () =>
-        request(cluster.url, '/hello', { timeoutMs: 30_000 }),
-      );
+      const meanwhile = Array.from({ length: 30 }, () => request(cluster.url, '/hello'));
 
       const answers = await Promise.all(meanwhile);
 
@@ -282,7 +279,6 @@ if (HAS_REUSE_PORT) {
       let answered = false;
       const slow = request(cluster.url, '/gate/slow', {
         agent: keepAliveAgent(),
-        timeoutMs: 30_000,
       }).finally(() => (answered = true));
       await began(cluster, '/gate/slow');
 
@@ -310,7 +306,7 @@ if (HAS_REUSE_PORT) {
       let answered = false;
       // To whom they come the kernel decides: to both, or else the hash would be none.
       const slow = Array.from({ length: 20 }, () =>
-        request(cluster.url, '/gate/slow', { timeoutMs: 30_000 }).finally(() => (answered = true)),
+        request(cluster.url, '/gate/slow').finally(() => (answered = true)),
       );
       await began(cluster, '/gate/slow', 20);
 

@@ -6,6 +6,7 @@ import { cutBy, NEVER_MS, NOTHING_CUT, openNow } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
+import { Gates } from '../support/offload.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
@@ -13,35 +14,39 @@ afterEach(stopAll);
 const EXITED_WELL = { code: 0, signal: null };
 
 async function start(workers: number, drainTimeoutMs = NEVER_MS) {
+  const gates = Gates.forTest();
+  gates.open('now');
   const first = await freePorts(2);
   const ports = [first, first + 1];
   const cluster = await ClusterProcess.start({
     options: { workers, shutdown: { drainTimeoutMs } },
-    env: { ...behaviour('second-servers'), SECOND_PORTS: JSON.stringify(ports) },
+    env: { ...behaviour('second-servers'), ...gates.env, SECOND_PORTS: JSON.stringify(ports) },
   });
   const urls = ports.map((port) => `http://127.0.0.1:${port}`);
-  const ask = async (ms: number) => {
+  const ask = async (name: string) => {
     const clients = await Promise.all(urls.map((url) => RawClient.open(url)));
-    for (const client of clients) client.get(`/${ms}`);
+    for (const client of clients) client.get(`/${name}`);
     await cluster.until(
       'both requests',
-      () => cluster.output.split(`began /${ms}\n`).length > clients.length,
+      () => cluster.output.split(`began /${name}\n`).length > clients.length,
     );
     return clients;
   };
-  return { cluster, ports, urls, ask };
+  return { cluster, gates, ports, urls, ask };
 }
 
 describe.each([1, 0])('further servers of an app with %d workers', (workers) => {
   it('are counted, and drained as its own', async () => {
-    const { cluster, urls, ask } = await start(workers);
-    const busy = await ask(1_500);
+    const { cluster, gates, urls, ask } = await start(workers);
+    const busy = await ask('held');
     const parked = await Promise.all(urls.map((url) => RawClient.open(url)));
-    for (const client of parked) client.get('/0');
+    for (const client of parked) client.get('/now');
     await Promise.all(parked.map((client) => client.until(/second/)));
-    const { connections, requests } = await openNow(cluster.url);
-    expect(connections).toBeGreaterThanOrEqual(4);
-    expect(requests).toBeGreaterThanOrEqual(2);
+    await eventually(
+      'all of them counted',
+      () => openNow(cluster.url),
+      ({ connections, requests }) => connections >= 4 && requests >= 2,
+    );
 
     cluster.kill('SIGTERM');
 
@@ -49,10 +54,11 @@ describe.each([1, 0])('further servers of an app with %d workers', (workers) => 
     for (const url of urls) {
       await eventually(
         'new connections refused',
-        () => request(url, '/0', { timeoutMs: 1_000 }),
+        () => request(url, '/now', { timeoutMs: 1_000 }),
         ({ outcome }) => outcome === 'refused',
       );
     }
+    gates.open('held');
     expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
     for (const { text } of busy) expect(text).toMatch(/^connection: close\r$[^]*second/im);
     expect(await cluster.exited()).toEqual(EXITED_WELL);
@@ -64,7 +70,7 @@ describe.each([1, 0])('further servers of an app with %d workers', (workers) => 
     const { cluster, ports } = await start(workers);
     const burst = new Burst(
       ports.map((port) => ({ host: '127.0.0.1', port })),
-      { each: 50, path: '/0' },
+      { each: 50, path: '/now' },
     );
     await burst.connected;
 
@@ -80,7 +86,7 @@ describe.each([1, 0])('further servers of an app with %d workers', (workers) => 
 describe('further servers', () => {
   it('have what is left on them counted at the deadline', async () => {
     const { cluster, ask } = await start(1, 500);
-    await ask(60_000);
+    await ask('never');
 
     cluster.kill('SIGTERM');
 
@@ -89,15 +95,17 @@ describe('further servers', () => {
   });
 
   it('lose nothing in a reload', async () => {
-    const { cluster, ask } = await start(1);
-    const busy = await ask(3_000);
+    const { cluster, gates, ask } = await start(1);
+    const busy = await ask('held');
 
     cluster.kill('SIGHUP');
 
-    await cluster.event('reload-ended');
+    await cluster.event('worker-draining');
+    gates.open('held');
+    expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
     expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
     for (const { text } of busy) expect(text).toContain('second');
-    const [again] = await ask(1);
+    const [again] = await ask('now');
     await again!.until(/second/);
   });
 });

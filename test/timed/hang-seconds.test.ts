@@ -1,6 +1,4 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { once } from 'node:events';
-import net from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,12 +7,13 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { replacementOf, timeOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
+import { freePorts } from '../support/free-ports.js';
 import { type Block, FAST, hang } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { MetricsPage } from '../support/metrics-page.js';
 import { RawClient } from '../support/raw-client.js';
+import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -58,14 +57,6 @@ function expectNobodyFailed(cluster: ClusterProcess, pids: readonly number[]): v
   expect(cluster.workerPids).toEqual(pids);
 }
 
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 describe('a worker that hangs', () => {
   it('in an endless loop is replaced within 4.5 s, and the log names route and function (H1)', async () => {
     const cluster = await ClusterProcess.start({
@@ -102,7 +93,7 @@ describe('a worker that hangs', () => {
 
     const { workers } = await clusterReport(cluster.url);
     expect(workers[died.worker!]!.lastExit).toMatchObject({ cause: 'hang', signal: 'SIGKILL' });
-    const page = new MetricsPage((await request(cluster.url, '/metrics')).body);
+    const page = await scrape(cluster.url);
     expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'hang' })).toBe(1);
     expect(page.sum('nestjs_cluster_worker_restarts_total')).toBe(1);
   });
@@ -193,11 +184,11 @@ describe('a worker that only seems to hang', () => {
   });
 
   it('is left alone while an inspector is open that SIGUSR1 opened in it (H9, S9)', async () => {
-    const port = await freePort();
+    const port = await freePorts(2);
     const cluster = await ClusterProcess.start({
       options: { workers: 1, heartbeat: FAST },
       // node:cluster gives its first worker the next port.
-      env: { ...behaviour('hang-routes'), NODE_OPTIONS: `--inspect-port=127.0.0.1:${port - 1}` },
+      env: { ...behaviour('hang-routes'), NODE_OPTIONS: `--inspect-port=127.0.0.1:${port}` },
     });
     const pids = cluster.workerPids as [number];
     process.kill(pids[0], 'SIGUSR1');
