@@ -66,7 +66,7 @@ export class BalanceMetrics {
   }
 
   /** Resolves once each of these slots serves its share. */
-  async even(slots: readonly number[], timeoutMs = 20_000): Promise<void> {
+  async even(slots: readonly number[]): Promise<void> {
     const seen: { readonly at: number; readonly totals: readonly number[] }[] = [];
     await eventually(
       `each of the slots ${slots.join(', ')} serves its share`,
@@ -81,7 +81,6 @@ export class BalanceMetrics {
         return counts.map((count) => count / mean);
       },
       (shares) => shares.every((share) => share >= ENOUGH),
-      timeoutMs,
     );
   }
 }

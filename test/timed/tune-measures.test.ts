@@ -10,11 +10,11 @@ afterEach(() => {
 });
 
 /** What `tune` finds for a route of the sample app. */
-async function tune(route: string, ...options: string[]): Promise<TuneProcess> {
+async function tune(route: string, seconds: number, ...options: string[]): Promise<TuneProcess> {
   const port = await freePorts(1);
   const url = `http://127.0.0.1:${port}${route}`;
   running = new TuneProcess(
-    ['--url', url, '--seconds', '2', '--rounds', '1', ...options, '--', ...SAMPLE_APP],
+    ['--url', url, '--seconds', String(seconds), '--rounds', '1', ...options, '--', ...SAMPLE_APP],
     { PORT: String(port) },
   );
   expect([await running.exit, running.stderr]).toEqual([0, expect.not.stringContaining('error:')]);
@@ -43,7 +43,7 @@ describe('a route that computes', () => {
   it('is to have a worker for each core', MEASURED, async () => {
     const cores = availableWorkers();
 
-    const found = await tune('/fib/30', '--rounds', '2');
+    const found = await tune('/fib/30', 2, '--rounds', '2');
 
     expectRecommended(found, `CLUSTER_WORKERS=${cores}`);
     expect(found.lastLine).toMatch(/^CLUSTER_WORKERS=\d+$/);
@@ -64,7 +64,7 @@ describe('a route that computes', () => {
 
 describe('a route that waits', () => {
   it('is to have one worker', MEASURED, async () => {
-    const found = await tune('/wait/50', '--max-workers', '4');
+    const found = await tune('/wait/50', 1, '--max-workers', '4');
 
     expectRecommended(found, 'CLUSTER_WORKERS=1');
     const [one] = rowsOf(found);
@@ -74,7 +74,7 @@ describe('a route that waits', () => {
 
 describe('a route that runs in threads', () => {
   it('is to have one worker with threads', MEASURED, async () => {
-    const found = await tune('/offload/fib/30', '--max-workers', '2');
+    const found = await tune('/offload/fib/30', 1, '--max-workers', '2');
 
     expect(found.stdout).toMatch(/^workers {2}threads each {2}/);
     expect(found.stderr).toContain('CLUSTER_WORKERS=1 CLUSTER_THREADS=1: ');
