@@ -1,26 +1,28 @@
 import { defineConfig } from 'vitest/config';
 import { PROJECTS } from './projects.js';
+import { LongestFirst } from './support/longest-first.js';
 
-/** Real processes on few cores. */
+/** Real processes on few cores. They wait more than they work: so more of them than cores. */
 const processes = {
   globalSetup: ['support/global-setup.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  // Above what a test waits for one thing: so that it says for which.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
 };
 
 /** What a project needs beside its folder; see the table of them. */
 const NEEDS = {
   // One set of modules for all files: to load them anew for each takes longer than the tests.
   unit: { isolate: false },
-  integration: { ...processes, maxWorkers: 3, sequence: { groupOrder: 1 } },
-  thorough: { ...processes, maxWorkers: 3, sequence: { groupOrder: 2 } },
-  timed: { ...processes, fileParallelism: false, sequence: { groupOrder: 3 } },
+  integration: { ...processes, maxWorkers: 4, sequence: { groupOrder: 1 } },
+  thorough: { ...processes, maxWorkers: 4, sequence: { groupOrder: 1 } },
+  timed: { ...processes, fileParallelism: false, sequence: { groupOrder: 2 } },
   packaging: {
     ...processes,
-    maxWorkers: 2,
-    sequence: { groupOrder: 4 },
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    maxWorkers: 4,
+    sequence: { groupOrder: 1 },
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
   },
 };
 
@@ -30,6 +32,7 @@ const report = process.env['TEST_REPORT'];
 export default defineConfig({
   test: {
     root: import.meta.dirname,
+    sequence: { sequencer: LongestFirst },
     reporters: [
       'default',
       './support/left-out-reporter.ts',
