@@ -221,7 +221,9 @@ export class ClusterProcess {
 
   /** Kills every process of it. */
   async destroy(): Promise<void> {
-    for (const pid of [this.pid, ...this.survivors()]) {
+    // Not by its pid: once it has ended, that may be another's, also a thread's.
+    this.child.kill('SIGKILL');
+    for (const pid of this.survivors()) {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
