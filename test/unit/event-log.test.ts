@@ -560,10 +560,14 @@ describe('the text log', () => {
     vi.useRealTimers();
     const { emit } = log('text');
     const error = { name: 'Error', message: `x${' '.repeat(64 * 1024 - 2)}x` };
-    const startedAt = performance.now();
-    emit('warning', { message: 'x', worker: WORKER, error });
-    // About 1 ms for what grows with the length, seconds for what grows with its square.
-    expect(performance.now() - startedAt).toBeLessThan(250);
+    const took = Array.from({ length: 3 }, () => {
+      const startedAt = performance.now();
+      emit('warning', { message: 'x', worker: WORKER, error });
+      return performance.now() - startedAt;
+    });
+    // About 1 ms for what grows with the length, seconds for what grows with its square. At best: a
+    // machine that is busy elsewhere delays one, not each.
+    expect(Math.min(...took)).toBeLessThan(250);
   });
 });
 

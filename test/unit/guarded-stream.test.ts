@@ -1,5 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.js';
 import { GuardedStream } from '../../src/process/guarded-stream.js';
 
 const NO_SPACE = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
@@ -70,7 +71,9 @@ describe('a guarded stream', () => {
     device.on('error', heard);
     device.write('two\n');
     expect(device.errored).toBe(NO_SPACE);
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledExactlyOnceWith(NO_SPACE));
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledExactlyOnceWith(NO_SPACE), {
+      timeout: PATIENCE_MS,
+    });
     expect(stream.dropped).toBe(2);
   });
 

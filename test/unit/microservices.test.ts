@@ -6,6 +6,10 @@ import { Microservices } from '../../src/worker/microservices.js';
 import type { ConnectionHandle } from '../../src/worker/rpc-connection.js';
 import { selfSignedCertificate } from '../support/certificate.js';
 import { NEST_MICROSERVICES } from '../support/nest-microservices.js';
+import { PATIENCE_MS } from '../support/patience.js';
+
+/** For what a real socket does in its own time. */
+const soon = (check: () => void) => vi.waitFor(check, { timeout: PATIENCE_MS });
 
 /** A message of a client, in Nest's frame. */
 const frame = (id: string) => {
@@ -80,15 +84,15 @@ describe.each(NEST_MICROSERVICES)(
       const { address, microservices, handler, answer, client, received, given, handOver } =
         await start();
       client.write(frame('1'));
-      await vi.waitFor(() => expect(handler).toHaveBeenCalled());
+      await soon(() => expect(handler).toHaveBeenCalled());
       microservices.stopConsuming();
       microservices.closeIdle(true, handOver);
       expect(given).toEqual([]);
 
       answer('done');
 
-      await vi.waitFor(() => expect(given).toMatchObject([{ server: address }]));
-      await vi.waitFor(() => expect(received()).toContain('"response":"done"'));
+      await soon(() => expect(given).toMatchObject([{ server: address }]));
+      await soon(() => expect(received()).toContain('"response":"done"'));
       client.write(frame('2')); // for whoever has it next
       await readWhatWasWritten();
       expect(handler).toHaveBeenCalledOnce();
@@ -99,7 +103,7 @@ describe.each(NEST_MICROSERVICES)(
       answer('done');
       const [head, tail] = [frame('1').slice(0, 10), frame('1').slice(10)];
       client.write(head);
-      await vi.waitFor(() => expect(socket.bytesRead).toBe(head.length));
+      await soon(() => expect(socket.bytesRead).toBe(head.length));
       microservices.stopConsuming();
       microservices.closeIdle(true, handOver);
       microservices.closeIdle(false, handOver);
@@ -107,14 +111,14 @@ describe.each(NEST_MICROSERVICES)(
 
       client.write(tail);
 
-      await vi.waitFor(() => expect(handler).toHaveBeenCalled());
-      await vi.waitFor(() => expect(given).toHaveLength(1));
+      await soon(() => expect(handler).toHaveBeenCalled());
+      await soon(() => expect(given).toHaveLength(1));
     });
 
     it('is read no more for the second half of the drain, and so comes to owe none', async () => {
       const { microservices, handler, answer, client, given, handOver } = await start();
       client.write(frame('1'));
-      await vi.waitFor(() => expect(handler).toHaveBeenCalled());
+      await soon(() => expect(handler).toHaveBeenCalled());
       microservices.stopConsuming();
       microservices.closeIdle(false, handOver);
 
@@ -122,7 +126,7 @@ describe.each(NEST_MICROSERVICES)(
       await readWhatWasWritten();
       answer('done');
 
-      await vi.waitFor(() => expect(given).toHaveLength(1));
+      await soon(() => expect(given).toHaveLength(1));
       expect(handler).toHaveBeenCalledOnce();
     });
 

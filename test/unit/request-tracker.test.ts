@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.js';
 import { HttpServers } from '../../src/worker/http-servers.js';
 import { RequestTracker } from '../../src/worker/request-tracker.js';
 
@@ -48,7 +49,7 @@ describe('a server that closes', () => {
     await listen();
     await ask();
     expect(tracker.requestsTotal).toBe(2);
-    await vi.waitUntil(() => tracker.openConnections === 0);
+    await vi.waitUntil(() => tracker.openConnections === 0, { timeout: PATIENCE_MS });
     tracker.closeIdle();
     expect(sweep).toHaveBeenCalledTimes(1);
   });
@@ -64,10 +65,13 @@ describe('a server that closes', () => {
     net.Server.prototype.close.call(server);
     await once(server, 'close');
     expect(tracker.openConnections).toBe(1);
-    await vi.waitUntil(() => {
-      tracker.closeIdle();
-      return tracker.openConnections === 0;
-    });
+    await vi.waitUntil(
+      () => {
+        tracker.closeIdle();
+        return tracker.openConnections === 0;
+      },
+      { timeout: PATIENCE_MS },
+    );
     await once(adopted.close(), 'close');
   });
 });
