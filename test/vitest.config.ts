@@ -13,13 +13,13 @@ const processes = {
 /** What a project needs beside its folder; see the table of them. */
 const NEEDS = {
   // One set of modules for all files: to load them anew for each takes longer than the tests.
-  unit: { isolate: false },
-  integration: { ...processes, maxWorkers: 4, sequence: { groupOrder: 1 } },
-  thorough: { ...processes, maxWorkers: 4, sequence: { groupOrder: 1 } },
+  unit: { isolate: false, testTimeout: 60_000 },
+  integration: { ...processes, maxWorkers: 5, sequence: { groupOrder: 1 } },
+  thorough: { ...processes, maxWorkers: 5, sequence: { groupOrder: 1 } },
   timed: { ...processes, fileParallelism: false, sequence: { groupOrder: 2 } },
   packaging: {
     ...processes,
-    maxWorkers: 4,
+    maxWorkers: 5,
     sequence: { groupOrder: 1 },
     testTimeout: 240_000,
     hookTimeout: 240_000,
