@@ -10,6 +10,7 @@ import { Program } from '../primary/release.js';
 import { keepYoungGenerationSmall } from '../primary/small-heap.js';
 import { Supervisor } from '../primary/supervisor.js';
 import type { PrimaryRuntime } from './cluster-runtime.interface.js';
+import { setTitle } from '../process/process-title.js';
 import { guardOutput } from './guard-output.js';
 
 /** Asks the cluster to end. */
@@ -35,8 +36,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const listeners = new EventEmitter();
   const emit = announce(createEventLog(options.log, output), listeners);
   const listening = await openListening(options);
-  // What tells processes apart comes first: `ps` shows no more than the length of the command line.
-  process.title = 'primary nestjs-cluster';
+  setTitle('primary nestjs-cluster', 'primary');
 
   const program = new Program(
     { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },

@@ -2,6 +2,7 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import { WorkerAgent } from '../worker/agent.js';
 import type { Assignment } from '../worker/assignment.js';
 import { settleAsyncContexts } from '../worker/async-contexts.js';
+import { setTitle } from '../process/process-title.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
 import { guardOutput } from './guard-output.js';
@@ -15,7 +16,8 @@ export async function runWorker(
   settleAsyncContexts();
   const { identity } = assignment;
   const output = guardOutput(options.log, identity);
-  process.title = `worker=${identity.slot} gen=${identity.generation} nestjs-cluster`;
+  const { slot, generation } = identity;
+  setTitle(`worker=${slot} gen=${generation} nestjs-cluster`, `worker=${slot} gen=${generation}`);
   const agent = new WorkerAgent(assignment, options, output.dropped);
   setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
@@ -180,5 +181,17 @@ describe('process titles', () => {
     expect(commandLineOf(cluster.pid)).toBe('primary nestjs-cluster');
     expect(commandLineOf(first)).toBe('worker=0 gen=0 nestjs-cluster');
     expect(commandLineOf(second)).toBe('worker=1 gen=0 nestjs-cluster');
+  });
+
+  it('are not cut where the command line is short', async () => {
+    const cluster = await ClusterProcess.start({
+      program: 'app.mjs',
+      cwd: join(import.meta.dirname, '../fixtures'),
+      // As a shell does: the name alone, as it was typed.
+      within: ['bash', '-c', 'exec -a node "$@"', 'bash'],
+    });
+
+    expect(commandLineOf(cluster.pid)).toBe('primary');
+    expect(commandLineOf(cluster.workerPids[0]!)).toBe('worker=0 gen=0 nestjs-cluster');
   });
 });
