@@ -2,9 +2,16 @@ import { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { ClusterConfigurationError } from '../errors/index.js';
-import { type ClusterEventName, createEventLog, type EmitEvent } from '../events/index.js';
+import {
+  type ClusterEventName,
+  createEventLog,
+  type EmitEvent,
+  FirstStart,
+  quietLog,
+} from '../events/index.js';
 import { reportError } from '../ipc/index.js';
 import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../options/index.js';
+import type { ShowOutput } from '../primary/boot-output.js';
 import { openListening } from '../primary/listening/open-listening.js';
 import { Program } from '../primary/release.js';
 import { keepYoungGenerationSmall } from '../primary/small-heap.js';
@@ -34,7 +41,12 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const output = guardOutput(options.log);
   const startedAt = performance.now();
   const listeners = new EventEmitter();
-  const emit = announce(createEventLog(options.log, output), listeners);
+  const log = createEventLog(options.log, output);
+  const emit = announce(
+    options.bootLogs === 'all' ? log : quietLog(log),
+    listeners,
+    new FirstStart(options.workers),
+  );
   const listening = await openListening(options);
   setTitle('primary nestjs-cluster', 'primary');
 
@@ -42,9 +54,18 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
     (message) => emit('warning', { message }),
   );
-  const supervisor = new Supervisor(options, listening, program, emit, output.dropped);
+  const show: ShowOutput = (worker, { text, missingBytes }) => {
+    const ended = text.endsWith('\n') ? text : `${text}\n`;
+    emit('worker-output', { worker, lines: ended.split('\n').length - 1, missingBytes });
+    output.out.write(ended);
+  };
+  const supervisor = new Supervisor(options, listening, program, emit, {
+    dropped: output.dropped,
+    show,
+  });
   const adminUrl = await openAdmin(options, supervisor, emit);
   obeySignals(supervisor, emit);
+  emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
   supervisor.start();
   const ended = supervisor.ended.then((exitCode) => {
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
@@ -115,8 +136,8 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
 }
 
 /** Logs each event, then tells the user's listeners; what one of them throws, now or later, ends nothing. */
-function announce(log: EmitEvent, listeners: EventEmitter): EmitEvent {
-  return (name, event) => {
+function announce(log: EmitEvent, listeners: EventEmitter, firstStart: FirstStart): EmitEvent {
+  const emit: EmitEvent = (name, event) => {
     log(name, event);
     const threw = (error: unknown): void =>
       log('warning', {
@@ -131,5 +152,8 @@ function announce(log: EmitEvent, listeners: EventEmitter): EmitEvent {
         threw(error);
       }
     }
+    const started = firstStart.after(name, event);
+    if (started !== undefined) emit('started', started);
   };
+  return emit;
 }

@@ -12,6 +12,8 @@ import type {
  * event of the primary's runtime.
  */
 export interface ClusterEvents {
+  /** The primary begins. */
+  starting: { workers: number; pid: number; node: string };
   /** The first worker is ready: the address answers. */
   listening: {
     url: string;
@@ -23,7 +25,22 @@ export interface ClusterEvents {
     /** Where the primary itself answers, if it was asked to. */
     adminUrl: string | null;
   };
+  /** Each slot has had a worker that is ready, or is in a crash loop. */
+  started: ClusterEvents['listening'] & {
+    /** Slots that have had one. */
+    ready: number;
+    durationMs: number;
+    fastestMs: number;
+    slowestMs: number;
+  };
   'worker-ready': { worker: WorkerIdentity; bootMs: number };
+  /** It did not come up: what it had written to standard output follows the line. */
+  'worker-output': {
+    worker: WorkerIdentity;
+    lines: number;
+    /** Of what it wrote before them. */
+    missingBytes: number;
+  };
   'worker-died': {
     worker: WorkerIdentity;
     cause: FailureCause;
@@ -72,6 +89,11 @@ export interface ClusterEvents {
 
 /** Name of an event: the first argument of the primary's `on()` and `off()`. */
 export type ClusterEventName = keyof ClusterEvents;
+
+/** What is made of some events, by their name. */
+export type EventHandlers<R> = {
+  readonly [N in ClusterEventName]?: (event: ClusterEvents[N]) => R;
+};
 
 /** How the parts of the package tell what happened. */
 export type EmitEvent = <N extends ClusterEventName>(name: N, event: ClusterEvents[N]) => void;

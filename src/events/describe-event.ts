@@ -15,11 +15,20 @@ const warn = (text: string): Description => ({ level: 'warn', text });
 const error = (text: string): Description => ({ level: 'error', text });
 
 const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
-  listening: ({ url, workers, balancing, ports, endpoints, adminUrl }) =>
+  starting: ({ workers, pid, node }) =>
+    info(`starting ${countWorkers(workers)} (primary pid=${pid}, Node ${node})`),
+  listening: (event) => info(formatAddress(event, `workers=${event.workers}, `)),
+  started: (event) => {
+    const { ready, workers, durationMs, fastestMs, slowestMs } = event;
+    const range = ready > 1 ? ` (${formatRange(fastestMs, slowestMs)})` : '';
+    return (ready < workers ? warn : info)(
+      `${ready}/${countWorkers(workers)} ready in ${formatMs(durationMs)}${range}, ${formatAddress(event)}`,
+    );
+  },
+  'worker-output': ({ worker, lines, missingBytes }) =>
     info(
-      `listening on ${url}${ports.length > 1 ? ` to ${ports.at(-1)}` : ''} (workers=${workers}, balancing=${balancing}` +
-        `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''}` +
-        `${adminUrl === null ? '' : `, admin: ${adminUrl}`})`,
+      `${formatIdentity(worker)} did not come up; the ${lines === 1 ? 'line' : `${lines} lines`} that it wrote` +
+        `${missingBytes > 0 ? ` (after ${missingBytes} bytes that were not kept)` : ''}:`,
     ),
   'worker-ready': ({ worker, bootMs }) =>
     info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),
@@ -93,6 +102,22 @@ export function describeEvent<N extends ClusterEventName>(
   return DESCRIPTIONS[name](event);
 }
 
+function countWorkers(workers: number): string {
+  return workers === 1 ? '1 worker' : `${workers} workers`;
+}
+
+/** Where the cluster is to be found. */
+function formatAddress(
+  { url, balancing, ports, endpoints, adminUrl }: ClusterEvents['listening'],
+  more = '',
+): string {
+  return (
+    `listening on ${url}${ports.length > 1 ? ` to ${ports.at(-1)}` : ''} (${more}balancing=${balancing}` +
+    `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''}` +
+    `${adminUrl === null ? '' : `, admin: ${adminUrl}`})`
+  );
+}
+
 /** How many frames of a blocked event loop a line shows; the JSON line has them all. */
 const FRAMES_SHOWN = 5;
 
@@ -116,4 +141,11 @@ function formatError(report: ErrorReport): string {
 
 function formatMs(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+/** In the unit of the longer one. */
+function formatRange(fromMs: number, toMs: number): string {
+  return toMs < 1_000
+    ? `${Math.round(fromMs)}–${Math.round(toMs)} ms`
+    : `${(fromMs / 1_000).toFixed(1)}–${(toMs / 1_000).toFixed(1)} s`;
 }

@@ -1,6 +1,13 @@
 /** Set in a worker's environment by the primary; says who forked it and which slot it has. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 
+/** What a worker keeps back until it is ready, and where it sends that. */
+export interface BootOutputAssignment {
+  readonly descriptor: number;
+  /** Everything that it writes to standard output; else only the error that keeps it from coming up. */
+  readonly divert: boolean;
+}
+
 /** What {@link WORKER_VARIABLE} holds, as JSON. */
 export interface WorkerAssignment {
   readonly slot: number;
@@ -14,6 +21,7 @@ export interface WorkerAssignment {
   readonly ownArguments: number;
   /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
   readonly printsBootError: boolean;
+  readonly bootOutput?: BootOutputAssignment | undefined;
 }
 
 /**

@@ -172,6 +172,7 @@ export interface ResolvedClusterOptions {
   /** `undefined` = no such listener. */
   readonly admin: Readonly<{ port: number; host: string }> | undefined;
   readonly log: ResolvedLogOptions;
+  readonly bootLogs: BootLogs;
 }
 
 /** What is listened on: a port of a host (`undefined` = all interfaces), or a unix socket. */
@@ -183,3 +184,16 @@ export type ListenAddress =
 export type OffloadMode = (typeof OFFLOAD_MODES)[number];
 
 export const OFFLOAD_MODES = ['threads', 'inline'] as const;
+
+/**
+ * Whose output is seen while workers come up. The rest is seen if its worker does not come up.
+ *
+ * - `first`: that of the first worker of slot 0.
+ * - `all`: that of every worker; each has a line of its own when it is ready or leaves, too.
+ * - `none`: nobody's.
+ *
+ * Environment: `CLUSTER_BOOT_LOGS`.
+ */
+export type BootLogs = (typeof BOOT_LOGS)[number];
+
+export const BOOT_LOGS = ['first', 'all', 'none'] as const;

@@ -23,6 +23,7 @@ export const DEFAULTS = Object.freeze({
   shutdown: Object.freeze({ lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 }),
   admin: Object.freeze({ host: '127.0.0.1' }),
   log: Object.freeze({ format: 'text', level: 'info' }),
+  bootLogs: 'first',
   health: Object.freeze({
     path: '/health',
     details: true,

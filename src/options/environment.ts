@@ -1,8 +1,9 @@
 import * as v from 'valibot';
-import type { ClusterOptions, OffloadMode } from './cluster-options.interface.js';
+import type { BootLogs, ClusterOptions, OffloadMode } from './cluster-options.interface.js';
 import type { LogOptions } from './log-options.interface.js';
 import {
   balancingSchema,
+  bootLogsSchema,
   EXPECTED_THREADS,
   EXPECTED_WORKERS,
   logFormatSchema,
@@ -16,6 +17,7 @@ import { validate } from './validate.js';
 /** What an operator may set without touching the code. Wins over the options of `bootstrap()`. */
 export interface EnvironmentOverrides extends Pick<ClusterOptions, 'workers' | 'balancing'> {
   log: Pick<LogOptions, 'format' | 'level'>;
+  bootLogs?: BootLogs;
   offload?: OffloadMode;
   threads?: number | 'auto';
 }
@@ -36,6 +38,7 @@ const environmentSchema = v.object({
   CLUSTER_BALANCING: v.optional(balancingSchema),
   CLUSTER_LOG_FORMAT: v.optional(logFormatSchema),
   CLUSTER_LOG_LEVEL: v.optional(logLevelSchema),
+  CLUSTER_BOOT_LOGS: v.optional(bootLogsSchema),
   CLUSTER_OFFLOAD: v.optional(offloadModeSchema),
   CLUSTER_THREADS: v.optional(v.pipe(countFromText(EXPECTED_THREADS), threadsSchema)),
 });
@@ -56,6 +59,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentOverrides {
       CLUSTER_BALANCING: env['CLUSTER_BALANCING'] || undefined,
       CLUSTER_LOG_FORMAT: env['CLUSTER_LOG_FORMAT'] || undefined,
       CLUSTER_LOG_LEVEL: env['CLUSTER_LOG_LEVEL'] || undefined,
+      CLUSTER_BOOT_LOGS: env['CLUSTER_BOOT_LOGS'] || undefined,
       CLUSTER_OFFLOAD: env['CLUSTER_OFFLOAD'] || undefined,
       CLUSTER_THREADS: env['CLUSTER_THREADS'] || undefined,
     },
@@ -65,6 +69,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentOverrides {
     workers: values.CLUSTER_WORKERS ?? values.WEB_CONCURRENCY,
     balancing: values.CLUSTER_BALANCING,
     log: { format: values.CLUSTER_LOG_FORMAT, level: values.CLUSTER_LOG_LEVEL },
+    bootLogs: values.CLUSTER_BOOT_LOGS,
     offload: values.CLUSTER_OFFLOAD,
     threads: values.CLUSTER_THREADS,
   };

@@ -3,6 +3,7 @@ export { BALANCING_STRATEGIES } from './cluster-options.interface.js';
 export type {
   AdminOptions,
   BalancingStrategy,
+  BootLogs,
   ClusterOptions,
   HeartbeatOptions,
   Limits,

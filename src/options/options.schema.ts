@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import {
   type AdminOptions,
   BALANCING_STRATEGIES,
+  BOOT_LOGS,
   OFFLOAD_MODES,
 } from './cluster-options.interface.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log-options.interface.js';
@@ -46,6 +47,7 @@ export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 export const balancingSchema = oneOf(BALANCING_STRATEGIES);
 export const offloadModeSchema = oneOf(OFFLOAD_MODES);
+export const bootLogsSchema = oneOf(BOOT_LOGS);
 export const logFormatSchema = oneOf(LOG_FORMATS);
 export const logLevelSchema = oneOf(LOG_LEVELS);
 

@@ -53,6 +53,7 @@ export function resolveOptions(
       level: overrides.log.level ?? options.log?.level ?? DEFAULTS.log.level,
       write: options.log?.write,
     }),
+    bootLogs: overrides.bootLogs ?? DEFAULTS.bootLogs,
   });
   refuseConflicts(options, resolved);
   return resolved;

@@ -19,6 +19,8 @@ export class BootErrors {
   #generation = 0;
   readonly #reported = new Set<string>();
   readonly #printed = new Set<string>();
+  /** Of each reason for which workers failed, the slots that still do. */
+  readonly #shown = new Map<string, Set<number>>();
   /** Of each slot its last error, and how often it has failed. */
   readonly #lastOf = new Map<number, { readonly key: string; readonly times: number }>();
 
@@ -35,12 +37,31 @@ export class BootErrors {
     return true;
   }
 
-  /** A worker has come up: what fails from now on is news. */
-  cameUp(): void {
+  /** A worker has come up: what fails from now on is news. Without a slot: also what is shown. */
+  cameUp(slot?: number): void {
+    for (const [reason, slots] of this.#shown) {
+      if (slot !== undefined) slots.delete(slot);
+      if (slot === undefined || slots.size === 0) this.#shown.delete(reason);
+    }
     this.#awaited = false;
     this.#reported.clear();
     this.#printed.clear();
     this.#lastOf.clear();
+  }
+
+  /**
+   * Whether what a worker kept back is to be seen, as it does not come up. No other that fails for
+   * the same reason has been shown.
+   *
+   * @param detail how it ended, where it has no error.
+   */
+  mayShow({ identity: { slot }, error, printsBootError }: Booting, detail: string): boolean {
+    // Of such an error Node alone knows the place, and shows it where it prints the error itself.
+    if (error?.name === 'SyntaxError' && this.#awaited && !printsBootError) return false;
+    const reason = error === null ? detail : `${error.name}: ${error.message}`;
+    const slots = this.#shown.get(reason);
+    this.#shown.set(reason, (slots ?? new Set()).add(slot));
+    return slots === undefined;
   }
 
   /** A worker has ended before it came up. Returns its error: without the stack where that has been reported. */

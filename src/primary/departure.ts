@@ -123,9 +123,7 @@ export function reportFailure(
   emit: EmitEvent,
   error = worker.error,
 ): string {
-  const detail = worker.overdue
-    ? 'it did not end in time after an error that nobody caught and was killed'
-    : (worker.condemned?.detail ?? describeExit(exit, cause));
+  const detail = describeEnd(worker, cause, exit);
   const { block } = worker;
   const now = performance.now();
   emit('worker-died', {
@@ -137,6 +135,13 @@ export function reportFailure(
     blocked: block === undefined ? null : asOf(block, now),
   });
   return detail;
+}
+
+/** How it ended that nobody had asked to, in words. */
+export function describeEnd(worker: WorkerHandle, cause: FailureCause, exit: ProcessExit): string {
+  return worker.overdue
+    ? 'it did not end in time after an error that nobody caught and was killed'
+    : (worker.condemned?.detail ?? describeExit(exit, cause));
 }
 
 /** The report came when the block was half as long as it was allowed to be: it went on. */

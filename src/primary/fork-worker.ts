@@ -4,12 +4,14 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
+import type { KeepsBack } from './policies/boot-logs.policy.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
+import { BootOutput } from './boot-output.js';
 import { readReports } from './watchdog-reports.js';
 import { followConnections } from './unacknowledged-connections.js';
 import { guardChannel } from './guard-channel.js';
-import type { workerArguments } from './worker-arguments.js';
+import type { WorkerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** What a forked process tells. Nothing comes after `exit`. */
@@ -29,16 +31,21 @@ const LAST_WORDS_MS = 200;
 /** Where a worker finds the pipe of its watchdog, after the streams and Node's own channel. */
 const REPORT_DESCRIPTOR = 4;
 
+/** Where it finds the pipe for what it keeps back. */
+const BOOT_OUTPUT_DESCRIPTOR = 5;
+
 /** How a worker is started. */
 export interface Launch {
   readonly slot: number;
   /** Workers there are to be. */
   readonly workers: number;
   readonly release: Release;
-  readonly arguments: ReturnType<typeof workerArguments>;
+  readonly arguments: WorkerArguments;
   /** Gives it a pipe for its watchdog. */
   readonly watchdog: boolean;
   readonly printsBootError: boolean;
+  /** What it keeps back until it is ready; `undefined` = not even its error. */
+  readonly keepsBack: KeepsBack;
 }
 
 /**
@@ -71,7 +78,7 @@ export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void):
 }
 
 function fork(launch: Launch): Worker {
-  const { slot, workers, release, watchdog, printsBootError } = launch;
+  const { slot, workers, release, watchdog, printsBootError, keepsBack } = launch;
   const { execArgv, own } = launch.arguments;
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))
@@ -83,7 +90,11 @@ function fork(launch: Launch): Worker {
     // Node gives each worker the next port: after 0, "any", that is one that it refuses.
     ...(process.debugPort === 0 && { inspectPort: 0 }),
     // Inherited streams: a pipe that the primary read too slowly would block its workers.
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc', ...(watchdog ? (['pipe'] as const) : [])],
+    stdio: [
+      ...(['inherit', 'inherit', 'inherit', 'ipc'] as const),
+      ...(watchdog || keepsBack ? [watchdog ? ('pipe' as const) : ('ignore' as const)] : []),
+      ...(keepsBack ? (['pipe'] as const) : []),
+    ],
     // 'json' because a malformed frame of 'advanced' kills the reader
     // (https://github.com/nodejs/node/issues/61312, in Node 20 for good).
     serialization: 'json',
@@ -96,6 +107,10 @@ function fork(launch: Launch): Worker {
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
     ownArguments: own,
     printsBootError,
+    bootOutput: keepsBack && {
+      descriptor: BOOT_OUTPUT_DESCRIPTOR,
+      divert: keepsBack === 'output',
+    },
   };
   return cluster.fork({ [WORKER_VARIABLE]: JSON.stringify(assignment) });
 }
@@ -111,13 +126,18 @@ function follow(
   const recoverConnections =
     cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
   guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));
-  const reports = worker.process.stdio[REPORT_DESCRIPTOR] as Readable | null | undefined;
+  // Node's types know five.
+  const stdio = worker.process.stdio as readonly unknown[];
+  const reports = stdio[REPORT_DESCRIPTOR] as Readable | null | undefined;
+  const kept = stdio[BOOT_OUTPUT_DESCRIPTOR] as Readable | null | undefined;
+  const bootOutput = kept ? new BootOutput(kept) : undefined;
   if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
   const disconnected = new Promise<void>((resolve) => {
     worker.once('disconnect', () => resolve());
   });
   worker.process.once('exit', (code, signal) => {
-    void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
+    const told = Promise.all([disconnected, bootOutput?.ended]);
+    void Promise.race([told, delay(LAST_WORDS_MS)]).then(() => {
       reports?.destroy();
       try {
         recoverConnections?.();
@@ -127,7 +147,7 @@ function follow(
       tell({ type: 'exit', exit: { code, signal } });
     });
   });
-  return new WorkerHandle(
+  const handle = new WorkerHandle(
     identity,
     {
       isConnected: () => worker.isConnected(),
@@ -136,6 +156,8 @@ function follow(
     },
     (action) => tell({ type: 'due', action }),
   );
+  handle.bootOutput = bootOutput;
+  return handle;
 }
 
 function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {

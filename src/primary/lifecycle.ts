@@ -10,6 +10,7 @@ import type { FailureCause } from '../snapshot/index.js';
 import {
   beginCollapse,
   beginDeparture,
+  describeEnd,
   drainAfterAll,
   explain,
   reportDeparture,
@@ -18,6 +19,7 @@ import {
 } from './departure.js';
 import type { Balance } from './balance.js';
 import { BootErrors } from './boot-errors.js';
+import type { ShowOutput } from './boot-output.js';
 import type { ProcessEvent } from './fork-worker.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
@@ -63,6 +65,7 @@ export interface Surroundings {
   readonly balance: Balance;
   readonly emit: EmitEvent;
   readonly post: (event: LifecycleEvent) => void;
+  readonly showOutput: ShowOutput;
   /** The first worker is ready, and its threads can do their work. */
   readonly serving: (served: Served) => void;
 }
@@ -101,7 +104,8 @@ export class Lifecycle {
 
   onReady(worker: WorkerHandle, message: WorkerMessage & { type: 'ready' }, now: number): void {
     const { options, recovery, emit, post } = this.around;
-    this.#bootErrors.cameUp();
+    this.#bootErrors.cameUp(worker.identity.slot);
+    worker.bootOutput?.drop();
     if (!worker.enter('ready')) {
       // It was told to leave while it came up, and has come up all the same.
       if (worker.retirement !== undefined) drainAfterAll(worker, now, options.shutdown);
@@ -221,6 +225,9 @@ export class Lifecycle {
       well = reportDeparture(worker, exit, emit);
       succession.left(worker, 'it left');
     } else {
+      const why = describeEnd(worker, failure, exit);
+      const isNews = worker.readyAt === undefined && this.#bootErrors.mayShow(worker, why);
+      if (isNews) worker.bootOutput?.show(worker.identity, this.around.showOutput);
       const detail = reportFailure(worker, failure, exit, emit, error);
       // One that drained after an error of its own has been counted when that came.
       if (state === 'draining') succession.left(worker, detail);

@@ -21,6 +21,8 @@ export class Slot {
   readonly retiring = new Set<WorkerHandle>();
   failures: FailureHistory = NO_FAILURES;
   lastExit: WorkerExit | null = null;
+  /** Processes that were started for it. */
+  launches = 0;
   readonly restarts = new Map<FailureCause, number>();
   /** Counted by workers of this slot that are gone. */
   readonly #retired: SlotTotals = {

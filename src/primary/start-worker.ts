@@ -3,6 +3,7 @@ import { forkWorker } from './fork-worker.js';
 import type { Surroundings } from './lifecycle.js';
 import type { Release } from './release.js';
 import type { Slot } from './slot.js';
+import { whatIsKeptBack } from './policies/boot-logs.policy.js';
 import { mayBeDebugged, workerArguments } from './worker-arguments.js';
 import type { WorkerHandle } from './worker-handle.js';
 
@@ -13,14 +14,18 @@ export function startWorker(
   { options, program, table, post }: Pick<Surroundings, 'options' | 'program' | 'table' | 'post'>,
   bootErrors: BootErrors,
 ): WorkerHandle {
-  const { readyTimeoutMs, watchdog } = options;
+  const { readyTimeoutMs, watchdog, bootLogs } = options;
+  const nodeArguments = workerArguments(table.desired);
+  const isFirst = slot.launches === 0;
+  slot.launches += 1;
   const launch = {
     slot: slot.index,
     workers: table.desired,
     release: program.revive(release, slot.failures.inARow < options.restart.maxFailures),
-    arguments: workerArguments(table.desired),
+    arguments: nodeArguments,
     watchdog,
     printsBootError: bootErrors.mayPrint(slot.index, release.generation),
+    keepsBack: nodeArguments.preloads ? whatIsKeptBack(bootLogs, slot.index, isFirst) : undefined,
   };
   const worker = forkWorker(launch, (told) => post({ ...told, worker }));
   worker.printsBootError = launch.printsBootError;

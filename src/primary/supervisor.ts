@@ -3,6 +3,7 @@ import { reportError, type WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { ClusterSnapshot, ReloadResult } from '../snapshot/index.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
+import type { ShowOutput } from './boot-output.js';
 import { EventQueue } from './event-queue.js';
 import { Heartbeat } from './heartbeat.js';
 import { Lifecycle, type Served } from './lifecycle.js';
@@ -62,9 +63,9 @@ export class Supervisor {
     private readonly listening: Listening,
     program: Program,
     private readonly emit: EmitEvent,
-    droppedLogLines: () => number,
+    output: { readonly dropped: () => number; readonly show: ShowOutput },
   ) {
-    this.#meter = new PrimaryMeter(droppedLogLines);
+    this.#meter = new PrimaryMeter(output.dropped);
     const post = (event: SupervisorEvent): void => this.#queue.post(event);
     const table = new WorkerTable(options.workers, listening, program.resolve(0), this.#meter);
     const later = laterBy((action) => post({ type: 'due', action }));
@@ -107,6 +108,7 @@ export class Supervisor {
       shutdown: this.#shutdown,
       upkeep: this.#upkeep,
       balance: this.#balance,
+      showOutput: output.show,
       serving: (served) => this.#resolveServing(served),
     });
     this.ended = this.#shutdown.ended.finally(() => this.#ticks.stop());

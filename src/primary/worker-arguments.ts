@@ -31,19 +31,28 @@ function currentSituation(): HeapSituation {
   };
 }
 
+/** With what Node starts a worker. */
+export interface WorkerArguments {
+  readonly execArgv: string[];
+  /** How many of the first are ours. */
+  readonly own: number;
+  /** `early-boot.cts` is among them. */
+  readonly preloads: boolean;
+}
+
 /** Arguments of Node for a worker: those of the primary, and ours before them. */
-export function workerArguments(workers: number): { execArgv: string[]; own: number } {
-  const preload = ownFile('worker/early-boot.cjs');
-  const own = [
-    // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
-    // Yarn's Plug'n'Play Node could not read it.
-    ...(process.versions['pnp'] === undefined && preload !== undefined
-      ? ['--require', preload]
-      : []),
-    ...heapArguments(workers),
-  ];
+export function workerArguments(workers: number): WorkerArguments {
+  // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
+  // Yarn's Plug'n'Play Node could not read it.
+  const preload =
+    process.versions['pnp'] === undefined ? ownFile('worker/early-boot.cjs') : undefined;
+  const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
   // Ours first: a runner that puts itself into execArgv (ts-node) takes what comes after as its own.
-  return { execArgv: [...own, ...process.execArgv], own: own.length };
+  return {
+    execArgv: [...own, ...process.execArgv],
+    own: own.length,
+    preloads: preload !== undefined,
+  };
 }
 
 /** Whether Node's inspector may stop a worker from its first line on. */

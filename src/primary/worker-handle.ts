@@ -12,6 +12,7 @@ import type {
   WorkerState,
   WorkerStats,
 } from '../snapshot/index.js';
+import type { BootOutput } from './boot-output.js';
 import { Deadline } from './deadline.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 
@@ -107,6 +108,8 @@ export class WorkerHandle {
   error: ErrorReport | null = null;
   /** It prints an error that keeps it from coming up. */
   printsBootError = false;
+  /** What it keeps back until it is ready. */
+  bootOutput: BootOutput | undefined;
   /** What it said of its drain. */
   drain: DrainReport | undefined;
   retirement: Retirement | undefined;

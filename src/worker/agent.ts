@@ -114,7 +114,7 @@ export class WorkerAgent {
         url = await this.#listen(app);
         phase = 'init'; // whatever fails from here on, the address could be had
       }
-      this.#boot.end();
+      this.#boot.cameUp();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => {
         void this.#channel.send({ type: 'fatal', error: reportError(error), abort: true });
@@ -137,7 +137,7 @@ export class WorkerAgent {
       this.#boot.end();
       await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
       const isOurs = phase === 'listen' || error instanceof ClusterError;
-      if (!isOurs) throwUncaught(error, this.#boot.prints); // handlers of the app's are to see it
+      if (!isOurs) throwUncaught(error, () => this.#boot.prints(error)); // handlers of the app's are to see it
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
     }
   }

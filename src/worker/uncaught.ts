@@ -22,16 +22,19 @@ export function catchAbort(told: (error: Error) => void): void {
 }
 
 /**
- * Throws where nothing catches it, as if the app had. Where the app has no
- * handler for that, the error is printed, or nothing is.
+ * Throws where nothing catches it, as if the app had.
+ *
+ * @param prints whether the error is to be printed; asked where the app has no handler for it.
  */
-export function throwUncaught(error: unknown, print: boolean): void {
-  const byNode = print && isWithoutPlace(error);
-  if (process.listenerCount('uncaughtException') === 0 && !byNode) {
+export function throwUncaught(error: unknown, prints: () => boolean): void {
+  if (process.listenerCount('uncaughtException') === 0) {
+    const print = prints();
     // Node would print first where it is thrown here.
-    process.once('uncaughtException', () => {
-      if (print) process.stderr.write(`${inspect(error)}\n`);
-    });
+    if (!print || !isWithoutPlace(error)) {
+      process.once('uncaughtException', () => {
+        if (print) process.stderr.write(`${inspect(error)}\n`);
+      });
+    }
   }
   process.nextTick(() => {
     throw error;

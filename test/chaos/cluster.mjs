@@ -61,6 +61,7 @@ export class Cluster {
         PATH: process.env.PATH,
         [name]: value,
         CLUSTER_LOG_FORMAT: 'json',
+        CLUSTER_BOOT_LOGS: 'all', // a line for each event
         CHAOS_OPTIONS: JSON.stringify(options),
         CHAOS_ADAPTER: adapter,
         CHAOS_FAULTS: '1',

@@ -46,8 +46,8 @@ describe('the log', () => {
         'stopped',
       ]);
     }
-    // Besides: listening, stopping, stopped.
-    expect(lines).toHaveLength(3 * 3 + 3);
+    // Besides: starting, listening, started, stopping, stopped.
+    expect(lines).toHaveLength(3 * 3 + 5);
   });
 
   it('is one JSON object a line where CLUSTER_LOG_FORMAT is json', async () => {
@@ -71,10 +71,10 @@ describe('the log', () => {
     for (const name of ['worker-ready', 'worker-draining', 'worker-stopped']) {
       expect([name, count(name)]).toEqual([name, 3]);
     }
-    for (const name of ['listening', 'stopping', 'stopped']) {
+    for (const name of ['starting', 'listening', 'started', 'stopping', 'stopped']) {
       expect([name, count(name)]).toEqual([name, 1]);
     }
-    expect(events).toHaveLength(3 * 3 + 3);
+    expect(events).toHaveLength(3 * 3 + 5);
   });
 
   it.each(['text', 'json'] as const)('says in %s why it gives up', async (format) => {

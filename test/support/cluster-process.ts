@@ -87,6 +87,8 @@ export class ClusterProcess {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
         CLUSTER_LOG_FORMAT: 'json',
+        // A line of each event, and every line of every worker.
+        CLUSTER_BOOT_LOGS: 'all',
         TEST_MARKER: this.marker,
         TEST_OPTIONS: JSON.stringify(options.path ? options : bootstrapOptions),
         SAMPLE_OPTIONS: JSON.stringify(options.path ? options : bootstrapOptions),

@@ -21,7 +21,7 @@ const isRoot = process.getuid!() === 0;
 
 afterEach(stopAll);
 
-describe('an app that cannot be created', () => {
+describe.each(['first', 'all'])('an app that cannot be created, %s', (bootLogs) => {
   it.each([
     {
       fault: 'the main file throws',
@@ -55,7 +55,11 @@ describe('an app that cannot be created', () => {
       const cluster = new ClusterProcess({
         ...(program !== undefined && { program }),
         options: { workers },
-        env: { ...(app !== undefined && behaviour(app)), CLUSTER_LOG_FORMAT: 'text' },
+        env: {
+          ...(app !== undefined && behaviour(app)),
+          CLUSTER_LOG_FORMAT: 'text',
+          CLUSTER_BOOT_LOGS: bootLogs,
+        },
         execArgv: ANNOUNCE_PROCESSES,
       });
 
@@ -83,7 +87,10 @@ describe('an app that cannot be created', () => {
   it('exits with 70 and names the file when a module has a syntax error (B1)', async () => {
     const path = join(temporaryDirectory(), 'broken.mjs');
     writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
-    const cluster = new ClusterProcess({ options: { workers: 1 }, env: { TEST_APP: path } });
+    const cluster = new ClusterProcess({
+      options: { workers: 1 },
+      env: { TEST_APP: path, CLUSTER_BOOT_LOGS: bootLogs },
+    });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
 
@@ -99,7 +106,7 @@ describe('an app that cannot be created', () => {
   it('counts an exit with 0 before ready as a failure, and exits with 70 (B1)', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 1 },
-      env: behaviour('exits-before-ready'),
+      env: { ...behaviour('exits-before-ready'), CLUSTER_BOOT_LOGS: bootLogs },
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
@@ -469,6 +476,7 @@ describe('a wrong configuration', () => {
   it.each([
     { name: 'CLUSTER_WORKERS', value: 'abc', allowed: workers },
     { name: 'CLUSTER_LOG_FORMAT', value: 'xml', allowed: "'text', 'json', 'pino', 'nest'" },
+    { name: 'CLUSTER_BOOT_LOGS', value: 'one', allowed: "'first', 'all', 'none'" },
   ])('is refused with 78 and one line: $name=$value (B12)', async ({ name, value, allowed }) => {
     const line = await refusedConfiguration({ env: { [name]: value } });
 

@@ -45,6 +45,40 @@ describe('an error that keeps workers from coming up', () => {
     expect(fork(0).prints).toBe(true);
   });
 
+  it('has what a worker kept back shown once, until every slot that fails of it has come up', () => {
+    const mayShow = (slot: number, message: string | null) =>
+      errors.mayShow(
+        {
+          identity: { slot },
+          error: message === null ? null : { name: 'Error', message },
+          printsBootError: false,
+        },
+        'killed',
+      );
+    expect([mayShow(0, 'no database'), mayShow(1, 'no database')]).toEqual([true, false]);
+    expect([mayShow(1, 'no queue'), mayShow(2, null), mayShow(2, null)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    errors.cameUp(0);
+    errors.cameUp(3);
+    expect(mayShow(0, 'no database')).toBe(false);
+    for (const slot of [0, 1]) errors.cameUp(slot);
+    expect(mayShow(0, 'no database')).toBe(true);
+    errors.mayPrint(0, 1); // of a reload
+    expect(mayShow(0, 'no database')).toBe(true);
+  });
+
+  it('is left to the worker that prints it where Node alone knows its place', () => {
+    const error = { name: 'SyntaxError', message: "Unexpected token ';'" };
+    const mayShow = (slot: number, printsBootError: boolean) =>
+      errors.mayShow({ identity: { slot }, error, printsBootError }, 'exited with code 1');
+    const prints = [errors.mayPrint(0, 0), errors.mayPrint(1, 0)];
+    expect(prints).toEqual([true, false]);
+    expect([mayShow(1, false), mayShow(0, true), mayShow(1, false)]).toEqual([false, true, false]);
+  });
+
   it('is news once a worker has come up, and in each reload', () => {
     fork(0).fail('no database');
     errors.cameUp();

@@ -150,6 +150,23 @@ describe('CLUSTER_LOG_LEVEL', () => {
   });
 });
 
+describe('CLUSTER_BOOT_LOGS', () => {
+  it.each(['first', 'all', 'none'] as const)('may be %s', (bootLogs) => {
+    expect(resolve({ CLUSTER_BOOT_LOGS: bootLogs }).bootLogs).toBe(bootLogs);
+  });
+
+  it('is first where it is empty or not set', () => {
+    expect(resolve({ CLUSTER_BOOT_LOGS: '' }).bootLogs).toBe('first');
+    expect(resolve({}).bootLogs).toBe('first');
+  });
+
+  it.each(['one', 'All'])('is refused as %j', (text) => {
+    const message = refusal({ CLUSTER_BOOT_LOGS: text });
+    expect(message).toContain(`CLUSTER_BOOT_LOGS: "${text}" `);
+    expect(message).toContain("'first', 'all', 'none'");
+  });
+});
+
 describe('CLUSTER_OFFLOAD', () => {
   it.each(['threads', 'inline'] as const)('may be %s', (mode) => {
     expect(readEnvironment({ CLUSTER_OFFLOAD: mode }).offload).toBe(mode);

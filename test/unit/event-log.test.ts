@@ -65,7 +65,60 @@ type AnyEvent = {
   };
 }[ClusterEventName];
 
+const STARTED = {
+  url: 'http://127.0.0.1:3000',
+  balancing: 'shared',
+  ports: [],
+  endpoints: ['/health'],
+  adminUrl: 'http://127.0.0.1:9000',
+  durationMs: 1_912,
+  fastestMs: 612,
+  slowestMs: 1_890,
+};
+
 const EVENTS: readonly AnyEvent[] = [
+  {
+    name: 'starting',
+    event: { workers: 8, pid: 4711, node: '24.21.0' },
+    level: 'info',
+    text: 'starting 8 workers (primary pid=4711, Node 24.21.0)',
+  },
+  {
+    name: 'started',
+    event: { ...STARTED, workers: 16, ready: 16 },
+    level: 'info',
+    text: '16/16 workers ready in 1.9 s (0.6–1.9 s), listening on http://127.0.0.1:3000 (balancing=shared, endpoints: /health, admin: http://127.0.0.1:9000)',
+  },
+  {
+    name: 'started',
+    event: { ...STARTED, workers: 2, ready: 2, durationMs: 712, fastestMs: 611, slowestMs: 640.4 },
+    level: 'info',
+    text: '2/2 workers ready in 712 ms (611–640 ms), listening on http://127.0.0.1:3000 (balancing=shared, endpoints: /health, admin: http://127.0.0.1:9000)',
+  },
+  {
+    name: 'started',
+    event: { ...STARTED, workers: 1, ready: 1, endpoints: [], adminUrl: null },
+    level: 'info',
+    text: '1/1 worker ready in 1.9 s, listening on http://127.0.0.1:3000 (balancing=shared)',
+  },
+  {
+    name: 'started',
+    event: { ...STARTED, workers: 3, ready: 2, endpoints: [], adminUrl: null },
+    level: 'warn',
+    text: '2/3 workers ready in 1.9 s (0.6–1.9 s), listening on http://127.0.0.1:3000 (balancing=shared)',
+  },
+  {
+    name: 'worker-output',
+    event: { worker: WORKER, lines: 24, missingBytes: 0 },
+    level: 'info',
+    text: `${IDENTITY} did not come up; the 24 lines that it wrote:`,
+  },
+  {
+    name: 'worker-output',
+    event: { worker: WORKER, lines: 1, missingBytes: 70_000 },
+    level: 'info',
+    text: `${IDENTITY} did not come up; the line that it wrote (after 70000 bytes that were not kept):`,
+  },
   {
     name: 'listening',
     event: {

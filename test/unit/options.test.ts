@@ -765,6 +765,7 @@ describe('resolveOptions', () => {
       reload: { canaryMs: 1_000 },
       shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
       log: { format: 'text', level: 'info', write: undefined },
+      bootLogs: 'first',
     });
   });
 

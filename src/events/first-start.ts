@@ -1,0 +1,56 @@
+import type { ClusterEventName, ClusterEvents, EventHandlers } from './cluster-events.js';
+
+/** Follows a cluster until each slot has had a worker that is ready. */
+export class FirstStart {
+  /** How long the first worker of each slot that was ready took. */
+  readonly #bootMs = new Map<number, number>();
+  /** Slots in a crash loop: nobody waits for those. */
+  readonly #degraded = new Set<number>();
+  #listening: ClusterEvents['listening'] | undefined;
+  #over = false;
+  readonly #handlers: EventHandlers<void> = {
+    listening: (event) => (this.#listening = event),
+    'worker-ready': ({ worker: { slot }, bootMs }) => {
+      if (!this.#bootMs.has(slot)) this.#bootMs.set(slot, bootMs);
+    },
+    'worker-restarting': ({ slot, degraded }) => {
+      if (degraded) this.#degraded.add(slot);
+    },
+    scaling: ({ to }) => (this.workers = to),
+    stopping: () => (this.#over = true),
+    failed: () => (this.#over = true),
+  };
+
+  constructor(
+    private workers: number,
+    private readonly now = () => performance.now(),
+    private readonly startedAt = now(),
+  ) {}
+
+  /** @returns what is to be told now, once. */
+  after<N extends ClusterEventName>(
+    name: N,
+    event: ClusterEvents[N],
+  ): ClusterEvents['started'] | undefined {
+    if (this.#over || this.#handlers[name] === undefined) return undefined;
+    this.#handlers[name](event);
+    return this.#summary();
+  }
+
+  #summary(): ClusterEvents['started'] | undefined {
+    const isWanted = (slot: number): boolean => slot < this.workers;
+    const ready = [...this.#bootMs].filter(([slot]) => isWanted(slot)).map(([, bootMs]) => bootMs);
+    const lost = [...this.#degraded].filter((slot) => isWanted(slot) && !this.#bootMs.has(slot));
+    if (this.#over || this.#listening === undefined || ready.length === 0) return undefined;
+    if (ready.length + lost.length < this.workers) return undefined;
+    this.#over = true;
+    return {
+      ...this.#listening,
+      workers: this.workers,
+      ready: ready.length,
+      durationMs: this.now() - this.startedAt,
+      fastestMs: Math.min(...ready),
+      slowestMs: Math.max(...ready),
+    };
+  }
+}
