@@ -20,7 +20,7 @@ import { began } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts, holdPort } from '../support/free-ports.js';
 import { clusterReport } from '../support/health.js';
-import { getJson, request } from '../support/http-client.js';
+import { getJson, Load, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
@@ -29,6 +29,9 @@ import { RawClient } from '../support/raw-client.js';
 import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
+
+/** A program whose workers are ready within a moment, or wait for a file. */
+const GATED = join(import.meta.dirname, '../fixtures/gated.mjs');
 
 /** Far longer than any test waits. */
 const NEVER_MS = 600_000;
@@ -284,8 +287,7 @@ describe('a reload of a broken build', () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      // Longer than a busy machine takes for a worker that is well.
-      options: { readyTimeoutMs: 8_000, reload: { canaryMs: 800 } },
+      options: { reload: { canaryMs: 800 } },
       env: { ...CONTROLLED, ...build.env },
     });
     control = await PrimaryControl.of(cluster);
@@ -316,11 +318,6 @@ describe('a reload of a broken build', () => {
       what: 'that ends with 0 before it is ready',
       deploy: deploys('exits-before-ready'),
       reason: /exited with code 0/,
-    },
-    {
-      what: 'that never becomes ready (R5)',
-      deploy: deploys('reload-hangs'),
-      reason: /not ready within 8000 ms/,
     },
     {
       what: 'that dies 500 ms after it is ready',
@@ -400,6 +397,35 @@ describe('a reload of a broken build', () => {
     expect(page.values('nestjs_cluster_reloads_total', { outcome: 'aborted' })).toEqual([aborted]);
     expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([1]);
     expect(page.values('nestjs_cluster_generation')).toEqual([aborted + 1]);
+  });
+});
+
+describe('a reload whose new worker never becomes ready', () => {
+  afterEach(stopAll);
+
+  it('is aborted at readyTimeoutMs, and the workers before it serve on (R5)', async () => {
+    const gate = join(temporaryDirectory(), 'gate');
+    writeFileSync(gate, '');
+    const cluster = await ClusterProcess.start({
+      program: GATED,
+      // Many times what its workers take, which have no Nest.
+      options: { readyTimeoutMs: 5_000 },
+      env: { TEST_GATE: gate },
+    });
+    const before = cluster.workerPids;
+    const load = new Load(cluster.url, '/', { clients: 2, pauseMs: 4 });
+    await load.served(20);
+    rmSync(gate);
+
+    cluster.kill('SIGHUP');
+
+    const line = await ended(cluster, 1);
+    expect(line).toMatchObject({ level: 'error', outcome: 'aborted' });
+    expect(line['reason']).toMatch(/^worker=0 gen=1: .*not ready within 5000 ms/);
+    await onlyLeft(cluster, 2);
+    expect(cluster.workerPids).toEqual(before);
+    await load.served(20);
+    expect(await load.stop()).toMatchObject({ 'bad-status': 0, reset: 0, refused: 0, timeout: 0 });
   });
 });
 
