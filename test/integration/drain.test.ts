@@ -1,4 +1,3 @@
-import http from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ONE_ADAPTER, OTHER_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
@@ -14,6 +13,7 @@ import {
 } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import { getJson, request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
 import { RawClient } from '../support/raw-client.js';
 
@@ -372,7 +372,7 @@ describe('the drain of one worker', () => {
       env: { ...behaviour('announce-requests'), ...gates.env },
     });
     const [drained] = cluster.workerPids;
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const agent = await agentOf(cluster.url, drained!);
     const held = request(cluster.url, '/gate/held', { agent });
     await began(cluster, '/gate/held');
 
@@ -386,6 +386,5 @@ describe('the drain of one worker', () => {
     expect((await request(cluster.url, '/hello', { agent })).outcome).toBe('ok');
     const { body } = await getJson<{ pid: number }>(cluster.url, '/whoami');
     expect(body.pid).not.toBe(drained);
-    agent.destroy();
   });
 });
