@@ -9,11 +9,11 @@ const KIB = 1_024;
 interface Sieve {
   sift(bytes: Buffer): { loud: boolean; bytes: Buffer }[];
 }
-const { Sieve } = loadCommonJs('src/worker/boot-output.cts') as { Sieve: new () => Sieve };
+const { LineSieve } = loadCommonJs('src/worker/line-sieve.cts') as { LineSieve: new () => Sieve };
 
 /** What is seen at once of what is written, one call after the other. */
 function loudOf(...written: string[]): string {
-  const sieve = new Sieve();
+  const sieve = new LineSieve();
   return written
     .flatMap((text) => sieve.sift(Buffer.from(text)))
     .filter(({ loud }) => loud)
