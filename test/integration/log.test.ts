@@ -126,7 +126,7 @@ describe('the option log', () => {
       options: { workers: 1, log: { format: 'pino' } },
       env: { TEST_WRITE: 'yes', CLUSTER_LOG_FORMAT: '' },
     });
-    await cluster.until('its url', () => cluster.output.includes('"event":"listening"'));
+    await cluster.until('its start', () => cluster.output.includes('"event":"started"'));
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
 
@@ -136,8 +136,10 @@ describe('the option log', () => {
     const events = given.map((line) => JSON.parse(line.slice(prefix.length)) as { event: string });
     expect(events.map(({ event }) => event).toSorted()).toEqual(
       [
+        'starting',
         'worker-ready',
         'listening',
+        'started',
         'stopping',
         'worker-draining',
         'worker-stopped',
