@@ -122,7 +122,7 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   }
   process.on('SIGHUP', () => {
     // It also comes when the terminal is closed: who sat there is gone, and so should the program be.
-    if (inTerminal) supervisor.stop('SIGHUP', constants.signals.SIGHUP);
+    if (inTerminal) supervisor.stop('SIGHUP in a terminal', constants.signals.SIGHUP);
     else void supervisor.reload('SIGHUP');
   });
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {

@@ -14,6 +14,8 @@ const info = (text: string): Description => ({ level: 'info', text });
 const warn = (text: string): Description => ({ level: 'warn', text });
 const error = (text: string): Description => ({ level: 'error', text });
 
+const STOPPING = { drain: 'draining', destroy: 'destroying open connections', kill: 'killing' };
+
 const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   starting: ({ workers, pid, node }) =>
     info(`starting ${countWorkers(workers)} (primary pid=${pid}, Node ${node})`),
@@ -76,12 +78,12 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
           `reload gen=${generation} aborted after ${formatMs(durationMs)}, the workers before it stay: ${reason}`,
         ),
   scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${to} workers`),
-  stopping: ({ reason, workers, force }) =>
-    force === 'drain'
-      ? info(`${reason}: draining ${workers} workers`)
-      : warn(
-          `${reason}: ${force === 'destroy' ? 'destroying open connections of' : 'killing'} ${workers} workers`,
-        ),
+  stopping: ({ reason, workers, force }) => {
+    const of = force === 'destroy' ? ' of' : '';
+    // With `workers: 0` there is one process, and no worker.
+    const text = `${reason}: ${STOPPING[force]}${workers === 0 ? '' : `${of} ${workers} workers`}`;
+    return force === 'drain' ? info(text) : warn(text);
+  },
   stopped: ({ exitCode, uptimeMs }) =>
     info(`stopped (exit code ${exitCode}, uptime ${formatMs(uptimeMs)})`),
   failed: ({ message, exitCode, error: reported }) =>

@@ -816,7 +816,9 @@ describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
     process.kill(primary, 'SIGHUP');
 
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(cluster.all('stopping')).toMatchObject([{ reason: 'SIGHUP', force: 'drain' }]);
+    expect(cluster.all('stopping')).toMatchObject([
+      { reason: 'SIGHUP in a terminal', force: 'drain' },
+    ]);
     expect(cluster.all('reload-started')).toEqual([]);
   });
 

@@ -422,6 +422,13 @@ const EVENTS: readonly AnyEvent[] = [
     text: 'SIGTERM: draining 2 workers',
   },
   {
+    // With workers: 0 there are none.
+    name: 'stopping',
+    event: { reason: 'SIGTERM', workers: 0, force: 'drain' },
+    level: 'info',
+    text: 'SIGTERM: draining',
+  },
+  {
     name: 'stopping',
     event: { reason: 'SIGINT', workers: 2, force: 'destroy' },
     level: 'warn',
