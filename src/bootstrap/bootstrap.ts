@@ -42,8 +42,8 @@ export async function bootstrap(
       return await runStandalone(createApp, resolved);
     }
     // First: loading files is what makes code hot.
-    const { keepCodePlain } = await import('../primary/plain-code.js');
-    keepCodePlain(resolved);
+    const { leaveTurbofanOut } = await import('../primary/leave-turbofan-out.js');
+    leaveTurbofanOut(resolved);
     const { runPrimary } = await import('./run-primary.js');
     return await runPrimary(resolved);
   } catch (error) {

@@ -30,30 +30,3 @@ it('keeps the young generation of a process that makes much garbage below 6 MB',
   expect(Number(stdout)).toBeGreaterThan(0);
   expect(Number(stdout)).toBeLessThan(6e6);
 });
-
-/** Runs a function often, and has V8 say what it optimises. */
-const HOT = `
-  import { keepCodePlain } from './primary/plain-code.js';
-  keepCodePlain({ balancing: process.env.BALANCING });
-  const sum = (a, b) => a + b;
-  let total = 0;
-  for (let i = 0; i < 2_000_000; i += 1) total = sum(total, i);
-  console.log(total);
-`;
-
-it.each([
-  ['shared', false],
-  ['round-robin', true],
-])(
-  'has the code of the primary optimised where it is worth it: %s',
-  async (balancing, expected) => {
-    const { stdout, stderr } = await runCommand(
-      NODE,
-      ['--trace-opt', '--input-type=module', '-e', HOT],
-      { cwd: dist, env: { ...plainEnvironment(), BALANCING: balancing } },
-    );
-    expect(stderr).toBe('');
-    expect(stdout).toContain('1999999000000');
-    expect(/optimizing/.test(stdout)).toBe(expected);
-  },
-);
