@@ -79,8 +79,8 @@ describe('a device that takes nothing', () => {
       (each) => each.sum(DROPPED, { worker: '0' }) >= 42 && each.sum(DROPPED_BY_PRIMARY) >= 2,
     );
     expect(page.values(DROPPED, { worker: '0' })).toEqual([42]);
-    // What became ready, and where it listens: said once a thread has loaded everything.
-    expect(page.values(DROPPED_BY_PRIMARY)).toEqual([2]);
+    // That it starts, what became ready, where it listens, and that all are there: said once a thread has loaded everything.
+    expect(page.values(DROPPED_BY_PRIMARY)).toEqual([4]);
     expect((await getJson<{ pid: number }>(url, '/lines/out/1')).body.pid).toBe(pid);
 
     // What a dead worker had lost is still counted.
