@@ -1,19 +1,112 @@
+import type { IncomingMessage } from 'node:http';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { createExpressReader } from './express-route-template.js';
-import { createFastifyReader } from './fastify-route-template.js';
-import type { RouteTemplateReader } from './route-template-reader.js';
 
-export type { RouteTemplateReader } from './route-template-reader.js';
+/**
+ * Finds the template (`/cats/:id`) of the route that answered a request. Never
+ * throws: it is called by Node, where nothing would catch it.
+ */
+export type RouteTemplateReader = (request: IncomingMessage) => string;
+
+/** Label of requests that no route matched: their paths are the client's, and endless. */
+const UNMATCHED = 'unmatched';
+
+/** Label of all routes of routers that are mounted under a path: they do not know it. */
+const NESTED = '*';
+
+/** Where a route of Express, or a request of Fastify, keeps its label: a WeakMap would double what a request pays. */
+const TEMPLATE = Symbol('nestjs-cluster.route');
 
 /**
  * A reader for the app's adapter. Must be called before the app registers its
  * routes, since Fastify tells the template at registration.
  *
- * What a client sends never makes a template: each is text of the app's own, so
- * that there are no more of them than the app has routes.
+ * A template is always text of the app's own, never of a client, so that there
+ * are no more of them than the app has routes.
  */
 export function createRouteTemplateReader(adapter: AbstractHttpAdapter): RouteTemplateReader {
   return adapter.getType() === 'fastify'
     ? createFastifyReader(adapter)
     : createExpressReader(adapter);
+}
+
+/** What Express leaves on a request: the last route that matched. */
+interface ExpressRoute {
+  readonly path: unknown;
+  readonly stack: readonly unknown[];
+  readonly methods?: { readonly _all?: boolean };
+  [TEMPLATE]?: string;
+}
+
+/** What an Express router keeps of each `use()` and each route (router 2.x, `lib/layer.js`). */
+interface Layer {
+  readonly route?: unknown;
+  readonly handle?: unknown;
+  /** Mounted at `/`. */
+  readonly slash?: boolean;
+}
+
+/**
+ * The routes of Nest are those of the app's own router, with every prefix in
+ * their path. A route in a router or a sub-app under a path has only a part of
+ * it, so all of these share one label.
+ */
+function createExpressReader(adapter: AbstractHttpAdapter): RouteTemplateReader {
+  return (request) => {
+    const { route } = request as { route?: ExpressRoute | null };
+    // If anything else is there, a client may have made it.
+    if (!Array.isArray(route?.stack)) return UNMATCHED;
+    return (route[TEMPLATE] ??= templateOf(route, adapter.getInstance<{ router?: object }>()));
+  };
+}
+
+function templateOf(route: ExpressRoute, { router }: { readonly router?: object }): string {
+  if (knows(router, route)) return String(route.path);
+  // Nest 12 answers 404 under a global prefix from a router with this one route.
+  return route.path === '*path' && route.methods?._all === true ? UNMATCHED : NESTED;
+}
+
+/** Whether a router has the route itself, or in a router without a path of its own. */
+function knows(router: unknown, route: ExpressRoute): boolean {
+  const { stack } = (router ?? {}) as { readonly stack?: unknown };
+  if (!Array.isArray(stack)) return false;
+  return (stack as Layer[]).some(
+    (layer) => layer.route === route || (layer.slash === true && knows(layer.handle, route)),
+  );
+}
+
+interface FastifyRequest {
+  readonly raw: IncomingMessage & { [TEMPLATE]?: string };
+}
+
+type OnRequest = (request: FastifyRequest, reply: unknown, done: () => void) => void;
+type OnError = (request: FastifyRequest, reply: unknown, error: unknown, done: () => void) => void;
+
+interface FastifyRoute {
+  /** With the prefixes of the plugins around it. */
+  readonly url: string;
+  onRequest?: OnRequest | OnRequest[];
+  onError?: OnError | OnError[];
+}
+
+interface FastifyInstance {
+  addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): void;
+}
+
+/** Fastify tells the template when a route is registered; hooks of the route carry it to its requests. */
+function createFastifyReader(adapter: AbstractHttpAdapter): RouteTemplateReader {
+  adapter.getInstance<FastifyInstance>().addHook('onRoute', (route) => {
+    const { url } = route;
+    const remember: OnRequest = (request, _reply, done) => {
+      request.raw[TEMPLATE] = url;
+      done();
+    };
+    route.onRequest = [remember, ...[route.onRequest ?? []].flat()];
+    // Hooks of the app that are not the route's own run before, and may refuse the request.
+    const rememberRefused: OnError = (request, _reply, _error, done) => {
+      request.raw[TEMPLATE] = url;
+      done();
+    };
+    route.onError = [rememberRefused, ...[route.onError ?? []].flat()];
+  });
+  return (request) => (request as FastifyRequest['raw'])[TEMPLATE] ?? UNMATCHED;
 }

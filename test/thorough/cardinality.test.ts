@@ -77,34 +77,28 @@ function itCounts(adapter: Adapter, rows: readonly Row[]): void {
 
 const NATIVE: readonly Row[] = [
   ...['1', 'a%20b'].flatMap((id): Row[] => [
-    { path: `/tenants/${id}/cats/7`, status: 200, route: '/tenants/:tenant/cats/:cat' },
-    { path: `/tenants/${id}/fails/7`, status: 500, route: '/tenants/:tenant/fails/:cat' },
+    ...[`/tenants/${id}`, `/tenants/${id}/houses/${id}`].flatMap((at): Row[] => {
+      const prefix = at.includes('houses') ? '/tenants/:tenant/houses/:house' : '/tenants/:tenant';
+      return [
+        {
+          path: `${at}/cats/7`,
+          status: 200,
+          route: { express: '*', fastify: `${prefix}/cats/:cat` },
+        },
+        {
+          path: `${at}/fails/7`,
+          status: 500,
+          route: { express: '*', fastify: `${prefix}/fails/:cat` },
+        },
+      ];
+    }),
     { path: `/tenants/${id}/dogs/7`, status: 404, route: 'unmatched' },
-    {
-      path: `/tenants/${id}/houses/${id}/cats/7`,
-      status: 200,
-      route: '/tenants/:tenant/houses/:house/cats/:cat',
-    },
-    {
-      path: `/tenants/${id}/houses/${id}/fails/7`,
-      status: 500,
-      route: '/tenants/:tenant/houses/:house/fails/:cat',
-    },
-    { path: `/apps/${id}/cats/7`, status: 200, route: { express: '/apps/:app/cats/:cat' } },
-    { path: `/apps/${id}/fails/7`, status: 500, route: { express: '/apps/:app/fails/:cat' } },
-    {
-      path: `/apps/${id}/houses/5/cats/7`,
-      status: 200,
-      route: { express: '/apps/:app/houses/:house/cats/:cat' },
-    },
-    { path: `/hidden/${id}/cats/7`, status: 200, route: { express: '/hidden/:id/cats/:cat' } },
-    // An error leaves no trace of what a function hides.
-    { path: `/hidden/${id}/fails/7`, status: 500, route: { express: '/fails/:cat' } },
-    { path: `/one/${id}/fails/7`, status: 500, route: { express: '/one/:id/fails/:cat' } },
+    { path: `/apps/${id}/houses/5/cats/7`, status: 200, route: { express: '*' } },
+    ...['apps', 'hidden', 'one', 'two'].flatMap((at): Row[] => [
+      { path: `/${at}/${id}/cats/7`, status: 200, route: { express: '*' } },
+      { path: `/${at}/${id}/fails/7`, status: 500, route: { express: '*' } },
+    ]),
     { path: `/passed/${id}/${id}`, status: 404, route: { express: '/passed/*rest' } },
-    { path: `/one/${id}/cats/7`, status: 200, route: { express: '/one/:id/cats/:cat' } },
-    { path: `/two/${id}/cats/7`, status: 200, route: { express: '/two/:id/cats/:cat' } },
-    { path: `/two/${id}/fails/7`, status: 500, route: { express: '/two/:id/fails/:cat' } },
     { path: `/passed/${id}`, status: 200, route: { express: '/passed/:id' } },
     { path: `/stopped/${id}`, status: 200, route: 'unmatched' },
   ]),
@@ -262,7 +256,7 @@ describe.each(['express', 'fastify'] as const)('the routes of an app on %s', (ad
     expect([...counts.keys()].sort()).toEqual(routes);
     const templates = templatesOf(adapter, [...NEST, ...NATIVE]);
     expect(templates).toEqual(expect.arrayContaining(routes));
-    const mounted = templates.filter((route) => /^\/(tenants|apps|hidden|one|two)\//.test(route));
+    const mounted = templates.filter((route) => /^(\*$|\/tenants\/)/.test(route));
     expect(routes).toEqual(expect.arrayContaining(mounted));
     const page = await scrape(cluster.url);
     const [methods, statuses] = ['method', 'status_code'].map((label) =>
