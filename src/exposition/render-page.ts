@@ -1,49 +1,15 @@
 import type { MetricFamily } from './metric-family.js';
 
-/** `text` = Prometheus text format 0.0.4; `openmetrics` = OpenMetrics 1.0. */
-export type PageFormat = 'text' | 'openmetrics';
-
-export const CONTENT_TYPES: Readonly<Record<PageFormat, string>> = {
-  text: 'text/plain; version=0.0.4; charset=utf-8',
-  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
-};
-
-const TOTAL = '_total';
+/** Of the Prometheus text format: every version of Prometheus reads it, also those that ask for another first. */
+export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Metrics as a page that Prometheus reads. */
-export function renderPage(families: readonly MetricFamily[], format: PageFormat): string {
-  if (format === 'text') {
-    return families.map((family) => renderFamily(family, family, escapeHelp)).join('\n');
-  }
-  const names = new Set(families.map(({ name }) => name));
-  const blocks = families.map((family) =>
-    renderFamily(family, openMetricsMeta(family, names), escapeOpenMetricsHelp),
-  );
-  return `${blocks.join('')}# EOF\n`;
+export function renderPage(families: readonly MetricFamily[]): string {
+  return families.map(renderFamily).join('\n');
 }
 
-/**
- * In OpenMetrics the samples of a counter end in `_total`, and its family's name
- * does not. One that cannot be written so keeps its name, and is of no type: who
- * asks for another format must not find it under another name.
- */
-function openMetricsMeta(
-  { name, type }: MetricFamily,
-  names: ReadonlySet<string>,
-): { name: string; type: string } {
-  if (type !== 'counter') return { name, type };
-  const short = name.slice(0, -TOTAL.length);
-  return name.endsWith(TOTAL) && !names.has(short)
-    ? { name: short, type }
-    : { name, type: 'unknown' };
-}
-
-function renderFamily(
-  { name, help, columns, series }: MetricFamily,
-  meta: { readonly name: string; readonly type: string },
-  escape: (help: string) => string,
-): string {
-  let block = `# HELP ${meta.name} ${escape(help)}\n# TYPE ${meta.name} ${meta.type}\n`;
+function renderFamily({ name, type, help, columns, series }: MetricFamily): string {
+  let block = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
   const begins = columns.map(({ suffix, label }) => ({ name: name + suffix, label }));
   for (const [labels, row] of series) {
     for (let i = 0; i < begins.length; i++) {
@@ -59,10 +25,6 @@ function renderFamily(
 
 function escapeHelp(help: string): string {
   return help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
-}
-
-function escapeOpenMetricsHelp(help: string): string {
-  return escapeHelp(help).replaceAll('"', '\\"');
 }
 
 function formatValue(value: number): string {

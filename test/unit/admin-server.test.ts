@@ -184,18 +184,15 @@ describe('the routes of the admin listener', () => {
 });
 
 describe('a scrape of the admin listener', () => {
-  it('is OpenMetrics where that is asked for', async () => {
+  it('is text also for Prometheus, which asks for OpenMetrics first', async () => {
     const { get } = await serve();
     const { headers, body: page } = await get('/metrics', {
       Accept:
         'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2',
     });
-    expect(headers['content-type']).toBe(
-      'application/openmetrics-text; version=1.0.0; charset=utf-8',
-    );
-    expect(headers.vary).toBe('Accept, Accept-Encoding');
-    expect(page).toMatch(/\n# EOF\n$/);
-    expect(page).toMatch(/^# TYPE nestjs_cluster_reloads counter$/m);
+    expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(headers.vary).toBe('Accept-Encoding');
+    expect(page).toMatch(/^# TYPE nestjs_cluster_reloads_total counter$/m);
   });
 
   it('is compressed where that is asked for', async () => {
@@ -209,7 +206,7 @@ describe('a scrape of the admin listener', () => {
     expect(bytes.toString()).toBe(plain);
   });
 
-  it('collects once for all that ask meanwhile, whatever format they ask for', async () => {
+  it('collects once for all that ask meanwhile, whatever encoding they ask for', async () => {
     const collected = held<AdminAnswers['collectMetrics']>();
     const source = answering({ collectMetrics: () => collected.promise });
     const { url, get, requests } = await serve(source);

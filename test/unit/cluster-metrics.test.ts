@@ -88,7 +88,7 @@ function pageOf(
     ageMs,
     ages,
   };
-  return new MetricsPage(renderPage(clusterMetrics(state, prefix), 'text'));
+  return new MetricsPage(renderPage(clusterMetrics(state, prefix)));
 }
 
 const TYPES = {

@@ -62,7 +62,7 @@ function linesOf(page: string): string[] {
 }
 
 const ours = (observations: readonly Observation[], setup: Setup = {}) =>
-  linesOf(renderPage(metricsOf(observations, setup).families(), 'text'));
+  linesOf(renderPage(metricsOf(observations, setup).families()));
 
 async function theirs(
   observations: readonly Observation[],

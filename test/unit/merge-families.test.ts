@@ -353,7 +353,7 @@ describe('merging as prom-client does', () => {
     );
     const bodies = await Promise.all(registries.map((each) => readRegistry(each, reading)));
     const ours = merge(bodies.map((body) => decoded(encoded(body))));
-    expect(linesOf(renderPage(ours, 'text'))).toEqual(linesOf(await theirs.metrics()));
+    expect(linesOf(renderPage(ours))).toEqual(linesOf(await theirs.metrics()));
   });
 
   it('takes in a summary of prom-client', async () => {
