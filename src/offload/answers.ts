@@ -14,22 +14,14 @@ export class Answers {
   give(call: Call, result: Completed): void {
     call.end((waiter, first) => {
       this.observer.ended(call.task, first ? 'completed' : 'coalesced');
-      const { contexts } = waiter === call.caller ? result : { contexts: undefined };
-      if (call.key === undefined) {
-        waiter.resolve({ ...result, value: restored(result) });
-      } else {
-        // What one of them changes in it, none of the others is to see.
-        this.#paced.push(() => waiter.resolve({ ...result, value: copyOf(result), contexts }));
-      }
+      // As the thread gave it: it was copied on its way.
+      if (call.key === undefined) waiter.resolve(restored(result));
+      // Each has a copy, so that none sees the changes of another.
+      else this.#paced.push(() => waiter.resolve(restored(structuredClone(result))));
     });
   }
 }
 
-/** As the thread gave it: it was copied on its way. */
 function restored({ value, buffers }: Completed): unknown {
   return restoreBuffers([value], buffers)[0];
-}
-
-function copyOf({ value, buffers }: Completed): unknown {
-  return restoreBuffers([structuredClone(value)], buffers)[0];
 }

@@ -1,5 +1,5 @@
 import { adviseRetry } from './advise-retry.js';
-import { adoptContexts, captureContexts } from './carry-context.js';
+import { captureContexts } from './carry-context.js';
 import type { Dispatcher } from './dispatcher.js';
 import { TaskRejectedException } from './offload.exceptions.js';
 import type { Task } from './task.js';
@@ -15,9 +15,7 @@ export async function callOffloaded(
   const response = client.current;
   try {
     const watch = task.abortOnDisconnect && response ? client.watch(response) : undefined;
-    const { value, contexts } = await dispatcher.submit(task, args, captureContexts(), watch);
-    adoptContexts(contexts);
-    return value;
+    return await dispatcher.submit(task, args, captureContexts(), watch);
   } catch (error) {
     if (error instanceof TaskRejectedException && response !== undefined) {
       adviseRetry(response, error.retryAfterSeconds);

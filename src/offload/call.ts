@@ -1,5 +1,5 @@
 import { contentsOf } from './parcel.js';
-import type { Completed, Offer, Run, RunRequest } from './runner.interface.js';
+import type { Offer, Run, RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
 import type { Queued } from './task-queue.js';
 
@@ -10,7 +10,7 @@ export type Watch = (gone: () => void) => () => void;
 export interface Waiter {
   /** What it waits for, once that is admitted. */
   call: Call | undefined;
-  resolve(result: Completed): void;
+  resolve(value: unknown): void;
   reject(error: unknown): void;
   /** Ends the watch on its client. */
   unwatch: () => void;
@@ -29,8 +29,6 @@ export class Call implements Queued {
   run: Run | undefined;
   /** While it waits in the thread that is to run it. */
   offer: Offer | undefined;
-  /** Who made it: the only one whose contexts have travelled. */
-  caller: Waiter | undefined;
   /** Of the wait, then of the run. */
   timer: NodeJS.Timeout | undefined;
   readonly waiters = new Set<Waiter>();

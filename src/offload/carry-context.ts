@@ -16,17 +16,16 @@ const holder = globalThis as { [CARRIED]?: Map<string, ContextStorage<unknown>> 
 
 /**
  * Carries a small context, such as a request id, into the thread of each
- * `@CpuBound()` call and back. Call it where the storage is declared, in a file
- * that the class imports, so that the thread has it too:
+ * `@CpuBound()` call. Call it where the storage is declared, in a file that the
+ * class imports, so that the thread has it too:
  *
  * ```ts
  * export const requestContext = new AsyncLocalStorage<{ requestId: string }>();
  * carryContext('request', requestContext);
  * ```
  *
- * The store is copied by structured clone. What the body sets in it comes back:
- * properties of an object are assigned to the caller's, entries of a `Map` set
- * in it. Of calls that are coalesced, the first one's travels, to it alone.
+ * The body gets a copy of the store, made by structured clone; its changes to
+ * the copy stay there. Calls that are coalesced run in the context of the first.
  */
 export function carryContext<T>(name: string, storage: ContextStorage<T>): void {
   (holder[CARRIED] ??= new Map()).set(name, storage as ContextStorage<unknown>);
@@ -52,52 +51,4 @@ export function runInContexts<R>(contexts: CarriedContexts | undefined, body: ()
     run = () => storage.run(contexts[name], inner);
   }
   return run();
-}
-
-/** The entries of each store, as they are now. */
-type Entries = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
-
-/** To be compared with what is there in the end. Called in the contexts. */
-export function snapshotContexts(contexts: CarriedContexts | undefined): Entries | undefined {
-  return (
-    contexts &&
-    new Map(Object.keys(contexts).map((name) => [name, new Map(entriesOf(storeOf(name)))]))
-  );
-}
-
-/** What has been set since: the changed entries of each store, in one of its own kind. */
-export function changedContexts(before: Entries | undefined): CarriedContexts | undefined {
-  const changed: Record<string, unknown> = {};
-  for (const [name, known] of before ?? []) {
-    const store = storeOf(name);
-    const news = entriesOf(store).filter(([key, value]) => !Object.is(known.get(key), value));
-    if (news.length === 0) continue;
-    changed[name] = store instanceof Map ? new Map(news) : Object.fromEntries(news);
-  }
-  return Object.keys(changed).length > 0 ? changed : undefined;
-}
-
-function storeOf(name: string): unknown {
-  return holder[CARRIED]?.get(name)?.getStore();
-}
-
-function entriesOf(store: unknown): [string, unknown][] {
-  if (store instanceof Map) return [...store] as [string, unknown][];
-  return isObject(store) ? Object.entries(store) : [];
-}
-
-/** Takes over what a call has changed in its context. */
-export function adoptContexts(contexts: CarriedContexts | undefined): void {
-  for (const [name, changed] of Object.entries(contexts ?? {})) {
-    const store = storeOf(name);
-    if (store instanceof Map && changed instanceof Map) {
-      for (const [key, value] of changed) store.set(key, value);
-    } else if (isObject(store) && isObject(changed)) {
-      Object.assign(store, changed);
-    }
-  }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

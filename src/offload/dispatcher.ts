@@ -2,7 +2,6 @@ import { Abandonment } from './abandonment.js';
 import { Answers } from './answers.js';
 import { copyRequest, uncloneableArguments } from './arguments.js';
 import { Call, type Waiter, type Watch } from './call.js';
-import type { CarriedContexts } from './carry-context.js';
 import { aborted, failed, failedWith, type Failure, lost, rejected, timedOut } from './failures.js';
 import type { TaskRejection } from './offload.exceptions.js';
 import { RetryAdvice } from './retry-advice.js';
@@ -76,9 +75,9 @@ export class Dispatcher {
   submit(
     task: Task,
     args: readonly unknown[],
-    contexts: CarriedContexts | undefined,
+    contexts: RunRequest['contexts'],
     watch: Watch = NOBODY,
-  ): Promise<Completed> {
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { call: undefined, resolve, reject, unwatch: () => {} };
       let gone = false;
@@ -87,7 +86,7 @@ export class Dispatcher {
         this.#leave(waiter);
       });
       if (gone) this.#turnAway(waiter, task, aborted(task));
-      else this.#admit(task, args, contexts, waiter);
+      else this.#admit(task, { task: task.index, args, contexts }, waiter);
     });
   }
 
@@ -115,30 +114,22 @@ export class Dispatcher {
     return this.#waiting.size === 0 && this.runner.idle > 0;
   }
 
-  #admit(
-    task: Task,
-    args: readonly unknown[],
-    contexts: CarriedContexts | undefined,
-    waiter: Waiter,
-  ): void {
+  #admit(task: Task, request: RunRequest, waiter: Waiter): void {
     // Whatever should have begun and has not, begins with the next call at the latest.
     if (this.#waiting.size > 0) this.pump();
     let call: Call;
     try {
-      const key = this.#shared.keyOf(task, args);
+      const key = this.#shared.keyOf(task, request.args);
       const same = this.#shared.get(key);
       if (same !== undefined && same.waiters.size <= this.maxQueue) return same.welcome(waiter);
       const refusal = same === undefined ? this.#refusal() : 'queue-full';
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
-      const request: RunRequest = { task: task.index, args, contexts };
       // What the caller does with its arguments meanwhile is nothing to a call that waits.
       const kept = this.#canStart ? request : copyRequest(request);
       call = new Call(task, kept, performance.now(), key, ++this.#calls);
     } catch (error) {
-      const clear = uncloneableArguments(task, { args, contexts }, error);
-      return this.#turnAway(waiter, task, failedWith(clear));
+      return this.#turnAway(waiter, task, failedWith(uncloneableArguments(task, request, error)));
     }
-    call.caller = waiter;
     call.welcome(waiter);
     this.#shared.add(call);
     if (this.#canStart) return this.#start(call);

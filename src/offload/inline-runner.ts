@@ -45,14 +45,13 @@ export class InlineRunner implements Runner {
     this.#inside.disable();
   }
 
-  async #run({ task, args }: RunRequest): Promise<RunResult> {
+  async #run({ task, args, contexts }: RunRequest): Promise<RunResult> {
     const given = copy(args);
+    const carried = structuredClone(contexts);
     this.#running += 1;
     try {
       const body = () => this.call(task, given);
-      const result = await this.#inside.run(true, () =>
-        runBody(this.names[task]!, body, undefined),
-      );
+      const result = await this.#inside.run(true, () => runBody(this.names[task]!, body, carried));
       return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
     } finally {
       this.#running -= 1;

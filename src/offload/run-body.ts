@@ -1,10 +1,5 @@
 import { UncloneableValueError } from '../errors/index.js';
-import {
-  type CarriedContexts,
-  changedContexts,
-  runInContexts,
-  snapshotContexts,
-} from './carry-context.js';
+import { type CarriedContexts, runInContexts } from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf } from './parcel.js';
 import type { RunResult } from './runner.interface.js';
@@ -14,7 +9,7 @@ import { describeError } from './task-error.js';
  * Runs the body of a task where it is to run, and makes of how it ends what can
  * travel. Never rejects.
  *
- * @param contexts those of the caller; `undefined` where it runs in them anyway.
+ * @param contexts a copy of those of the caller.
  */
 export async function runBody(
   /** Of the task, for messages. */
@@ -24,13 +19,10 @@ export async function runBody(
 ): Promise<RunResult> {
   try {
     return await runInContexts(contexts, async () => {
-      const before = snapshotContexts(contexts);
       const value = await settle(await body());
-      const changed = changedContexts(before);
-      const obstacle =
-        findUncloneable(value, 'result') ?? findUncloneable(changed, 'a carried context');
+      const obstacle = findUncloneable(value, 'result');
       if (obstacle !== undefined) throw uncloneableResult(name, obstacle);
-      return { ok: true, value, buffers: contentsOf([value]).buffers, contexts: changed };
+      return { ok: true, value, buffers: contentsOf([value]).buffers };
     });
   } catch (thrown) {
     return { ok: false, error: describeError(thrown) };

@@ -23,7 +23,6 @@ export type RunResult =
       readonly value: unknown;
       /** What of the value was a Buffer; the value stands for the first of a list. */
       readonly buffers: readonly Place[];
-      readonly contexts: CarriedContexts | undefined;
     }
   | { readonly ok: false; readonly error: TaskError };
 

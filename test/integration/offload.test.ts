@@ -171,12 +171,11 @@ describe.each(SETUPS)('@CpuBound() on $adapter, mode $mode', ({ adapter, mode })
     expect((await askJson(cluster.url, `/answers/shared/${a}`)).body.run).toBe(3);
   });
 
-  it('carries a context there and back', async () => {
+  it('carries a copy of a context', async () => {
     const { body } = await askJson(cluster.url, '/travels/context/r-1');
 
-    expect(body.seen).toEqual({ id: 'r-1' });
-    expect(body.after).toMatchObject({ id: 'r-1', late: true });
-    expect(body.after.visited > 0).toBe(!inline);
+    expect(body.seen).toEqual({ id: 'r-1', late: true });
+    expect(body.after).toEqual({ id: 'r-1' });
   });
 
   it('shows tasks and threads in /metrics and /health', async () => {

@@ -1,11 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  adoptContexts,
-  captureContexts,
-  carryContext,
-  runInContexts,
-} from '../../src/offload/carry-context.js';
+import { captureContexts, carryContext, runInContexts } from '../../src/offload/carry-context.js';
 
 const CARRIED = Symbol.for('nestjs-cluster.carried-contexts');
 
@@ -24,8 +19,6 @@ describe('where no context is carried', () => {
     expect(captureContexts()).toBeUndefined();
     expect(runInContexts(undefined, () => 5)).toBe(5);
     expect(runInContexts({ other: 1 }, () => 5)).toBe(5);
-    expect(() => adoptContexts({ other: { a: 1 } })).not.toThrow();
-    expect(() => adoptContexts(undefined)).not.toThrow();
   });
 });
 
@@ -100,44 +93,5 @@ describe('a context that is carried', () => {
         throw new Error('x');
       }),
     ).toThrow('x');
-  });
-});
-
-describe('what a body has changed in its context', () => {
-  it('is assigned to the object of the caller, which stays the one it was', () => {
-    const request = carried<Record<string, unknown>>('request');
-    const store = { id: 7, kept: true };
-    request.run(store, () => adoptContexts({ request: { id: 8, rows: [1] } }));
-    expect(store).toEqual({ id: 8, kept: true, rows: [1] });
-  });
-
-  it('is set in the Map of the caller', () => {
-    const request = carried<Map<string, unknown>>('request');
-    const store = new Map<string, unknown>([
-      ['id', 7],
-      ['kept', true],
-    ]);
-    request.run(store, () => adoptContexts({ request: new Map([['id', 8]]) }));
-    expect([...store]).toEqual([
-      ['id', 8],
-      ['kept', true],
-    ]);
-  });
-
-  it.each([
-    ['a text', 'a', 'b'],
-    ['a number where an object comes', 1, { a: 1 }],
-    ['an object where a text comes', { a: 1 }, 'b'],
-    ['null where an object comes', null, { a: 1 }],
-  ])('leaves a store alone that is %s', (_, store: unknown, changed: unknown) => {
-    const before = structuredClone(store);
-    const storage = carried<unknown>('odd');
-    storage.run(store, () => adoptContexts({ odd: changed }));
-    expect(store).toEqual(before);
-  });
-
-  it('is dropped where the caller has no store any more, or never had that storage', () => {
-    carried('request');
-    expect(() => adoptContexts({ request: { a: 1 }, unknown: { b: 2 } })).not.toThrow();
   });
 });

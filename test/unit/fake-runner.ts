@@ -41,7 +41,7 @@ export class FakeRun implements Run {
   }
 
   complete(value?: unknown, about: Partial<Extract<RunResult, { ok: true }>> = {}): void {
-    this.#end(() => this.#resolve({ ok: true, value, buffers: [], contexts: undefined, ...about }));
+    this.#end(() => this.#resolve({ ok: true, value, buffers: [], ...about }));
   }
 
   /** The body has thrown. */

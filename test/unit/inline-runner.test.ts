@@ -1,4 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from 'vitest';
+import { carryContext } from '../../src/offload/carry-context.js';
 import { InlineRunner } from '../../src/offload/inline-runner.js';
 import { move } from '../../src/offload/move.js';
 import type { RunRequest } from '../../src/offload/runner.interface.js';
@@ -30,6 +32,20 @@ describe('a runner on the event loop', () => {
     ends[1]!();
     await runs[1]!.result;
     expect(runner.idle).toBe(2);
+  });
+
+  it('gives the method a copy of the context, as a thread does', async () => {
+    const storage = new AsyncLocalStorage<Record<string, unknown>>();
+    carryContext('inline', storage);
+    const store = { id: 7 };
+    const runner = inline(1, () => {
+      storage.getStore()!['rows'] = 5;
+      return { ...storage.getStore() };
+    });
+    const asked = { ...request(), contexts: { inline: store } };
+    const { result } = storage.run(store, () => runner.run(asked));
+    expect(await result).toMatchObject({ value: { id: 7, rows: 5 } });
+    expect(store).toEqual({ id: 7 });
   });
 
   it('gives the method copies, with Buffers as Buffers', async () => {
