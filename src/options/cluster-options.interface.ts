@@ -147,30 +147,28 @@ export interface ClusterOptions {
   log?: LogOptions | undefined;
 }
 
-/** A group of numbers with every one in force. */
-export type Limits<T> = { readonly [K in keyof T]-?: number };
+/** Options with every value in force. */
+export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
 
 /** Every option with its value in force. Frozen. */
-export interface ResolvedClusterOptions {
+export interface ResolvedClusterOptions extends Pick<
+  InForce<ClusterOptions>,
+  'balancing' | 'rebalance' | 'readyTimeoutMs' | 'watchdog' | 'expressPrototypes'
+> {
   readonly address: ListenAddress;
   /** 0 = standalone. */
   readonly workers: number;
-  readonly balancing: BalancingStrategy;
-  readonly rebalance: boolean;
-  readonly readyTimeoutMs: number;
-  readonly restart: Readonly<Required<RestartOptions>>;
+  readonly restart: InForce<RestartOptions>;
   /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
-  readonly heartbeat: Readonly<Required<HeartbeatOptions>>;
-  readonly watchdog: boolean;
-  readonly expressPrototypes: boolean;
+  readonly heartbeat: InForce<HeartbeatOptions>;
   /** `Infinity` = no limit. */
-  readonly memory: Limits<MemoryOptions>;
+  readonly memory: InForce<MemoryOptions>;
   /** `Infinity` = never. */
-  readonly recycle: Limits<RecycleOptions>;
-  readonly reload: Limits<ReloadOptions>;
-  readonly shutdown: Readonly<Required<ShutdownOptions>>;
+  readonly recycle: InForce<RecycleOptions>;
+  readonly reload: InForce<ReloadOptions>;
+  readonly shutdown: InForce<ShutdownOptions>;
   /** `undefined` = no such listener. */
-  readonly admin: Readonly<{ port: number; host: string }> | undefined;
+  readonly admin: InForce<AdminOptions> | undefined;
   readonly log: ResolvedLogOptions;
   readonly bootLogs: BootLogs;
 }

@@ -25,11 +25,11 @@ export interface CpuBoundOptions {
 const EXPECTED_NAME = "1 to 100 letters, digits and '_', '.', ':' or '-'";
 
 const cpuBoundSchema = optionGroup({
-  name: v.pipe(v.string(EXPECTED_NAME), v.regex(/^[\w.:-]{1,100}$/, EXPECTED_NAME)),
-  timeoutMs: durationMs(1),
-  queueTimeoutMs: durationMs(0),
-  coalesce: flag,
-  abortOnDisconnect: flag,
+  name: v.optional(v.pipe(v.string(EXPECTED_NAME), v.regex(/^[\w.:-]{1,100}$/, EXPECTED_NAME))),
+  timeoutMs: v.optional(durationMs(1)),
+  queueTimeoutMs: v.optional(durationMs(0)),
+  coalesce: v.optional(flag),
+  abortOnDisconnect: v.optional(flag),
 });
 
 /**

@@ -1,4 +1,3 @@
-export { MAX_PORT } from './refuse-conflicts.js';
 export { BALANCING_STRATEGIES } from './cluster-options.interface.js';
 export type {
   AdminOptions,
@@ -6,7 +5,7 @@ export type {
   BootLogs,
   ClusterOptions,
   HeartbeatOptions,
-  Limits,
+  InForce,
   ListenAddress,
   MemoryOptions,
   RecycleOptions,
@@ -24,8 +23,6 @@ export type {
 export { LOG_LEVELS } from './log-options.interface.js';
 export { availableCores, availableWorkers, MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
 export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
-export { DEFAULTS } from './defaults.js';
-export { MAX_TIMER_MS } from './timer-limit.js';
-export { show } from './validate.js';
-export { MAX_WORKERS } from './options.schema.js';
+export { MAX_TIMER_MS, show } from './validate.js';
+export { MAX_PORT, MAX_WORKERS } from './options.schema.js';
 export { checkWorkerCount, logFormatIn, resolveOptions } from './resolve-options.js';

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { OffloadMode } from './cluster-options.interface.js';
+import type { InForce, OffloadMode } from './cluster-options.interface.js';
 
 /** Workers that must be ready: a count from 1, a share of the desired ones below 1, or all of them. */
 export type MinReady = number | 'all';
@@ -122,20 +122,18 @@ export interface ClusterModuleOptions {
   offload?: OffloadOptions | undefined;
 }
 
-/** {@link ClusterModuleOptions} with every value in force. */
+/** Injection token of the {@link ResolvedModuleOptions}. */
+export const MODULE_OPTIONS = Symbol('nestjs-cluster.module-options');
+
+/** {@link ClusterModuleOptions} with every value in force; `Infinity` where there is no limit. */
 export interface ResolvedModuleOptions {
-  readonly health: Readonly<Required<HealthOptions>> | false;
+  readonly health: InForce<HealthOptions> | false;
   readonly metrics:
-    | (Readonly<Required<Omit<MetricsOptions, 'registry'>>> & {
-        readonly registry: Registry | undefined;
-      })
+    | (InForce<Omit<MetricsOptions, 'registry'>> & Readonly<Pick<MetricsOptions, 'registry'>>)
     | false;
   readonly offload: ResolvedOffloadOptions;
 }
 
-/** {@link OffloadOptions} with every value in force. `heapLimitBytes` is `Infinity` where there is no limit. */
-export type ResolvedOffloadOptions = Readonly<
-  Required<{
-    [K in keyof Omit<OffloadOptions, 'module'>]: Exclude<OffloadOptions[K], undefined>;
-  }>
-> & { readonly module: Class | undefined };
+/** {@link OffloadOptions} with every value in force. */
+export type ResolvedOffloadOptions = InForce<Omit<OffloadOptions, 'module'>> &
+  Readonly<Pick<OffloadOptions, 'module'>>;

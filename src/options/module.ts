@@ -11,8 +11,7 @@ export type {
   ResolvedModuleOptions,
   ResolvedOffloadOptions,
 } from './module-options.interface.js';
-export { MAX_TIMER_MS } from './timer-limit.js';
+export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './available-workers.js';
-export { MODULE_OPTIONS } from './module-options.token.js';
 export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';
 export { resolveModuleOptions } from './resolve-module-options.js';

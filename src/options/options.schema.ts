@@ -1,11 +1,6 @@
 import { isIPv4 } from 'node:net';
 import * as v from 'valibot';
-import {
-  type AdminOptions,
-  BALANCING_STRATEGIES,
-  BOOT_LOGS,
-  OFFLOAD_MODES,
-} from './cluster-options.interface.js';
+import { BALANCING_STRATEGIES, BOOT_LOGS, OFFLOAD_MODES } from './cluster-options.interface.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log-options.interface.js';
 import {
   durationMs,
@@ -14,6 +9,7 @@ import {
   integerOf,
   numberBetween,
   oneOf,
+  option,
   optionGroup,
   optionGroupOrFalse,
 } from './validate.js';
@@ -55,8 +51,9 @@ const writeSchema = v.function(
   'a function that takes a line and its level',
 ) as unknown as v.GenericSchema<NonNullable<LogOptions['write']>>;
 
-const EXPECTED_PORT = 'a whole number from 0 to 65535';
-const portSchema = integerOf(EXPECTED_PORT, 0, 65_535);
+export const MAX_PORT = 65_535;
+
+const portSchema = integer(0, MAX_PORT);
 
 const EXPECTED_LOOPBACK =
   'a loopback address (127.0.0.1, ::1): it asks nobody for a password. To reach it from elsewhere put a proxy in front that does';
@@ -64,57 +61,67 @@ const EXPECTED_LOOPBACK =
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
-/** The one group with a key that has no default. */
-const adminSchema = v.pipe(
-  optionGroup({
-    port: portSchema,
-    host: v.pipe(v.string(EXPECTED_LOOPBACK), v.check(isLoopback, EXPECTED_LOOPBACK)),
-  }),
-  v.rawCheck(({ dataset, addIssue }) => {
-    const input = dataset.value as { port?: unknown } | null | undefined;
-    if (typeof input !== 'object' || input === null || input.port !== undefined) return;
-    const path = [{ type: 'object', origin: 'value', input, key: 'port', value: undefined }];
-    addIssue({ input: undefined, message: EXPECTED_PORT, path: path as never });
-  }),
-) as unknown as v.GenericSchema<AdminOptions>;
+export const HEARTBEAT_INTERVAL_MS = 1_000;
 
-/** What a user may pass to `bootstrap()`. */
+/** What a user may pass to `bootstrap()`, and what each option is when nobody sets it. */
 export const clusterOptionsSchema = optionGroup({
-  port: portSchema,
-  host: v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
-  path: v.pipe(
-    v.string(EXPECTED_PATH),
-    v.nonEmpty(EXPECTED_PATH),
-    v.maxBytes(MAX_SOCKET_PATH_BYTES, EXPECTED_PATH),
+  port: option(portSchema, 3_000),
+  host: v.optional(
+    v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
   ),
-  workers: workersSchema,
-  balancing: balancingSchema,
-  rebalance: flag,
-  readyTimeoutMs: durationMs(1),
+  path: v.optional(
+    v.pipe(
+      v.string(EXPECTED_PATH),
+      v.nonEmpty(EXPECTED_PATH),
+      v.maxBytes(MAX_SOCKET_PATH_BYTES, EXPECTED_PATH),
+    ),
+  ),
+  workers: option(workersSchema, 'auto'),
+  balancing: option(balancingSchema, 'shared'),
+  rebalance: option(flag, true),
+  readyTimeoutMs: option(durationMs(1), 30_000),
   restart: optionGroup({
-    backoffMs: durationMs(),
-    backoffFactor: numberBetween(1, 100),
-    maxBackoffMs: durationMs(),
-    jitterRatio: numberBetween(0, 1),
-    stableAfterMs: durationMs(),
-    maxFailures: integer(1, 1_000),
-    windowMs: durationMs(1),
+    backoffMs: option(durationMs(), 100),
+    backoffFactor: option(numberBetween(1, 100), 2),
+    maxBackoffMs: option(durationMs(), 15_000),
+    jitterRatio: option(numberBetween(0, 1), 0.2),
+    stableAfterMs: option(durationMs(), 30_000),
+    maxFailures: option(integer(1, 1_000), 5),
+    windowMs: option(durationMs(1), 60_000),
   }),
-  heartbeat: optionGroupOrFalse({ intervalMs: durationMs(10), timeoutMs: durationMs(100) }),
-  watchdog: flag,
-  expressPrototypes: flag,
-  memory: optionGroup({ softLimitBytes: memoryBytes, hardLimitBytes: memoryBytes }),
+  heartbeat: optionGroupOrFalse({
+    intervalMs: option(durationMs(10), HEARTBEAT_INTERVAL_MS),
+    timeoutMs: option(durationMs(100), 10_000),
+  }),
+  watchdog: option(flag, true),
+  expressPrototypes: option(flag, true),
+  memory: optionGroup({
+    softLimitBytes: option(memoryBytes, Infinity),
+    hardLimitBytes: option(memoryBytes, Infinity),
+  }),
   recycle: optionGroup({
-    maxRequests: integer(1, Number.MAX_SAFE_INTEGER),
-    maxAgeMs: durationMs(1),
-    jitterRatio: numberBetween(0, 1),
+    maxRequests: option(integer(1, Number.MAX_SAFE_INTEGER), Infinity),
+    maxAgeMs: option(durationMs(1), Infinity),
+    jitterRatio: option(numberBetween(0, 1), 0.1),
   }),
-  reload: optionGroup({ canaryMs: durationMs() }),
+  reload: optionGroup({ canaryMs: option(durationMs(), 1_000) }),
   shutdown: optionGroup({
-    lameDuckMs: durationMs(),
-    drainTimeoutMs: durationMs(),
-    killTimeoutMs: durationMs(),
+    lameDuckMs: option(durationMs(), 0),
+    drainTimeoutMs: option(durationMs(), 10_000),
+    killTimeoutMs: option(durationMs(), 2_000),
   }),
-  admin: adminSchema,
-  log: optionGroup({ format: logFormatSchema, level: logLevelSchema, write: writeSchema }),
+  admin: v.optional(
+    optionGroup({
+      port: portSchema,
+      host: option(
+        v.pipe(v.string(EXPECTED_LOOPBACK), v.check(isLoopback, EXPECTED_LOOPBACK)),
+        '127.0.0.1',
+      ),
+    }),
+  ),
+  log: optionGroup({
+    format: option(logFormatSchema, 'text'),
+    level: option(logLevelSchema, 'info'),
+    write: v.optional(writeSchema),
+  }),
 });

@@ -1,7 +1,6 @@
 import { ClusterConfigurationError } from '../errors/index.js';
 import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
-
-export const MAX_PORT = 65_535;
+import { MAX_PORT } from './options.schema.js';
 
 /** What the strategies rest on. */
 export interface Platform {

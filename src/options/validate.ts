@@ -1,6 +1,8 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/index.js';
-import { MAX_TIMER_MS } from './timer-limit.js';
+
+/** Timers of Node hold a signed 32-bit number of ms; a longer one fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A whole number between two bounds; the message names both. */
 export const integer = (min: number, max: number) =>
@@ -37,56 +39,68 @@ export const numberBetween = (min: number, max: number) => {
   );
 };
 
-const UNKNOWN = 'no such option here';
-
 export const flag = v.boolean('true or false');
 
 export const oneOf = <const T extends readonly string[]>(values: T) =>
   v.picklist(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
 
+/** What may be left out, or be `undefined`: then it is `byDefault`. */
+export const option = <T, const D>(
+  schema: v.GenericSchema<unknown, T>,
+  byDefault: D,
+): v.GenericSchema<unknown, T | D> =>
+  v.pipe(
+    v.optional(schema),
+    v.transform((value) => (value === undefined ? byDefault : value)),
+  );
+
+const UNKNOWN = 'no such option here';
+
+/** What {@link optionGroup} gives. */
+type OptionGroup<T extends v.ObjectEntries> = { readonly [K in keyof T]: v.InferOutput<T[K]> };
+
 /**
- * An object in which each key may be left out or `undefined` for its default,
- * and no other key is known. All keys that are wrong are named, not the first.
+ * An object in which each key is what its schema makes of it, also of `undefined`, and no other key
+ * is known. Left out, it is empty. All keys that are wrong are named, not the first. Its output is frozen.
  */
 export function optionGroup<const T extends v.ObjectEntries>(
   entries: T,
-): v.GenericSchema<OptionGroup<T>> {
-  const optional = Object.fromEntries(
-    Object.entries(entries).map(([key, schema]) => [key, v.optional(schema)]),
-  );
+  expected = 'an object',
+): v.GenericSchema<unknown, OptionGroup<T>> {
   const known = Object.keys(entries).join(', ');
-  return v.lazy((input) =>
-    v.pipe(
-      v.custom<object>(isObject, `an object with ${known}`),
-      v.looseObject(optional),
-      v.rawCheck(({ addIssue }) => {
-        // Of the input, not of what was parsed: that leaves out names like `constructor`.
-        for (const [key, value] of Object.entries(isObject(input) ? input : {})) {
-          if (Object.hasOwn(entries, key)) continue;
-          addIssue({
-            input: value,
-            message: `${UNKNOWN}; known are ${known}`,
-            path: [{ type: 'object', origin: 'key', input: input as never, key, value }],
-          });
+  return v.pipe(
+    v.optional(v.custom<object>(isObject, `${expected} with ${known}`), {}),
+    v.rawTransform(({ dataset, addIssue }) => {
+      const given = dataset.value as Readonly<Record<string, unknown>>;
+      const refuse = (key: string, input: unknown, message: string, path: object[] = []): void => {
+        const at = { type: 'object', origin: 'value', input: given, key, value: given[key] };
+        addIssue({ input, message, path: [at, ...path] as never });
+      };
+      const group: Record<string, unknown> = {};
+      for (const [key, schema] of Object.entries(entries)) {
+        const result = v.safeParse(schema, given[key]);
+        group[key] = result.output;
+        for (const { input, message, path } of result.issues ?? []) {
+          refuse(key, input, message, path);
         }
-      }),
-    ),
-  ) as unknown as v.GenericSchema<OptionGroup<T>>;
+      }
+      for (const [key, value] of Object.entries(given)) {
+        if (!Object.hasOwn(entries, key)) refuse(key, value, `${UNKNOWN}; known are ${known}`);
+      }
+      return Object.freeze(group) as OptionGroup<T>;
+    }),
+  );
 }
 
 /** The same, or `false`. */
 export function optionGroupOrFalse<const T extends v.ObjectEntries>(
   entries: T,
-): v.GenericSchema<OptionGroup<T> | false> {
-  const expected = `false, or an object with ${Object.keys(entries).join(', ')}`;
-  const group = optionGroup(entries);
-  return v.lazy((input) => (isObject(input) ? group : v.literal(false, expected)));
+): v.GenericSchema<unknown, OptionGroup<T> | false> {
+  const group = optionGroup(entries, 'false, or an object');
+  return v.lazy((input): v.GenericSchema<unknown, OptionGroup<T> | false> =>
+    input === false ? v.literal(false) : group,
+  );
 }
-
-/** What passes {@link optionGroup}. */
-export type OptionGroup<T extends v.ObjectEntries> = {
-  readonly [K in keyof T]?: v.InferOutput<T[K]> | undefined;
-};
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import * as publicApi from '../../src/index.js';
-import { DEFAULTS } from '../../src/options/defaults.js';
+import { clusterOptionsSchema } from '../../src/options/options.schema.js';
+import { moduleOptionsSchema } from '../../src/options/resolve-module-options.js';
 import {
   anchorsOf,
   DOCUMENTS,
@@ -151,20 +153,10 @@ describe('the page of troubles', () => {
 });
 
 describe('the reference of options', () => {
-  /** Options that nothing stands for where nobody sets them. */
-  const WITHOUT_DEFAULT = [
-    'host',
-    'path',
-    'admin.port',
-    'log.write',
-    'metrics.registry',
-    'offload.module',
-  ];
-  /** In the environment alone. */
-  const { bootLogs: _bootLogs, ...defaults } = DEFAULTS;
+  // The port of the admin listener has no default.
   const known = new Map<string, unknown>([
-    ...leavesOf(defaults),
-    ...WITHOUT_DEFAULT.map((name) => [name, undefined] as const),
+    ...leavesOf(v.parse(clusterOptionsSchema, { admin: { port: 0 } })),
+    ...leavesOf(v.parse(moduleOptionsSchema, {})),
   ]);
   const documented = rowsOf(readDocument('docs/reference/options.md')).flatMap(
     ([names = '', values = '']) => {

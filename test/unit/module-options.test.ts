@@ -79,6 +79,13 @@ describe('defaults of forRoot()', () => {
       prefix: 'a_',
     });
   });
+
+  it('are frozen, since all modules share them', () => {
+    const { health, metrics } = resolveModuleOptions();
+    if (health === false || metrics === false) throw new Error('one of them is off');
+    expect(Object.isFrozen(health.indicators)).toBe(true);
+    expect(Object.isFrozen(metrics.buckets)).toBe(true);
+  });
 });
 
 describe('health', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DEFAULTS } from '../../src/options/index.js';
+import { resolveOptions } from '../../src/options/index.js';
 import { NO_FAILURES } from '../../src/primary/policies/restart.policy.js';
 import { Slot } from '../../src/primary/slot.js';
 import type { WorkerState } from '../../src/snapshot/index.js';
@@ -196,7 +196,7 @@ describe('a slot', () => {
       slot.recordFailure(
         { cause: 'crash', livedMs: 0 },
         performance.now(),
-        DEFAULTS.restart,
+        resolveOptions({}, {}).restart,
         false,
       );
     for (let i = 0; i < 4; i += 1) fail();

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ClusterError, clean } from '../../errors/index.js';
-import { availableCores, availableWorkers, DEFAULTS, MAX_WORKERS } from '../../options/index.js';
+import { availableCores, availableWorkers, MAX_WORKERS } from '../../options/index.js';
 import { wholeNumber, workerCount } from '../arguments.js';
 import { Interruption } from './interruption.js';
 import { findAutocannon } from './load-generator.js';
@@ -78,12 +78,12 @@ export function addTuneCommand(program: Command): void {
     .addOption(
       new Option('--health-path <path>', 'health.path of the app')
         .argParser(endpointPath)
-        .default(DEFAULTS.health.path),
+        .default('/health'),
     )
     .addOption(
       new Option('--metrics-path <path>', 'metrics.path of the app')
         .argParser(endpointPath)
-        .default(DEFAULTS.metrics.path),
+        .default('/metrics'),
     )
     .action(async (command: string[], options: TuneArguments) => {
       if (command.length === 0) program.error(NO_COMMAND);

@@ -1,4 +1,4 @@
-import type { Limits, RecycleOptions } from '../../options/index.js';
+import type { InForce, RecycleOptions } from '../../options/index.js';
 
 /**
  * Whether a worker has served long enough.
@@ -8,7 +8,7 @@ import type { Limits, RecycleOptions } from '../../options/index.js';
  */
 export function isRecyclingDue(
   worker: { readonly ageMs: number; readonly requests: number },
-  options: Limits<RecycleOptions>,
+  options: InForce<RecycleOptions>,
   lot: number,
 ): boolean {
   const factor = 1 + options.jitterRatio * (2 * lot - 1);
