@@ -1,4 +1,6 @@
 import type { Type } from '@nestjs/common';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { CpuBoundDefinition } from './cpu-bound.metadata.js';
 
 /** What is the same for all methods of an app. */
@@ -9,6 +11,16 @@ export interface Situation {
   readonly threads: boolean;
   /** The program's own file, where importing it a second time would start the app a second time. */
   readonly mainFile: string | undefined;
+}
+
+/** What Node was started with, by the path that imports of it have. */
+export function mainFile(): string | undefined {
+  try {
+    // `node dist/main` and `node dist` leave the rest to Node.
+    return realpathSync(createRequire(import.meta.url).resolve(process.argv[1]!));
+  } catch {
+    return undefined; // a program from standard input, or `node --eval`
+  }
 }
 
 /** Why a thread cannot look for `offload.module` in the file that names it. */

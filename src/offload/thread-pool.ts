@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PoolThread, type ThreadEvents } from './pool-thread.js';
 import type { Offer, OfferEvents, Run, Runner, RunRequest } from './runner.interface.js';
-import { NO_PLACE, Offers } from './thread/offers.js';
+import { Offers } from './thread/offers.js';
 import type { ThreadPlan } from './thread/plan.js';
 import type {
   OpenThread,
@@ -10,7 +10,7 @@ import type {
   ThreadPoolEvents,
 } from './thread-pool.interface.js';
 import { describeProblems, type Problem } from './thread/problem.js';
-import { filesOf, ThreadWarnings } from './thread-warnings.js';
+import { endedWhileLoading, ThreadWarnings } from './thread-warnings.js';
 
 /** A thread in JavaScript ends at once when it is told to; one in native code only when that returns. */
 const END_MS = 5_000;
@@ -37,7 +37,6 @@ const CLOSE_MS = 1_000;
 export class ThreadPool implements Runner {
   readonly #threads: PooledThread[] = [];
   readonly #offers: Offers;
-  readonly #freePlaces: number[];
   #startMs = 0;
   /** The last one that was started cannot do its work. */
   #failing = false;
@@ -59,9 +58,7 @@ export class ThreadPool implements Runner {
     this.#warnings = new ThreadWarnings(plan, options.heapLimitBytes, (message) =>
       events.warning(message),
     );
-    const places = options.threads * PLACES_PER_THREAD;
-    this.#offers = Offers.of(places);
-    this.#freePlaces = Array.from({ length: places }, (_, i) => places - 1 - i);
+    this.#offers = Offers.of(options.threads * PLACES_PER_THREAD);
   }
 
   get size(): number {
@@ -93,9 +90,7 @@ export class ThreadPool implements Runner {
     try {
       return describeProblems((await thread.report).problems);
     } catch (error) {
-      return [
-        `a thread ended while it loaded ${filesOf(this.plan)} (${String(error)}); the code that runs at import must not end it: no process.exit() there`,
-      ];
+      return [endedWhileLoading(this.plan, error)];
     } finally {
       await thread.leave();
     }
@@ -119,12 +114,10 @@ export class ThreadPool implements Runner {
   }
 
   offer(request: RunRequest, order: number, events: OfferEvents): Offer | undefined {
-    let first: PooledThread | undefined;
-    for (const thread of this.#threads) {
-      if (thread.takesOffer && (first === undefined || thread.since < first.since)) first = thread;
-    }
-    if (first === undefined) return undefined;
-    const thread = first;
+    const [thread] = this.#threads
+      .filter(({ takesOffer }) => takesOffer)
+      .toSorted((one, other) => one.since - other.since);
+    if (thread === undefined) return undefined;
     const { result, abort, takeBack } = thread.offer(request, order, events);
     return { result, abort: () => this.#abort(thread, abort), takeBack };
   }
@@ -159,11 +152,9 @@ export class ThreadPool implements Runner {
 
   #start(events: ThreadEvents): PooledThread {
     const startedAt = performance.now();
-    const place = this.#freePlaces.pop() ?? NO_PLACE;
+    const place = this.#offers.takePlace();
     const thread = this.open(this.#offers, place, events);
-    void thread.exited.then(() => {
-      if (place !== NO_PLACE) this.#freePlaces.push(place);
-    });
+    void thread.exited.then(() => this.#offers.freePlace(place));
     this.#warnings.follow(thread.report);
     thread.report.then(
       () => (this.#startMs = performance.now() - startedAt),

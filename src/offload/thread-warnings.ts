@@ -18,8 +18,13 @@ export function missingEntry(): string | undefined {
   );
 }
 
+/** Why a thread that ended while it loaded cannot do its work. */
+export function endedWhileLoading(plan: ThreadPlan, error: unknown): string {
+  return `a thread ended while it loaded ${filesOf(plan)} (${String(error)}); the code that runs at import must not end it: no process.exit() there`;
+}
+
 /** The files that threads import, in words. */
-export function filesOf({ tasks }: ThreadPlan): string {
+function filesOf({ tasks }: ThreadPlan): string {
   return [...new Set(tasks.map(({ file }) => file))].join(', ');
 }
 

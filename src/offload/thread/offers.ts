@@ -22,6 +22,8 @@ const OFFERS_PER_THREAD = 2;
  */
 export class Offers {
   readonly #words: Int32Array;
+  /** Places of no thread. */
+  readonly #free: number[] = [];
 
   constructor(readonly memory: SharedArrayBuffer) {
     this.#words = new Int32Array(memory);
@@ -30,7 +32,19 @@ export class Offers {
   /** @param places one for each thread. */
   static of(places: number): Offers {
     const words = places * OFFERS_PER_THREAD * FIELDS;
-    return new Offers(new SharedArrayBuffer(words * Int32Array.BYTES_PER_ELEMENT));
+    const offers = new Offers(new SharedArrayBuffer(words * Int32Array.BYTES_PER_ELEMENT));
+    for (let place = places - 1; place >= 0; place -= 1) offers.#free.push(place);
+    return offers;
+  }
+
+  /** A place for a thread that starts; `NO_PLACE` where none is left. */
+  takePlace(): number {
+    return this.#free.pop() ?? NO_PLACE;
+  }
+
+  /** The thread that had it has ended. */
+  freePlace(place: number): void {
+    if (place !== NO_PLACE) this.#free.push(place);
   }
 
   /**
