@@ -1,5 +1,5 @@
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:net';
-import { openFilesLimit } from '../process/open-files.js';
 import type { RequestTracker } from './request-tracker.js';
 
 /** Descriptors that connections leave to the rest of the process: at least, and at most. */
@@ -22,6 +22,21 @@ export function connectionsWithin(openFiles: number): number {
   const share = Math.ceil(openFiles * RESERVE_RATIO);
   const reserve = Math.min(Math.max(share, MIN_RESERVE), MAX_RESERVE, Math.ceil(openFiles / 2));
   return openFiles - reserve;
+}
+
+/**
+ * How many files and sockets this process may have open: the soft limit, which Node raises to the
+ * hard one when it starts. `undefined` without a limit, and on a system without /proc.
+ */
+export function openFilesLimit(
+  read = (): string => readFileSync('/proc/self/limits', 'utf8'),
+): number | undefined {
+  try {
+    const limit = Number(/^Max open files\s+(\d+)/m.exec(read())?.[1]);
+    return limit > 0 ? limit : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** `dropMaxConnection` is not in the types of Node 20; no type has what Node compares, and the handle. */
