@@ -1,13 +1,12 @@
 import cluster from 'node:cluster';
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../errors/index.js';
-import { readAssignment } from '../ipc/assignment.js';
-import type { Assignment } from '../worker/assignment.js';
+import { type OwnAssignment, readAssignment } from '../ipc/assignment.js';
 
 /** What `bootstrap()` has to be in this process. */
 export type Role =
   | { readonly name: 'parent' }
-  | { readonly name: 'worker'; readonly assignment: Assignment }
+  | { readonly name: 'worker'; readonly assignment: OwnAssignment }
   | { readonly name: 'bystander' };
 
 /**
@@ -20,16 +19,10 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };
   const assigned = readAssignment(env);
   if (assigned !== undefined) {
-    const { slot, generation, ...assignment } = assigned;
-    return cluster.isWorker && process.ppid === assignment.primaryPid
-      ? {
-          name: 'worker',
-          assignment: {
-            identity: { slot, generation, pid: process.pid },
-            ...assignment,
-          },
-        }
-      : { name: 'bystander' };
+    if (!cluster.isWorker || process.ppid !== assigned.primaryPid) return { name: 'bystander' };
+    const { slot, generation } = assigned;
+    const identity = { slot, generation, pid: process.pid };
+    return { name: 'worker', assignment: { ...assigned, identity } };
   }
   if (cluster.isWorker) {
     throw new ClusterConfigurationError(

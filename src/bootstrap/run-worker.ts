@@ -1,6 +1,6 @@
+import type { OwnAssignment } from '../ipc/assignment.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { WorkerAgent } from '../worker/agent.js';
-import type { Assignment } from '../worker/assignment.js';
 import { settleAsyncContexts } from '../worker/async-contexts.js';
 import { setTitle } from '../process/process-title.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
@@ -11,7 +11,7 @@ import { guardOutput } from './guard-output.js';
 export async function runWorker(
   createApp: CreateApp,
   options: ResolvedClusterOptions,
-  assignment: Assignment,
+  assignment: OwnAssignment,
 ): Promise<WorkerRuntime> {
   settleAsyncContexts();
   const { identity } = assignment;

@@ -1,4 +1,4 @@
-import { ClusterError } from './cluster.error.js';
+import { ClusterError } from './cluster.errors.js';
 
 /**
  * The address cannot be listened on: taken (`EADDRINUSE`), not permitted

@@ -1,3 +1,5 @@
+import type { WorkerIdentity } from '../snapshot/index.js';
+
 /** Set in a worker's environment by the primary; says who forked it and which slot it has. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 
@@ -23,6 +25,9 @@ export interface WorkerAssignment {
   readonly printsBootError: boolean;
   readonly bootOutput?: BootOutputAssignment | undefined;
 }
+
+/** The same as its worker knows it. */
+export type OwnAssignment = WorkerAssignment & { readonly identity: WorkerIdentity };
 
 /**
  * What the primary has put into the environment of this process, or of one that started it;

@@ -3,10 +3,10 @@ import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
+import type { OwnAssignment } from '../ipc/assignment.js';
 import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { AppEnd, type LeaveSteps } from './app-end.js';
-import type { Assignment } from './assignment.js';
 import { BootWatch } from './boot-watch.js';
 import { connectionLimit } from './connection-limit.js';
 import { presetExpressPrototypes } from './express-prototypes.js';
@@ -59,7 +59,7 @@ export class WorkerAgent {
   readonly #boot: BootWatch;
 
   constructor(
-    { identity, workers, primaryPid, reportTo, printsBootError }: Assignment,
+    { identity, workers, primaryPid, reportTo, printsBootError }: OwnAssignment,
     private readonly options: ResolvedClusterOptions,
     droppedLogLines: () => number,
   ) {

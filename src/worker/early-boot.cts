@@ -3,7 +3,7 @@
 import util = require('node:util');
 import workerThreads = require('node:worker_threads');
 import bootOutput = require('./boot-output.cjs');
-import type { BootOutputAssignment } from '../ipc/assignment.js' with {
+import type { WorkerAssignment } from '../ipc/assignment.js' with {
   'resolution-mode': 'import',
 };
 import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
@@ -51,16 +51,9 @@ function cut(text: string): string {
   return String(text).slice(0, MAX_TEXT_LENGTH);
 }
 
-interface Assignment {
-  readonly primaryPid: number;
-  readonly ownArguments: number;
-  readonly printsBootError: boolean;
-  readonly bootOutput?: BootOutputAssignment;
-}
-
 const assigned = process.env['NESTJS_CLUSTER_WORKER'];
 let kept: KeptOutput | undefined;
-const assignment = assigned === undefined ? undefined : (JSON.parse(assigned) as Assignment);
+const assignment = assigned === undefined ? undefined : (JSON.parse(assigned) as WorkerAssignment);
 
 // The environment is inherited by the threads and the processes of a worker: those are not one.
 if (workerThreads.isMainThread && assignment?.primaryPid === process.ppid) {

@@ -1,0 +1,75 @@
+/**
+ * Base of every error this package throws or reports.
+ *
+ * Its message has three parts: what happened, the value that was seen, and
+ * what to do about it. `cause` keeps the error underneath, where there is one.
+ */
+export abstract class ClusterError extends Error {
+  /** Stable, machine-readable name of the cause: `CLUSTER_…`. */
+  abstract readonly code: string;
+  /** Status the process exits with when this error ends it (sysexits.h). */
+  abstract readonly exitCode: number;
+
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/**
+ * An option or an environment variable cannot be used as it is. Thrown before
+ * any process is forked; the process exits with 78 (`EX_CONFIG`).
+ */
+export class ClusterConfigurationError extends ClusterError {
+  /** For an error that crossed a process boundary: its class is gone, its code is not. */
+  static readonly code = 'CLUSTER_CONFIGURATION';
+  readonly code = ClusterConfigurationError.code;
+  readonly exitCode = 78;
+}
+
+/** What was asked for needs a primary, and this process has none. */
+export class NoPrimaryError extends ClusterError {
+  readonly code = 'CLUSTER_NO_PRIMARY';
+  readonly exitCode = 1;
+
+  /** @param what the call that cannot be made. */
+  constructor(what: string, why: string) {
+    super(`${what} needs a primary: ${why}`);
+  }
+}
+
+/**
+ * Workers do not stay up: none has ever become ready, or every slot is in a
+ * crash loop. `cause` is the last error a worker reported. Exit code 70
+ * (`EX_SOFTWARE`).
+ */
+export class WorkersFailedError extends ClusterError {
+  readonly code = 'CLUSTER_WORKERS_FAILED';
+  readonly exitCode = 70;
+}
+
+/**
+ * An argument or a result of a `@CpuBound()` method cannot be copied between
+ * threads by structured clone. The message names the parameter and, where it
+ * can be told, what in it is the obstacle.
+ */
+export class UncloneableValueError extends ClusterError {
+  readonly code = 'CLUSTER_UNCLONEABLE_VALUE';
+  readonly exitCode = 1;
+}
+
+/** A running cluster was asked for something and did not answer. Exit code 69 (`EX_UNAVAILABLE`). */
+export class ClusterUnreachableError extends ClusterError {
+  readonly code = 'CLUSTER_UNREACHABLE';
+  readonly exitCode = 69;
+
+  constructor(url: string, why: string) {
+    super(`cannot ask the cluster at ${url}: ${why}`);
+  }
+}
+
+/** An app does not start, or does not answer as it has to in order to be measured. Exit code 70 (`EX_SOFTWARE`). */
+export class NotMeasuredError extends ClusterError {
+  readonly code = 'CLUSTER_NOT_MEASURED';
+  readonly exitCode = 70;
+}
