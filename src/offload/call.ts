@@ -1,7 +1,6 @@
 import { contentsOf } from './parcel.js';
 import type { Offer, Run, RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
-import type { Queued } from './task-queue.js';
 
 /** Watches whether the one who waits is still there. @returns what ends the watch. */
 export type Watch = (gone: () => void) => () => void;
@@ -20,9 +19,7 @@ export interface Waiter {
 type CallState = 'waiting' | 'running' | 'over';
 
 /** One call of a task: more than one caller may wait for it. */
-export class Call implements Queued {
-  before: Queued | undefined;
-  behind: Queued | undefined;
+export class Call {
   state: CallState = 'waiting';
   /** Monotonic ms. */
   startedAt = 0;

@@ -2,11 +2,11 @@ import type { Call } from './call.js';
 import { Paced } from './paced.js';
 import { QueueGauge } from './queue-gauge.js';
 import type { Runner } from './runner.interface.js';
-import { TaskQueue } from './task-queue.js';
 
 /** Calls that wait for a thread, in the order in which they came, each for a bounded time. */
 export class WaitingRoom {
-  readonly #queue = new TaskQueue<Call>();
+  /** Those that wait longest first. */
+  readonly #calls = new Set<Call>();
   readonly #gauge = new QueueGauge();
   readonly #overdue: Paced<Call>;
 
@@ -28,12 +28,12 @@ export class WaitingRoom {
   }
 
   get size(): number {
-    return this.#queue.size;
+    return this.#calls.size;
   }
 
   /** Who has waited longest. */
   get first(): Call | undefined {
-    return this.#queue.first;
+    return this.#calls.values().next().value;
   }
 
   get hasPlace(): boolean {
@@ -46,20 +46,20 @@ export class WaitingRoom {
   }
 
   enter(call: Call): void {
-    this.#queue.push(call);
+    this.#calls.add(call);
     call.timer = setTimeout(() => this.#overdue.push(call), call.task.queueTimeoutMs);
     this.#note();
   }
 
   leave(call: Call): void {
-    this.#queue.remove(call);
+    this.#calls.delete(call);
     clearTimeout(call.timer);
     this.#note();
   }
 
   /** The first leaves; not one that has begun, which its thread has yet to say. */
   next(): Call | undefined {
-    for (const call of this.#calls()) {
+    for (const call of this.#calls) {
       if (!call.takeBack()) continue;
       this.leave(call);
       return call;
@@ -73,7 +73,7 @@ export class WaitingRoom {
    * @param begun is told of a call that a thread has gone on to.
    */
   offerTo(runner: Pick<Runner, 'offer'>, begun: (call: Call) => void): void {
-    for (const call of this.#calls()) {
+    for (const call of this.#calls) {
       if (call.offer !== undefined) continue;
       // Nobody overtakes one that cannot be offered.
       if (call.moves) return;
@@ -85,13 +85,6 @@ export class WaitingRoom {
         returned: () => (call.offer = undefined),
       });
       if (call.offer === undefined) return;
-    }
-  }
-
-  /** In their order. */
-  *#calls(): Generator<Call> {
-    for (let call = this.first; call !== undefined; call = call.behind as Call | undefined) {
-      yield call;
     }
   }
 
