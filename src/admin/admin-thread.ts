@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
+import { ADMIN_SCRAPE_TIMEOUT_MS } from '../snapshot/index.js';
 import {
   type AdminAnswers,
   type AdminData,
@@ -10,13 +11,10 @@ import {
 } from './admin-messages.js';
 import { createAdminServer } from './admin-server.js';
 
-/**
- * A primary that does not answer by then is blocked, or stopped. Collecting takes it 500 ms, and on
- * a machine without a core to spare a multiple of that: a late page is better than none.
- */
+/** A primary that does not answer by then is blocked, or stopped. */
 const ANSWER_TIMEOUTS_MS: Readonly<Record<keyof AdminSource, number>> = {
   snapshot: 1_000,
-  collectMetrics: 5_000,
+  collectMetrics: ADMIN_SCRAPE_TIMEOUT_MS,
 };
 
 const primary = parentPort!;

@@ -10,6 +10,7 @@ import {
   sortedLabelText,
 } from '../exposition/metric-family.js';
 import type { SeriesLimit } from '../exposition/series-limit.js';
+import { READ_TIMEOUT_MS } from '../snapshot/index.js';
 
 /** A sample as prom-client has it. `metricName` where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
 interface Sample {
@@ -26,9 +27,6 @@ export interface RegistryMetric {
   readonly aggregator?: string | undefined;
   readonly values?: readonly Sample[] | undefined;
 }
-
-/** A `collect()` that takes longer is left out of this reading: it has to fit into a scrape. */
-const COLLECT_TIMEOUT_MS = 250;
 
 /** How the metrics of a registry are read. */
 export interface Reading {
@@ -81,7 +79,7 @@ type Answer<T> =
   | { readonly outcome: 'done'; readonly value: T }
   | { readonly outcome: 'failed'; readonly reason: string };
 
-const NO_ANSWER = `no answer within ${COLLECT_TIMEOUT_MS} ms`;
+const NO_ANSWER = `no answer within ${READ_TIMEOUT_MS} ms`;
 
 async function askOnce<T>(
   metric: object,
@@ -94,7 +92,7 @@ async function askOnce<T>(
     timer = setTimeout(() => {
       hung.add(metric);
       resolve({ outcome: 'failed', reason: NO_ANSWER });
-    }, COLLECT_TIMEOUT_MS);
+    }, READ_TIMEOUT_MS);
   });
   const answer = read()
     .then(

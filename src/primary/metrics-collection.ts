@@ -1,9 +1,7 @@
+import { COLLECTION_TIMEOUT_MS } from '../snapshot/index.js';
 import type { Later } from './later.js';
 import type { HeldMetrics } from './metrics-relay.js';
 import type { WorkerHandle } from './worker-handle.js';
-
-/** How long a scrape waits for workers; one that is blocked is represented by what it last sent. */
-const COLLECT_TIMEOUT_MS = 500;
 
 /** How long the others wait for the worker that merges, before the next of them does. */
 const MERGE_TIMEOUT_MS = 150;
@@ -38,7 +36,7 @@ export class MetricsCollection {
     },
   ) {
     this.#waitingFor = new Set(workers);
-    this.#cancelTimer = relay.later(COLLECT_TIMEOUT_MS, () => this.#complete());
+    this.#cancelTimer = relay.later(COLLECTION_TIMEOUT_MS, () => this.#complete());
   }
 
   /** A worker wants what is collected. */

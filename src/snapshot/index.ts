@@ -1,4 +1,5 @@
 export * from './worker-identity.js';
 export * from './cluster-snapshot.js';
+export * from './scrape-deadlines.js';
 export * from './cluster-link.js';
 export * from './cluster-link.token.js';

@@ -9,9 +9,6 @@ import {
 import { RequestTracker } from './request-tracker.js';
 import { WorkerMeter } from './worker-meter.js';
 
-/** Longest time a registry may take to be serialised; a `collect()` of the app may hang. */
-const SERIALIZE_TIMEOUT_MS = 400;
-
 /** What any process that serves an app has, with a primary or without. */
 export class LocalProcess {
   readonly tracker = new RequestTracker();
@@ -44,10 +41,11 @@ export class LocalProcess {
     this.tracker.follow(server as Server);
   }
 
-  /** The metrics of this process; what they were before, where serialising takes too long, or gives too much. */
+  /** The metrics of this process; what they were before, where they cannot be read or are too large. */
   async serializeMetrics(): Promise<{ readonly body: string; readonly ageMs: number }> {
     if (this.metrics === undefined) return { body: '', ageMs: 0 };
-    const body = this.#sealed ? undefined : await this.#serialize(this.metrics);
+    // The source bears with what metrics of the app do, and has logged that.
+    const body = this.#sealed ? undefined : await this.metrics.serialize().catch(() => undefined);
     if (body !== undefined && body.length <= MAX_METRICS_BODY_LENGTH) {
       this.#lastBody = body;
       this.serializedAt = performance.now();
@@ -55,18 +53,6 @@ export class LocalProcess {
     }
     const ageMs = this.#lastBody === '' ? 0 : Math.round(performance.now() - this.serializedAt);
     return { body: this.#lastBody, ageMs };
-  }
-
-  /** @returns `undefined` where that takes too long. */
-  async #serialize(metrics: MetricsSource): Promise<string | undefined> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), SERIALIZE_TIMEOUT_MS);
-    });
-    // The source bears with what metrics of the app do, and has logged that.
-    const body = await Promise.race([metrics.serialize().catch(() => undefined), timeout]);
-    clearTimeout(timer);
-    return body;
   }
 
   /** What was serialised last is the last word. */

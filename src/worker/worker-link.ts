@@ -9,6 +9,7 @@ import {
   type HealthVerdict,
   MAX_MERGED_BODY_LENGTH,
   type ReloadResult,
+  SCRAPE_TIMEOUT_MS,
   type ThreadsOfProcess,
 } from '../snapshot/index.js';
 import { LocalLink } from './local-link.js';
@@ -18,9 +19,6 @@ import type { PrimaryChannel } from './primary-channel.js';
 
 /** A snapshot that takes longer is not worth waiting for: the last one is given. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
-
-/** The primary gives workers 500 ms; this leaves it time to answer, within a scrape of 1 s. */
-const COLLECT_TIMEOUT_MS = 900;
 
 /** A reload has no length of its own: it ends, or the primary does. */
 const NO_TIMEOUT = Infinity;
@@ -40,7 +38,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   /** What is to be done about them once the worker is ready; `undefined` without `@CpuBound()` methods. */
   threads: ThreadsOfProcess | undefined;
   readonly #snapshots = new PendingRequests<ClusterSnapshot>(SNAPSHOT_TIMEOUT_MS);
-  readonly #collections = new PendingRequests<CollectedMetrics>(COLLECT_TIMEOUT_MS);
+  readonly #collections = new PendingRequests<CollectedMetrics>(SCRAPE_TIMEOUT_MS);
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
   readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
   readonly bootstrapped = true;
