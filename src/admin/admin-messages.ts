@@ -1,4 +1,4 @@
-import type { ClusterSnapshot, WorkerMetrics } from '../snapshot/index.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../snapshot/index.js';
 
 /** What the thread is started with. */
 export interface AdminData {
@@ -9,11 +9,7 @@ export interface AdminData {
 /** What the primary knows. The thread asks for it by the names of these. */
 export interface AdminSource {
   snapshot(): ClusterSnapshot | Promise<ClusterSnapshot>;
-  collectMetrics(): Promise<{
-    readonly snapshot: ClusterSnapshot;
-    readonly workers: readonly WorkerMetrics[];
-    readonly retired: readonly string[];
-  }>;
+  collectMetrics(): Promise<CollectedMetrics>;
 }
 
 /** What the primary answers to each. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { clusterPage, mergeForeignBodies } from '../exposition/cluster-page.js';
+import { foreignClusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage, type PageResponse } from '../exposition/metrics-page.js';
 import { type AdminSource, PrimaryTimeout } from './admin-messages.js';
 import { ALIVE, healthReport } from './admin-health.js';
@@ -72,14 +72,8 @@ async function collectPage(
   source: AdminSource,
   dropped: Map<string, number>,
 ): Promise<MetricsPage> {
-  const { snapshot, workers, retired } = await source.collectMetrics();
-  const merged = mergeForeignBodies(
-    workers.map(({ body }) => body),
-    retired,
-    dropped,
-  );
-  const state = { snapshot, ageMs: 0, ages: workers, partial: false };
-  return new MetricsPage(clusterPage(state, merged).families);
+  const { families } = foreignClusterPage(await source.collectMetrics(), dropped);
+  return new MetricsPage(families);
 }
 
 function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {

@@ -1,7 +1,7 @@
 import {
   type ClusterSnapshot,
+  type CollectedMetrics,
   FAILURE_CAUSES,
-  type MetricsAge,
   RELOAD_OUTCOMES,
   type SlotCounts,
   type WorkerSnapshot,
@@ -102,17 +102,9 @@ const SLOT_COUNTERS: readonly [string, string, (slot: SlotCounts) => number][] =
   ],
 ];
 
-/** The state of the cluster, and how old it is and the metrics beside it are. */
-export interface ClusterState {
-  readonly snapshot: ClusterSnapshot;
-  /** 0 unless the primary did not answer. */
-  readonly ageMs: number;
-  readonly ages: readonly MetricsAge[];
-}
-
 /** The metrics that describe the cluster itself, made from its snapshot. */
 export function clusterMetrics(
-  { snapshot, ageMs, ages }: ClusterState,
+  { snapshot, workers: reports, snapshotAgeMs = 0 }: Omit<CollectedMetrics, 'retired'>,
   prefix: string,
 ): MetricFamily[] {
   const workers = workersBySlot(snapshot);
@@ -142,7 +134,7 @@ export function clusterMetrics(
     gauge(
       'snapshot_age_seconds',
       'Age of the state of the cluster: above 0 where the primary did not answer this scrape',
-      [[{}, ageMs / 1_000]],
+      [[{}, snapshotAgeMs / 1_000]],
     ),
     counter(
       'reloads_total',
@@ -165,7 +157,7 @@ export function clusterMetrics(
     gauge(
       'worker_snapshot_age_seconds',
       'Age of the metrics that stand for the worker: above 0 where it did not answer this scrape',
-      [...new Map(ages.map((each) => [each.slot, each.ageMs]))].map(([slot, age]) => [
+      [...new Map(reports.map((each) => [each.slot, each.ageMs]))].map(([slot, age]) => [
         { worker: slot },
         age / 1_000,
       ]),

@@ -1,30 +1,16 @@
 import { type MetricFamily, plainFamily } from './metric-family.js';
 
-/** How many series a metric may have, and what happens to the rest. */
-export interface SeriesLimit {
-  readonly maxSeries: number;
-  /** Told of samples that were left out. */
-  dropped(metric: string, samples: number): void;
-}
-
-/** Counts what is left out, by metric. */
-export class DroppedSamples implements SeriesLimit {
-  readonly #counts: Map<string, number>;
-
-  /** @param counts what was left out before; added to. */
+/** How many series a metric may have. It counts what is left out. */
+export class SeriesLimit {
+  /** @param counts samples that were left out before, by metric; added to. */
   constructor(
     readonly maxSeries: number,
-    counts = new Map<string, number>(),
-  ) {
-    this.#counts = counts;
-  }
+    readonly counts: Map<string, number> = new Map(),
+  ) {}
 
+  /** Samples were left out. */
   dropped(metric: string, samples: number): void {
-    this.#counts.set(metric, (this.#counts.get(metric) ?? 0) + samples);
-  }
-
-  get counts(): ReadonlyMap<string, number> {
-    return this.#counts;
+    this.counts.set(metric, (this.counts.get(metric) ?? 0) + samples);
   }
 }
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/index.js';
 import {
-  MAX_MERGED_BODY_LENGTH,
+  MAX_FOLDED_BODY_LENGTH,
   MAX_METRICS_BODY_LENGTH,
   type WorkerStats,
 } from '../snapshot/index.js';
@@ -29,7 +29,7 @@ const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
-const mergedBody = v.pipe(v.string(), v.maxLength(MAX_MERGED_BODY_LENGTH));
+const foldedBody = v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH));
 /** What is measured helps, and is never needed: of a release with another version it may be less. */
 const measured = v.fallback(amount, 0);
 const counted = v.fallback(count, 0);
@@ -131,8 +131,7 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('snapshot-request'), id: count, stats }),
   v.object({ type: v.literal('collect-request'), id: count, stats, ageMs: measured, body }),
   v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: measured, body }),
-  v.object({ type: v.literal('merged'), body: mergedBody }),
-  v.object({ type: v.literal('folded'), epoch: count, count, body: mergedBody }),
+  v.object({ type: v.literal('folded'), epoch: count, count, body: foldedBody }),
 ]) satisfies v.GenericSchema<unknown, WorkerMessage>;
 
 const envelopeSchema = v.looseObject({

@@ -1,11 +1,10 @@
 import type { ErrorReport } from './error-report.js';
 import type {
   ClusterSnapshot,
+  CollectedMetrics,
   HealthVerdict,
-  MetricsAge,
   ReloadResult,
   RetireCause,
-  WorkerMetrics,
   WorkerStats,
 } from '../snapshot/index.js';
 
@@ -119,6 +118,7 @@ export type WorkerMessage =
   | { readonly type: 'connection'; readonly server: string }
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
+  /** The metrics of all workers are wanted; its own come with the question. */
   | {
       readonly type: 'collect-request';
       readonly id: number;
@@ -135,8 +135,6 @@ export type WorkerMessage =
       readonly ageMs: number;
       readonly body: string;
     }
-  /** What a `collected` that is shared was merged into. */
-  | { readonly type: 'merged'; readonly body: string }
   /** The `count` bodies of a `fold`, as one. */
   | {
       readonly type: 'folded';
@@ -186,20 +184,5 @@ export type PrimaryMessage =
   | { readonly type: 'collect' }
   /** Fold the metrics of workers that are gone into one body. */
   | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
-  | {
-      readonly type: 'collected';
-      readonly id: number;
-      readonly snapshot: ClusterSnapshot;
-      readonly workers: readonly WorkerMetrics[];
-      readonly retired: readonly string[];
-      /** Others wait for what this worker merges: to be answered with `merged`. */
-      readonly shared: boolean;
-    }
-  /** What another worker has merged everybody's metrics into. */
-  | {
-      readonly type: 'merged';
-      readonly id: number;
-      readonly snapshot: ClusterSnapshot;
-      readonly ages: readonly MetricsAge[];
-      readonly body: string;
-    };
+  /** Answers `collect-request`. */
+  | ({ readonly type: 'collected'; readonly id: number } & CollectedMetrics);

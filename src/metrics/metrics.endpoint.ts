@@ -6,14 +6,13 @@ import {
   type EndpointResponse,
   mountEndpoint,
 } from '../endpoints/mount-endpoint.js';
-import { clusterPage, mergeBodies } from '../exposition/cluster-page.js';
-import { encodeBody } from '../exposition/metrics-body.js';
+import { clusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
 import type { ResolvedModuleOptions } from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { HttpMetrics } from './http-metrics.js';
+import { ProcessMetrics } from './process-metrics.js';
 import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';
-import { WorkerMetrics } from './worker-metrics.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
 
@@ -21,7 +20,7 @@ type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
 @Injectable()
 export class MetricsEndpoint {
   readonly #logger = new Logger('ClusterModule');
-  #metrics: WorkerMetrics | undefined;
+  #metrics: ProcessMetrics | undefined;
   #routes:
     { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
   /** The page that is being made: those who ask meanwhile are given it as well. */
@@ -41,7 +40,7 @@ export class MetricsEndpoint {
     const { path, prefix, buckets, registry = register, perWorker, maxSeries } = options;
     const { defaultMetrics } = options;
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
-    const metrics = new WorkerMetrics(
+    const metrics = new ProcessMetrics(
       registry,
       { prefix, maxSeries, defaultMetrics, workerLabel },
       this.#logger,
@@ -66,18 +65,16 @@ export class MetricsEndpoint {
     this.#metrics?.stop();
   }
 
-  async #respond(metrics: WorkerMetrics, request: EndpointRequest): Promise<EndpointResponse> {
+  async #respond(metrics: ProcessMetrics, request: EndpointRequest): Promise<EndpointResponse> {
     this.#page ??= this.#collect(metrics).finally(() => (this.#page = undefined));
     const page = await this.#page;
     return page.respond(request);
   }
 
-  async #collect(metrics: WorkerMetrics): Promise<MetricsPage> {
-    const { share, ...collected } = await this.link.collectMetrics();
-    const { bodies, retired } = collected;
-    const merged = mergeBodies(bodies, retired, metrics.options, metrics.limit);
-    share?.(encodeBody(merged));
-    const { families, conflicts } = clusterPage(collected, merged);
+  async #collect(metrics: ProcessMetrics): Promise<MetricsPage> {
+    const collected = await this.link.collectMetrics();
+    const { prefix } = metrics.options;
+    const { families, conflicts } = clusterPage(collected, prefix, metrics.limit);
     metrics.warnOfConflicts(conflicts);
     return new MetricsPage(families);
   }

@@ -1,7 +1,7 @@
 import type { EmitEvent } from '../events/index.js';
 import { reportError, type WorkerMessage } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import type { ClusterSnapshot, ReloadResult } from '../snapshot/index.js';
+import type { ClusterSnapshot, CollectedMetrics, ReloadResult } from '../snapshot/index.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
 import type { ShowOutput } from './boot-output.js';
 import { EventQueue } from './event-queue.js';
@@ -9,7 +9,7 @@ import { Heartbeat } from './heartbeat.js';
 import { Lifecycle, type Served } from './lifecycle.js';
 import type { Listening } from './listening/listening.interface.js';
 import { laterBy } from './later.js';
-import { type HeldMetrics, MetricsRelay } from './metrics-relay.js';
+import { MetricsRelay } from './metrics-relay.js';
 import { PrimaryMeter } from './primary-meter.js';
 import { Recovery } from './recovery.js';
 import type { Program } from './release.js';
@@ -38,7 +38,7 @@ export class Supervisor {
   /** Resolves with the exit code once no worker is left. */
   readonly ended: Promise<number>;
   /** What every worker measures; one that does not answer in time is represented by what it last sent. */
-  readonly collectMetrics: () => Promise<HeldMetrics>;
+  readonly collectMetrics: () => Promise<CollectedMetrics>;
 
   readonly #meter: PrimaryMeter;
   readonly #table: WorkerTable;
@@ -70,7 +70,7 @@ export class Supervisor {
     const table = new WorkerTable(options.workers, listening, program.resolve(0), this.#meter);
     const later = laterBy((action) => post({ type: 'due', action }));
     const relay = new MetricsRelay(table, emit, later);
-    this.collectMetrics = () => relay.gather();
+    this.collectMetrics = () => relay.collect();
     const recovery = new Recovery(options, table, emit, (slot) =>
       post({ type: 'start-due', slot }),
     );

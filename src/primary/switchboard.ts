@@ -77,14 +77,11 @@ export class Switchboard {
         return undefined;
       case 'collect-request':
         worker.report(message.stats);
-        this.relay.collect(worker, message.id, message.body, now - message.ageMs);
+        this.relay.collectFor(worker, message.id, message.body, now - message.ageMs);
         return undefined;
       case 'metrics':
         worker.report(message.stats);
         this.relay.store(worker, message.body, message.asked, now - message.ageMs);
-        return undefined;
-      case 'merged':
-        this.relay.merged(worker, message.body);
         return undefined;
       case 'folded':
         this.relay.folded(worker, message.epoch, message.count, message.body);

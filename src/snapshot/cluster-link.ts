@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterSnapshot, ReloadResult, WorkerStats } from './cluster-snapshot.js';
+import type { CollectedMetrics } from './collected-metrics.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** A snapshot and how long ago the primary took it. */
@@ -9,40 +10,9 @@ export interface AgedSnapshot {
   readonly ageMs: number;
 }
 
-/** Serialised metrics of one process larger than this are an app out of control; the primary keeps none of it. */
-export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
-
-/** What several such bodies are merged into: they have most series in common. */
-export const MAX_MERGED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
-
-/** How old the metrics are that stand for a worker. */
-export interface MetricsAge {
-  readonly slot: number;
-  /** Time since the worker serialised them. */
-  readonly ageMs: number;
-}
-
-/** Metrics of one worker as the worker itself serialised them. */
-export interface WorkerMetrics extends MetricsAge {
-  readonly body: string;
-}
-
-/** What the whole cluster has measured, to be merged by whoever asked. */
-export interface CollectedMetrics extends AgedSnapshot {
-  readonly ages: readonly MetricsAge[];
-  /** Of workers that are there; or the one that another worker has merged all of them into. */
-  readonly bodies: readonly string[];
-  /** What workers that are gone had counted. */
-  readonly retired: readonly string[];
-  /** The primary did not answer: nothing is known of what others have counted. */
-  readonly partial: boolean;
-  /** Others wait for what this process merges: to be called with that. */
-  readonly share?: ((merged: string) => void) | undefined;
-}
-
 /** Serialises and folds metrics. Given by the metrics module, called by the process's link. */
 export interface MetricsSource {
-  /** All metrics of this process. */
+  /** All metrics of this process. It does not wait for an app's metric that hangs. */
   serialize(): Promise<string>;
   /** Several bodies of workers that are gone as one that counts the same. */
   fold(bodies: readonly string[]): string;

@@ -36,9 +36,9 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   async collectMetrics(): Promise<CollectedMetrics> {
-    const { body, ageMs } = await this.local.serializeMetrics();
-    const ages = [{ slot: this.identity.slot, ageMs }];
-    return { ...(await this.snapshot()), ages, bodies: [body], retired: [], partial: false };
+    const metrics = await this.local.serializeMetrics();
+    const workers = [{ slot: this.identity.slot, ...metrics }];
+    return { snapshot: this.local.snapshot(), workers, retired: [] };
   }
 
   provideHealth(): void {

@@ -7,7 +7,6 @@ import {
   type ClusterSnapshot,
   type CollectedMetrics,
   type HealthVerdict,
-  MAX_MERGED_BODY_LENGTH,
   type ReloadResult,
   SCRAPE_TIMEOUT_MS,
   type ThreadsOfProcess,
@@ -28,7 +27,7 @@ const ASK_AGAIN_MS = 15_000;
 
 /** Messages that answer what this side asked. */
 export type AnswerMessage = PrimaryMessage & {
-  type: 'snapshot' | 'collected' | 'merged' | 'reloaded' | 'scaled' | 'scale-refused';
+  type: 'snapshot' | 'collected' | 'reloaded' | 'scaled' | 'scale-refused';
 };
 
 /** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
@@ -58,12 +57,9 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     switch (message.type) {
       case 'snapshot':
         return this.#snapshots.answer(message.id, message.snapshot);
-      case 'collected':
-        return this.#collections.answer(message.id, this.#collected(message));
-      case 'merged': {
-        const { id, snapshot, ages, body } = message;
-        const whole = { snapshot, ageMs: 0, ages, bodies: [body], retired: [], partial: false };
-        return this.#collections.answer(id, whole);
+      case 'collected': {
+        const { id, snapshot, workers, retired } = message;
+        return this.#collections.answer(id, { snapshot, workers, retired });
       }
       case 'reloaded':
         return this.#reloads.answer(message.id, message.result);
@@ -108,7 +104,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
       await this.channel.send({ type: 'collect-request', id, stats, ...metrics });
     });
     if (collected === undefined) {
-      return { ...this.#lastKnown(), ages: [], bodies: [], retired: [], partial: true };
+      const { snapshot, ageMs: snapshotAgeMs } = this.#lastKnown();
+      return { snapshot, workers: [], retired: [], snapshotAgeMs };
     }
     this.#lastSnapshot = { snapshot: collected.snapshot, at: performance.now() };
     return collected;
@@ -158,27 +155,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 
   detach(): void {
     // The process ends right after its app: there is nothing to keep running without it.
-  }
-
-  #collected({
-    snapshot,
-    workers,
-    retired,
-    shared,
-  }: PrimaryMessage & { type: 'collected' }): CollectedMetrics {
-    const share = (body: string): void => {
-      // One that is too long would be dropped: the next worker that asked merges for itself.
-      if (body.length <= MAX_MERGED_BODY_LENGTH) void this.channel.send({ type: 'merged', body });
-    };
-    return {
-      snapshot,
-      ageMs: 0,
-      ages: workers.map(({ slot, ageMs }) => ({ slot, ageMs })),
-      bodies: workers.map(({ body }) => body),
-      retired,
-      partial: false,
-      ...(shared && { share }),
-    };
   }
 
   #lastKnown(): AgedSnapshot {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { clusterMetrics } from '../../src/exposition/cluster-metrics.js';
 import { renderPage } from '../../src/exposition/render-page.js';
-import type { ClusterSnapshot, MetricsAge, WorkerSnapshot } from '../../src/snapshot/index.js';
+import type { ClusterSnapshot, WorkerMetrics, WorkerSnapshot } from '../../src/snapshot/index.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { PRIMARY } from './fake-cluster.js';
 
@@ -60,13 +60,13 @@ function pageOf(
   workers: readonly WorkerSnapshot[],
   {
     snapshot = {},
-    ageMs = 0,
+    snapshotAgeMs,
     ages = [],
     prefix = '',
   }: {
     snapshot?: Partial<ClusterSnapshot>;
-    ageMs?: number;
-    ages?: readonly MetricsAge[];
+    snapshotAgeMs?: number | undefined;
+    ages?: readonly Omit<WorkerMetrics, 'body'>[];
     prefix?: string;
   } = {},
 ): MetricsPage {
@@ -85,8 +85,8 @@ function pageOf(
       primary: PRIMARY,
       ...snapshot,
     },
-    ageMs,
-    ages,
+    snapshotAgeMs,
+    workers: ages.map((age) => ({ ...age, body: '' })),
   };
   return new MetricsPage(renderPage(clusterMetrics(state, prefix)));
 }
@@ -304,10 +304,11 @@ describe('the metrics of the cluster', () => {
   });
 
   it.each([
+    [undefined, 0],
     [0, 0],
     [1_250, 1.25],
-  ])('say that they are %d ms old', (ageMs, seconds) => {
-    const page = pageOf([READY], { ageMs });
+  ])('say that they are %d ms old', (snapshotAgeMs, seconds) => {
+    const page = pageOf([READY], { snapshotAgeMs });
     expect(page.values('nestjs_cluster_snapshot_age_seconds')).toEqual([seconds]);
   });
 

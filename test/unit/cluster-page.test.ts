@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import {
-  clusterPage,
-  foldBodies,
-  mergeBodies,
-  mergeForeignBodies,
-} from '../../src/exposition/cluster-page.js';
+import { clusterPage, foldBodies, foreignClusterPage } from '../../src/exposition/cluster-page.js';
 import type { MetricFamily } from '../../src/exposition/metric-family.js';
 import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
-import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { SeriesLimit } from '../../src/exposition/series-limit.js';
 import { SNAPSHOT } from './fake-relay.js';
 import { counter, family, gauge, samplesOf } from './metric-families.js';
 
@@ -27,103 +22,128 @@ const HOSTILE = [
   '{"prefix":"a b","maxSeries":1,"families":[]}',
 ];
 
+const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
+  snapshot: SNAPSHOT,
+  workers: bodies.map((body, slot) => ({ slot, ageMs: 0, body })),
+  retired,
+});
+
+const PREFIX = 'own_';
+
+/** What the workers have counted, on a page that a worker makes. */
+function merged(
+  bodies: readonly string[],
+  retired: readonly string[] = [],
+  limit = new SeriesLimit(OWN.maxSeries),
+): Record<string, number> {
+  const { families } = clusterPage(collectedOf(bodies, retired), PREFIX, limit);
+  return countsOf(families);
+}
+
+/** The same of a page of a process without metrics of its own. */
+function mergedForeign(
+  bodies: readonly string[],
+  retired: readonly string[] = [],
+): Record<string, number> {
+  return countsOf(foreignClusterPage(collectedOf(bodies, retired), new Map()).families);
+}
+
+const countsOf = (families: readonly MetricFamily[]) =>
+  samplesOf(families.filter(({ name }) => !name.includes('nestjs_cluster_')));
+
+const fold = (bodies: readonly string[]) =>
+  foldBodies(bodies, OWN.prefix, new SeriesLimit(OWN.maxSeries));
+
 describe('the bodies of several workers', () => {
-  it('are merged into one of whoever merges them', () => {
-    const merged = mergeBodies(
-      [encode(counter(1), gauge(1)), encode(counter(2), gauge(2))],
-      [encode(counter(4), gauge(4))],
-      { prefix: 'mine_', maxSeries: 7 },
-    );
-    expect(merged).toMatchObject({ prefix: 'mine_', maxSeries: 7 });
-    expect(samplesOf(merged.families)).toEqual({ 'c{}': 7, 'g{}': 3 });
+  it('are merged with those of workers that are gone', () => {
+    const live = [encode(counter(1), gauge(1)), encode(counter(2), gauge(2))];
+    expect(merged(live, [encode(counter(4), gauge(4))])).toEqual({ 'c{}': 7, 'g{}': 3 });
   });
 
   it.each(HOSTILE)('lose only the one that is none: %s', (hostile) => {
     const good = [encode(counter(1)), encode(counter(2))];
-    const whole = samplesOf(mergeBodies(good, good, OWN).families);
+    const whole = merged(good, good);
     expect(whole).toEqual({ 'c{}': 6 });
     const live = [hostile, ...good, hostile];
-    expect(samplesOf(mergeBodies(live, [hostile, ...good], OWN).families)).toEqual(whole);
-    const folded = foldBodies([hostile, ...good], OWN, new DroppedSamples(5));
-    expect(samplesOf(mergeBodies(good, [folded], OWN).families)).toEqual(whole);
-    expect(samplesOf(mergeForeignBodies(live, [hostile, ...good], new Map()).families)).toEqual(
-      whole,
-    );
+    expect(merged(live, [hostile, ...good])).toEqual(whole);
+    expect(merged(good, [fold([hostile, ...good])])).toEqual(whole);
+    expect(mergedForeign(live, [hostile, ...good])).toEqual(whole);
   });
 
   it('have no more series than whoever merges them allows, which counts what it leaves out', () => {
     const series = (...names: string[]) => encode(...names.map((a) => counter(1, { a })));
-    const limit = new DroppedSamples(1);
-    const { families } = mergeBodies([series('a'), series('b')], [], OWN, limit);
-    expect([Object.keys(samplesOf(families)), [...limit.counts]]).toEqual([
-      ['c{a="a"}'],
-      [['c', 1]],
-    ]);
-    const all = mergeBodies(
-      ['a', 'b', 'c', 'd', 'e', 'f'].map((a) => series(a)),
-      [],
-      OWN,
+    const limit = new SeriesLimit(1);
+    expect([Object.keys(merged([series('a'), series('b')], [], limit)), [...limit.counts]]).toEqual(
+      [['c{a="a"}'], [['c', 1]]],
     );
-    expect(Object.keys(samplesOf(all.families))).toHaveLength(OWN.maxSeries);
+    const all = merged(['a', 'b', 'c', 'd', 'e', 'f'].map((a) => series(a)));
+    expect(Object.keys(all)).toHaveLength(OWN.maxSeries);
   });
 
   it('are none where nobody has any', () => {
-    expect(mergeBodies([], [], OWN)).toEqual({ ...OWN, families: [] });
-    expect(mergeBodies(['', ''], [''], OWN)).toEqual({ ...OWN, families: [] });
+    expect(merged([])).toEqual({});
+    expect(merged(['', ''], [''])).toEqual({});
   });
 });
 
 describe('bodies that are folded', () => {
   it('count the same, and have nothing of what is gone with its worker', () => {
-    const text = foldBodies(
-      [encode(counter(1), gauge(1)), encode(counter(2))],
-      OWN,
-      new DroppedSamples(5),
-    );
+    const text = fold([encode(counter(1), gauge(1)), encode(counter(2))]);
     expect(decodeBody(text)).toEqual({ ...OWN, families: [counter(3)] });
   });
 
   it('keep what is too long for a number', () => {
     const bodies = [2 ** 50, 0.3, 0.3, 0.3, 0.3].map((value) => encode(counter(value)));
-    const whole = mergeBodies([encode(counter(0.3))], bodies, OWN);
-    const folded = foldBodies(bodies, OWN, new DroppedSamples(5));
-    expect(mergeBodies([encode(counter(0.3))], [folded], OWN)).toEqual(whole);
-    const twice = foldBodies([folded, encode(counter(0.3))], OWN, new DroppedSamples(5));
-    expect(mergeBodies([], [twice], OWN)).toEqual(whole);
+    const whole = merged([encode(counter(0.3))], bodies);
+    const folded = fold(bodies);
+    expect(merged([encode(counter(0.3))], [folded])).toEqual(whole);
+    expect(merged([], [fold([folded, encode(counter(0.3))])])).toEqual(whole);
   });
 
   it('of nothing are a body of nothing', () => {
-    expect(decodeBody(foldBodies(['', 'x'], OWN, new DroppedSamples(5)))).toEqual({
-      ...OWN,
-      families: [],
-    });
+    expect(decodeBody(fold(['', 'x']))).toEqual({ ...OWN, families: [] });
   });
 });
 
-describe('one who has no metrics of its own', () => {
-  it('merges as the first body says that is one', () => {
-    const other = encodeBody({ prefix: 'other_', maxSeries: 1, families: [counter(1)] });
+describe('the page of a process that has no metrics of its own', () => {
+  /** How its names begin, and what it has left out. */
+  const made = (bodies: readonly string[], retired: readonly string[] = []) => {
+    const dropped = new Map<string, number>();
+    const { families } = foreignClusterPage(collectedOf(bodies, retired), dropped);
+    return [families[0]!.name.replace(/nestjs_cluster_.*/, ''), Object.fromEntries(dropped)];
+  };
+  const series = ['a', 'b'].map((a) => counter(1, { a }));
+
+  it('is made as the first body says that is one', () => {
+    const other = encodeBody({ prefix: 'other_', maxSeries: 1, families: series });
     const own = encode(counter(2));
-    expect(mergeForeignBodies(['', 'x', own, other], [], new Map())).toMatchObject(OWN);
-    expect(mergeForeignBodies(['', other, own], [], new Map())).toMatchObject({
-      prefix: 'other_',
-      maxSeries: 1,
-    });
-    expect(mergeForeignBodies([], [own], new Map())).toMatchObject({ ...OWN });
+    expect(made(['', 'x', own, other])).toEqual(['own_', {}]);
+    expect(made(['', other, own])).toEqual(['other_', { c: 2 }]);
+    expect(made([], [own])).toEqual(['own_', {}]);
   });
 
-  it('has an empty page where nobody has any', () => {
-    expect(mergeForeignBodies([''], [], new Map())).toMatchObject({
-      prefix: '',
-      maxSeries: Infinity,
-    });
+  it('says from the next one on what was left out', () => {
+    const dropped = new Map<string, number>();
+    const collected = collectedOf([encodeBody({ prefix: '', maxSeries: 1, families: series })]);
+    const shown = () =>
+      samplesOf(foreignClusterPage(collected, dropped).families)[
+        'nestjs_cluster_dropped_samples_total{metric="c"}'
+      ];
+    expect([shown(), shown()]).toEqual([undefined, 1]);
+  });
+
+  it('is that of the cluster where nobody has any', () => {
+    expect(made([''])).toEqual(['', {}]);
   });
 });
 
 describe('the page of the cluster', () => {
-  const STATE = { snapshot: SNAPSHOT, ageMs: 0, ages: [], partial: false };
-  const page = (families: readonly MetricFamily[], partial = false) =>
-    clusterPage({ ...STATE, partial }, { ...OWN, families });
+  const page = (families: readonly MetricFamily[], snapshotAgeMs?: number) =>
+    clusterPage(
+      { ...collectedOf([encode(...families)]), snapshotAgeMs },
+      PREFIX,
+      new SeriesLimit(OWN.maxSeries),
+    );
 
   it('has the metrics of the cluster with the prefix, then those of the workers', () => {
     const { families, conflicts } = page([counter(1), gauge(2)]);
@@ -141,11 +161,14 @@ describe('the page of the cluster', () => {
     expect(conflicts).toEqual([name]);
   });
 
-  it('has no counter where the primary did not answer: what others counted is not known', () => {
-    const { families, conflicts } = page([], true);
-    expect(new Set(families.map(({ type }) => type))).toEqual(new Set(['gauge']));
-    expect(families.map(({ name }) => name)).toContain('own_nestjs_cluster_snapshot_age_seconds');
-    expect(page([]).families.some(({ type }) => type === 'counter')).toBe(true);
-    expect(conflicts).toEqual([]);
-  });
+  it.each([0, 900])(
+    'has no counter where the primary did not answer, %d ms ago',
+    (snapshotAgeMs) => {
+      const { families, conflicts } = page([], snapshotAgeMs);
+      expect(new Set(families.map(({ type }) => type))).toEqual(new Set(['gauge']));
+      expect(families.map(({ name }) => name)).toContain('own_nestjs_cluster_snapshot_age_seconds');
+      expect(page([]).families.some(({ type }) => type === 'counter')).toBe(true);
+      expect(conflicts).toEqual([]);
+    },
+  );
 });

@@ -1,11 +1,12 @@
-import { foldBodies, mergeBodies } from '../../src/exposition/cluster-page.js';
-import { encodeBody } from '../../src/exposition/metrics-body.js';
-import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { foldBodies } from '../../src/exposition/cluster-page.js';
+import { mergeFamilies } from '../../src/exposition/merge-families.js';
+import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
+import { SeriesLimit } from '../../src/exposition/series-limit.js';
 import { laterBy } from '../../src/primary/later.js';
-import { type HeldMetrics, MetricsRelay } from '../../src/primary/metrics-relay.js';
+import { MetricsRelay } from '../../src/primary/metrics-relay.js';
 import { Slot } from '../../src/primary/slot.js';
 import type { WorkerTable } from '../../src/primary/worker-table.js';
-import type { ClusterSnapshot } from '../../src/snapshot/index.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../../src/snapshot/index.js';
 import { PRIMARY, releaseOf } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 import { counter } from './metric-families.js';
@@ -26,16 +27,19 @@ export const SNAPSHOT: ClusterSnapshot = {
 
 const OWN = { prefix: '', maxSeries: 100 };
 
+const limit = () => new SeriesLimit(OWN.maxSeries);
+
 /** A body that counts `n`. */
 export const body = (n: number) => encodeBody({ ...OWN, families: [counter(n)] });
 
 /** What these bodies count together. */
-export const totalOf = (bodies: readonly string[]) =>
-  mergeBodies([], bodies, OWN).families[0]?.series.get('')![0] ?? 0;
+export const totalOf = (bodies: readonly string[]) => {
+  const families = bodies.map((text) => decodeBody(text)!.families);
+  return mergeFamilies([], families, limit())[0]?.series.get('')![0] ?? 0;
+};
 
 /** As the metrics module does it in a worker. */
-export const fold = (bodies: readonly string[]) =>
-  foldBodies(bodies, OWN, new DroppedSamples(OWN.maxSeries));
+export const fold = (bodies: readonly string[]) => foldBodies(bodies, OWN.prefix, limit());
 
 /** A relay and its workers; what the supervisor tells it of them. */
 export function relayOf(...workers: FakeWorker[]) {
@@ -61,17 +65,15 @@ export function relayOf(...workers: FakeWorker[]) {
     warnings,
     /** `worker` asks, and sends its own metrics with the question. */
     ask: (worker: FakeWorker, id: number): void =>
-      relay.collect(worker.handle, id, body(id), performance.now()),
+      relay.collectFor(worker.handle, id, body(id), performance.now()),
     /** `worker` answers `collect`. */
     answer: (worker: FakeWorker, text: string): void =>
       relay.store(worker.handle, text, true, performance.now()),
-    /** `worker` says what it merged. */
-    merge: (worker: FakeWorker, text: string): void => relay.merged(worker.handle, text),
     /** The primary asks; each answer that it has had by then. */
-    gather: (): HeldMetrics[] => {
-      const answers: HeldMetrics[] = [];
+    gather: (): CollectedMetrics[] => {
+      const answers: CollectedMetrics[] = [];
       // Not awaited: an answer that is not there is what is to be seen.
-      void relay.gather().then((held) => answers.push(held));
+      void relay.collect().then((collected) => answers.push(collected));
       return answers;
     },
     /** `worker` sends its metrics of its own accord. */

@@ -3,7 +3,7 @@ import { Counter, Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { encodeBody } from '../../src/exposition/metrics-body.js';
 import { renderPage } from '../../src/exposition/render-page.js';
-import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { SeriesLimit } from '../../src/exposition/series-limit.js';
 import { HttpMetrics } from '../../src/metrics/http-metrics.js';
 import { samplesOf } from './metric-families.js';
 
@@ -27,12 +27,12 @@ const one = (ms: number): Observation => ({ method: 'GET', route: '/', status: 2
 interface Setup {
   readonly prefix?: string;
   readonly buckets?: readonly number[];
-  readonly limit?: DroppedSamples;
+  readonly limit?: SeriesLimit;
   readonly workerLabel?: number;
 }
 
 function metricsOf(observations: readonly Observation[], setup: Setup = {}): HttpMetrics {
-  const { prefix = '', buckets = BUCKETS, limit = new DroppedSamples(10_000), workerLabel } = setup;
+  const { prefix = '', buckets = BUCKETS, limit = new SeriesLimit(10_000), workerLabel } = setup;
   const http = new HttpMetrics(prefix, buckets, (request) => request.url!, limit, workerLabel);
   for (const observation of observations) observe(http, observation);
   return http;
@@ -264,7 +264,7 @@ describe('more series than a metric may have', () => {
   const routes = (...all: string[]) => all.map((route) => ({ ...one(1), route }));
 
   it('are counted as one: those that were there first stay, and go on counting', () => {
-    const limit = new DroppedSamples(2);
+    const limit = new SeriesLimit(2);
     const http = metricsOf(routes('/a', '/b', '/c', '/a', '/d', '/c'), { limit });
     const counts = http.families().map(({ series }) => [...series].map(([, row]) => row.at(-1)));
     expect(counts).toEqual([[3, 2, 1], [3, 2, 1], []]);
@@ -276,7 +276,7 @@ describe('more series than a metric may have', () => {
   });
 
   it('are counted over routes, methods and codes, and by the name with the prefix', () => {
-    const limit = new DroppedSamples(3);
+    const limit = new SeriesLimit(3);
     const all = [
       one(1),
       { ...one(1), method: 'POST' },
@@ -289,7 +289,7 @@ describe('more series than a metric may have', () => {
   });
 
   it('are none where there are as many as there may be', () => {
-    const limit = new DroppedSamples(3);
+    const limit = new SeriesLimit(3);
     const http = metricsOf(routes('/a', '/b', '/c'), { limit });
     expect([http.families()[0]!.series.size, [...limit.counts]]).toEqual([3, []]);
   });

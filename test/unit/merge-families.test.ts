@@ -4,7 +4,7 @@ import { foldFamilies, mergeFamilies } from '../../src/exposition/merge-families
 import type { Labels, MetricFamily } from '../../src/exposition/metric-family.js';
 import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
 import { renderPage } from '../../src/exposition/render-page.js';
-import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { SeriesLimit } from '../../src/exposition/series-limit.js';
 import { readRegistry } from '../../src/metrics/read-registry.js';
 import {
   counter,
@@ -19,7 +19,7 @@ import {
 
 type Bodies = readonly (readonly MetricFamily[])[];
 
-const merge = (live: Bodies, retired: Bodies = [], limit = new DroppedSamples(Infinity)) =>
+const merge = (live: Bodies, retired: Bodies = [], limit = new SeriesLimit(Infinity)) =>
   mergeFamilies(live, retired, limit);
 
 /** Every sample of what is merged. */
@@ -33,7 +33,7 @@ const encoded = (families: readonly MetricFamily[]) =>
 const decoded = (text: string) => decodeBody(text)!.families;
 
 /** What workers that are gone had counted, as one body. */
-const fold = (bodies: Bodies, limit = new DroppedSamples(Infinity)) =>
+const fold = (bodies: Bodies, limit = new SeriesLimit(Infinity)) =>
   decoded(encoded(foldFamilies(bodies, limit)));
 
 describe('a counter', () => {
@@ -304,7 +304,7 @@ describe('merged metrics', () => {
 
 describe('merging as prom-client does', () => {
   const reading = {
-    limit: new DroppedSamples(1_000),
+    limit: new SeriesLimit(1_000),
     workerLabel: undefined,
     unordered: true,
     last: new WeakMap(),
@@ -530,21 +530,21 @@ describe('more series than a metric may have', () => {
     );
 
   it('are left out: those that were there first stay, and go on counting', () => {
-    const limit = new DroppedSamples(2);
+    const limit = new SeriesLimit(2);
     const families = merge([[series('a', 'b', 'c')], [series('c', 'b', 'a')]], [], limit);
     expect(samplesOf(families)).toEqual({ 'c{a="a"}': 2, 'c{a="b"}': 2 });
     expect([...limit.counts]).toEqual([['c', 2]]);
   });
 
   it('are those of the living where workers that are gone had filled it', () => {
-    const limit = new DroppedSamples(2);
+    const limit = new SeriesLimit(2);
     const families = merge([[series('new', 'a')]], [[series('a', 'b')]], limit);
     expect(samplesOf(families)).toEqual({ 'c{a="a"}': 2, 'c{a="b"}': 1 });
     expect([...limit.counts]).toEqual([['c', 1]]);
   });
 
   it('are counted by metric, and a metric that has room is whole', () => {
-    const limit = new DroppedSamples(1);
+    const limit = new SeriesLimit(1);
     const other = { ...series('x'), name: 'd' };
     const third = { ...series('x', 'y', 'z'), name: 'e' };
     const families = merge([[series('a', 'b'), other, third]], [], limit);
@@ -553,14 +553,14 @@ describe('more series than a metric may have', () => {
   });
 
   it('count each of the samples that a series has', () => {
-    const limit = new DroppedSamples(1);
+    const limit = new SeriesLimit(1);
     const one = (a: string) => [histogram({ 1: 1, '+Inf': 1 }, 1, { a })];
     merge([one('a'), one('b')], [], limit);
     expect([...limit.counts]).toEqual([['h', 4]]);
   });
 
   it('are none where there are as many as there may be', () => {
-    const limit = new DroppedSamples(2);
+    const limit = new SeriesLimit(2);
     expect(samplesOf(merge([[series('a')], [series('b')]], [], limit))).toEqual({
       'c{a="a"}': 1,
       'c{a="b"}': 1,
@@ -569,7 +569,7 @@ describe('more series than a metric may have', () => {
   });
 
   it('do not enter a mean', () => {
-    const limit = new DroppedSamples(1);
+    const limit = new SeriesLimit(1);
     const live = [[gauge(2, 'average', { a: 'x' })], [gauge(8, 'average', { a: 'y' })]];
     expect(samplesOf(merge([...live, ...live], [], limit))).toEqual({ 'g{a="x"}': 2 });
   });
@@ -577,12 +577,12 @@ describe('more series than a metric may have', () => {
   it('of workers that are gone are the same after they were folded', () => {
     const retired = [[series('a', 'b')], [series('c', 'a')], [series('d', 'b')]];
     const live = [[series('b', 'e', 'c')]];
-    const all = samplesOf(merge(live, retired, new DroppedSamples(3)));
+    const all = samplesOf(merge(live, retired, new SeriesLimit(3)));
     expect(all).toEqual({ 'c{a="a"}': 2, 'c{a="b"}': 3, 'c{a="c"}': 2 });
     for (const split of [1, 2, 3]) {
-      const folded = fold(retired.slice(0, split), new DroppedSamples(3));
+      const folded = fold(retired.slice(0, split), new SeriesLimit(3));
       const rest = [folded, ...retired.slice(split)];
-      expect(samplesOf(merge(live, rest, new DroppedSamples(3)))).toEqual(all);
+      expect(samplesOf(merge(live, rest, new SeriesLimit(3)))).toEqual(all);
     }
   });
 });
@@ -788,13 +788,13 @@ describe('sums of fractions', () => {
       [[counter(NaN)], [counter(0.1)]],
       [[counter(Infinity)], [counter(0.1)]],
     ]) {
-      expect(foldFamilies(bodies, new DroppedSamples(10))).toHaveLength(1);
+      expect(foldFamilies(bodies, new SeriesLimit(10))).toHaveLength(1);
     }
   });
 
   it('carry along, once they are folded, what is too long for a number', () => {
     const long = [[counter(2 ** 50)], [counter(0.3)], [counter(0.3, { a: 'short' })]];
-    const folded = foldFamilies(long, new DroppedSamples(10));
+    const folded = foldFamilies(long, new SeriesLimit(10));
     expect(folded.map(({ series }) => [...series.keys()])).toEqual([['', 'a="short"'], ['']]);
     const [[total], [rest]] = folded.map(({ series }) => series.get('')!) as [number[], number[]];
     expect([total! + 0.3 > total!, rest! !== 0, Math.abs(rest!) < 0.5]).toEqual([true, true, true]);

@@ -8,16 +8,14 @@ import { resolveModuleOptions } from '../../src/options/module.js';
 import type { ClusterLink, CollectedMetrics, MetricsSource } from '../../src/snapshot/index.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { SNAPSHOT } from './fake-relay.js';
-import { counter, samplesOf } from './metric-families.js';
+import { counter } from './metric-families.js';
 
-const WHOLE: CollectedMetrics = {
+/** What was collected where the workers sent these bodies. */
+const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
   snapshot: SNAPSHOT,
-  ageMs: 0,
-  ages: [],
-  bodies: [],
-  retired: [],
-  partial: false,
-};
+  workers: bodies.map((body, slot) => ({ slot, ageMs: 0, body })),
+  retired,
+});
 
 const bodyOf = (value: number) =>
   encodeBody({ prefix: '', maxSeries: 9, families: [counter(value)] });
@@ -64,7 +62,7 @@ describe('the metrics endpoint', () => {
     const { path, scrape, collections } = start();
     expect(path).toBe('/m');
     const page = scrape();
-    collections[0]!({ ...WHOLE, bodies: [bodyOf(1), bodyOf(2)], retired: [bodyOf(4)] });
+    collections[0]!(collectedOf([bodyOf(1), bodyOf(2)], [bodyOf(4)]));
     const { body, status } = await page;
     expect(status).toBe(200);
     const metrics = new MetricsPage(body);
@@ -76,33 +74,19 @@ describe('the metrics endpoint', () => {
     const { scrape, collections } = start();
     const pages = Promise.all([scrape(), scrape(), scrape()]);
     expect(collections).toHaveLength(1);
-    collections[0]!({ ...WHOLE, bodies: [bodyOf(1)] });
+    collections[0]!(collectedOf([bodyOf(1)]));
     const [page, ...others] = await pages;
     expect(others).toEqual([page, page]);
     const next = scrape();
     expect(collections).toHaveLength(2);
-    collections[1]!(WHOLE);
+    collections[1]!(collectedOf([]));
     await next;
-  });
-
-  it('hands on what it merged where others wait for it: what merges to the same', async () => {
-    const { scrape, collections } = start();
-    const shared: string[] = [];
-    const page = scrape();
-    const share = (merged: string) => void shared.push(merged);
-    collections[0]!({ ...WHOLE, bodies: [bodyOf(1)], retired: [bodyOf(4)], share });
-    await page;
-    expect(shared).toHaveLength(1);
-    expect(samplesOf(decodeBody(shared[0]!)!.families)).toEqual({ 'c{}': 5 });
-    const other = scrape();
-    collections[1]!({ ...WHOLE, bodies: shared });
-    expect((await other).body).toBe((await page).body);
   });
 
   it('has no counter where the primary did not answer', async () => {
     const { scrape, collections } = start();
     const page = scrape();
-    collections[0]!({ ...WHOLE, ageMs: 900, partial: true });
+    collections[0]!({ ...collectedOf([]), snapshotAgeMs: 900 });
     const { body } = await page;
     expect(body).not.toMatch(/# TYPE \S+ counter/);
     expect(new MetricsPage(body).values('nestjs_cluster_snapshot_age_seconds')).toEqual([0.9]);

@@ -1,6 +1,7 @@
 import { constants } from 'node:buffer';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PrimaryMessage } from '../../src/ipc/index.js';
+import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../../src/snapshot/index.js';
 import { body, fold, relayOf, SNAPSHOT, totalOf } from './fake-relay.js';
 import { FakeWorker } from './fake-worker.js';
 
@@ -33,7 +34,6 @@ describe('a scrape', () => {
           { slot: 2, ageMs: 0, body: 'C' },
         ],
         retired: [],
-        shared: false,
       },
     ]);
     expect([b.sent('collected'), c.sent('collected')]).toEqual([[], []]);
@@ -320,7 +320,7 @@ describe('metrics of workers that are gone', () => {
     (state) => {
       const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
       const all = relayOf(a, b);
-      if (state === 'collecting') a.handle.collecting = true;
+      if (state === 'collecting') all.ask(b, 1); // A does not answer
       a.connected = state !== 'gone';
       a.clogged = state === 'clogged';
       if (state === 'clogged') a.handle.send({ type: 'ping', seq: 1 });
@@ -399,20 +399,20 @@ describe('metrics that are more than the primary holds', () => {
     expect(6 * length).toBeLessThan(constants.MAX_STRING_LENGTH);
   });
 
-  it('leave what was sent before in their place', () => {
-    const { ask, push, workers } = flood('small');
-    for (const worker of workers) push(worker, large);
-    const held = workers.map(({ handle }) => handle.metrics!.body);
-    expect(held.filter((text) => text === large).length).toBeGreaterThan(0);
-    expect(held.filter((text) => text === 'small').length).toBeGreaterThan(0);
-    const [last] = workers.slice(-1);
+  it('leave what was sent before in their place', async () => {
+    const { ask, gather, push, workers } = flood('small');
     vi.advanceTimersByTime(4_000);
-    push(last!, large);
-    expect(last!.handle.metrics).toEqual({
+    for (const worker of workers) push(worker, large);
+    const answers = gather();
+    await vi.advanceTimersByTimeAsync(COLLECTION_TIMEOUT_MS);
+    const [{ workers: held }] = answers as [CollectedMetrics];
+    expect(held.filter(({ body: text }) => text === large).length).toBeGreaterThan(0);
+    expect(held.at(-1)).toEqual({
+      slot: 24,
+      ageMs: 4_000 + COLLECTION_TIMEOUT_MS,
       body: 'small',
-      serializedAt: performance.now() - 4_000,
     });
-    expect(() => ask(last!, 1)).not.toThrow();
+    expect(() => ask(workers.at(-1)!, 1)).not.toThrow();
   });
 
   it('are counted by slot, and said in one line', () => {

@@ -60,7 +60,6 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'collect-request': { type: 'collect-request', id: 2, stats: STATS, ageMs: 0, body: '[]' },
   metrics: { type: 'metrics', asked: true, stats: STATS, ageMs: 0, body: '[]' },
   load: { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
-  merged: { type: 'merged', body: '[]' },
   folded: { type: 'folded', epoch: 0, count: 9, body: '[]' },
 };
 
@@ -112,14 +111,6 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
     snapshot: SNAPSHOT,
     workers: [{ slot: 0, ageMs: 1, body: '{}' }],
     retired: ['{}'],
-    shared: true,
-  },
-  merged: {
-    type: 'merged',
-    id: 1,
-    snapshot: SNAPSHOT,
-    ages: [{ slot: 0, ageMs: 1 }],
-    body: '{}',
   },
 };
 
@@ -488,7 +479,7 @@ describe('a message of a worker', () => {
 
   it.each([
     { size: 1, of: 'metrics', types: ['metrics', 'collect-request'] },
-    { size: 4, of: 'metrics that were merged', types: ['folded', 'merged'] },
+    { size: 4, of: 'metrics that were folded', types: ['folded'] },
   ] as const)('is dropped where its $of are larger than $size times 16 Mi', ({ size, types }) => {
     const body = 'x'.repeat(size * MAX_METRICS_BODY_LENGTH);
     for (const type of types) {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { mergeFamilies } from '../../src/exposition/merge-families.js';
 import type { Labels } from '../../src/exposition/metric-family.js';
 import { encodeBody } from '../../src/exposition/metrics-body.js';
-import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { SeriesLimit } from '../../src/exposition/series-limit.js';
 import { readRegistry, toFamily } from '../../src/metrics/read-registry.js';
 import { counter, gauge, histogram, samplesOf } from './metric-families.js';
 
@@ -14,7 +14,7 @@ function reading({
   workerLabel,
   unordered = true,
 }: { maxSeries?: number; workerLabel?: number | undefined; unordered?: boolean } = {}) {
-  const limit = new DroppedSamples(maxSeries);
+  const limit = new SeriesLimit(maxSeries);
   const failures: [string, string][] = [];
   const failed = (name: string, reason: string) => void failures.push([name, reason]);
   return {

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { MetricFamily } from '../../src/exposition/metric-family.js';
 import { CONTENT_TYPE, renderPage } from '../../src/exposition/render-page.js';
-import { DroppedSamples } from '../../src/exposition/series-limit.js';
+import { SeriesLimit } from '../../src/exposition/series-limit.js';
 import { readRegistry } from '../../src/metrics/read-registry.js';
 import { family, gauge, histogram, summary } from './metric-families.js';
 
@@ -102,7 +102,7 @@ describe('a page of text', () => {
       3,
     );
     const reading = {
-      limit: new DroppedSamples(100),
+      limit: new SeriesLimit(100),
       workerLabel: undefined,
       unordered: false,
       last: new WeakMap(),

@@ -65,7 +65,6 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
-  { type: 'merged', body: '[]' },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
   {
     type: 'drained',
@@ -105,27 +104,26 @@ describe('the switchboard', () => {
     ]);
   });
 
-  it('hands what a worker merged to those that wait for it', () => {
-    const { cluster, worker, receive } = start();
-    const other = cluster.current(1);
-    receive({ type: 'collect-request', id: 4, stats: STATS, ageMs: 0, body: '{}' });
-    receive({ type: 'collect-request', id: 5, stats: STATS, ageMs: 0, body: '{}' }, other);
-    receive({ type: 'merged', body: 'NOT YOURS' }, other);
-    expect(other.sent('merged')).toEqual([]);
-    receive({ type: 'merged', body: 'ALL' });
-    expect(other.sent('merged')).toMatchObject([{ id: 5, body: 'ALL' }]);
-    expect(worker.sent('merged')).toEqual([]);
-  });
-
   it('files the figures that come with metrics: they are the last of a worker that leaves', () => {
     const { cluster, worker, receive } = start();
     const stats = { ...STATS, requestsTotal: 70, rebalancedConnectionsTotal: 5 };
     receive({ type: 'metrics', asked: false, stats, ageMs: 0, body: '[1]' });
-    expect(worker.handle).toMatchObject({ stats, metrics: { body: '[1]' } });
+    expect(worker.handle).toMatchObject({ stats });
     expect(cluster.table.snapshot().workers[0]).toMatchObject({
       requestsTotal: 70,
       rebalancedConnectionsTotal: 5,
     });
+  });
+
+  it('hands metrics to a worker that wants those of all', () => {
+    const { cluster, worker, receive } = start();
+    const other = cluster.current(1);
+    receive({ type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[1]' });
+    worker.connected = false; // what it sent of its own accord stands for it
+    receive({ type: 'collect-request', id: 4, stats: STATS, ageMs: 0, body: '[2]' }, other);
+    expect(other.sent('collected')).toMatchObject([
+      { id: 4, workers: [{ body: '[1]' }, { body: '[2]' }] },
+    ]);
   });
 
   it('passes what a worker carries to the balance', () => {

@@ -5,6 +5,7 @@ import {
   NoPrimaryError,
 } from '../../src/errors/index.js';
 import type { WorkerMessage } from '../../src/ipc/index.js';
+import { SCRAPE_TIMEOUT_MS } from '../../src/snapshot/index.js';
 import { LocalProcess } from '../../src/worker/local-process.js';
 import type { PrimaryChannel } from '../../src/worker/primary-channel.js';
 import { SoloLink } from '../../src/worker/solo-link.js';
@@ -33,7 +34,6 @@ function start() {
 
 describe('the metrics that a worker collects', () => {
   const tick = () => vi.advanceTimersByTimeAsync(0);
-  const COLLECT_TIMEOUT_MS = 900;
 
   function metrics() {
     const all = start();
@@ -41,67 +41,20 @@ describe('the metrics that a worker collects', () => {
     return all;
   }
 
-  it('are asked for with its own, and are those of all, with nothing to share', async () => {
+  const WORKERS = [
+    { slot: 0, ageMs: 300, body: 'A' },
+    { slot: 1, ageMs: 0, body: 'OWN' },
+  ];
+
+  it('are asked for with its own, and are those of all', async () => {
     const { link, sent, snapshotOf } = metrics();
-    const snapshot = snapshotOf(2);
+    const all = { snapshot: snapshotOf(2), workers: WORKERS, retired: ['R'] };
     const collected = link.collectMetrics();
     await tick();
     const [asked] = sent('collect-request');
     expect(asked).toMatchObject({ body: 'OWN', stats: { requestsTotal: 0 } });
-    link.answer({
-      type: 'collected',
-      id: asked!.id,
-      snapshot,
-      workers: [
-        { slot: 0, ageMs: 300, body: 'A' },
-        { slot: 1, ageMs: 0, body: 'OWN' },
-      ],
-      retired: ['R'],
-      shared: false,
-    });
-    expect(await collected).toEqual({
-      snapshot,
-      ageMs: 0,
-      ages: [
-        { slot: 0, ageMs: 300 },
-        { slot: 1, ageMs: 0 },
-      ],
-      bodies: ['A', 'OWN'],
-      retired: ['R'],
-      partial: false,
-    });
-    expect(sent('merged')).toEqual([]);
-  });
-
-  it('are to be shared where others wait: what is merged goes to the primary', async () => {
-    const { link, sent, snapshotOf } = metrics();
-    const collected = link.collectMetrics();
-    await tick();
-    const { id } = sent('collect-request')[0]!;
-    const snapshot = snapshotOf(2);
-    link.answer({ type: 'collected', id, snapshot, workers: [], retired: [], shared: true });
-    const { share } = await collected;
-    expect(sent('merged')).toEqual([]);
-    share!('ALL');
-    expect(sent('merged')).toEqual([{ type: 'merged', body: 'ALL' }]);
-  });
-
-  it('are what another has merged, with nothing beside it', async () => {
-    const { link, sent, snapshotOf } = metrics();
-    const collected = link.collectMetrics();
-    await tick();
-    const { id } = sent('collect-request')[0]!;
-    const ages = [{ slot: 0, ageMs: 20 }];
-    const snapshot = snapshotOf(2);
-    link.answer({ type: 'merged', id, snapshot, ages, body: 'ALL' });
-    expect(await collected).toEqual({
-      snapshot,
-      ageMs: 0,
-      ages,
-      bodies: ['ALL'],
-      retired: [],
-      partial: false,
-    });
+    link.answer({ type: 'collected', id: asked!.id, ...all });
+    expect(await collected).toEqual(all);
   });
 
   it('are one question where they are asked for twice', async () => {
@@ -110,12 +63,12 @@ describe('the metrics that a worker collects', () => {
     await tick();
     expect(sent('collect-request')).toHaveLength(1);
     const { id } = sent('collect-request')[0]!;
-    link.answer({ type: 'merged', id, snapshot: snapshotOf(2), ages: [], body: 'ALL' });
+    link.answer({ type: 'collected', id, snapshot: snapshotOf(2), workers: [], retired: [] });
     const [first, second] = await both;
     expect(first).toBe(second);
   });
 
-  it('are partial where the primary does not answer: no counts, and what was known last', async () => {
+  it('are none where the primary does not answer, beside what was known last of the cluster', async () => {
     const { link, sent, snapshotOf } = metrics();
     const before = link.snapshot();
     await tick();
@@ -126,51 +79,48 @@ describe('the metrics that a worker collects', () => {
 
     let settled = false;
     const collected = link.collectMetrics().finally(() => (settled = true));
-    await vi.advanceTimersByTimeAsync(COLLECT_TIMEOUT_MS - 1);
+    await vi.advanceTimersByTimeAsync(SCRAPE_TIMEOUT_MS - 1);
     expect(settled).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(await collected).toEqual({
       snapshot,
-      ageMs: 1_000 + COLLECT_TIMEOUT_MS,
-      ages: [],
-      bodies: [],
+      workers: [],
       retired: [],
-      partial: true,
+      snapshotAgeMs: 1_000 + SCRAPE_TIMEOUT_MS,
     });
   });
 
-  it('are partial, and say of this process alone, where the primary never answered', async () => {
+  it('are none, and say of this process alone, where the primary never answered', async () => {
     const { link } = metrics();
     const collected = link.collectMetrics();
-    await vi.advanceTimersByTimeAsync(COLLECT_TIMEOUT_MS);
+    await vi.advanceTimersByTimeAsync(SCRAPE_TIMEOUT_MS);
     expect(await collected).toMatchObject({
       snapshot: { desired: 1, workers: [{ slot: 1, pid: 42 }] },
-      partial: true,
     });
     // As old as the process: it has heard nothing since.
-    expect((await collected).ageMs).toBeGreaterThan(0);
+    expect((await collected).snapshotAgeMs).toBeGreaterThan(0);
   });
 
-  it('are partial at once where the primary is gone', async () => {
+  it('are none at once where the primary is gone', async () => {
     const { link } = metrics();
     const collected = link.collectMetrics();
     await tick();
     link.abandon();
-    expect(await collected).toMatchObject({ partial: true, bodies: [] });
+    expect(await collected).toMatchObject({ workers: [], snapshotAgeMs: expect.any(Number) });
   });
 
   it('are whole again with the next answer; one that is late finds nobody', async () => {
     const { link, sent, snapshotOf } = metrics();
     const first = link.collectMetrics();
-    await vi.advanceTimersByTimeAsync(COLLECT_TIMEOUT_MS);
-    expect(await first).toMatchObject({ partial: true });
+    await vi.advanceTimersByTimeAsync(SCRAPE_TIMEOUT_MS);
+    expect((await first).snapshotAgeMs).toBeGreaterThan(0);
     const second = link.collectMetrics();
     await tick();
     const [late, asked] = sent('collect-request');
-    const answer = { type: 'merged', snapshot: snapshotOf(2), ages: [] } as const;
-    link.answer({ ...answer, id: late!.id, body: 'LATE' });
-    link.answer({ ...answer, id: asked!.id, body: 'ALL' });
-    expect(await second).toMatchObject({ partial: false, bodies: ['ALL'], ageMs: 0 });
+    const whole = { snapshot: snapshotOf(2), workers: WORKERS, retired: [] };
+    link.answer({ type: 'collected', id: late!.id, ...whole, workers: [] });
+    link.answer({ type: 'collected', id: asked!.id, ...whole });
+    expect(await second).toEqual(whole);
   });
 
   it('renew what is known of the cluster', async () => {
@@ -180,7 +130,7 @@ describe('the metrics that a worker collects', () => {
     const { id } = sent('collect-request')[0]!;
     const snapshot = { ...snapshotOf(3), ready: 3 };
     expect(link.knowsLittle).toBe(true);
-    link.answer({ type: 'merged', id, snapshot, ages: [], body: 'ALL' });
+    link.answer({ type: 'collected', id, snapshot, workers: [], retired: [] });
     await collected;
     expect(link.knowsLittle).toBe(false);
   });
@@ -188,13 +138,10 @@ describe('the metrics that a worker collects', () => {
   it('are its own where there is no primary', async () => {
     const solo = new SoloLink();
     solo.provideMetrics({ serialize: async () => 'OWN', fold: () => '' });
-    expect(await solo.collectMetrics()).toMatchObject({
-      ageMs: 0,
-      ages: [{ slot: 0, ageMs: 0 }],
-      bodies: ['OWN'],
+    expect(await solo.collectMetrics()).toEqual({
+      workers: [{ slot: 0, ageMs: 0, body: 'OWN' }],
       retired: [],
-      partial: false,
-      snapshot: { primary: null, desired: 1 },
+      snapshot: expect.objectContaining({ primary: null, desired: 1 }),
     });
     solo.detach();
   });

@@ -3,7 +3,7 @@ import { type Metric, Registry } from 'prom-client';
 import { foldBodies } from '../exposition/cluster-page.js';
 import type { MetricFamily } from '../exposition/metric-family.js';
 import { encodeBody } from '../exposition/metrics-body.js';
-import { DroppedSamples, droppedFamily } from '../exposition/series-limit.js';
+import { droppedFamily, SeriesLimit } from '../exposition/series-limit.js';
 import { MAX_METRICS_BODY_LENGTH, type MetricsSource } from '../snapshot/index.js';
 import { measureDefaults } from './default-metrics.js';
 import type { HttpMetrics } from './http-metrics.js';
@@ -20,7 +20,7 @@ const MISNAMED = [
 ];
 
 /** What decides how this process's metrics are written. */
-export interface WorkerMetricsOptions {
+export interface ProcessMetricsOptions {
   readonly prefix: string;
   readonly maxSeries: number;
   readonly defaultMetrics: boolean;
@@ -29,12 +29,12 @@ export interface WorkerMetricsOptions {
 }
 
 /** All that this process measures: the app's metrics, and ours. */
-export class WorkerMetrics implements MetricsSource {
+export class ProcessMetrics implements MetricsSource {
   /** What this package measures by prom-client; the app's own registry is left as it is. */
   readonly #own = new Registry();
   /** Likewise, with a label `worker` of their own. */
   readonly #labelled = new Registry();
-  readonly #limit: DroppedSamples;
+  readonly limit: SeriesLimit;
   readonly #reading: Reading;
   http: HttpMetrics | undefined;
   /** Ends what measures; what was measured stays. */
@@ -46,13 +46,13 @@ export class WorkerMetrics implements MetricsSource {
 
   constructor(
     private readonly app: Registry,
-    readonly options: WorkerMetricsOptions,
+    readonly options: ProcessMetricsOptions,
     private readonly logger: Logger,
   ) {
     const { prefix, maxSeries, defaultMetrics, workerLabel } = options;
-    this.#limit = new DroppedSamples(maxSeries);
+    this.limit = new SeriesLimit(maxSeries);
     this.#reading = {
-      limit: this.#limit,
+      limit: this.limit,
       workerLabel,
       unordered: false,
       last: new WeakMap(),
@@ -62,10 +62,6 @@ export class WorkerMetrics implements MetricsSource {
     if (!defaultMetrics) return;
     this.stop = measureDefaults(this.#own, prefix);
     for (const name of MISNAMED) this.#own.removeSingleMetric(prefix + name);
-  }
-
-  get limit(): DroppedSamples {
-    return this.#limit;
   }
 
   /**
@@ -87,7 +83,7 @@ export class WorkerMetrics implements MetricsSource {
   }
 
   fold(bodies: readonly string[]): string {
-    return foldBodies(bodies, this.options, this.#limit);
+    return foldBodies(bodies, this.options.prefix, this.limit);
   }
 
   /** The app's metrics and ours. Of a name that both have, the app's. */
@@ -101,7 +97,7 @@ export class WorkerMetrics implements MetricsSource {
     const names = new Set(app.map(({ name }) => name));
     this.warnOfConflicts(own.map(({ name }) => name).filter((name) => names.has(name)));
     const shown = own.filter(({ name }) => !names.has(name));
-    return { app, own: [...shown, droppedFamily(this.options.prefix, this.#limit.counts)] };
+    return { app, own: [...shown, droppedFamily(this.options.prefix, this.limit.counts)] };
   }
 
   #warnOfSize(length: number): void {

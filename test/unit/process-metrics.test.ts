@@ -3,14 +3,15 @@ import { Counter, Gauge, type Metric, Registry } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
 import { HttpMetrics } from '../../src/metrics/http-metrics.js';
-import { WorkerMetrics, type WorkerMetricsOptions } from '../../src/metrics/worker-metrics.js';
+import { ProcessMetrics, type ProcessMetricsOptions } from '../../src/metrics/process-metrics.js';
+import { READ_TIMEOUT_MS } from '../../src/snapshot/index.js';
 import { counter, gauge, samplesOf } from './metric-families.js';
 
 afterEach(() => vi.useRealTimers());
 
 const DROPPED = 'nestjs_cluster_dropped_samples_total';
 
-function start(options: Partial<WorkerMetricsOptions> = {}) {
+function start(options: Partial<ProcessMetricsOptions> = {}) {
   const app = new Registry();
   const warnings: string[] = [];
   const logger = { warn: (message: string) => void warnings.push(message) } as unknown as Logger;
@@ -21,7 +22,7 @@ function start(options: Partial<WorkerMetricsOptions> = {}) {
     workerLabel: undefined,
     ...options,
   };
-  const metrics = new WorkerMetrics(app, own, logger);
+  const metrics = new ProcessMetrics(app, own, logger);
   return {
     app,
     metrics,
@@ -106,6 +107,22 @@ describe('the metrics of a worker', () => {
     expect(warnings).toEqual([
       'The metric bad is left out, or as it was, while it cannot be read: Error: database is gone',
     ]);
+  });
+
+  it('are there in time where a collect() hangs, without that one', async () => {
+    vi.useFakeTimers();
+    const { app, samples } = start();
+    new Gauge({ name: 'good', help: 'g', registers: [app] }).set(1);
+    const collect = () => new Promise<void>(() => {});
+    new Gauge({ name: 'bad', help: 'b', registers: [app], collect });
+    let read: object | undefined;
+    void samples().then((given) => (read = given));
+    await vi.advanceTimersByTimeAsync(READ_TIMEOUT_MS - 1);
+    expect(read).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(read).toEqual({ 'good{}': 1 });
+    // From then on it is not waited for.
+    expect(await samples()).toEqual({ 'good{}': 1 });
   });
 });
 
