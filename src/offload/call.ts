@@ -53,7 +53,7 @@ export class Call {
     return true;
   }
 
-  welcome(waiter: Waiter): void {
+  addWaiter(waiter: Waiter): void {
     waiter.call = this;
     this.waiters.add(waiter);
   }

@@ -121,7 +121,7 @@ export class Dispatcher {
     try {
       const key = this.#shared.keyOf(task, request.args);
       const same = this.#shared.get(key);
-      if (same !== undefined && same.waiters.size <= this.maxQueue) return same.welcome(waiter);
+      if (same !== undefined && same.waiters.size <= this.maxQueue) return same.addWaiter(waiter);
       const refusal = same === undefined ? this.#refusal() : 'queue-full';
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
       // What the caller does with its arguments meanwhile is nothing to a call that waits.
@@ -130,7 +130,7 @@ export class Dispatcher {
     } catch (error) {
       return this.#turnAway(waiter, task, failedWith(uncloneableArguments(task, request, error)));
     }
-    call.welcome(waiter);
+    call.addWaiter(waiter);
     this.#shared.add(call);
     if (this.#canStart) return this.#start(call);
     this.#waiting.enter(call);

@@ -86,7 +86,7 @@ export class PoolThread {
   }
 
   /** It can do its work. */
-  welcome(): void {
+  becomeReady(): void {
     this.#state = 'ready';
     this.since = performance.now();
   }

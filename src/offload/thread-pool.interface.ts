@@ -27,7 +27,7 @@ export type PooledThread = Pick<
   | 'since'
   | 'isIdle'
   | 'takesOffer'
-  | 'welcome'
+  | 'becomeReady'
   | 'run'
   | 'offer'
   | 'leave'

@@ -182,7 +182,7 @@ export class ThreadPool implements Runner {
   #onReport(thread: PooledThread, problems: readonly Problem[]): void {
     if (problems.length > 0) return this.#onFailure(thread, describeProblems(problems));
     if (!this.#threads.includes(thread)) return;
-    thread.welcome();
+    thread.becomeReady();
     this.#failing = false;
     this.#retryMs = RETRY_MS;
     this.#idleCheck ??= setInterval(() => this.#endIdle(), IDLE_CHECK_MS).unref();

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
-import { Farewell } from './farewell.js';
+import { CloseNotice } from './close-notice.js';
 import { closeGracefully } from './http2-sessions.js';
 import type { Scope } from './request-scopes.js';
 import { sayGoingAway } from './web-socket.js';
@@ -15,8 +15,8 @@ export interface HttpMessage {
 }
 
 /** Over HTTP/2 it is the session that is closed, not a response that says so. */
-const TO_SAY = { said: false, onRequest: () => true };
-const SAID = { said: true, onRequest: () => true };
+const TO_SEND = { sent: false, onRequest: () => true };
+const SENT = { sent: true, onRequest: () => true };
 
 export const CONNECTION = Symbol('nestjs-cluster.connection');
 
@@ -57,7 +57,7 @@ export class Connection {
   /** To be called if its client goes away: for what is computed for it. */
   watchers: Set<() => void> | undefined;
   /** Its client is to connect again. */
-  farewell: Pick<Farewell, 'said' | 'onRequest'> | undefined;
+  closeNotice: Pick<CloseNotice, 'sent' | 'onRequest'> | undefined;
   #counted = 0;
   /** Bytes sent on it that belong to requests that are answered. */
   #bytesAccounted = 0;
@@ -113,24 +113,24 @@ export class Connection {
   /** Its client can be asked to connect again, and has not been yet. */
   get movable(): boolean {
     const pipelines = this.pipelines || this.pipelined !== undefined;
-    return !this.webSocket && !pipelines && this.farewell === undefined;
+    return !this.webSocket && !pipelines && this.closeNotice === undefined;
   }
 
   /** Its client is to connect again, and most likely to reach another worker. */
   leave(): void {
-    this.farewell = this.session === undefined ? new Farewell() : TO_SAY;
+    this.closeNotice = this.session === undefined ? new CloseNotice() : TO_SEND;
   }
 
   /** A request has begun on its session: the moment for a GOAWAY, see {@link closeGracefully}. */
   streamBegun(): void {
-    if (this.farewell !== TO_SAY || this.session === undefined) return;
-    this.farewell = SAID;
+    if (this.closeNotice !== TO_SEND || this.session === undefined) return;
+    this.closeNotice = SENT;
     closeGracefully(this.session);
   }
 
   /** It may stay after all, unless its client has been asked already. */
   stay(): void {
-    if (!this.farewell?.said) this.farewell = undefined;
+    if (!this.closeNotice?.sent) this.closeNotice = undefined;
   }
 
   /** A request has been answered. @returns the bytes of its response. On the request path. */

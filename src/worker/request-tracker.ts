@@ -159,7 +159,7 @@ export class RequestTracker implements ConnectionOwner {
   /** Called by the socket's own listener. */
   forget(connection: Connection): void {
     this.#connections.delete(connection);
-    if (connection.farewell?.said) this.rebalancedConnectionsTotal += 1;
+    if (connection.closeNotice?.sent) this.rebalancedConnectionsTotal += 1;
     // Requests whose client went away before the answer: they will not finish.
     this.requestsInFlight -= connection.inFlight;
     this.#reports.lost(connection);
@@ -220,8 +220,8 @@ export class RequestTracker implements ConnectionOwner {
       // Only the last response may say so: what is pipelined behind it would be lost.
       if (before !== undefined) takeBack(before);
       askToClose(response);
-    } else if (connection.farewell?.onRequest(connection, request, response) === false) {
-      connection.farewell = undefined;
+    } else if (connection.closeNotice?.onRequest(connection, request, response) === false) {
+      connection.closeNotice = undefined;
       connection.pipelines = true;
     }
   };

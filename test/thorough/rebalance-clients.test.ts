@@ -55,7 +55,7 @@ describe('clients that are asked to connect again', () => {
 
       const metrics = BalanceMetrics.of(cluster.url);
       const [first, second] = cluster.workerPids;
-      // No worker drains: it is not its farewell that is looked at.
+      // No worker drains: its end is not looked at.
       for (let round = 0; round < ROUNDS; round++) {
         await metrics.even([0, 1]);
         const { moved } = clients;

@@ -189,7 +189,10 @@ describe('giving away', () => {
     b!.use(9);
     rebalance.report();
     rebalance.giveAway(1);
-    expect([a!.connection.farewell?.said, b!.connection.farewell?.said]).toEqual([true, false]);
+    expect([a!.connection.closeNotice?.sent, b!.connection.closeNotice?.sent]).toEqual([
+      true,
+      false,
+    ]);
     asked.finish();
     expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
   });
@@ -212,7 +215,7 @@ describe('giving away', () => {
     webSocket!.connection.webSocket = true;
     rebalance.report();
     rebalance.giveAway(0.5);
-    expect(webSocket!.connection.farewell).toBeUndefined();
-    expect([a!, b!].filter(({ connection }) => connection.farewell)).toHaveLength(1);
+    expect(webSocket!.connection.closeNotice).toBeUndefined();
+    expect([a!, b!].filter(({ connection }) => connection.closeNotice)).toHaveLength(1);
   });
 });

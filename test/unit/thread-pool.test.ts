@@ -31,7 +31,7 @@ class FakeThread implements PooledThread {
 
   constructor(readonly events: ThreadEvents) {}
 
-  welcome(): void {
+  becomeReady(): void {
     this.state = 'ready';
     this.isIdle = true;
     this.since = performance.now();

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { askToClose, hasBody, takeBack } from '../../src/worker/closing-response.js';
-import { Farewell } from '../../src/worker/farewell.js';
+import { CloseNotice } from '../../src/worker/close-notice.js';
 import { type FakeClient, FakeServer } from './fake-traffic.js';
 
 let server: FakeServer;
@@ -76,10 +76,10 @@ describe('a connection that is to leave', () => {
   it('is not closed by its next request, but by the one after it', () => {
     client.use(3).connection.leave();
     expect(client.send().finish().asksToClose).toBe(false);
-    expect(client.connection.farewell?.said).toBe(false);
+    expect(client.connection.closeNotice?.sent).toBe(false);
     const second = client.send();
     expect(second.asksToClose).toBe(true);
-    expect(client.connection.farewell?.said).toBe(true);
+    expect(client.connection.closeNotice?.sent).toBe(true);
     second.finish();
     expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
   });
@@ -148,7 +148,7 @@ describe('a request with a body', () => {
   it('is answered with the question once the body has been read, not before', () => {
     const exchange = client.send({ 'content-length': '5' });
     expect(exchange.asksToClose).toBe(false);
-    expect(client.connection.farewell?.said).toBe(false);
+    expect(client.connection.closeNotice?.sent).toBe(false);
     exchange.bodyRead();
     expect(exchange.asksToClose).toBe(true);
     expect(exchange.finish() && client.closed).toBe(true);
@@ -160,7 +160,7 @@ describe('a request with a body', () => {
     exchange.bodyRead();
     exchange.finish();
     expect(exchange.asksToClose).toBe(false);
-    expect([client.closed, client.connection.farewell?.said]).toEqual([false, false]);
+    expect([client.closed, client.connection.closeNotice?.sent]).toEqual([false, false]);
     // The next one is asked instead.
     expect(client.send().asksToClose).toBe(true);
   });
@@ -188,7 +188,7 @@ describe('a client that sends before it has its answers', () => {
   it('stays, from the first sign of it', () => {
     client.connection.leave();
     const [first, second] = [client.send(), client.send()];
-    expect(client.connection).toMatchObject({ farewell: undefined, pipelines: true });
+    expect(client.connection).toMatchObject({ closeNotice: undefined, pipelines: true });
     expect(client.connection.movable).toBe(false);
     first.finish();
     second.finish();
@@ -211,7 +211,7 @@ describe('a client that sends before it has its answers', () => {
     expect(asked.asksToClose).toBe(true);
     const behind = client.send();
     expect([asked.asksToClose, behind.asksToClose]).toEqual([false, false]);
-    expect(client.connection.farewell).toBeUndefined();
+    expect(client.connection.closeNotice).toBeUndefined();
     asked.finish();
     behind.finish();
     client.close();
@@ -233,18 +233,18 @@ describe('a client that sends before it has its answers', () => {
   });
 });
 
-describe('a farewell by itself', () => {
+describe('a notice by itself', () => {
   it('has not been said once it was taken back', () => {
-    const farewell = new Farewell();
+    const notice = new CloseNotice();
     const leaving = { socket: { bytesRead: 1 }, inFlight: 1, response: response() };
     const request = { headers: {} } as never;
-    farewell.onRequest(leaving, request, leaving.response);
+    notice.onRequest(leaving, request, leaving.response);
     leaving.socket.bytesRead = 2;
-    expect(farewell.onRequest(leaving, request, leaving.response)).toBe(true);
-    expect(farewell.said).toBe(true);
+    expect(notice.onRequest(leaving, request, leaving.response)).toBe(true);
+    expect(notice.sent).toBe(true);
     leaving.inFlight = 2;
-    expect(farewell.onRequest(leaving, request, response())).toBe(false);
-    expect([farewell.said, leaving.response.shouldKeepAlive]).toEqual([false, true]);
+    expect(notice.onRequest(leaving, request, response())).toBe(false);
+    expect([notice.sent, leaving.response.shouldKeepAlive]).toEqual([false, true]);
   });
 
   it.each([
@@ -252,18 +252,18 @@ describe('a farewell by itself', () => {
     ['another is in flight', 2, true, false],
     ['it is not the one in flight', 1, false, false],
   ])('is said by a request whose body was read where %s', (_, inFlight, own, said) => {
-    const farewell = new Farewell();
+    const notice = new CloseNotice();
     const leaving = { socket: { bytesRead: 1 }, inFlight: 1, response: response() };
-    farewell.onRequest(leaving, { headers: {} } as never, leaving.response);
+    notice.onRequest(leaving, { headers: {} } as never, leaving.response);
     leaving.socket.bytesRead = 2;
     let end!: () => void;
     const headers = { 'content-length': '1' };
     const request = { headers, once: (_event: string, listener: () => void) => (end = listener) };
-    farewell.onRequest(leaving, request as never, leaving.response);
+    notice.onRequest(leaving, request as never, leaving.response);
     leaving.inFlight = inFlight;
     if (!own) leaving.response = response();
     end();
-    expect(farewell.said).toBe(said);
+    expect(notice.sent).toBe(said);
   });
 });
 

@@ -1,21 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { askToClose, hasBody, takeBack } from './closing-response.js';
 
-/** What is asked of the connection that a farewell is for. */
-export interface Leaving {
+/** What is asked of the connection that a notice is for. */
+export interface ClosingConnection {
   readonly socket: { readonly bytesRead: number };
   readonly inFlight: number;
   readonly response: ServerResponse | undefined;
 }
 
-/** The end of an HTTP/1.1 connection that its client is to take elsewhere, request by request. */
-export class Farewell {
+/** Asks the client of an HTTP/1.1 connection to close it and connect again, request by request. */
+export class CloseNotice {
   /** The response that asks. */
   #asked: ServerResponse | undefined;
   #bytesRead: number | undefined;
 
   /** The client was asked to connect again. */
-  get said(): boolean {
+  get sent(): boolean {
     return this.#asked !== undefined;
   }
 
@@ -25,7 +25,11 @@ export class Farewell {
    * @returns whether the connection may still be closed: not where the client
    *   pipelines. What it had sent ahead of an answer would be lost.
    */
-  onRequest(leaving: Leaving, request: IncomingMessage, response: ServerResponse): boolean {
+  onRequest(
+    leaving: ClosingConnection,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): boolean {
     const { bytesRead } = leaving.socket;
     if (leaving.inFlight > 1 || bytesRead === this.#bytesRead) {
       if (this.#asked !== undefined) takeBack(this.#asked);
