@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events';
-import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { ClusterConfigurationError } from '../errors/index.js';
 import {
@@ -118,11 +117,11 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   // When the terminal is closed, it is none any more by the time that the signal comes.
   const inTerminal = isatty(0);
   for (const signal of STOP_SIGNALS) {
-    process.on(signal, () => supervisor.stop(signal, constants.signals[signal]));
+    process.on(signal, () => supervisor.stop(signal, signal));
   }
   process.on('SIGHUP', () => {
     // It also comes when the terminal is closed: who sat there is gone, and so should the program be.
-    if (inTerminal) supervisor.stop('SIGHUP in a terminal', constants.signals.SIGHUP);
+    if (inTerminal) supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
     else void supervisor.reload('SIGHUP');
   });
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {

@@ -30,7 +30,7 @@ export class Balance {
   constructor(private readonly table: WorkerTable) {}
 
   /** A worker has become ready, and most likely carries nothing: that need not wait. */
-  welcome(): void {
+  workerJoined(): void {
     this.#surpluses.clear(); // what could not be helped without it may be now
     this.#ticksToRest = 0;
   }

@@ -21,8 +21,6 @@ export type ProcessEvent =
   | { readonly type: 'channel-error'; readonly error: Error }
   /** It wrote what is no message: whatever comes after may be out of step. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
-  /** A timer of its handle. */
-  | { readonly type: 'due'; readonly action: () => void }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 
 /** Messages a worker sent before it died may be read after its exit is known. */
@@ -147,17 +145,15 @@ function follow(
       tell({ type: 'exit', exit: { code, signal } });
     });
   });
-  const handle = new WorkerHandle(
+  return new WorkerHandle(
     identity,
     {
       isConnected: () => worker.isConnected(),
       send: (message, handle, callback) => worker.send(message as never, handle, callback),
       kill: (signal) => void worker.process.kill(signal),
     },
-    (action) => tell({ type: 'due', action }),
+    bootOutput,
   );
-  handle.bootOutput = bootOutput;
-  return handle;
 }
 
 function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {

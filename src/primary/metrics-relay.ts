@@ -53,7 +53,7 @@ export class MetricsRelay {
 
   /** @param later runs an action in time, as an event like any other; what it returns cancels that. */
   constructor(
-    private readonly table: Pick<WorkerTable, 'workers' | 'slotOf' | 'snapshot'>,
+    private readonly table: Pick<WorkerTable, 'workers' | 'countsOf' | 'snapshot'>,
     private readonly emit: EmitEvent,
     private readonly later: Later,
   ) {}
@@ -135,7 +135,7 @@ export class MetricsRelay {
       this.#last.set(worker, { body, serializedAt });
       return;
     }
-    this.table.slotOf(worker).refusedMetrics += 1;
+    this.table.countsOf(worker).refusedMetrics += 1;
     if (this.#toldOfSize) return;
     this.#toldOfSize = true;
     const megabytes = (length: number) => Math.round(length / 1024 / 1024);

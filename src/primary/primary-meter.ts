@@ -1,5 +1,5 @@
 import { ProcessMeter } from '../process/process-meter.js';
-import type { PrimaryStats } from '../snapshot/index.js';
+import type { PrimaryStats, ProcessStats } from '../snapshot/index.js';
 
 /** Measures the primary itself. */
 export class PrimaryMeter {
@@ -8,8 +8,8 @@ export class PrimaryMeter {
   constructor(private readonly droppedLogLines: () => number = () => 0) {}
 
   /** Ends the interval of what is measured over one. */
-  measure(): void {
-    this.#process.measure();
+  measure(): ProcessStats {
+    return this.#process.measure();
   }
 
   stats(): PrimaryStats {

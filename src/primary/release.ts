@@ -1,11 +1,15 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
-/** The program that the workers of a generation run: real paths, without symlinks. */
-export interface Release {
-  readonly generation: number;
+/** Where a program is: real paths, without symlinks. */
+export interface ProgramPaths {
   readonly script: string;
   readonly cwd: string;
+}
+
+/** The program that the workers of a generation run. */
+export interface Release extends ProgramPaths {
+  readonly generation: number;
 }
 
 /** What a program is started with. */
@@ -55,14 +59,23 @@ export class Program {
    *
    * @throws Error when the working directory or the script's directory is not there.
    */
-  resolve(generation: number): Release {
+  resolve(): ProgramPaths {
     const script = this.#scriptNow();
     const { cwd, note } = this.#cwdNow(script);
     if (script === undefined) {
       throw new Error(`the directory of the script ${this.#script} is not there`);
     }
     this.#say(note);
-    return { generation, script, cwd };
+    return { script, cwd };
+  }
+
+  /** Where the names lead now, or why they lead nowhere. */
+  find(): ProgramPaths | Error {
+    try {
+      return this.resolve();
+    } catch (error) {
+      return error as Error;
+    }
   }
 
   /**
@@ -75,7 +88,7 @@ export class Program {
     if (scriptIsThere && existsSync(release.cwd)) return release;
     try {
       const { cwd, note, guessed } = this.#cwdNow(release.script);
-      if (!scriptIsThere || !guessed) return this.resolve(release.generation);
+      if (!scriptIsThere || !guessed) return { ...release, ...this.resolve() };
       // No deploy took the directory alone: it may come back. If it does not, any is better than none.
       if (patient) return release;
       this.#say(note);

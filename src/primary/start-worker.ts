@@ -1,36 +1,27 @@
-import type { BootErrors } from './boot-errors.js';
-import { forkWorker } from './fork-worker.js';
-import type { Surroundings } from './lifecycle.js';
-import type { Release } from './release.js';
-import type { Slot } from './slot.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import type { Effect } from './core/effect.js';
+import { forkWorker, type ProcessEvent } from './fork-worker.js';
 import { whatIsKeptBack } from './policies/boot-logs.policy.js';
-import { mayBeDebugged, workerArguments } from './worker-arguments.js';
+import type { Program } from './release.js';
+import { workerArguments } from './worker-arguments.js';
 import type { WorkerHandle } from './worker-handle.js';
 
-/** Starts a process for a slot, and gives it the time that a boot may take. */
+/** Starts a process as the core wants it: of which program, with what arguments and pipes. */
 export function startWorker(
-  slot: Slot,
-  release: Release,
-  { options, program, table, post }: Pick<Surroundings, 'options' | 'program' | 'table' | 'post'>,
-  bootErrors: BootErrors,
+  { slot, first, workers, release, patient, printsBootError }: Effect & { type: 'fork' },
+  program: Program,
+  { watchdog, bootLogs }: Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs'>,
+  tell: (event: ProcessEvent) => void,
 ): WorkerHandle {
-  const { readyTimeoutMs, watchdog, bootLogs } = options;
-  const nodeArguments = workerArguments(table.desired);
-  const isFirst = slot.launches === 0;
-  slot.launches += 1;
+  const nodeArguments = workerArguments(workers);
   const launch = {
-    slot: slot.index,
-    workers: table.desired,
-    release: program.revive(release, slot.failures.inARow < options.restart.maxFailures),
+    slot,
+    workers,
+    release: program.revive(release, patient),
     arguments: nodeArguments,
     watchdog,
-    printsBootError: bootErrors.mayPrint(slot.index, release.generation),
-    keepsBack: nodeArguments.preloads ? whatIsKeptBack(bootLogs, slot.index, isFirst) : undefined,
+    printsBootError,
+    keepsBack: nodeArguments.preloads ? whatIsKeptBack(bootLogs, slot, first) : undefined,
   };
-  const worker = forkWorker(launch, (told) => post({ ...told, worker }));
-  worker.printsBootError = launch.printsBootError;
-  // Where a debugger may hold it up, time means nothing.
-  if (mayBeDebugged()) worker.debugged = true;
-  else worker.after(readyTimeoutMs, () => post({ type: 'ready-overdue', worker }));
-  return worker;
+  return forkWorker(launch, tell);
 }

@@ -1,137 +1,115 @@
-import type { EmitEvent } from '../events/index.js';
-import { reportError, type WorkerMessage } from '../ipc/index.js';
+import { constants } from 'node:os';
+import type { ClusterEventName, EmitEvent } from '../events/index.js';
+import { reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { ClusterSnapshot, CollectedMetrics, ReloadResult } from '../snapshot/index.js';
+import { Askers } from './askers.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
 import type { ShowOutput } from './boot-output.js';
+import type { ClusterEvent } from './core/cluster-event.js';
+import type { Served, WorkerId } from './core/cluster-state.js';
+import type { Effect, Emit } from './core/effect.js';
+import type { Settings } from './core/step.js';
+import { newCluster, transition } from './core/transition.js';
 import { EventQueue } from './event-queue.js';
-import { Heartbeat } from './heartbeat.js';
-import { Lifecycle, type Served } from './lifecycle.js';
-import type { Listening } from './listening/listening.interface.js';
+import type { ProcessEvent } from './fork-worker.js';
 import { laterBy } from './later.js';
+import { ClusterAcceptors } from './listening/cluster-acceptors.js';
+import type { Listening } from './listening/listening.interface.js';
 import { MetricsRelay } from './metrics-relay.js';
 import { PrimaryMeter } from './primary-meter.js';
-import { Recovery } from './recovery.js';
 import type { Program } from './release.js';
-import { Reload } from './reload.js';
-import { Scaling, type ScaleRequest, scaleRequestOf } from './scaling.js';
-import { Shutdown, SHUTTING_DOWN } from './shutdown.js';
-import type { Slot } from './slot.js';
-import { Succession } from './succession.js';
-import type { SupervisorEvent } from './supervisor-event.js';
-import { type LifecycleMessage, Switchboard } from './switchboard.js';
+import { startWorker } from './start-worker.js';
+import { Switchboard } from './switchboard.js';
 import { Ticks } from './ticks.js';
-import { Upkeep, UPKEEP_INTERVAL_MS } from './upkeep.js';
-import type { WorkerHandle } from './worker-handle.js';
+import { Timers } from './timers.js';
+import { mayBeDebugged } from './worker-arguments.js';
+import { UPKEEP_INTERVAL_MS, WorkerReadings } from './worker-readings.js';
 import { WorkerTable } from './worker-table.js';
 
+/** What happens around the core. */
+type Happening =
+  | ClusterEvent
+  | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent }
+  /** What is due of the rest of the primary. */
+  | { readonly type: 'task'; readonly run: () => void };
+
 /**
- * Keeps the workers up. One event queue, one handler an event: here it is
- * decided whose event it is. A worker's life is in `lifecycle.ts`, what takes
- * several events (a replacement, a reload, scaling, the shutdown) in a file of
- * its own, and what to do in the pure functions of `policies/`.
+ * Keeps the workers up. It turns what happens into events of the core, and
+ * carries out what that decides, one event after the other: `core/` says what
+ * becomes of the cluster, and nothing here does.
  */
 export class Supervisor {
   #resolveServing!: (served: Served) => void;
   /** Resolves once the first worker is ready. */
   readonly serving = new Promise<Served>((resolve) => (this.#resolveServing = resolve));
+  #resolveEnded!: (exitCode: number) => void;
   /** Resolves with the exit code once no worker is left. */
-  readonly ended: Promise<number>;
-  /** What every worker measures; one that does not answer in time is represented by what it last sent. */
-  readonly collectMetrics: () => Promise<CollectedMetrics>;
+  readonly ended = new Promise<number>((resolve) => (this.#resolveEnded = resolve));
 
+  readonly #settings: Settings;
   readonly #meter: PrimaryMeter;
+  readonly #readings: WorkerReadings;
   readonly #table: WorkerTable;
-  readonly #heartbeat: Heartbeat;
+  readonly #relay: MetricsRelay;
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
-  readonly #lifecycle: Lifecycle;
-  readonly #succession: Succession;
-  readonly #reload: Reload;
-  readonly #scaling: Scaling;
-  readonly #upkeep: Upkeep;
-  readonly #shutdown: Shutdown;
+  readonly #acceptors = new ClusterAcceptors();
   readonly #ticks = new Ticks();
-  readonly #queue = new EventQueue<SupervisorEvent>(
-    (event) => this.#handle(event),
-    ({ type }, error) =>
-      this.emit('warning', { message: `unexpected error on ${type}`, error: reportError(error) }),
+  readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
+  readonly #askers = new Askers((worker, message) => this.#table.find(worker)?.send(message));
+  readonly #onError = ({ type }: { readonly type: string }, error: unknown): void =>
+    this.#warn(`unexpected error on ${type}`, error);
+  readonly #queue = new EventQueue<Happening>(
+    (happening) => this.#handle(happening),
+    this.#onError,
   );
+  /** Whatever goes wrong with one effect, the others are carried out. */
+  readonly #effects = new EventQueue<Effect>((effect) => this.#perform(effect), this.#onError);
 
   constructor(
     private readonly options: ResolvedClusterOptions,
     private readonly listening: Listening,
-    program: Program,
+    private readonly program: Program,
     private readonly emit: EmitEvent,
-    output: { readonly dropped: () => number; readonly show: ShowOutput },
+    private readonly output: { readonly dropped: () => number; readonly show: ShowOutput },
+    private readonly startProcess = startWorker,
   ) {
+    this.#settings = { options, url: listening.url, mayBeDebugged: mayBeDebugged() };
     this.#meter = new PrimaryMeter(output.dropped);
-    const post = (event: SupervisorEvent): void => this.#queue.post(event);
-    const table = new WorkerTable(options.workers, listening, program.resolve(0), this.#meter);
-    const later = laterBy((action) => post({ type: 'due', action }));
-    const relay = new MetricsRelay(table, emit, later);
-    this.collectMetrics = () => relay.collect();
-    const recovery = new Recovery(options, table, emit, (slot) =>
-      post({ type: 'start-due', slot }),
+    const state = newCluster(
+      options.workers,
+      { ...program.resolve(), generation: 0 },
+      performance.now(),
+      Math.floor(Math.random() * 2 ** 32),
     );
-    this.#table = table;
-    const heartbeat = (this.#heartbeat = new Heartbeat(options.heartbeat, emit, this.#meter));
+    const table = (this.#table = new WorkerTable(state, listening, this.#meter));
+    const later = laterBy((run) => this.#post({ type: 'task', run }));
+    const relay = (this.#relay = new MetricsRelay(table, emit, later));
     const balance = (this.#balance = new Balance(table));
-    this.#switchboard = new Switchboard(listening, table, heartbeat, relay, balance, emit);
-    this.#succession = new Succession(options, emit, {
-      fork: (slot, release) => this.#lifecycle.fork(slot, release),
-      restart: (slot) => recovery.restart(slot),
-      wants: (slot) => table.wants(slot),
-      post,
-    });
-    this.#reload = new Reload(table, this.#succession, program, emit);
-    this.#scaling = new Scaling(table, listening, emit, {
-      start: (slot) => this.#lifecycle.start(slot),
-      dismiss: (slot) => this.#lifecycle.dismiss(slot),
-    });
-    this.#upkeep = new Upkeep(options, table, this.#succession, emit);
-    this.#shutdown = new Shutdown(options, table, listening, emit, later, () => {
-      this.#succession.cancel(SHUTTING_DOWN);
-      this.#scaling.release();
-    });
-    this.#lifecycle = new Lifecycle({
-      options,
-      listening,
-      program,
-      table,
-      relay,
-      recovery,
-      emit,
-      post,
-      succession: this.#succession,
-      scaling: this.#scaling,
-      shutdown: this.#shutdown,
-      upkeep: this.#upkeep,
-      balance: this.#balance,
-      showOutput: output.show,
-      serving: (served) => this.#resolveServing(served),
-    });
-    this.ended = this.#shutdown.ended.finally(() => this.#ticks.stop());
+    const readings = (this.#readings = new WorkerReadings(options));
+    this.#switchboard = new Switchboard({ listening, table, relay, balance, readings, emit });
   }
 
   /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
   start(): void {
-    const every = (ms: number, type: 'heartbeat-due' | 'balance-due' | 'upkeep-due') =>
-      this.#ticks.every(ms, () => this.#queue.post({ type }));
-    every(this.options.heartbeat.intervalMs, 'heartbeat-due');
-    if (this.options.rebalance) every(BALANCE_TICK_MS, 'balance-due');
-    if (this.#upkeep.needed) every(UPKEEP_INTERVAL_MS, 'upkeep-due');
-    for (const slot of this.#table.slots) this.#lifecycle.start(slot);
+    const every = (ms: number, run: () => void): void =>
+      this.#ticks.every(ms, () => this.#post({ type: 'task', run }));
+    every(this.options.heartbeat.intervalMs, () => this.#beat());
+    if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
+    if (this.#readings.needed) every(UPKEEP_INTERVAL_MS, () => this.#lookAfter());
+    this.#post({ type: 'begin' });
   }
 
   /** Asks the cluster to stop; each further signal asks harder: drain, destroy, kill. */
-  stop(reason: string, signalNumber = 0): void {
-    this.#queue.post({ type: 'stop', reason, signalNumber });
+  stop(reason: string, signal?: NodeJS.Signals): void {
+    const sent = signal && { name: signal, number: constants.signals[signal] };
+    this.#post({ type: 'stop', reason, signal: sent });
   }
 
   /** Replaces every worker by one of the program as it is on disk now. */
   reload(reason: string): Promise<ReloadResult> {
-    return new Promise((done) => this.#queue.post({ type: 'reload', reason, done }));
+    return this.#askers.call((asker) => this.#post({ type: 'reload', reason, asker }));
   }
 
   /**
@@ -140,115 +118,132 @@ export class Supervisor {
    * @throws AddressUnavailableError where a new one would have nothing to listen on.
    */
   scale(workers: number, reason: string): Promise<ClusterSnapshot> {
-    return new Promise((done, refused) =>
-      this.#queue.post({ type: 'scale', workers, reason, leaving: false, done, refused }),
-    );
+    return this.#askers.call((asker) => this.#post({ type: 'scale', workers, reason, asker }));
   }
 
   snapshot(): ClusterSnapshot {
     return this.#table.snapshot();
   }
 
-  #handle(event: SupervisorEvent): void {
-    if (event.type === 'message') {
-      const message = this.#switchboard.receive(event.worker, event.message, event.handle);
-      if (message === undefined) return; // it changed no worker's life
-      this.#onLifecycleMessage(event.worker, message);
-    } else {
-      this.#onEvent(event);
-    }
-    this.listening.settle(this.#table.workers, performance.now());
+  /** What every worker measures; one that does not answer in time is represented by what it last sent. */
+  collectMetrics(): Promise<CollectedMetrics> {
+    return this.#relay.collect();
   }
 
-  #onEvent(event: Exclude<SupervisorEvent, { type: 'message' }>): void {
-    switch (event.type) {
-      case 'start-due':
-        return this.#lifecycle.onStartDue(event.slot);
-      case 'channel-error':
-        // Expected while a worker ends; its exit tells the rest.
-        event.worker.error ??= reportError(event.error);
+  #post(happening: Happening): void {
+    this.#queue.post(happening);
+  }
+
+  #handle(happening: Happening): void {
+    if (happening.type === 'task') return happening.run();
+    if (happening.type !== 'process') return this.#decide(happening);
+    const event = this.#switchboard.receive(happening.worker, happening.told);
+    if (event !== undefined) this.#decide(event);
+  }
+
+  /** Has the core say what becomes of the cluster, and does what it says. */
+  #decide(event: ClusterEvent): void {
+    const now = performance.now();
+    const { state, effects } = transition(this.#table.state, event, now, this.#settings);
+    this.#table.update(state);
+    for (const effect of effects) this.#effects.post(effect);
+    // The answer to a ping changes nobody's life, and there are many.
+    if (event.type === 'worker' && event.event.type === 'pong') return;
+    this.listening.settle(this.#table.workers, now);
+  }
+
+  #perform(effect: Effect): void {
+    switch (effect.type) {
+      case 'fork': {
+        const { worker } = effect;
+        const tell = (told: ProcessEvent) => this.#post({ type: 'process', worker, told });
+        const { program, options } = this;
+        return this.#table.add(worker, this.startProcess(effect, program, options, tell));
+      }
+      case 'send':
+        return this.#table.find(effect.worker)?.send(effect.message);
+      case 'kill':
+        return this.#table.find(effect.worker)?.kill(effect.signal);
+      case 'force':
+        return this.#table.find(effect.worker)?.force();
+      case 'arm':
+        return this.#timers.arm(effect.timer, effect.ms);
+      case 'disarm':
+        return this.#timers.disarm(effect.timer);
+      case 'emit':
+        return this.#emit(effect);
+      case 'joined':
+        this.#relay.foldIfNeeded();
+        return this.#balance.workerJoined();
+      case 'gone': {
+        const handle = this.#table.remove(effect.worker);
+        return handle && this.#relay.retire(handle);
+      }
+      case 'show-boot-output': {
+        const handle = this.#table.find(effect.worker);
+        return handle?.bootOutput?.show(handle.identity, this.output.show);
+      }
+      case 'answer-reload':
+        return this.#askers.reloaded(effect.asker, effect.result);
+      case 'answer-scale':
+        return this.#askers.scaled(effect.asker, this.#table.snapshot());
+      case 'refuse-scale':
+        return this.#askers.refused(effect.asker, effect.error);
+      case 'reserve':
+        return this.#reserve(effect);
+      case 'find-program':
+        return this.#post({ type: 'program-found', program: this.program.find() });
+      case 'close-sockets':
+        return this.#closeSockets();
+      case 'close-acceptors': {
+        const closed = () => this.#post({ type: 'acceptors-closed' });
+        void this.#acceptors.close().then(closed, closed);
         return;
-      case 'channel-broken':
-        return this.#lifecycle.onChannelBroken(event.worker, event.error);
-      case 'exit':
-        return this.#lifecycle.onExit(event.worker, event.exit);
-      case 'ready-overdue':
-        return this.#lifecycle.onReadyOverdue(event.worker);
-      case 'recovered':
-        return this.#lifecycle.onRecovered(event.worker);
-      case 'canary-over':
-        return this.#succession.canaryOver(event.worker);
-      case 'check-overdue':
-        return this.#succession.checkOverdue(event.worker);
-      case 'due':
-        return event.action();
-      case 'heartbeat-due':
-        this.#meter.measure(); // first: the heartbeat asks it what a late round came from
-        return this.#heartbeat.beat(this.#table.workers, performance.now());
-      case 'balance-due':
-        return this.#balance.tick();
-      case 'block-overdue':
-        return this.#heartbeat.judge(event.worker, performance.now());
-      case 'upkeep-due':
-        if (!this.#shutdown.begun) this.#upkeep.check(performance.now());
-        return;
-      case 'reload':
-        return this.#onReload(event.reason, event.done);
-      case 'scale':
-        return this.#onScale(event);
-      case 'stop':
-        return this.#shutdown.request(event.reason, event.signalNumber);
+      }
+      case 'serving':
+        return this.#resolveServing(effect.served);
+      case 'end':
+        this.#ticks.stop();
+        this.#timers.stop();
+        return this.#resolveEnded(effect.exitCode);
     }
   }
 
-  #onLifecycleMessage(worker: WorkerHandle, message: LifecycleMessage): void {
-    switch (message.type) {
-      case 'ready':
-        return this.#lifecycle.onReady(worker, message, performance.now());
-      case 'boot-failed':
-        return this.#lifecycle.onBootFailed(worker, message);
-      case 'fatal':
-        return this.#lifecycle.onFatal(worker, message);
-      case 'leaving':
-        return this.#lifecycle.onLeaving(worker, message);
-      case 'verified':
-        return this.#lifecycle.verification.answered(worker, message.error);
-      case 'blocked':
-        return this.#onBlocked(worker, message);
-      case 'checked':
-        return this.#succession.checked(worker, message.id, message);
-      case 'reload-request':
-        this.#onReload(
-          `reload() in worker=${worker.identity.slot}`,
-          (result) => worker.send({ type: 'reloaded', id: message.id, result }),
-          this.#table.slotOf(worker),
-        );
-        // One that is on its way out already would wait for a reload that waits for its exit.
-        this.#succession.doNotWaitFor(worker);
-        return;
-      case 'scale-request':
-        return this.#onScale(scaleRequestOf(worker, message));
-      case 'replace-request':
-        return this.#upkeep.retire(worker, message.reason, performance.now());
+  #emit({ name, event }: Emit): void {
+    const { worker } = event as { readonly worker?: WorkerId };
+    const identity = worker === undefined ? undefined : this.#table.find(worker)?.identity;
+    this.emit<ClusterEventName>(name, (identity ? { ...event, worker: identity } : event) as never);
+  }
+
+  #reserve({ workers, reason, asker }: Effect & { type: 'reserve' }): void {
+    let error: Error | undefined;
+    try {
+      this.listening.reserve(workers);
+    } catch (thrown) {
+      error = thrown as Error;
     }
+    this.#post({ type: 'reserved', workers, reason, asker, error });
   }
 
-  /** Its watchdog tells before the heartbeat can: judged when the time is up, not at the next tick. */
-  #onBlocked(worker: WorkerHandle, report: WorkerMessage & { type: 'blocked' }): void {
-    const leftMs = this.#heartbeat.blocked(worker, report, performance.now());
-    worker.after(leftMs, () => this.#queue.post({ type: 'block-overdue', worker }), 'block');
+  #closeSockets(): void {
+    const reset = this.listening.close();
+    if (reset === 0) return;
+    this.#warn(`reset ${reset} connections that waited for a worker: there was none left`);
   }
 
-  #onReload(reason: string, done: (result: ReloadResult) => void, asker?: Slot): void {
-    if (this.#shutdown.begun) {
-      const { generation } = this.#table;
-      return done({ outcome: 'aborted', generation, reason: SHUTTING_DOWN });
-    }
-    this.#reload.run(reason, { leaving: asker !== undefined, done }, asker);
+  #beat(): void {
+    const { eventLoopUtilization } = this.#meter.measure();
+    this.#decide({ type: 'heartbeat-due', eventLoopUtilization });
   }
 
-  #onScale(request: ScaleRequest): void {
-    if (this.#shutdown.begun) request.done(this.#table.snapshot());
-    else this.#scaling.scale(request);
+  #lookAfter(): void {
+    this.#decide({ type: 'upkeep-due', readings: this.#readings.ofAll(this.#table) });
+  }
+
+  #warn(message: string, error?: unknown): void {
+    this.emit(
+      'warning',
+      error === undefined ? { message } : { message, error: reportError(error) },
+    );
   }
 }

@@ -1,66 +1,85 @@
 import type {
   ClusterSnapshot,
   PrimaryStats,
-  SlotCounts,
+  SlotCounts as CountsInSnapshot,
   WorkerSnapshot,
 } from '../snapshot/index.js';
-import type { Slot } from './slot.js';
+import type { ClusterState, Slot, Worker, WorkerId } from './core/cluster-state.js';
+import { isServed, workersOf } from './core/workers.js';
+import type { SlotCounts } from './slot-counts.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
+
+/** What is known of a cluster besides its state. */
+export interface Measured {
+  readonly balancing: string;
+  readonly ports: readonly number[];
+  readonly primary: PrimaryStats;
+  readonly find: (worker: WorkerId) => WorkerHandle | undefined;
+  readonly countsIn: (slot: number) => SlotCounts;
+}
 
 /** The cluster as it is at `now` (monotonic ms). */
 export function takeSnapshot(
-  cluster: {
-    readonly balancing: string;
-    readonly ports: readonly number[];
-    readonly desired: number;
-    readonly generation: number;
-    readonly reloads: ClusterSnapshot['reloads'];
-    readonly slots: readonly Slot[];
-    readonly surplus: readonly Slot[];
-    readonly dismissed: readonly Slot[];
-    readonly primary: PrimaryStats;
-    readonly minReady: ClusterSnapshot['minReady'];
-  },
+  state: ClusterState,
+  measured: Measured,
   now: number,
 ): ClusterSnapshot {
-  const { balancing, ports, desired, generation, reloads, slots, surplus } = cluster;
+  const { desired, release, slots, minReady, reloads } = state;
+  const { balancing, ports, primary } = measured;
+  const wanted = slots.slice(0, desired);
+  const isLeaving = (slot: Slot) => workersOf(state, slot.index).length > 0;
+  const others = slots.slice(desired);
   return {
     balancing,
     ports,
     desired,
-    ready: slots.filter((slot) => slot.ready).length,
-    minReady: cluster.minReady,
-    generation,
-    degraded: slots.filter((slot) => slot.degraded).length,
-    reloads: { ...reloads },
-    dismissed: cluster.dismissed.map(countsOf),
-    primary: cluster.primary,
-    workers: [...slots, ...surplus].flatMap((slot) =>
-      slot.workers.length === 0
-        ? [snapshotOf(slot, undefined, generation, now)]
-        : slot.workers.map((worker) => snapshotOf(slot, worker, generation, now)),
+    ready: wanted.filter((slot) => isServed(state, slot)).length,
+    minReady,
+    generation: release.generation,
+    degraded: wanted.filter(({ failures }) => failures.degraded).length,
+    reloads,
+    dismissed: others
+      .filter((slot) => !isLeaving(slot))
+      .map((slot) => countsOf(slot, [], measured)),
+    primary,
+    workers: [...wanted, ...others.filter(isLeaving)].flatMap((slot) =>
+      slotSnapshots(state, slot, measured, now),
     ),
   };
 }
 
-function snapshotOf(
+/** One for each process of the slot; where there is none, one without a process. */
+function slotSnapshots(
+  state: ClusterState,
   slot: Slot,
-  worker: WorkerHandle | undefined,
-  generation: number,
+  measured: Measured,
   now: number,
-): WorkerSnapshot {
-  const stats = worker?.stats;
-  return {
-    ...countsOf(slot),
-    pid: worker?.identity.pid ?? null,
-    generation: worker?.identity.generation ?? generation,
-    state: worker?.state ?? 'exited',
-    uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
-    restarts: [...slot.restarts.values()].reduce((sum, count) => sum + count, 0),
+): WorkerSnapshot[] {
+  const workers = workersOf(state, slot.index);
+  const counts = countsOf(slot, workers, measured);
+  const known = workers.length > 0 ? workers : [undefined];
+  return known.map((worker) => ({
+    ...counts,
+    ...processSnapshot(worker, worker && measured.find(worker.id), now),
+    generation: worker?.generation ?? state.release.generation,
+    restarts: Object.values(slot.restarts).reduce((sum, count) => sum + count, 0),
     lastExit: slot.lastExit,
-    degraded: slot.degraded,
-    heartbeatAgeMs: worker?.seenAt === undefined ? null : Math.round(now - worker.seenAt),
-    responsive: worker !== undefined && isResponsive(worker, now),
+    degraded: slot.failures.degraded,
+  }));
+}
+
+function processSnapshot(
+  worker: Worker | undefined,
+  handle: WorkerHandle | undefined,
+  now: number,
+) {
+  const stats = handle?.stats;
+  return {
+    pid: handle?.identity.pid ?? null,
+    state: worker?.state ?? ('exited' as const),
+    uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
+    heartbeatAgeMs: handle?.seenAt === undefined ? null : Math.round(now - handle.seenAt),
+    responsive: handle !== undefined && isResponsive(handle, now),
     residentMemoryBytes: stats?.residentMemoryBytes ?? null,
     heapUsedBytes: stats?.heapUsedBytes ?? null,
     eventLoopUtilization: stats?.eventLoopUtilization ?? null,
@@ -71,13 +90,18 @@ function snapshotOf(
 }
 
 /** Of the slot, not of a process: they never fall when a worker dies. */
-function countsOf(slot: Slot): SlotCounts {
+function countsOf(
+  { index, restarts, abortedRequests }: Slot,
+  workers: readonly Worker[],
+  { find, countsIn }: Measured,
+): CountsInSnapshot {
+  const counts = countsIn(index);
   return {
-    slot: slot.index,
-    restartsByCause: Object.fromEntries(slot.restarts),
-    abortedRequestsTotal: slot.abortedRequests,
-    droppedMessagesTotal: slot.droppedMessages,
-    refusedMetricsTotal: slot.refusedMetrics,
-    ...slot.totals,
+    slot: index,
+    restartsByCause: restarts,
+    abortedRequestsTotal: abortedRequests,
+    droppedMessagesTotal: counts.droppedMessages,
+    refusedMetricsTotal: counts.refusedMetrics,
+    ...counts.totals(workers.map(({ id }) => find(id)?.stats)),
   };
 }

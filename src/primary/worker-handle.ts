@@ -1,28 +1,8 @@
-import {
-  type BlockReport,
-  type DrainReport,
-  type ErrorReport,
-  type PrimaryMessage,
-  seal,
-} from '../ipc/index.js';
-import type {
-  FailureCause,
-  RetireCause,
-  WorkerIdentity,
-  WorkerState,
-  WorkerStats,
-} from '../snapshot/index.js';
+import { type PrimaryMessage, seal } from '../ipc/index.js';
+import type { WorkerIdentity, WorkerState, WorkerStats } from '../snapshot/index.js';
 import type { BootOutput } from './boot-output.js';
-import { Deadline } from './deadline.js';
+import type { Worker } from './core/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
-
-/** The states a worker may go to from each. */
-const TRANSITIONS: Readonly<Record<WorkerState, readonly WorkerState[]>> = {
-  starting: ['ready', 'draining', 'exited'],
-  ready: ['draining', 'exited'],
-  draining: ['exited'],
-  exited: [],
-};
 
 /** Messages that may wait to be read: more would only pile up, and whoever asked has a deadline. */
 const MAX_UNSENT = 64;
@@ -40,22 +20,6 @@ const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
 /** A ping that stays without an answer for this long is worth telling, long before it is a hang. */
 const UNRESPONSIVE_AFTER_MS = 2_000;
 
-/** Metrics as a worker last serialised them. */
-export interface MetricsBody {
-  readonly body: string;
-  /** Monotonic ms. */
-  readonly serializedAt: number;
-}
-
-/** A worker was asked to leave. */
-export interface Retirement {
-  readonly cause: RetireCause;
-  /** What its app's shutdown hooks are told. */
-  readonly signal: NodeJS.Signals;
-  /** Monotonic ms. */
-  readonly since: number;
-}
-
 /** Of a process that there never was. */
 export const NO_PID = 0;
 
@@ -67,97 +31,37 @@ export interface WorkerProcess {
 }
 
 /** Whether a worker answers its pings in time. One that is blocked or stopped does not. */
-export function isResponsive({ ping }: Pick<WorkerHandle, 'ping'>, now: number): boolean {
-  return now - (ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
+export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number): boolean {
+  return now - (known?.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
 }
 
-/** One process, from fork to exit, as the primary knows it. */
+/** The process of a worker: the way to it, and what it has said of itself. What becomes of it the core decides. */
 export class WorkerHandle {
-  readonly startedAt = performance.now();
-  readyAt: number | undefined;
+  /** Looks up what the core knows of it. */
+  look: () => Worker | undefined = () => undefined;
   /** Last sign of life, monotonic ms. */
   seenAt: number | undefined;
-  /** What it last said of each. */
+  /** What it last said of each of them. */
   stats: Partial<WorkerStats> | undefined;
-  metrics: MetricsBody | undefined;
-  /** The ping that is not answered yet: one at most. */
-  ping: { readonly seq: number; sentAt: number } | undefined;
-  /** A `collect` is not answered yet: another would only queue behind it. */
-  collecting = false;
-  /** The worker's inspector is open: time means nothing. */
-  debugged = false;
   /** It was given the listening socket; it needs it once. */
   hasSocket = false;
-  /** It can be asked whether its threads can do their work. */
-  verifiable = false;
-  /** No worker of its generation has shown yet that they can. */
-  unproven = false;
-  /** What its watchdog says of a block that is going on. */
-  block: { readonly report: BlockReport; since: number } | undefined;
-  /** Why the primary killed it, or why it ends of its own accord: no cause is to be found from its exit. */
-  condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
-  /** It was above the soft memory limit when it became ready. */
-  bornTooLarge = false;
-  /** Drawn once: moves its recycling limits by their jitter. */
-  readonly lot = Math.random();
-  /** Killed because it did not leave in time. */
-  overdue = false;
-  /** It said that it ends by an error of its own. */
-  fatal = false;
-  /** The last thing it said was wrong. */
-  error: ErrorReport | null = null;
-  /** It prints an error that keeps it from coming up. */
-  printsBootError = false;
-  /** What it keeps back until it is ready. */
-  bootOutput: BootOutput | undefined;
-  /** What it said of its drain. */
-  drain: DrainReport | undefined;
-  retirement: Retirement | undefined;
-  #state: WorkerState = 'starting';
-  readonly #deadlines = new Map<string | symbol, Deadline>();
   /** Messages that the kernel has not taken yet. */
   #unsent = 0;
 
   constructor(
     readonly identity: WorkerIdentity,
     private readonly process: WorkerProcess,
-    /** Runs what is due, as an event like any other. */
-    private readonly run: (action: () => void) => void = (action) => action(),
+    /** What it keeps back until it is ready. */
+    readonly bootOutput?: BootOutput,
   ) {}
 
-  /** Whether there ever was a process: for want of descriptors or memory there may be none. */
-  get started(): boolean {
-    return this.identity.pid !== NO_PID;
+  /** As the core knows it; `undefined` once it has exited. */
+  get known(): Worker | undefined {
+    return this.look();
   }
 
   get state(): WorkerState {
-    return this.#state;
-  }
-
-  /** Moves to `next`; says whether that was a legal step. */
-  enter(next: WorkerState): boolean {
-    if (!TRANSITIONS[this.#state].includes(next)) return false;
-    this.#state = next;
-    if (next === 'exited') for (const deadline of this.#deadlines.values()) deadline.cancel();
-    return true;
-  }
-
-  /**
-   * Runs `action` once the primary has been awake for `ms`, unless the process has ended by then.
-   *
-   * @param name of what a worker can cause again and again: the last one stands.
-   */
-  after(ms: number, action: () => void, name: string | symbol = Symbol('after')): void {
-    this.#deadlines.get(name)?.cancel();
-    const deadline = new Deadline(ms, () => {
-      this.#deadlines.delete(name);
-      this.run(action);
-    });
-    this.#deadlines.set(name, deadline);
-  }
-
-  get connected(): boolean {
-    return this.process.isConnected();
+    return this.known?.state ?? 'exited';
   }
 
   /** Whether a message would be read soon: the channel is open and nothing queues on it. */
@@ -196,13 +100,13 @@ export class WorkerHandle {
     this.stats = { ...this.stats, ...stats };
   }
 
-  kill(signal: NodeJS.Signals): void {
-    this.process.kill(signal);
+  /** Ends its open connections now; where it cannot be told, the process. */
+  force(): void {
+    if (this.process.isConnected()) this.send({ type: 'force' });
+    else this.kill('SIGKILL');
   }
 
-  /** Kills it, for a reason that its exit will not tell. */
-  condemn(cause: FailureCause, detail: string): void {
-    this.condemned ??= { cause, detail };
-    this.kill('SIGKILL');
+  kill(signal: NodeJS.Signals): void {
+    this.process.kill(signal);
   }
 }

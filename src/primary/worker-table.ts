@@ -1,92 +1,85 @@
-import type { ClusterSnapshot, PrimaryStats, ReloadOutcome } from '../snapshot/index.js';
+import type { ClusterSnapshot } from '../snapshot/index.js';
+import type { ClusterState, WorkerId } from './core/cluster-state.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { PrimaryMeter } from './primary-meter.js';
-import type { Release } from './release.js';
-import { Slot } from './slot.js';
+import { SlotCounts } from './slot-counts.js';
 import { takeSnapshot } from './take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
 
-/** Every slot and every process there is: the only registry. It forks and kills nothing. */
+/** The process of each worker that the core knows: the only registry of them. It forks and kills nothing. */
 export class WorkerTable {
-  /** Every slot there ever was: what was counted in one must not be forgotten by scaling down. */
-  readonly #slots: Slot[] = [];
-  #desired = 0;
-  /** As the worker said that became ready last. */
-  minReady: ClusterSnapshot['minReady'] = 1;
-  readonly reloads: Record<ReloadOutcome, number> = { completed: 0, aborted: 0 };
+  readonly #handles = new Map<WorkerId, WorkerHandle>();
+  /** Of workers that have exited by the last change. */
+  readonly #gone = new Map<WorkerId, WorkerHandle>();
+  #state: ClusterState;
+  readonly #counts = new Map<number, SlotCounts>();
 
   constructor(
-    desired: number,
+    state: ClusterState,
     /** How the workers come to their connections. */
     private readonly listening: Pick<Listening, 'balancing' | 'ports'>,
-    /** What a new slot runs: the release of the last reload that was completed. */
-    public release: Release,
     private readonly meter: Pick<PrimaryMeter, 'stats'>,
   ) {
-    this.resize(desired);
+    this.#state = state;
   }
 
-  get primary(): PrimaryStats {
-    return this.meter.stats();
+  get state(): ClusterState {
+    return this.#state;
   }
 
-  get generation(): number {
-    return this.release.generation;
+  /** The cluster has changed. */
+  update(state: ClusterState): void {
+    this.#state = state;
+    if (this.#gone.size > 0) this.#gone.clear();
   }
 
-  get balancing(): string {
-    return this.listening.balancing;
+  add(id: WorkerId, handle: WorkerHandle): void {
+    handle.look = () => this.#state.workers.get(id);
+    this.#handles.set(id, handle);
   }
 
-  get ports(): readonly number[] {
-    return this.listening.ports;
+  /** It has exited: what it had counted stays with its slot. */
+  remove(id: WorkerId): WorkerHandle | undefined {
+    const handle = this.#handles.get(id);
+    if (handle === undefined) return undefined;
+    this.#handles.delete(id);
+    this.#gone.set(id, handle);
+    this.countsOf(handle).keep(handle.stats);
+    return handle;
   }
 
-  /** Workers there should be. */
-  get desired(): number {
-    return this.#desired;
+  /** Also of a worker that has exited by the last change. */
+  find(id: WorkerId): WorkerHandle | undefined {
+    return this.#handles.get(id) ?? this.#gone.get(id);
   }
 
-  /** Slots that should have a worker. */
-  get slots(): readonly Slot[] {
-    return this.#slots.slice(0, this.#desired);
-  }
-
-  /** Slots that should have none any more, with workers that have not left yet. */
-  get surplus(): readonly Slot[] {
-    return this.#slots.slice(this.#desired).filter((slot) => slot.workers.length > 0);
-  }
-
-  /** Slots that have none any more. */
-  get dismissed(): readonly Slot[] {
-    return this.#slots.slice(this.#desired).filter((slot) => slot.workers.length === 0);
-  }
-
+  /** Every process there is, the oldest first. */
   get workers(): readonly WorkerHandle[] {
-    return this.#slots.flatMap((slot) => slot.workers);
+    return [...this.#handles.values()];
   }
 
-  /** @returns the slots that are wanted now and were not before. */
-  resize(desired: number): Slot[] {
-    const before = this.#desired;
-    this.#desired = desired;
-    while (this.#slots.length < desired) {
-      this.#slots.push(new Slot(this.#slots.length, this.release));
-    }
-    const added = this.#slots.slice(before, desired);
-    for (const slot of added) slot.release = this.release;
-    return added;
-  }
-
-  slotOf(worker: WorkerHandle): Slot {
-    return this.#slots[worker.identity.slot]!;
-  }
-
-  wants(slot: Slot): boolean {
-    return slot.index < this.#desired;
+  countsOf({ identity: { slot } }: WorkerHandle): SlotCounts {
+    return this.#countsIn(slot);
   }
 
   snapshot(): ClusterSnapshot {
-    return takeSnapshot(this, performance.now());
+    const { balancing, ports } = this.listening;
+    return takeSnapshot(
+      this.#state,
+      {
+        balancing,
+        ports,
+        primary: this.meter.stats(),
+        find: (id) => this.#handles.get(id),
+        countsIn: (slot) => this.#countsIn(slot),
+      },
+      performance.now(),
+    );
+  }
+
+  #countsIn(slot: number): SlotCounts {
+    const counts = this.#counts.get(slot) ?? new SlotCounts();
+    this.#counts.set(slot, counts);
+    return counts;
   }
 }

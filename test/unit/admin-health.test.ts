@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { ALIVE, healthReport } from '../../src/admin/admin-health.js';
-import type { ClusterSnapshot, WorkerSnapshot } from '../../src/snapshot/index.js';
-import { EXIT, PRIMARY } from './fake-cluster.js';
+import type { ClusterSnapshot, WorkerExit, WorkerSnapshot } from '../../src/snapshot/index.js';
+import { PRIMARY } from './fake-cluster.js';
 import { SNAPSHOT } from './fake-relay.js';
 import { STATS } from './fake-worker.js';
+
+const LAST_EXIT: WorkerExit = {
+  cause: 'crash',
+  code: 1,
+  signal: null,
+  at: '2026-01-01T00:00:00.000Z',
+};
 
 const worker = (slot: number, about: Partial<WorkerSnapshot> = {}): WorkerSnapshot => ({
   slot,
@@ -13,7 +20,7 @@ const worker = (slot: number, about: Partial<WorkerSnapshot> = {}): WorkerSnapsh
   uptimeSeconds: 5,
   restarts: 1,
   restartsByCause: { crash: 1 },
-  lastExit: EXIT,
+  lastExit: LAST_EXIT,
   degraded: false,
   abortedRequestsTotal: 0,
   droppedMessagesTotal: 0,
@@ -91,7 +98,7 @@ describe('the health report of the primary', () => {
     const added = { ...worker(0), secret: 'token' };
     const [shown] = whole(cluster({}, [added])).details.cluster.workers;
     expect(Object.keys(shown)).not.toContain('secret');
-    expect(shown).toMatchObject({ slot: 0, pid: 100, state: 'ready', lastExit: EXIT });
+    expect(shown).toMatchObject({ slot: 0, pid: 100, state: 'ready', lastExit: LAST_EXIT });
   });
 
   it('says nothing of the primary to who asks for readiness alone', () => {

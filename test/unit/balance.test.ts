@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { LoadReport } from '../../src/ipc/index.js';
 import { Balance, BALANCE_TICK_MS } from '../../src/primary/balance.js';
-import { FakeCluster, releaseOf } from './fake-cluster.js';
-import type { FakeWorker } from './fake-worker.js';
+import type { WorkerTable } from '../../src/primary/worker-table.js';
+import { FakeWorker } from './fake-worker.js';
 
 /** A million requests are the mean: chance explains nothing. */
 const load = (share: number): LoadReport => ({
@@ -12,15 +12,26 @@ const load = (share: number): LoadReport => ({
 });
 
 function start(workers = 2) {
-  const cluster = new FakeCluster(workers);
-  const balance = new Balance(cluster.table);
-  const all = Array.from({ length: workers }, (_, slot) => cluster.current(slot));
+  const all = Array.from({ length: workers }, (_, slot) => new FakeWorker({ slot }));
+  const present = [...all];
+  const table = {
+    get workers() {
+      return present.map(({ handle }) => handle).filter(({ state }) => state !== 'exited');
+    },
+  };
+  const balance = new Balance(table as unknown as WorkerTable);
   const asked = (worker: FakeWorker) => worker.sent('report-load').length;
   const report = (worker: FakeWorker, share: number) => balance.report(worker.handle, load(share));
   return {
-    cluster,
     balance,
+    /** The first workers. */
     all,
+    /** Another one comes. */
+    add: (slot: number, state: 'starting' | 'ready') => {
+      const worker = new FakeWorker({ slot, state });
+      present.push(worker);
+      return worker;
+    },
     asked,
     report,
     /** How often each of the first workers was asked what it carries. */
@@ -57,18 +68,16 @@ describe('a round', () => {
   });
 
   it('asks neither who starts, nor who leaves', () => {
-    const { cluster, balance, all, asked } = start(4);
-    const starting = cluster.fork(cluster.slot(3), cluster.slot(3).release);
-    cluster.slot(3).candidate = starting.handle;
-    all[2]!.handle.enter('draining');
+    const { add, balance, all, asked } = start(4);
+    const starting = add(3, 'starting');
+    all[2]!.enter('draining');
     balance.tick();
     expect([...all, starting].map(asked)).toEqual([1, 1, 0, 1, 0]);
   });
 
   it('asks a candidate that is ready: it has connections too', () => {
-    const { cluster, balance, asked } = start(2);
-    const candidate = cluster.fork(cluster.slot(0), cluster.slot(0).release, 'ready');
-    cluster.slot(0).candidate = candidate.handle;
+    const { add, balance, asked } = start(2);
+    const candidate = add(0, 'ready');
     balance.tick();
     expect(asked(candidate)).toBe(1);
   });
@@ -154,7 +163,7 @@ describe('a round', () => {
     started.round();
     started.report(started.all[0]!, 3);
     started.report(started.all[1]!, 1.5);
-    started.all[0]!.handle.enter('draining');
+    started.all[0]!.enter('draining');
     started.report(started.all[2]!, 0.5);
     // The mean is that of the two that stay.
     expect(started.given).toEqual([[], [0.333], []]);
@@ -163,7 +172,7 @@ describe('a round', () => {
   it('leaves out who has died, and ends all the same', () => {
     const started = start(3);
     started.round(1.5, 0.5);
-    started.cluster.exit(started.all[2]!);
+    started.all[2]!.enter('exited');
     started.all[2]!.connected = false;
     started.round();
     expect(started.given).toEqual([[0.333], [], []]);
@@ -172,11 +181,10 @@ describe('a round', () => {
 
   it('takes no report from a worker that it has not asked', () => {
     const started = start(2);
-    const { cluster, balance, all } = started;
+    const { add, balance, all } = started;
     balance.report(all[0]!.handle, load(5));
     started.round(1);
-    const late = cluster.fork(cluster.slot(0), releaseOf(0), 'ready');
-    cluster.slot(0).candidate = late.handle;
+    const late = add(0, 'ready');
     started.report(late, 0);
     started.report(all[1]!, 1);
     expect(started.given).toEqual([[], []]);
@@ -218,9 +226,8 @@ describe('a surplus', () => {
     const started = start(2);
     started.round(1.1, 0.9);
     const [old] = started.all;
-    const next = started.cluster.fork(started.cluster.slot(0), releaseOf(0), 'ready');
-    started.cluster.exit(old!);
-    started.cluster.slot(0).current = next.handle;
+    const next = started.add(0, 'ready');
+    old!.enter('exited');
     for (let tick = 0; tick < 4; tick += 1) started.balance.tick();
     started.report(next, 1.1);
     started.report(started.all[1]!, 0.9);
@@ -237,7 +244,7 @@ describe('a surplus', () => {
     const started = start(2);
     for (let i = 0; i < 40; i += 1) started.round(2, 0);
     const before = started.given[0]!.length;
-    started.balance.welcome();
+    started.balance.workerJoined();
     started.round(2, 0);
     expect(started.given[0]).toHaveLength(before + 1);
   });
@@ -284,7 +291,7 @@ describe('rounds', () => {
   it('do not wait once a worker has become ready', () => {
     const started = start(2);
     started.round(1, 1);
-    started.balance.welcome();
+    started.balance.workerJoined();
     expect(started.round(1, 1)).toBe(1);
     expect(started.round(1, 1)).toBe(4);
   });
@@ -298,14 +305,12 @@ describe('a cluster of one', () => {
   });
 
   it('costs none while its second worker starts, and its rounds begin once that is ready', () => {
-    const { cluster, balance, all, asked } = start(1);
-    const second = cluster.fork(cluster.slot(0), cluster.slot(0).release);
-    cluster.table.resize(2);
-    cluster.slot(1).current = second.handle;
+    const { add, balance, all, asked } = start(1);
+    const second = add(1, 'starting');
     for (let tick = 0; tick < 20; tick += 1) balance.tick();
     expect([all[0]!, second].map(asked)).toEqual([0, 0]);
-    second.handle.enter('ready');
-    balance.welcome();
+    second.enter('ready');
+    balance.workerJoined();
     balance.tick();
     expect([all[0]!, second].map(asked)).toEqual([1, 1]);
   });
@@ -313,7 +318,7 @@ describe('a cluster of one', () => {
   it('is one that was larger: a round that was under way tells the one left nothing', () => {
     const started = start(2);
     started.round(2);
-    started.cluster.exit(started.all[1]!);
+    started.all[1]!.enter('exited');
     for (let tick = 0; tick < 20; tick += 1) started.balance.tick();
     started.report(started.all[0]!, 2);
     expect(started.rounds).toEqual([1, 1]);

@@ -1,95 +1,145 @@
-import { beforeEach, describe, expect, it } from 'vitest';
-import { BootErrors } from '../../src/primary/boot-errors.js';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FakeCluster } from './fake-cluster.js';
 
-let errors: BootErrors;
-beforeEach(() => (errors = new BootErrors()));
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
 
-/** Forks a worker of the slot; returns whether it prints its error, and how it fails by one. */
-function fork(slot: number, generation = 0) {
-  const printsBootError = errors.mayPrint(slot, generation);
-  const fail = (message: string | null) =>
-    errors.failed({
-      identity: { slot },
-      error: message === null ? null : { name: 'Error', message, stack: `Error: ${message}\n at` },
-      printsBootError,
-    });
-  return { prints: printsBootError, fail };
+/** The last slot still starts: until it has, the cluster does not give up. */
+function start(workers = 3) {
+  const options = {
+    heartbeat: false,
+    readyTimeoutMs: 900_000,
+    restart: { jitterRatio: 0 },
+  } as const;
+  const cluster = new FakeCluster(workers, options, 'starting');
+  /** The newest worker of a slot fails while it starts; what is told of its error. */
+  const fail = (slot: number, message: string | null, name = 'Error') => {
+    const worker = cluster.newest(slot);
+    const error = { name, message: message ?? '', stack: `${name}: ${message}\n at` };
+    if (message !== null) worker.say({ type: 'boot-failed', phase: 'init', error });
+    worker.keptBack = `slot ${slot}: ${message}`;
+    worker.exit();
+    return cluster.events('worker-died').at(-1)!.error;
+  };
+  return {
+    cluster,
+    fail,
+    /** Of each slot, whether its newest worker prints its error. */
+    prints: () =>
+      Array.from(
+        { length: workers },
+        (_, slot) => cluster.forks.findLast((fork) => fork.slot === slot)!.printsBootError,
+      ),
+    /** They all fail, and the next ones start. */
+    failAll: (messages: Record<number, string | null>, name?: string) => {
+      for (const [slot, message] of Object.entries(messages)) fail(Number(slot), message, name);
+      vi.advanceTimersByTime(15_000);
+    },
+    /** What is shown that was kept back, since this was last called. */
+    shown: () => cluster.shown.splice(0),
+    /** The worker of a slot comes up; then it dies, and the next one starts. */
+    comeUp: (slot: number) => {
+      cluster.newest(slot).becomeReady();
+      cluster.restart(slot);
+    },
+  };
 }
 
 describe('an error that keeps workers from coming up', () => {
   it('is printed by one of those that start together, and by none after it', () => {
-    const [first, second] = [fork(0), fork(1)];
-    expect([first.prints, second.prints]).toEqual([true, false]);
-    second.fail('no database');
-    expect(fork(1).prints).toBe(false);
-    first.fail('no database');
-    expect([fork(0).prints, fork(1).prints]).toEqual([false, false]);
+    const { prints, failAll } = start();
+    expect(prints()).toEqual([true, false, false]);
+    failAll({ 1: 'no database' });
+    expect(prints()).toEqual([true, false, false]);
+    failAll({ 0: 'no database' });
+    expect(prints()).toEqual([false, false, false]);
+    failAll({ 0: 'no database', 1: 'no database' });
+    expect(prints()).toEqual([false, false, false]);
   });
 
   it('is reported with its stack once, and in short from then on', () => {
-    const [first, second] = [fork(0), fork(1)];
-    expect(first.fail('no database')).toHaveProperty('stack');
-    expect(second.fail('no database')).toEqual({ name: 'Error', message: 'no database' });
-    expect(fork(0).fail('no queue')).toHaveProperty('stack');
+    const { cluster, fail } = start();
+    expect(fail(0, 'no database')).toHaveProperty('stack');
+    expect(fail(1, 'no database')).toEqual({ name: 'Error', message: 'no database' });
+    vi.advanceTimersByTime(100);
+    expect(fail(0, 'no queue')).toHaveProperty('stack');
+    expect(cluster.story).not.toContain('failed');
   });
 
   it('is printed at the next attempt where it is another than the one that was printed', () => {
-    const [first, second] = [fork(0), fork(1)];
-    first.fail('no database');
-    second.fail('no queue');
-    expect([fork(0).prints, fork(1).prints]).toEqual([false, true]);
+    const { prints, failAll } = start();
+    failAll({ 0: 'no database', 1: 'no queue' });
+    expect(prints()).toEqual([false, true, false]);
   });
 
   it('is printed by the next worker where the one that was to print it ended without a word', () => {
-    fork(0).fail(null);
-    expect(fork(0).prints).toBe(true);
+    const { prints, failAll } = start();
+    failAll({ 0: null });
+    expect(prints()).toEqual([true, false, false]);
+  });
+
+  it('is printed by another one that has failed again, where the one that may is stuck', () => {
+    const { prints, failAll } = start();
+    failAll({ 1: 'no database' });
+    failAll({ 1: 'no database' });
+    expect(prints()).toEqual([true, true, false]);
   });
 
   it('has what a worker kept back shown once, until every slot that fails of it has come up', () => {
-    const mayShow = (slot: number, message: string | null) =>
-      errors.mayShow(
-        {
-          identity: { slot },
-          error: message === null ? null : { name: 'Error', message },
-          printsBootError: false,
-        },
-        'killed',
-      );
-    expect([mayShow(0, 'no database'), mayShow(1, 'no database')]).toEqual([true, false]);
-    expect([mayShow(1, 'no queue'), mayShow(2, null), mayShow(2, null)]).toEqual([
-      true,
-      true,
-      false,
-    ]);
-    errors.cameUp(0);
-    errors.cameUp(3);
-    expect(mayShow(0, 'no database')).toBe(false);
-    for (const slot of [0, 1]) errors.cameUp(slot);
-    expect(mayShow(0, 'no database')).toBe(true);
-    errors.mayPrint(0, 1); // of a reload
-    expect(mayShow(0, 'no database')).toBe(true);
+    const { cluster, failAll, comeUp, shown } = start(4);
+    failAll({ 0: 'no database', 1: 'no database' });
+    expect(shown()).toEqual(['slot 0: no database']);
+    failAll({ 1: 'no queue', 2: null });
+    failAll({ 2: null });
+    expect(shown()).toEqual(['slot 1: no queue', 'slot 2: null']);
+    comeUp(0);
+    comeUp(3);
+    failAll({ 0: 'no database' });
+    expect(shown()).toEqual([]);
+    comeUp(0);
+    comeUp(1);
+    failAll({ 0: 'no database' });
+    expect(shown()).toEqual(['slot 0: no database']);
+    void cluster.supervisor.reload('test');
+    failAll({ 0: 'no database' });
+    expect(shown()).toEqual(['slot 0: no database']);
+  });
+
+  it('has nothing shown of a worker that came up: it writes to its own output by then', () => {
+    const { cluster, shown } = start();
+    const worker = cluster.newest(0);
+    worker.keptBack = 'starting';
+    worker.becomeReady();
+    worker.exit();
+    expect([worker.keptBack, ...shown()]).toEqual([undefined]);
   });
 
   it('is left to the worker that prints it where Node alone knows its place', () => {
-    const error = { name: 'SyntaxError', message: "Unexpected token ';'" };
-    const mayShow = (slot: number, printsBootError: boolean) =>
-      errors.mayShow({ identity: { slot }, error, printsBootError }, 'exited with code 1');
-    const prints = [errors.mayPrint(0, 0), errors.mayPrint(1, 0)];
-    expect(prints).toEqual([true, false]);
-    expect([mayShow(1, false), mayShow(0, true), mayShow(1, false)]).toEqual([false, true, false]);
+    const { failAll, shown } = start();
+    failAll({ 1: "Unexpected token ';'" }, 'SyntaxError');
+    expect(shown()).toEqual([]);
+    failAll({ 0: "Unexpected token ';'" }, 'SyntaxError');
+    failAll({ 1: "Unexpected token ';'" }, 'SyntaxError');
+    expect(shown()).toEqual(["slot 0: Unexpected token ';'"]);
   });
 
-  it('is news once a worker has come up, and in each reload', () => {
-    fork(0).fail('no database');
-    errors.cameUp();
-    const second = fork(0);
-    expect(second.prints).toBe(true);
-    expect(second.fail('no database')).toHaveProperty('stack');
+  it('is news once a worker has come up, also one that was to leave, and in each reload', () => {
+    const { cluster, prints, fail } = start();
+    fail(0, 'no database');
+    cluster.newest(2).becomeReady();
+    vi.advanceTimersByTime(100);
+    expect(prints()[0]).toBe(true);
+    expect(fail(0, 'no database')).toHaveProperty('stack');
 
-    const candidate = fork(0, 1);
-    expect(candidate.prints).toBe(true);
-    expect(candidate.fail('no database')).toHaveProperty('stack');
-    expect(fork(1, 1).prints).toBe(false);
-    expect(fork(1, 2).prints).toBe(true);
+    cluster.newest(1).say({ type: 'leaving' });
+    cluster.newest(1).becomeReady();
+    vi.advanceTimersByTime(200);
+    expect(fail(0, 'no database')).toHaveProperty('stack');
+
+    for (const reason of ['first', 'second']) {
+      void cluster.supervisor.reload(reason);
+      expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, printsBootError: true });
+      expect(fail(0, 'no database')).toHaveProperty('stack');
+    }
   });
 });

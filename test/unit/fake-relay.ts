@@ -4,10 +4,10 @@ import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
 import { SeriesLimit } from '../../src/exposition/series-limit.js';
 import { laterBy } from '../../src/primary/later.js';
 import { MetricsRelay } from '../../src/primary/metrics-relay.js';
-import { Slot } from '../../src/primary/slot.js';
+import { SlotCounts } from '../../src/primary/slot-counts.js';
 import type { WorkerTable } from '../../src/primary/worker-table.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../src/snapshot/index.js';
-import { PRIMARY, releaseOf } from './fake-cluster.js';
+import { PRIMARY } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 import { counter } from './metric-families.js';
 
@@ -44,13 +44,13 @@ export const fold = (bodies: readonly string[]) => foldBodies(bodies, OWN.prefix
 /** A relay and its workers; what the supervisor tells it of them. */
 export function relayOf(...workers: FakeWorker[]) {
   const live = [...workers];
-  const slots = Array.from({ length: 32 }, (_, index) => new Slot(index, releaseOf(0)));
+  const slots = Array.from({ length: 32 }, () => new SlotCounts());
   const warnings: string[] = [];
   const table = {
     get workers() {
       return live.map(({ handle }) => handle);
     },
-    slotOf: ({ identity }: FakeWorker['handle']) => slots[identity.slot],
+    countsOf: ({ identity }: FakeWorker['handle']) => slots[identity.slot],
     snapshot: () => SNAPSHOT,
   };
   const relay = new MetricsRelay(
@@ -83,7 +83,7 @@ export function relayOf(...workers: FakeWorker[]) {
     die: (worker: FakeWorker): void => {
       live.splice(live.indexOf(worker), 1);
       worker.connected = false;
-      worker.handle.enter('exited');
+      worker.enter('exited');
       relay.retire(worker.handle);
     },
   };

@@ -1,18 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HandOver } from '../../src/primary/hand-over.js';
-import { FakeCluster } from './fake-cluster.js';
-import type { FakeWorker } from './fake-worker.js';
+import { FakeWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 const SERVER = '127.0.0.1:3001';
 
-function start(workers: number) {
-  const cluster = new FakeCluster(workers);
-  const handOver = new HandOver(cluster.table);
+function start(count: number) {
+  const workers = Array.from({ length: count }, (_, slot) => new FakeWorker({ slot }));
+  const handOver = new HandOver({ workers: workers.map(({ handle }) => handle) });
   return {
-    workers: Array.from({ length: workers }, (_, slot) => cluster.current(slot)),
+    workers,
     /** @returns what travelled. */
     give: (from: FakeWorker) => {
       const handle = { close: vi.fn() };
@@ -26,7 +25,7 @@ describe('a connection of a worker that leaves', () => {
   it('goes to those that stay, in turn', () => {
     const { workers, give } = start(3);
     const [leaving, second, third] = workers as [FakeWorker, FakeWorker, FakeWorker];
-    leaving.handle.enter('draining');
+    leaving.enter('draining');
 
     const [first, next, last] = [give(leaving), give(leaving), give(leaving)];
 
@@ -37,8 +36,11 @@ describe('a connection of a worker that leaves', () => {
   });
 
   it.each<[string, (other: FakeWorker) => void]>([
-    ['drains too', ({ handle }) => handle.enter('draining')],
-    ['does not answer its pings', ({ handle }) => (handle.ping = { seq: 1, sentAt: -10_000 })],
+    ['drains too', (other) => other.enter('draining')],
+    [
+      'does not answer its pings',
+      (other) => other.enter('ready', { ping: { seq: 1, sentAt: -2_000 } }),
+    ],
     [
       'does not read what it is sent',
       (other) => {

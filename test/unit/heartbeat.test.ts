@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { EmitEvent } from '../../src/events/index.js';
-import type { BlockReport } from '../../src/ipc/index.js';
-import { Heartbeat } from '../../src/primary/heartbeat.js';
+import type { ClusterOptions } from '../../src/options/index.js';
 import { isHung, isTickLate, type Silence } from '../../src/primary/policies/heartbeat.policy.js';
-import { PRIMARY } from './fake-cluster.js';
-import { FakeWorker, STATS } from './fake-worker.js';
+import { PrimaryMeter } from '../../src/primary/primary-meter.js';
+import type { ProcessStats } from '../../src/snapshot/index.js';
+import { FakeCluster } from './fake-cluster.js';
+import { type FakeWorker, STATS } from './fake-worker.js';
 
 const silence = (known: Partial<Silence> = {}): Silence => ({
   pingSentAt: undefined,
@@ -50,302 +50,280 @@ describe('a tick is late', () => {
     expect(isTickLate(1_000, 2_000, 1_000)).toBe(false);
     expect(isTickLate(1_000, 3_000, 1_000)).toBe(false);
     expect(isTickLate(1_000, 3_001, 1_000)).toBe(true);
+    // With less than two intervals until a worker is hung: before it would count as that.
+    expect(isTickLate(0, 8_000, 6_000, 10_000)).toBe(false);
+    expect(isTickLate(0, 8_001, 6_000, 10_000)).toBe(true);
   });
 });
 
-describe('Heartbeat', () => {
-  // The fake clock of performance.now() starts at 0.
-  beforeEach(() => vi.useFakeTimers());
-  afterEach(() => vi.useRealTimers());
+describe('the heartbeat', () => {
+  /** How long the primary stood still so far: no timer ran, and the clock went on. */
+  let frozenMs = 0;
 
-  const options = { intervalMs: 1_000, timeoutMs: 10_000 };
-  const pings = (worker: FakeWorker) => worker.sent('ping').map(({ seq }) => seq);
-  const pong = (seq: number, debugged = false) =>
-    ({ type: 'pong', seq, stats: STATS, debugged }) as const;
+  beforeEach(() => {
+    vi.useFakeTimers();
+    frozenMs = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + frozenMs);
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
 
-  function start(timeoutMs = options.timeoutMs, eventLoopUtilization = 0) {
-    const emit = vi.fn<EmitEvent>();
-    const meter = { stats: () => ({ ...PRIMARY, eventLoopUtilization }) };
-    const heartbeat = new Heartbeat({ ...options, timeoutMs }, emit, meter);
-    const startedAt = performance.now();
-    return {
-      heartbeat,
-      /** What was said in a round `ms` after the start that followed one after 1 s. */
-      said: (ms: number) => {
-        heartbeat.beat([], startedAt + 1_000);
-        heartbeat.beat([], startedAt + ms);
-        return emit.mock.calls;
-      },
-      /** A round at `ms` after the start. */
-      tick: (ms: number, ...workers: FakeWorker[]) =>
-        heartbeat
-          .tick(
-            workers.map(({ handle }) => handle),
-            startedAt + ms,
-          )
-          .map((hung) => workers.find(({ handle }) => handle === hung)),
+  /** Rounds are at each full second. What else ends workers takes longer than these tests. */
+  function start(workers = 1, options: ClusterOptions = {}, state?: 'starting') {
+    const patient: ClusterOptions = {
+      rebalance: false,
+      readyTimeoutMs: 900_000,
+      shutdown: { drainTimeoutMs: 900_000 },
     };
+    const cluster = new FakeCluster(workers, { ...patient, ...options }, state);
+    return { cluster, worker: cluster.newest(0) };
   }
-
-  /** Rounds at every full second from `from` to `to` ms; the workers found hung in each. */
-  function tickFrom(
-    from: number,
-    to: number,
-    tick: ReturnType<typeof start>['tick'],
-    ...workers: FakeWorker[]
-  ): [number, FakeWorker | undefined][] {
-    const hung: [number, FakeWorker | undefined][] = [];
-    for (let ms = from; ms <= to; ms += 1_000) {
-      for (const worker of tick(ms, ...workers)) hung.push([ms, worker]);
-    }
-    return hung;
+  const pings = (worker: FakeWorker) => worker.sent('ping').map(({ seq }) => seq);
+  const wait = (ms: number) => void vi.advanceTimersByTime(ms);
+  /** Waits: it is killed at the end of that time, not before. */
+  function expectKill(worker: FakeWorker, afterMs: number): void {
+    wait(afterMs - 1);
+    expect(worker.signals).toEqual([]);
+    wait(1);
+    expect(worker.signals).toEqual(['SIGKILL']);
   }
+  const attachDebugger = (worker: FakeWorker) =>
+    worker.say({ type: 'pong', seq: pings(worker).at(-1), stats: {}, debugged: true });
 
   it('pings those that run, and nobody else', () => {
-    const { tick } = start();
-    const workers = (['starting', 'ready', 'draining', 'exited'] as const).map(
-      (state, slot) => new FakeWorker({ slot, state }),
-    );
-    tick(1_000, ...workers);
-    expect(workers.map((worker) => pings(worker).length)).toEqual([0, 1, 1, 0]);
+    const { cluster } = start(4, {}, 'starting');
+    const [starting, ready, draining, exited] = cluster.forked;
+    for (const worker of [ready!, draining!]) worker.becomeReady();
+    draining!.say({ type: 'leaving' });
+    exited!.exit();
+    wait(1_000);
+    const all = [starting!, ready!, draining!, exited!];
+    expect(draining!.handle.state).toBe('draining');
+    expect(all.map((worker) => pings(worker).length)).toEqual([0, 1, 1, 0]);
   });
 
   it('has one ping outstanding at most: a worker that is behind is given nothing more', () => {
-    const { tick } = start();
-    const worker = new FakeWorker();
-    tickFrom(1_000, 9_000, tick, worker);
+    const { worker } = start();
+    wait(9_000);
     expect(pings(worker)).toHaveLength(1);
   });
 
   it('pings again in the round after an answer', () => {
-    const { heartbeat, tick } = start();
-    const worker = new FakeWorker();
-    tick(1_000, worker);
-    heartbeat.pong(worker.handle, pong(pings(worker)[0]!), 1_005);
-    tick(2_000, worker);
+    const { worker } = start();
+    wait(1_000);
+    worker.answerPing();
+    wait(1_000);
     expect(new Set(pings(worker)).size).toBe(2);
   });
 
-  it('finds a worker that does not answer for the timeout, and not its neighbour that does', () => {
-    const { heartbeat, tick } = start();
-    const silent = new FakeWorker({ slot: 0 });
-    const alive = new FakeWorker({ slot: 1 });
-    const found: number[] = [];
-    for (let ms = 1_000; found.length === 0 && ms <= 20_000; ms += 1_000) {
-      for (const hung of tick(ms, silent, alive)) {
-        expect(hung).toBe(silent);
-        found.push(ms);
-      }
-      heartbeat.pong(alive.handle, pong(alive.handle.ping!.seq), ms + 1);
-    }
+  it('kills a worker that does not answer for the timeout, and not its neighbour that does', () => {
+    const { cluster, worker } = start(2);
+    cluster.newest(1).lively = true;
     // The ping of the first round is 10 s old in the eleventh.
-    expect(found).toEqual([11_000]);
+    expectKill(worker, 11_000);
+    worker.exit({ signal: 'SIGKILL' });
+    expect(cluster.newest(1).signals).toEqual([]);
+    expect(cluster.events('worker-died')).toMatchObject([
+      {
+        cause: 'hang',
+        detail: 'it did not answer for 10000 ms (heartbeat.timeoutMs) and was killed',
+      },
+    ]);
   });
 
-  it('finds nobody who is starting or draining: they have deadlines of their own', () => {
-    const { tick } = start();
-    const starting = new FakeWorker({ slot: 0, state: 'starting' });
-    const draining = new FakeWorker({ slot: 1, state: 'draining' });
-    expect(tickFrom(1_000, 60_000, tick, starting, draining)).toEqual([]);
+  it('kills nobody who is starting or draining: they have deadlines of their own', () => {
+    const { cluster } = start(2, {}, 'starting');
+    const [starting, draining] = cluster.forked;
+    draining!.becomeReady();
+    draining!.say({ type: 'leaving' });
+    wait(60_000);
+    expect([...starting!.signals, ...draining!.signals]).toEqual([]);
   });
 
-  it('finds nobody under a debugger', () => {
-    const { heartbeat, tick } = start();
-    const worker = new FakeWorker();
-    tick(1_000, worker);
-    heartbeat.pong(worker.handle, pong(pings(worker)[0]!, true), 1_001);
-    expect(tickFrom(2_000, 600_000, tick, worker)).toEqual([]);
+  it('kills nobody under a debugger', () => {
+    const { worker } = start();
+    wait(1_000);
+    attachDebugger(worker);
+    wait(600_000);
+    expect(worker.signals).toEqual([]);
   });
 
-  it('finds nobody where it is off, and still pings', () => {
-    const { tick } = start(Infinity);
-    const worker = new FakeWorker();
-    expect(tickFrom(1_000, 600_000, tick, worker)).toEqual([]);
-    expect(pings(worker)).toHaveLength(1);
+  it('kills nobody where it is off, and still pings', () => {
+    const { worker } = start(1, { heartbeat: false });
+    wait(600_000);
+    expect([pings(worker).length, ...worker.signals]).toEqual([1]);
   });
 
-  it('postpones judgement after a late tick: the answers may lie unread', () => {
-    const { tick } = start();
-    const worker = new FakeWorker();
-    tick(1_000, worker);
-    // Suspended for an hour.
-    expect(tick(3_601_000, worker)).toEqual([]);
-    expect(tickFrom(3_602_000, 3_610_000, tick, worker)).toEqual([]);
-    expect(tick(3_611_000, worker)).toEqual([worker]);
+  it('postpones judgement after a late round: the answers may lie unread', () => {
+    const { worker } = start();
+    wait(1_500);
+    frozenMs = 3_600_000;
+    wait(500);
+    expectKill(worker, 10_000);
   });
 
-  it('postpones judgement also where its first tick comes late', () => {
-    const { tick } = start();
-    const worker = new FakeWorker();
-    worker.handle.ping = { seq: 1, sentAt: performance.now() };
-    expect(tick(60_000, worker)).toEqual([]);
-  });
-
-  it('judges by the clock it is given where ticks are punctual enough', () => {
-    const { tick } = start();
-    const worker = new FakeWorker();
-    for (const ms of [1_000, 3_000, 5_000, 7_000, 9_000]) expect(tick(ms, worker)).toEqual([]);
-    expect(tick(11_000, worker)).toEqual([worker]);
+  it('judges by its clock where rounds are punctual enough', () => {
+    const { worker } = start();
+    wait(1_000);
+    for (let ms = 3_000; ms < 11_000; ms += 2_000) {
+      frozenMs += 1_000;
+      wait(1_000);
+    }
+    expect(worker.signals).toEqual([]);
+    frozenMs += 1_000;
+    wait(1_000);
+    expect(worker.signals).toEqual(['SIGKILL']);
   });
 
   it.each([
     [0.02, 'the machine was suspended or overloaded, or the process was stopped'],
     [0.98, 'its own event loop was blocked'],
-  ])('says once that it was late by its timeout, and why: utilization %s', (utilization, cause) => {
-    expect(start(10_000, utilization).said(18_500)).toEqual([
-      [
-        'warning',
+  ])(
+    'says once that it was late by its timeout, and why: utilization %s',
+    (eventLoopUtilization, cause) => {
+      const measured = { eventLoopUtilization } as ProcessStats;
+      vi.spyOn(PrimaryMeter.prototype, 'measure').mockReturnValue(measured);
+      const { cluster } = start();
+      wait(1_000);
+      frozenMs = 16_500;
+      wait(5_000);
+      expect(cluster.events('warning')).toEqual([
         {
           message: `the primary was late by 16.5 s, more than 10000 ms (heartbeat.timeoutMs): ${cause}; no worker is judged by that time`,
         },
-      ],
+      ]);
+    },
+  );
+
+  it.each([
+    ['by less', 9_999, {}, 0],
+    ['where it judges nobody', 3_600_000, { heartbeat: false }, 0],
+    ['by as much, in its first round', 10_000, {}, 1],
+  ] as const)('says that it was late %s: %s ms', (_, lateMs, options, times) => {
+    const { cluster } = start(1, options);
+    frozenMs = lateMs;
+    wait(1_000);
+    expect(cluster.events('warning')).toHaveLength(times);
+  });
+
+  it('keeps what an answer says, of that worker', () => {
+    const { cluster, worker } = start(2);
+    wait(1_000);
+    worker.answerPing(STATS);
+    wait(234);
+    expect([...cluster.slot(0), ...cluster.slot(1)]).toMatchObject([
+      { ...STATS, heartbeatAgeMs: 234 },
+      { requestsInFlight: null, requestsTotal: 0 },
     ]);
   });
 
-  it('does not say that it was late by less, nor where it judges nobody', () => {
-    expect(start(10_000).said(11_999)).toEqual([]);
-    expect(start(Infinity).said(3_600_000)).toEqual([]);
-  });
-
-  it('keeps what an answer says', () => {
-    const { heartbeat, tick } = start();
-    const { handle } = new FakeWorker();
-    const worker = new FakeWorker();
-    tick(1_000, worker);
-    heartbeat.pong(worker.handle, pong(pings(worker)[0]!), 1_234);
-    expect(worker.handle).toMatchObject({ ping: undefined, seenAt: 1_234, stats: STATS });
-    expect(handle.stats).toBeUndefined();
-  });
-
   it('takes an answer that says less: what it leaves out stays as it was', () => {
-    const { heartbeat, tick } = start();
-    const worker = new FakeWorker();
-    tick(1_000, worker);
-    heartbeat.pong(worker.handle, pong(pings(worker)[0]!, true), 1_001);
-    tick(2_000, worker);
-    heartbeat.pong(worker.handle, { type: 'pong', stats: { requestsTotal: 11 } }, 2_001);
-    expect(worker.handle).toMatchObject({
-      ping: undefined,
-      seenAt: 2_001,
-      stats: { ...STATS, requestsTotal: 11 },
-      debugged: true,
-    });
+    const { cluster, worker } = start();
+    wait(1_000);
+    worker.answerPing(STATS);
+    wait(1_000);
+    attachDebugger(worker);
+    wait(1_000);
+    worker.say({ type: 'pong', stats: { requestsTotal: 11 } });
+    wait(60_000);
+    expect(cluster.slot(0)).toMatchObject([{ ...STATS, requestsTotal: 11 }]);
+    expect(pings(worker)).toHaveLength(4);
+    expect(worker.signals).toEqual([]);
   });
 
-  it('drops a late answer: the outstanding ping stays outstanding', () => {
-    const { heartbeat, tick } = start();
-    const worker = new FakeWorker();
-    tick(1_000, worker);
-    const first = pings(worker)[0]!;
-    heartbeat.pong(worker.handle, pong(first), 1_001);
-    tick(2_000, worker);
-    heartbeat.pong(worker.handle, { ...pong(first), stats: { ...STATS, requestsTotal: 0 } }, 2_001);
-    expect(worker.handle.ping).toBeDefined();
-    expect(worker.handle.stats).toEqual(STATS);
-    expect(worker.handle.seenAt).toBe(1_001);
-  });
-
-  it('drops an answer that nobody asked for', () => {
-    const { heartbeat } = start();
-    const worker = new FakeWorker();
-    heartbeat.pong(worker.handle, pong(1), 5);
-    expect(worker.handle.stats).toBeUndefined();
+  it('drops a late answer, and one that nobody asked for: the outstanding ping stays outstanding', () => {
+    const { worker } = start();
+    worker.say({ type: 'pong', seq: 7, stats: {} });
+    wait(1_000);
+    worker.answerPing();
+    wait(1_000);
+    worker.say({ type: 'pong', seq: pings(worker)[0], stats: {} });
+    expectKill(worker, 10_000);
+    expect(pings(worker)).toHaveLength(2);
   });
 
   describe('with the report of a watchdog', () => {
-    const report = (forMs: number): BlockReport => ({
+    const report = (forMs: number) => ({
       forMs,
       requests: [{ method: 'GET', path: '/spin', forMs }],
       frames: ['spin (/app/main.js:3:7)'],
     });
+    const tellBlock = (worker: FakeWorker, forMs: number) =>
+      worker.say({ type: 'blocked', ...report(forMs) });
 
     /** Pinged at 1 000 ms; blocked since 400 ms, as is told at 5 400 ms. */
     function blocked() {
       const started = start();
-      const worker = new FakeWorker();
-      started.tick(1_000, worker);
-      const { heartbeat, tick } = started;
-      tickFrom(2_000, 5_000, tick, worker);
-      heartbeat.blocked(worker.handle, report(5_000), 5_400);
-      return { ...started, worker };
+      wait(5_400);
+      tellBlock(started.worker, 5_000);
+      return started;
     }
 
-    it('keeps it, with when the block began', () => {
+    it('kills the worker when its time is up by that: between two rounds, and before the ping would tell', () => {
+      const { cluster, worker } = blocked();
+      expectKill(worker, 5_000);
+      worker.exit({ signal: 'SIGKILL' });
+      expect(cluster.events('worker-died')).toMatchObject([
+        { cause: 'hang', blocked: report(10_000) },
+      ]);
+    });
+
+    it('gives a ping that waited behind a block a fresh window: another block may follow', () => {
       const { worker } = blocked();
-      expect(worker.handle.block).toEqual({ report: report(5_000), since: 400 });
+      wait(4_100); // 9 500
+      worker.say({ type: 'resumed' });
+      expectKill(worker, 10_500);
     });
 
-    it('finds the worker by when it was blocked: before the ping alone would tell', () => {
-      const { tick, worker } = blocked();
-      expect(tickFrom(6_000, 10_000, tick, worker)).toEqual([]);
-      // By the ping it would be 11 000.
-      expect(tick(10_400, worker)).toEqual([worker]);
+    it('kills nobody who owes no answer: the watchdog alone is not enough', () => {
+      const { worker } = blocked();
+      worker.answerPing();
+      worker.lively = true;
+      wait(60_000);
+      expect(worker.signals).toEqual([]);
     });
 
-    it('finds it between two rounds, when the time is up and not before', () => {
-      const { heartbeat, tick, worker } = blocked();
-      tickFrom(6_000, 10_000, tick, worker);
-      expect(heartbeat.isOverdue(worker.handle, 10_399)).toBe(false);
-      expect(heartbeat.isOverdue(worker.handle, 10_400)).toBe(true);
-    });
-
-    it('finds it no more once it has resumed', () => {
-      const { heartbeat, tick, worker } = blocked();
-      worker.handle.block = undefined;
-      tickFrom(6_000, 10_000, tick, worker);
-      expect(heartbeat.isOverdue(worker.handle, 10_400)).toBe(false);
-      expect(tick(10_999, worker)).toEqual([]);
-      expect(tick(11_000, worker)).toEqual([worker]);
-    });
-
-    it('gives a ping that waited behind the block a fresh window: another block may follow', () => {
-      const { heartbeat, tick, worker } = blocked();
-      heartbeat.resumed(worker.handle, 9_500);
-      expect(worker.handle.block).toBeUndefined();
-      tickFrom(6_000, 19_000, tick, worker);
-      expect(tick(19_499, worker)).toEqual([]);
-      expect(tick(19_500, worker)).toEqual([worker]);
-    });
-
-    it('finds nobody who owes no answer: the watchdog alone is not enough', () => {
-      const { heartbeat, worker } = blocked();
-      heartbeat.pong(worker.handle, pong(pings(worker)[0]!), 5_500);
-      expect(heartbeat.isOverdue(worker.handle, 6_000)).toBe(false);
-    });
-
-    it('gives also the block a fresh window after a late tick (H5)', () => {
-      const { heartbeat, tick, worker } = blocked();
-      // Suspended: 20 s between two rounds.
-      expect(tick(25_000, worker)).toEqual([]);
-      expect(worker.handle.block?.since).toBe(25_000);
-      expect(tickFrom(26_000, 34_000, tick, worker)).toEqual([]);
-      expect(heartbeat.isOverdue(worker.handle, 34_999)).toBe(false);
-      expect(heartbeat.isOverdue(worker.handle, 35_000)).toBe(true);
+    it('gives also the block a fresh window after a late round (H5)', () => {
+      const { worker } = blocked();
+      frozenMs = 20_000;
+      wait(600); // a round
+      expectKill(worker, 10_000);
     });
 
     it('judges nobody between two rounds where the next one is late: answers may lie unread (H5)', () => {
-      const { heartbeat, tick, worker } = blocked();
-      tickFrom(6_000, 10_000, tick, worker);
-      expect(heartbeat.isOverdue(worker.handle, 12_000)).toBe(true);
-      expect(heartbeat.isOverdue(worker.handle, 12_001)).toBe(false);
+      const { worker } = blocked();
+      wait(4_601); // just after a round
+      frozenMs = 2_000;
+      wait(998); // just before the next
+      expect(worker.signals).toEqual([]);
+      wait(1);
+      expectKill(worker, 10_000);
     });
 
-    it.each(['starting', 'draining', 'exited'] as const)(
-      'finds nobody between two rounds who is %s',
-      (state) => {
-        const { heartbeat } = start();
-        const worker = new FakeWorker({ state });
-        worker.handle.ping = { seq: 1, sentAt: -100_000 };
-        heartbeat.blocked(worker.handle, report(100_000), 0);
-        expect(heartbeat.isOverdue(worker.handle, 1)).toBe(false);
-      },
-    );
+    it.each(['starting', 'draining'] as const)('kills nobody by it who is %s', (state) => {
+      const { worker } = start(1, {}, 'starting');
+      if (state === 'draining') {
+        worker.becomeReady();
+        worker.say({ type: 'leaving' });
+      }
+      wait(1_000);
+      expect(worker.handle.state).toBe(state);
+      tellBlock(worker, 100_000);
+      wait(10_000);
+      expect(worker.signals).toEqual([]);
+    });
 
-    it('finds nobody under a debugger (H9)', () => {
-      const { heartbeat, tick, worker } = blocked();
-      worker.handle.debugged = true;
-      expect(tickFrom(6_000, 60_000, tick, worker)).toEqual([]);
-      expect(heartbeat.isOverdue(worker.handle, 60_500)).toBe(false);
+    it('kills nobody under a debugger (H9)', () => {
+      const { worker } = start();
+      wait(1_000);
+      attachDebugger(worker);
+      wait(1_000);
+      tellBlock(worker, 100_000);
+      wait(60_000);
+      expect(worker.signals).toEqual([]);
     });
   });
 });

@@ -344,7 +344,7 @@ describe('metrics of workers that are gone', () => {
     all.relay.foldIfNeeded();
     expect(a.sent('fold')).toEqual([]);
 
-    a.handle.enter('ready');
+    a.enter('ready');
     all.relay.foldIfNeeded();
     expect(a.sent('fold')[0]!.bodies).toHaveLength(20);
   });

@@ -1,246 +1,244 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { WorkersFailedError } from '../../src/errors/index.js';
 import type { ClusterOptions } from '../../src/options/index.js';
-import { Recovery } from '../../src/primary/recovery.js';
-import type { Slot } from '../../src/primary/slot.js';
-import type { FailureCause } from '../../src/snapshot/index.js';
 import { FakeCluster } from './fake-cluster.js';
-import { FakeWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const NO_JITTER: ClusterOptions = { restart: { jitterRatio: 0 } };
+/** A process that could not be started has no exit. */
+const NEVER_STARTED = { code: null };
+const KILLED = { signal: 'SIGKILL' } as const;
 
-function start(workers = 2, options = NO_JITTER) {
-  const cluster = new FakeCluster(workers, options);
-  const due: Slot[] = [];
-  const recovery = new Recovery(cluster.options, cluster.table, cluster.emit, (slot) =>
-    due.push(slot),
-  );
-  recovery.everReady = true;
+/** Nobody is judged by the pings that nobody answers here. */
+function start(workers = 2, restart: ClusterOptions['restart'] = {}, state?: 'starting') {
+  const options: ClusterOptions = {
+    heartbeat: false,
+    reload: { canaryMs: 10_000 },
+    rebalance: false,
+    readyTimeoutMs: 900_000,
+    restart: { jitterRatio: 0, ...restart },
+  };
+  const cluster = new FakeCluster(workers, options, state);
   return {
     cluster,
-    recovery,
-    due,
-    /** The worker of the slot fails after `livedMs`; another takes its place at once. */
-    fail: (index: number, cause: FailureCause = 'crash', livedMs = 0) => {
-      const worker = cluster.current(index);
-      vi.advanceTimersByTime(livedMs);
-      cluster.exit(worker);
-      const error = recovery.note(worker.handle, cause, 'exited with code 1');
-      const slot = cluster.table.slotOf(worker.handle);
-      slot.current = cluster.fork(slot, slot.release, 'ready').handle;
-      return error;
+    /** The worker of a slot fails; its next one serves. */
+    fail: (slot: number, exit?: Parameters<FakeCluster['fail']>[1]) =>
+      cluster.restart(slot, exit).becomeReady(),
+    degraded: () => {
+      const { degraded, workers: all } = cluster.supervisor.snapshot();
+      const slots = new Set(all.filter((worker) => worker.degraded).map(({ slot }) => slot));
+      expect(degraded).toBe(slots.size);
+      return [...slots];
     },
   };
 }
 
 describe('a slot whose worker failed', () => {
   it('is started again after the delay that is said, not before', () => {
-    const { cluster, recovery, due, fail } = start();
-    fail(1);
-    recovery.restart(cluster.slot(1));
-    expect(cluster.events('worker-restarting')).toEqual([
-      { slot: 1, delayMs: 100, failures: 1, degraded: false },
-    ]);
+    const { cluster } = start();
+    expect(cluster.fail(1)).toEqual({ slot: 1, delayMs: 100, failures: 1, degraded: false });
     vi.advanceTimersByTime(99);
-    expect(due).toEqual([]);
+    expect(cluster.forked).toHaveLength(2);
     vi.advanceTimersByTime(1);
-    expect(due).toEqual([cluster.slot(1)]);
+    expect(cluster.picture).toEqual(['0: gen=0 ready', '1: gen=0 starting']);
   });
 
   it('is degraded with its fifth failure, and is said to be (C6)', () => {
-    const { cluster, recovery, fail } = start();
+    const { cluster, fail, degraded } = start();
     for (let i = 0; i < 4; i += 1) fail(0);
-    expect(cluster.slot(0).degraded).toBe(false);
-    expect(fail(0)).toBeUndefined();
-    recovery.restart(cluster.slot(0));
-    expect(cluster.events('worker-restarting')).toEqual([
-      { slot: 0, delayMs: 15_000, failures: 5, degraded: true },
-    ]);
-    expect(cluster.table.snapshot().degraded).toBe(1);
+    expect(degraded()).toEqual([]);
+    expect(cluster.fail(0)).toEqual({ slot: 0, delayMs: 15_000, failures: 5, degraded: true });
+    expect(degraded()).toEqual([0]);
+    expect(cluster.story).not.toContain('failed');
   });
 
   it('knows how long its worker had lived: from ready to its end', () => {
-    const { cluster, recovery, due, fail } = start();
-    fail(0, 'crash', 30_000);
-    recovery.restart(cluster.slot(0));
+    const { cluster } = start(1, {}, 'starting');
+    vi.advanceTimersByTime(20_000);
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(29_999);
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 100 });
+    vi.advanceTimersByTime(100);
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(30_000);
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 0 });
     vi.advanceTimersByTime(0);
-    expect(due).toEqual([cluster.slot(0)]);
-  });
-
-  it('is started at once with a single failure, and not together with others after a stable life', () => {
-    const { cluster, recovery, fail } = start(6);
-    vi.advanceTimersByTime(60_000);
-    vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    for (let i = 0; i < 6; i += 1) {
-      fail(i);
-      recovery.restart(cluster.slot(i));
-    }
-    vi.advanceTimersByTime(1_000);
-    fail(0, 'crash', 30_000);
-    recovery.restart(cluster.slot(0));
-    vi.restoreAllMocks();
-    const delays = cluster.events('worker-restarting').map(({ delayMs }) => delayMs);
-    expect(delays).toEqual([0, 50, 100, 150, 200, 250, 0]);
+    expect(cluster.newest(0).handle.state).toBe('starting');
   });
 
   it('had no life where it never was ready, however long that took', () => {
-    const { cluster, recovery } = start();
-    const worker = cluster.fork(cluster.slot(0), cluster.slot(0).release);
+    const { cluster } = start(1);
+    cluster.restart(0);
     vi.advanceTimersByTime(600_000);
-    recovery.note(worker.handle, 'boot', 'boot timed out');
-    expect(cluster.slot(0).failures).toMatchObject({ inARow: 1, shortLives: 1 });
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 200, failures: 2 });
+  });
+
+  it('is started at once with a single failure, and not together with others after a stable life', () => {
+    const { cluster } = start(6);
+    vi.advanceTimersByTime(60_000);
+    const delays = cluster.forked.map((_, slot) => cluster.fail(slot)!.delayMs);
+    expect(delays[0]).toBe(0);
+    for (const [others, delayMs] of delays.entries()) {
+      expect(delayMs).toBeLessThanOrEqual(others * 100);
+      if (others > 0) expect(delayMs).toBeGreaterThan(0);
+    }
+    vi.advanceTimersByTime(1_000);
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(30_000);
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 0 });
+  });
+
+  it('is in a crash loop until a worker has lived twice as long as a stable one', () => {
+    const { fail, degraded } = start(2, { stableAfterMs: 700, windowMs: 60_000 });
+    for (let i = 0; i < 5; i += 1) fail(0);
+    vi.advanceTimersByTime(1_399);
+    expect(degraded()).toEqual([0]);
+    vi.advanceTimersByTime(1);
+    expect(degraded()).toEqual([]);
+    // What is in the window still counts: a cadence just above the stable time is a loop too.
+    fail(0);
+    expect(degraded()).toEqual([0]);
+  });
+
+  it('is not forgiven for the life of a candidate, nor of a worker that has left it', () => {
+    const { cluster, fail, degraded } = start(2, { stableAfterMs: 700 });
+    for (let i = 0; i < 5; i += 1) fail(0);
+    void cluster.supervisor.reload('test');
+    cluster.newest(0).becomeReady();
+    cluster.serving(0).say({ type: 'leaving' });
+    vi.advanceTimersByTime(9_000);
+    expect(degraded()).toEqual([0]);
   });
 });
 
 describe('the failures of all slots together', () => {
   it('are a crash loop of whichever slot fails next, where they are twice as many as workers (C7)', () => {
-    const { cluster, fail } = start(4);
+    const { fail, degraded } = start(4);
     for (let i = 0; i < 7; i += 1) fail(i % 4);
-    expect(cluster.table.snapshot().degraded).toBe(0);
+    expect(degraded()).toEqual([]);
     fail(3);
-    expect(cluster.slot(3).degraded).toBe(true);
-    expect(cluster.slot(0).degraded).toBe(false);
+    expect(degraded()).toEqual([3]);
   });
 
   it('are no crash loop of a slot that fails once, however often another one has', () => {
-    const { cluster, fail } = start(2);
-    for (let i = 0; i < 10; i += 1) fail(0);
-    expect(fail(1)).toBeUndefined();
-    expect(cluster.table.slots.map(({ degraded }) => degraded)).toEqual([true, false]);
-    expect(fail(1)).toBeUndefined();
-    expect(cluster.slot(1).degraded).toBe(true);
+    const { fail, degraded } = start(2);
+    for (let i = 0; i < 6; i += 1) fail(0);
+    fail(1);
+    expect(degraded()).toEqual([0]);
+    fail(1);
+    expect(degraded()).toEqual([0, 1]);
   });
 
   it('are counted within the window only', () => {
-    const { cluster, fail } = start(4);
+    const { fail, degraded } = start(4);
     for (let i = 0; i < 7; i += 1) fail(i % 4);
     vi.advanceTimersByTime(60_000);
     fail(3);
-    expect(cluster.table.snapshot().degraded).toBe(0);
+    expect(degraded()).toEqual([]);
   });
 
   it('do not hold those who were killed from outside', () => {
-    const { cluster, fail } = start(4);
-    for (let i = 0; i < 40; i += 1) fail(i % 4, 'killed');
-    fail(0, 'crash');
-    expect(cluster.table.snapshot().degraded).toBe(0);
+    const { fail, degraded } = start(4);
+    for (let i = 0; i < 40; i += 1) fail(i % 4, KILLED);
+    fail(0);
+    expect(degraded()).toEqual([]);
   });
 
   it('do not hold those of workers that could not even be started', () => {
-    const { cluster, recovery, fail } = start(4);
-    for (let i = 0; i < 40; i += 1) {
-      const { handle } = new FakeWorker({ slot: i % 4, pid: 0, state: 'starting' });
-      recovery.note(handle, 'boot', 'spawn EMFILE');
+    const { cluster, fail, degraded } = start(4);
+    cluster.fail(0);
+    for (let tries = 2; tries < 12; tries += 1) {
+      vi.advanceTimersByTime(15_000);
+      expect(cluster.fail(0, NEVER_STARTED)).toMatchObject({ failures: tries, degraded: false });
     }
-    expect(cluster.slot(0).failures).toMatchObject({ recent: [], inARow: 10 });
-    fail(0, 'crash');
-    expect(cluster.table.snapshot().degraded).toBe(0);
+    fail(1);
+    expect(degraded()).toEqual([]);
   });
 
   it('may be more where there are more workers by then', () => {
-    const { cluster, fail } = start(4);
+    const { cluster, fail, degraded } = start(4);
     for (let i = 0; i < 7; i += 1) fail(i % 4);
-    for (const slot of cluster.table.resize(8)) {
-      slot.current = cluster.fork(slot, slot.release, 'ready').handle;
-    }
+    void cluster.supervisor.scale(8, 'test');
+    for (const worker of cluster.workers('starting')) worker.becomeReady();
     fail(3);
-    expect(cluster.table.snapshot().degraded).toBe(0);
+    expect(degraded()).toEqual([]);
   });
 });
 
 describe('the cluster', () => {
-  it('gives up where no worker has ever become ready after two tries a slot (B3)', () => {
-    const { recovery, fail } = start(2);
-    recovery.everReady = false;
-    expect([fail(0, 'boot'), fail(1, 'boot'), fail(0, 'boot')]).toEqual([
-      undefined,
-      undefined,
-      undefined,
+  const failed = ({ cluster }: ReturnType<typeof start>) => cluster.events('failed');
+
+  it('gives up where no worker has ever become ready after two tries a slot (B3)', async () => {
+    const started = start(2, {}, 'starting');
+    const { cluster } = started;
+    for (const slot of [0, 1, 0]) cluster.restart(slot);
+    expect(failed(started)).toEqual([]);
+    cluster.fail(1);
+    expect(failed(started)).toMatchObject([
+      { exitCode: 70, message: 'no worker became ready in 4 attempts' },
     ]);
-    const error = fail(1, 'boot');
-    expect(error).toBeInstanceOf(WorkersFailedError);
-    expect(error).toMatchObject({
-      code: 'CLUSTER_WORKERS_FAILED',
-      exitCode: 70,
-      message: 'no worker became ready in 4 attempts',
-    });
+    cluster.newest(0).exit();
+    await expect(cluster.supervisor.ended).resolves.toBe(70);
   });
 
   it('waits for the first boot of a slot, however often the others failed, and no longer', () => {
-    const { cluster, recovery } = start(2);
-    recovery.everReady = false;
-    const fail = (index: number) => {
-      const slot = cluster.slot(index);
-      const worker = cluster.fork(slot, slot.release);
-      return recovery.note(worker.handle, 'boot', 'boot timed out');
-    };
-    for (let i = 0; i < 10; i += 1) expect(fail(0)).toBeUndefined();
-    expect(fail(1)).toMatchObject({ message: 'no worker became ready in 11 attempts' });
+    const started = start(2, {}, 'starting');
+    const { cluster } = started;
+    for (let i = 0; i < 10; i += 1) cluster.restart(0);
+    expect(failed(started)).toEqual([]);
+    cluster.fail(1);
+    expect(failed(started)).toMatchObject([{ message: 'no worker became ready in 11 attempts' }]);
   });
 
   it('gives up where all slots are in a crash loop and none serves (C7)', () => {
-    const { cluster, recovery } = start(1);
-    let error: unknown;
-    for (let i = 0; i < 5; i += 1) {
-      expect(error).toBeUndefined();
-      const worker = cluster.fork(cluster.slot(0), cluster.slot(0).release, 'ready');
-      cluster.slot(0).current = worker.handle;
-      cluster.exit(worker);
-      error = recovery.note(worker.handle, 'crash', 'exited with code 1');
-    }
-    expect(error).toMatchObject({ message: 'every worker is in a crash loop' });
+    const started = start(1);
+    for (let i = 0; i < 4; i += 1) started.fail(0);
+    expect(failed(started)).toEqual([]);
+    started.cluster.fail(0);
+    expect(failed(started)).toMatchObject([{ message: 'every worker is in a crash loop' }]);
   });
 
   it('gives the last error that a worker reported as the cause', () => {
-    const { cluster, recovery } = start(1);
-    recovery.everReady = false;
-    const worker = cluster.current(0).handle;
-    worker.error = { name: 'TypeError', message: 'x is undefined' };
-    recovery.note(worker, 'boot', 'exited with code 1');
-    expect(recovery.note(worker, 'boot', 'exited with code 1')?.cause).toBe(worker.error);
+    const started = start(1, {}, 'starting');
+    const { cluster } = started;
+    const error = { name: 'TypeError', message: 'x is undefined' };
+    cluster.restart(0).say({ type: 'boot-failed', phase: 'init', error });
+    cluster.fail(0);
+    expect(failed(started)).toMatchObject([{ error }]);
   });
 
   it('points to the output of a worker that reported none', () => {
-    const { cluster, recovery } = start(1);
-    recovery.everReady = false;
-    const worker = cluster.current(0).handle;
-    recovery.note(worker, 'boot', 'exited with code 1');
-    expect(recovery.note(worker, 'boot', 'exited with code 1')?.cause).toMatchObject({
-      message: 'exited with code 1; see its output above',
-    });
+    const started = start(1, {}, 'starting');
+    started.cluster.restart(0);
+    started.cluster.fail(0);
+    const message = 'exited with code 1; see its output above';
+    expect(failed(started)).toMatchObject([{ error: { message } }]);
   });
 
   it('goes on where a candidate is on its way: it may bring the code that does not fail', () => {
-    const { cluster, recovery } = start(1);
-    const slot = cluster.slot(0);
-    const fail = () => {
-      const worker = cluster.fork(slot, slot.release, 'ready');
-      slot.current = worker.handle;
-      cluster.exit(worker);
-      return recovery.note(worker.handle, 'crash', 'exited with code 1');
-    };
-    for (let i = 0; i < 4; i += 1) fail();
-    slot.candidate = cluster.fork(slot, slot.release).handle;
-    expect(fail()).toBeUndefined();
-    expect(slot.degraded).toBe(true);
-    slot.candidate = undefined;
-    expect(fail()).toBeInstanceOf(WorkersFailedError);
+    const started = start(1);
+    const { cluster, fail, degraded } = started;
+    for (let i = 0; i < 4; i += 1) fail(0);
+    const old = cluster.newest(0);
+    void cluster.supervisor.reload('test');
+    old.exit();
+    expect(degraded()).toEqual([0]);
+    expect(failed(started)).toEqual([]);
+    cluster.restart(0).becomeReady();
+    expect(cluster.events('reload-ended')).toMatchObject([{ outcome: 'aborted' }]);
+    cluster.fail(0);
+    expect(failed(started)).toMatchObject([{ message: 'every worker is in a crash loop' }]);
   });
 
-  it('goes on without the slots that are not wanted any more', () => {
-    const { cluster, fail } = start(2);
-    cluster.table.resize(1);
-    for (let i = 0; i < 4; i += 1) expect(fail(0)).toBeUndefined();
-    expect(cluster.slot(0).degraded).toBe(false);
-  });
-});
-
-describe('the time after which the past of a slot is forgotten', () => {
-  it('is twice a stable life', () => {
-    expect(start().recovery.recoveryMs).toBe(60_000);
-    expect(start(1, { restart: { stableAfterMs: 700 } }).recovery.recoveryMs).toBe(1_400);
+  it('goes on without the slots that are not wanted any more, and gives up without them', () => {
+    const started = start(2);
+    const { cluster, fail, degraded } = started;
+    for (let i = 0; i < 4; i += 1) fail(1);
+    void cluster.supervisor.scale(1, 'test');
+    cluster.newest(1).exit();
+    for (let i = 0; i < 4; i += 1) fail(0);
+    expect(degraded()).toEqual([]);
+    cluster.fail(0);
+    expect(failed(started)).toMatchObject([{ message: 'every worker is in a crash loop' }]);
   });
 });

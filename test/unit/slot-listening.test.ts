@@ -6,6 +6,7 @@ import { SharedListening } from '../../src/primary/listening/shared-listening.js
 import { SlotListening } from '../../src/primary/listening/slot-listening.js';
 import { type WorkerProcess, WorkerHandle } from '../../src/primary/worker-handle.js';
 import type { WorkerState } from '../../src/snapshot/index.js';
+import { knownWorker } from './fake-worker.js';
 
 const NOW = 100_000;
 
@@ -45,7 +46,12 @@ class Worker {
       kill: () => {},
     };
     this.handle = new WorkerHandle({ slot, pid: 1_000 + slot, generation: 0 }, channel);
-    if (state !== 'starting') this.handle.enter(state);
+    this.enter(state);
+  }
+
+  enter(state: WorkerState, ping?: { seq: number; sentAt: number }): void {
+    const known = state === 'exited' ? undefined : knownWorker({ state, ping });
+    this.handle.look = () => known;
   }
 
   /** What it was sent since this was last called, e.g. `adopt 1`. */
@@ -67,11 +73,11 @@ class Worker {
 
   /** It owes the answer to a ping for so long. */
   silentFor(ms: number): void {
-    this.handle.ping = { seq: 1, sentAt: NOW - ms };
+    this.enter('ready', { seq: 1, sentAt: NOW - ms });
   }
 
   answer(): void {
-    this.handle.ping = undefined;
+    this.enter('ready');
   }
 }
 
@@ -269,7 +275,7 @@ describe('a socket whose worker is gone', () => {
     const { settle } = start(3);
     const [a, b, c] = workersOf(3);
     settle(a!, b!, c!);
-    c!.handle.enter('draining');
+    c!.enter('draining');
     settle(a!, c!);
     expect([a!.told.toSorted(), c!.told]).toEqual([['adopt 1', 'adopt 2'], []]);
   });
@@ -305,7 +311,7 @@ describe('a socket that no worker was given', () => {
     settle(a!, failing);
     expect(a!.told).toEqual([]);
     listening.grant(failing.handle);
-    failing.handle.enter('exited');
+    failing.enter('exited');
     settle(a!);
     expect(a!.told).toEqual(['adopt 1']);
   });
@@ -316,7 +322,7 @@ describe('a socket whose slot was scaled away', () => {
     const { settle } = start(3, { balancing: 'ports' });
     const [a, b, c] = workersOf(3);
     settle(a!, b!, c!);
-    c!.handle.enter('draining');
+    c!.enter('draining');
     settle(a!, b!, c!);
     settle(a!, b!);
     expect([a!.told, b!.told]).toEqual([['adopt 2'], ['adopt 2']]);

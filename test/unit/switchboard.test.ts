@@ -1,93 +1,149 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type BlockReport, seal, type WorkerMessage } from '../../src/ipc/index.js';
-import { Heartbeat } from '../../src/primary/heartbeat.js';
+import { seal, type WorkerMessage } from '../../src/ipc/index.js';
+import { resolveOptions } from '../../src/options/index.js';
 import { Balance } from '../../src/primary/balance.js';
+import { WorkerMap } from '../../src/primary/core/worker-map.js';
+import { newCluster } from '../../src/primary/core/transition.js';
 import { laterBy } from '../../src/primary/later.js';
 import type { BoundSocket } from '../../src/primary/listening/bound-socket.js';
 import { SharedListening } from '../../src/primary/listening/shared-listening.js';
 import { MetricsRelay } from '../../src/primary/metrics-relay.js';
 import { Switchboard } from '../../src/primary/switchboard.js';
-import { EXIT, FakeCluster, METER } from './fake-cluster.js';
-import { STATS } from './fake-worker.js';
+import { WorkerReadings } from '../../src/primary/worker-readings.js';
+import { WorkerTable } from '../../src/primary/worker-table.js';
+import { FakeCluster, METER } from './fake-cluster.js';
+import { FakeWorker, knownWorker, STATS } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 const TARGET = { kind: 'tcp', port: 3000, host: '127.0.0.1' } as const;
-const BLOCK: BlockReport = { forMs: 5_000, requests: [], frames: ['spin (/app/main.js:3:7)'] };
+const BLOCK = { forMs: 5_000, requests: [], frames: ['spin (/app/main.js:3:7)'] };
 const ERROR = { name: 'Error', message: 'x' };
+const RELEASE = { generation: 0, script: '/app/main.js', cwd: '/app' };
 
+/** Two workers that are ready: the core knows them as 1 and 2. */
 function start() {
-  const cluster = new FakeCluster(2);
-  const heartbeat = new Heartbeat(cluster.options.heartbeat, cluster.emit, METER);
+  const [worker, other] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
+  const emit = vi.fn();
+  const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
+  const listening = new SharedListening('shared', socket);
+  const workers = new WorkerMap(
+    [1, 2].map((id) => knownWorker({ id, slot: id - 1, state: 'ready' })),
+  );
+  const table = new WorkerTable({ ...newCluster(2, RELEASE, 0, 0), workers }, listening, METER);
+  table.add(1, worker.handle);
+  table.add(2, other.handle);
+  const balance = new Balance(table);
   const relay = new MetricsRelay(
-    cluster.table,
-    cluster.emit,
+    table,
+    emit,
     laterBy((action) => action()),
   );
-  const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
-  const balance = new Balance(cluster.table);
-  const switchboard = new Switchboard(
-    new SharedListening('shared', socket),
-    cluster.table,
-    heartbeat,
-    relay,
-    balance,
-    cluster.emit,
-  );
-  const worker = cluster.current(0);
+  const readings = new WorkerReadings(resolveOptions({}, {}));
+  const switchboard = new Switchboard({ listening, table, relay, balance, readings, emit });
+  const receiveRaw = (message: unknown, from = worker, handle?: unknown) =>
+    switchboard.receive(from === worker ? 1 : 2, { type: 'message', message, handle });
   return {
-    cluster,
-    balance,
-    heartbeat,
     worker,
-    receive: (message: WorkerMessage, from = worker) =>
-      switchboard.receive(from.handle, seal(message)),
-    receiveRaw: (raw: unknown, from = worker) => switchboard.receive(from.handle, raw),
+    other,
+    table,
+    balance,
+    switchboard,
+    receive: (message: WorkerMessage, from = worker, handle?: unknown) =>
+      receiveRaw(seal(message), from, handle),
+    receiveRaw,
+    warnings: () => emit.mock.calls.map(([, event]: unknown[]) => event as object),
   };
 }
 
-const LIFECYCLE: readonly WorkerMessage[] = [
+const REPORT = {
+  durationMs: 1,
+  unacceptedConnections: 0,
+  destroyedConnections: 0,
+  destroyedWebSockets: 0,
+  abortedRequests: 0,
+  hookError: null,
+};
+
+const DECIDED: readonly WorkerMessage[] = [
   { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [], minReady: 1 },
   { type: 'boot-failed', phase: 'init', error: ERROR },
   { type: 'fatal', error: ERROR, abort: false },
   { type: 'leaving' },
   { type: 'checked', id: 1, healthy: true, detail: null },
+  { type: 'verified', error: null },
+  { type: 'replace-request', reason: 'old' },
+  { type: 'pong', seq: 1, stats: STATS, debugged: false },
   { type: 'blocked', ...BLOCK },
+  { type: 'resumed' },
+  { type: 'drained', report: REPORT },
+];
+
+const ASKED: readonly WorkerMessage[] = [
   { type: 'reload-request', id: 2 },
   { type: 'scale-request', id: 3, workers: 4 },
 ];
 
 const HANDLED: readonly WorkerMessage[] = [
   { type: 'listen-request' },
-  { type: 'pong', seq: 1, stats: STATS, debugged: false },
   { type: 'snapshot-request', id: 1, stats: STATS },
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
+  { type: 'connection', server: '127.0.0.1:3001' },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
-  {
-    type: 'drained',
-    report: {
-      durationMs: 1,
-      unacceptedConnections: 0,
-      destroyedConnections: 0,
-      destroyedWebSockets: 0,
-      abortedRequests: 0,
-      hookError: null,
-    },
-  },
   { type: 'warning', message: 'odd' },
-  { type: 'resumed' },
 ];
 
 describe('the switchboard', () => {
-  it.each(LIFECYCLE)('passes on what changes a life: $type', (message) => {
-    expect(start().receive(message)).toEqual(message);
+  it.each(DECIDED)('passes on what changes a life: $type', (message) => {
+    expect(start().receive(message)).toMatchObject({ type: 'worker', worker: 1, event: message });
+  });
+
+  it('passes on what is asked for, with who asked', () => {
+    const asker = { by: 'worker', worker: 2, slot: 1 };
+    const { receive, other } = start();
+    expect(ASKED.map((message) => receive(message, other))).toEqual([
+      { type: 'reload', reason: 'reload() in worker=1', asker: { ...asker, id: 2 } },
+      { type: 'scale', reason: 'scale() in worker=1', workers: 4, asker: { ...asker, id: 3 } },
+    ]);
+  });
+
+  it('passes on how a process ended, and what its channel has', () => {
+    vi.setSystemTime('2026-01-01T00:00:00Z');
+    const { switchboard } = start();
+    const exit = { code: 1, signal: null };
+    const at = '2026-01-01T00:00:00.000Z';
+    expect(switchboard.receive(2, { type: 'exit', exit })).toEqual({
+      type: 'worker',
+      worker: 2,
+      event: { type: 'exited', exit, oomKill: false, at },
+    });
+    for (const type of ['channel-error', 'channel-broken'] as const) {
+      expect(switchboard.receive(2, { type, error: new Error('x') })).toMatchObject({
+        type: 'worker',
+        worker: 2,
+        event: { type, error: ERROR },
+      });
+    }
   });
 
   it.each(HANDLED)('deals with the rest itself: $type', (message) => {
     expect(start().receive(message)).toBeUndefined();
+  });
+
+  it('hands an open connection to another worker', () => {
+    const { other, worker, receive } = start();
+    const handle = { close: vi.fn() };
+    receive({ type: 'connection', server: '127.0.0.1:3001' }, worker, handle);
+    expect(other.handles).toEqual([handle]);
+  });
+
+  it('files the figures that come with the answer to a ping', () => {
+    const { worker, receive } = start();
+    receive({ type: 'pong', seq: 1, stats: STATS });
+    expect(worker.handle.stats).toEqual(STATS);
   });
 
   it('says where to listen', () => {
@@ -105,37 +161,23 @@ describe('the switchboard', () => {
   });
 
   it('files the figures that come with metrics: they are the last of a worker that leaves', () => {
-    const { cluster, worker, receive } = start();
+    const { table, worker, receive } = start();
     const stats = { ...STATS, requestsTotal: 70, rebalancedConnectionsTotal: 5 };
     receive({ type: 'metrics', asked: false, stats, ageMs: 0, body: '[1]' });
     expect(worker.handle).toMatchObject({ stats });
-    expect(cluster.table.snapshot().workers[0]).toMatchObject({
+    expect(table.snapshot().workers[0]).toMatchObject({
       requestsTotal: 70,
       rebalancedConnectionsTotal: 5,
     });
   });
 
-  it('hands metrics to a worker that wants those of all', () => {
-    const { cluster, worker, receive } = start();
-    const other = cluster.current(1);
-    receive({ type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[1]' });
-    worker.connected = false; // what it sent of its own accord stands for it
-    receive({ type: 'collect-request', id: 4, stats: STATS, ageMs: 0, body: '[2]' }, other);
-    expect(other.sent('collected')).toMatchObject([
-      { id: 4, workers: [{ body: '[1]' }, { body: '[2]' }] },
-    ]);
-  });
-
   it('passes what a worker carries to the balance', () => {
-    const { balance, worker, cluster, receive } = start();
+    const { balance, worker, other, receive } = start();
     balance.tick();
     receive({ type: 'load', requests: 1_500_000, connections: 10, utilization: 0.3 });
-    receive(
-      { type: 'load', requests: 500_000, connections: 10, utilization: 0.1 },
-      cluster.current(1),
-    );
+    receive({ type: 'load', requests: 500_000, connections: 10, utilization: 0.1 }, other);
     expect(worker.sent('give-away')).toMatchObject([{ ratio: expect.closeTo(1 / 3, 6) }]);
-    expect(cluster.current(1).sent('give-away')).toEqual([]);
+    expect(other.sent('give-away')).toEqual([]);
   });
 
   it('grants a worker its socket once, however often it asks', () => {
@@ -144,24 +186,10 @@ describe('the switchboard', () => {
     receive({ type: 'listen-request' });
     expect(worker.sent('listen')).toHaveLength(1);
   });
-
-  it('keeps what a worker says of its drain', () => {
-    const { worker, receive } = start();
-    const report = {
-      durationMs: 9,
-      unacceptedConnections: 0,
-      destroyedConnections: 3,
-      destroyedWebSockets: 1,
-      abortedRequests: 2,
-      hookError: null,
-    };
-    receive({ type: 'drained', report });
-    expect(worker.handle.drain).toEqual(report);
-  });
 });
 
 describe('a sign of life', () => {
-  const SIGNS = [...LIFECYCLE, ...HANDLED].filter(({ type }) => type !== 'blocked');
+  const SIGNS = [...DECIDED, ...ASKED, ...HANDLED].filter(({ type }) => type !== 'blocked');
 
   it.each(SIGNS)('is every message of a worker: $type', (message) => {
     const { worker, receive } = start();
@@ -174,7 +202,7 @@ describe('a sign of life', () => {
     const { worker, receive } = start();
     worker.handle.seenAt = 5;
     vi.advanceTimersByTime(1_234);
-    expect(receive({ type: 'blocked', ...BLOCK })).toMatchObject(BLOCK);
+    expect(receive({ type: 'blocked', ...BLOCK })).toMatchObject({ event: BLOCK });
     expect(worker.handle.seenAt).toBe(5);
   });
 
@@ -188,21 +216,15 @@ describe('a sign of life', () => {
   );
 });
 
-describe('a block that is over', () => {
-  it('is forgotten: a later end of the worker is not put down to it', () => {
-    const { heartbeat, worker, receive } = start();
-    heartbeat.blocked(worker.handle, BLOCK, performance.now());
-    receive({ type: 'resumed' });
-    expect(worker.handle.block).toBeUndefined();
-  });
-});
-
 describe('a message that is wrong', () => {
+  const raw = (worker: FakeWorker, about: object) =>
+    worker.tells({ type: 'message', message: { ns: 'nestjs-cluster', ...about } });
+
   it('is dropped with one warning where it claims to be ours', () => {
-    const { cluster, worker, receiveRaw } = start();
+    const { worker, other, receiveRaw, warnings } = start();
     receiveRaw({ ns: 'nestjs-cluster', v: 1, type: 'blocked', forMs: -1 });
-    receiveRaw({ ns: 'nestjs-cluster', v: 99, type: 'leaving' }, cluster.current(1));
-    expect(cluster.events('warning')).toEqual([
+    receiveRaw({ ns: 'nestjs-cluster', v: 99, type: 'leaving' }, other);
+    expect(warnings()).toEqual([
       {
         message:
           'dropped a message that is not of this version of nestjs-cluster; restart the cluster after an update of it',
@@ -212,67 +234,63 @@ describe('a message that is wrong', () => {
   });
 
   it('in another version of the protocol ends a worker that has said nothing else, and tells why', () => {
-    const { cluster, receiveRaw } = start();
-    const slot = cluster.slot(0);
-    const worker = cluster.fork(slot, slot.release);
-    receiveRaw({ ns: 'nestjs-cluster', v: 2, type: 'listen-request' }, worker);
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const worker = cluster.newest(0);
+    raw(worker, { v: 2, type: 'listen-request' });
     expect(worker.signals).toEqual(['SIGKILL']);
-    expect(worker.handle.condemned).toMatchObject({
-      cause: 'boot',
-      detail: expect.stringContaining('version 2 of the protocol') as string,
-    });
+    worker.exit({ signal: 'SIGKILL' });
+    expect(cluster.events('worker-died')).toMatchObject([
+      { cause: 'boot', detail: expect.stringContaining('version 2 of the protocol') as string },
+    ]);
     expect(cluster.events('warning')).toEqual([]);
   });
 
   it('in another version of the protocol ends nobody who is known to speak this one', () => {
-    const { cluster, receive, receiveRaw } = start();
-    const slot = cluster.slot(0);
-    const worker = cluster.fork(slot, slot.release);
-    receive({ type: 'listen-request' }, worker);
-    receiveRaw({ ns: 'nestjs-cluster', v: 2, type: 'leaving' }, worker);
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const worker = cluster.newest(0);
+    worker.say({ type: 'listen-request' });
+    raw(worker, { v: 2, type: 'leaving' });
     expect(worker.signals).toEqual([]);
     expect(cluster.events('warning')).toHaveLength(1);
   });
 
   it('is counted for the slot of its worker, each time', () => {
-    const { cluster, receiveRaw } = start();
-    const dropped = () => cluster.table.snapshot().workers.map((each) => each.droppedMessagesTotal);
-    for (let i = 0; i < 3; i += 1) receiveRaw({ ns: 'nestjs-cluster', v: 1, type: 'unknown' });
-    receiveRaw({ ns: 'nestjs-cluster', v: 2, type: 'leaving' }, cluster.current(1));
-    receiveRaw({ type: 'not ours' });
+    const cluster = new FakeCluster(2);
+    const dropped = () =>
+      cluster.supervisor.snapshot().workers.map((each) => each.droppedMessagesTotal);
+    for (let i = 0; i < 3; i += 1) raw(cluster.newest(0), { v: 1, type: 'unknown' });
+    raw(cluster.newest(1), { v: 2, type: 'leaving' });
+    cluster.newest(0).tells({ type: 'message', message: { type: 'not ours' } });
     expect(dropped()).toEqual([3, 1]);
-    const [first] = cluster.table.slots;
-    first!.remove(cluster.current(0).handle, EXIT);
+    cluster.newest(0).exit();
     expect(dropped()).toEqual([3, 1]);
   });
 
   it.each([null, undefined, 'x', 5, [], {}, { cmd: 'NODE_x' }, { type: 'leaving' }])(
     "passes by where it is the app's own: %j (I8)",
-    (raw) => {
-      const { cluster, receiveRaw } = start();
-      expect(receiveRaw(raw)).toBeUndefined();
-      expect(cluster.events('warning')).toEqual([]);
+    (message) => {
+      const { receiveRaw, warnings } = start();
+      expect(receiveRaw(message)).toBeUndefined();
+      expect(warnings()).toEqual([]);
     },
   );
 });
 
 describe('a warning of workers', () => {
   it('is told once, by the first that says it', () => {
-    const { cluster, receive } = start();
-    receive({ type: 'warning', message: 'odd' }, cluster.current(1));
+    const { worker, other, receive, warnings } = start();
+    receive({ type: 'warning', message: 'odd' }, other);
     receive({ type: 'warning', message: 'odd' });
     receive({ type: 'warning', message: 'odder' });
-    expect(cluster.events('warning').map(({ message, worker }) => [message, worker?.slot])).toEqual(
-      [
-        ['odd', 1],
-        ['odder', 0],
-      ],
-    );
+    expect(warnings()).toEqual([
+      { message: 'odd', worker: other.handle.identity },
+      { message: 'odder', worker: worker.handle.identity },
+    ]);
   });
 
   it('does not fill the log where an app varies it', () => {
-    const { cluster, receive } = start();
+    const { receive, warnings } = start();
     for (let i = 0; i < 1_000; i += 1) receive({ type: 'warning', message: `odd ${i}` });
-    expect(cluster.events('warning')).toHaveLength(100);
+    expect(warnings()).toHaveLength(100);
   });
 });

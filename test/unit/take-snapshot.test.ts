@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ClusterState, Slot, WorkerId } from '../../src/primary/core/cluster-state.js';
+import { newSlot } from '../../src/primary/core/scaling.js';
+import { newCluster } from '../../src/primary/core/transition.js';
+import { WorkerMap } from '../../src/primary/core/worker-map.js';
 import { NO_FAILURES } from '../../src/primary/policies/restart.policy.js';
-import { Slot } from '../../src/primary/slot.js';
+import { SlotCounts } from '../../src/primary/slot-counts.js';
 import { takeSnapshot } from '../../src/primary/take-snapshot.js';
+import type { WorkerHandle } from '../../src/primary/worker-handle.js';
 import type { WorkerExit } from '../../src/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
 import { FakeWorker, STATS } from './fake-worker.js';
@@ -18,39 +23,76 @@ const EXIT: WorkerExit = {
   at: '2026-01-01T00:00:00.000Z',
 };
 
-const CLUSTER = {
-  balancing: 'shared',
-  ports: [],
-  generation: 4,
-  reloads: { completed: 3, aborted: 1 },
-  surplus: [],
-  dismissed: [],
-  primary: PRIMARY,
-  minReady: 'all',
-} as const;
+const DEGRADED = { failures: { ...NO_FAILURES, degraded: true } };
 
-const snapshotOf = (...slots: Slot[]) =>
-  takeSnapshot({ ...CLUSTER, desired: slots.length, slots }, performance.now());
+/** A slot, and its processes as they are in it. */
+interface Place extends Partial<Slot> {
+  readonly leaving?: FakeWorker;
+  readonly holds?: FakeWorker;
+  readonly candidate?: FakeWorker;
+  readonly counts?: SlotCounts;
+}
 
-/** A slot with `worker` in it. */
-function slotWith(worker: FakeWorker, requestsTotal?: number): Slot {
-  const slot = new Slot(worker.handle.identity.slot, RELEASE);
-  slot.current = worker.handle;
-  if (requestsTotal !== undefined) worker.handle.stats = { ...STATS, requestsTotal };
-  return slot;
+/** Of slots 0 and up. */
+function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {}, ports?: number[]) {
+  let workers = new WorkerMap();
+  const handles = new Map<WorkerId, WorkerHandle>();
+  let replacement: object | undefined;
+  const add = (worker: FakeWorker | undefined, slot: number) => {
+    if (worker === undefined) return undefined;
+    const id = workers.size + 1;
+    workers = workers.with({ ...worker.handle.known!, id, slot });
+    handles.set(id, worker.handle);
+    return id;
+  };
+  const slots = places.map((place, index) => {
+    const { leaving, holds, candidate } = place;
+    // The order is that of the snapshot's own.
+    const candidateId = add(candidate, index);
+    const worker = add(holds, index);
+    add(leaving, index);
+    if (candidateId !== undefined) {
+      replacement = { slot: index, phase: 'booting', candidate: candidateId };
+    }
+    return { ...newSlot(index, RELEASE), ...place, worker };
+  });
+  const state = {
+    ...newCluster(slots.length, RELEASE, 0, 0, 'all'),
+    reloads: { completed: 3, aborted: 1 },
+    slots,
+    workers,
+    replacement: replacement as ClusterState['replacement'],
+    ...about,
+  };
+  const measured = {
+    balancing: ports ? 'ports' : 'shared',
+    ports: ports ?? [],
+    primary: PRIMARY,
+    find: (id: WorkerId) => handles.get(id),
+    countsIn: (slot: number) => places[slot]!.counts ?? new SlotCounts(),
+  };
+  return takeSnapshot(state, measured, performance.now());
+}
+
+function countsWith(...gone: (typeof STATS)[]): SlotCounts {
+  const counts = new SlotCounts();
+  for (const stats of gone) counts.keep(stats);
+  return counts;
+}
+
+function workerWith(stats: Partial<typeof STATS>): FakeWorker {
+  const worker = new FakeWorker();
+  worker.handle.report({ ...STATS, ...stats });
+  return worker;
 }
 
 describe('a snapshot', () => {
   it('tells all there is to know of a worker', () => {
-    const worker = new FakeWorker({ slot: 0, pid: 42, generation: 2 });
-    const slot = slotWith(worker);
+    const holds = new FakeWorker({ slot: 0, pid: 42, generation: 2 });
     vi.advanceTimersByTime(12_345);
-    worker.handle.stats = STATS;
-    worker.handle.seenAt = performance.now() - 400;
-    for (const cause of ['crash', 'crash', 'hang'] as const) slot.countRestart(cause);
-    slot.lastExit = EXIT;
-
-    expect(snapshotOf(slot)).toEqual({
+    holds.handle.report(STATS);
+    holds.handle.seenAt = performance.now() - 400;
+    expect(snapshotOf([{ holds, restarts: { crash: 2, hang: 1 }, lastExit: EXIT }])).toEqual({
       balancing: 'shared',
       ports: [],
       desired: 1,
@@ -84,8 +126,8 @@ describe('a snapshot', () => {
   });
 
   it('has null for what a worker has not told yet', () => {
-    const slot = slotWith(new FakeWorker({ state: 'starting' }));
-    expect(snapshotOf(slot).workers[0]).toMatchObject({
+    const { workers } = snapshotOf([{ holds: new FakeWorker({ state: 'starting' }) }]);
+    expect(workers[0]).toMatchObject({
       state: 'starting',
       heartbeatAgeMs: null,
       residentMemoryBytes: null,
@@ -98,7 +140,7 @@ describe('a snapshot', () => {
   });
 
   it('lists a slot that waits for a restart, without a process', () => {
-    const snapshot = snapshotOf(new Slot(0, RELEASE));
+    const snapshot = snapshotOf([{}]);
     expect(snapshot.ready).toBe(0);
     expect(snapshot.workers).toMatchObject([
       {
@@ -116,143 +158,117 @@ describe('a snapshot', () => {
     ]);
   });
 
-  it('lists both processes of a slot that is being replaced, the newer one last', () => {
-    const [old, young] = [new FakeWorker({ pid: 1 }), new FakeWorker({ pid: 2 })];
-    const slot = slotWith(old);
-    slot.retire(old.handle);
-    old.handle.enter('draining');
-    slot.current = young.handle;
-    const { workers, ready } = snapshotOf(slot);
-    expect(workers.map(({ pid, state }) => [pid, state])).toEqual([
-      [1, 'draining'],
-      [2, 'ready'],
+  it('lists all processes of a slot that is being replaced, the newer one last', () => {
+    const { workers, ready } = snapshotOf([
+      {
+        leaving: new FakeWorker({ pid: 1, state: 'draining' }),
+        holds: new FakeWorker({ pid: 2 }),
+        candidate: new FakeWorker({ pid: 3, generation: 1, state: 'starting' }),
+      },
+    ]);
+    expect(workers.map(({ pid, state, generation }) => [pid, state, generation])).toEqual([
+      [1, 'draining', 0],
+      [2, 'ready', 0],
+      [3, 'starting', 1],
     ]);
     expect(ready).toBe(1);
   });
 
-  it('counts what is ready and what is degraded', () => {
-    const slots = (['ready', 'starting', 'draining', 'ready'] as const).map((state, slot) =>
-      slotWith(new FakeWorker({ slot, state })),
-    );
-    slots[1]!.failures = { ...NO_FAILURES, degraded: true };
-    expect(snapshotOf(...slots, new Slot(4, RELEASE))).toMatchObject({
-      desired: 5,
-      ready: 2,
-      degraded: 1,
-    });
-    expect(snapshotOf(...slots).workers.map(({ slot }) => slot)).toEqual([0, 1, 2, 3]);
+  it('counts what is ready and what is degraded, and says which slots are in a crash loop (C6)', () => {
+    const places: Place[] = (['ready', 'starting', 'draining', 'ready'] as const).map((state) => ({
+      holds: new FakeWorker({ state }),
+    }));
+    places[1] = { ...places[1], ...DEGRADED };
+    const snapshot = snapshotOf([...places, {}]);
+    expect(snapshot).toMatchObject({ desired: 5, ready: 2, degraded: 1 });
+    expect(snapshot.workers.map(({ slot }) => slot)).toEqual([0, 1, 2, 3, 4]);
+    expect(snapshot.workers.findIndex(({ degraded }) => degraded)).toBe(1);
   });
 
+  it.each([
+    ['ready', 'starting', 1],
+    ['ready', 'ready', 1],
+    ['draining', 'ready', 1],
+    ['draining', 'starting', 0],
+    ['starting', 'draining', 0],
+    ['draining', 'draining', 0],
+  ] as const)(
+    'counts a slot once by its worker and its candidate: %s, %s: %d',
+    (state, other, ready) => {
+      const holds = new FakeWorker({ state });
+      const candidate = new FakeWorker({ state: other });
+      expect(snapshotOf([{ holds, candidate }]).ready).toBe(ready);
+    },
+  );
+
   it('calls a worker unresponsive that owes an answer for 2 s', () => {
-    const worker = new FakeWorker();
-    const slot = slotWith(worker);
-    worker.handle.ping = { seq: 1, sentAt: performance.now() };
+    const holds = new FakeWorker();
+    const responsive = () => snapshotOf([{ holds }]).workers[0]!.responsive;
+    holds.enter('ready', { ping: { seq: 1, sentAt: performance.now() } });
     vi.advanceTimersByTime(1_999);
-    expect(snapshotOf(slot).workers[0]!.responsive).toBe(true);
+    expect(responsive()).toBe(true);
     vi.advanceTimersByTime(1);
-    expect(snapshotOf(slot).workers[0]!.responsive).toBe(false);
-    worker.handle.ping = undefined;
-    expect(snapshotOf(slot).workers[0]!.responsive).toBe(true);
+    expect(responsive()).toBe(false);
+    holds.enter('ready');
+    expect(responsive()).toBe(true);
   });
 
   it('is a copy: it does not change with the slot', () => {
-    const slot = slotWith(new FakeWorker(), 5);
-    const snapshot = snapshotOf(slot);
-    slot.countRestart('crash');
-    slot.remove(slot.current!, EXIT);
-    expect(snapshot.workers[0]).toMatchObject({ restarts: 0, restartsByCause: {}, pid: 1_000 });
+    const holds = workerWith({ requestsTotal: 5 });
+    const counts = new SlotCounts();
+    const snapshot = snapshotOf([{ holds, counts }]);
+    const before = JSON.stringify(snapshot);
+    counts.keep(STATS);
+    counts.droppedMessages += 1;
+    holds.handle.report({ requestsTotal: 6 });
+    expect(JSON.stringify(snapshot)).toBe(before);
   });
 
   it('crosses the channel unchanged', () => {
-    const slot = slotWith(new FakeWorker(), 5);
-    const snapshot = snapshotOf(slot, new Slot(1, RELEASE));
+    const snapshot = snapshotOf([{ holds: workerWith({ requestsTotal: 5 }) }, {}]);
     expect(JSON.parse(JSON.stringify(snapshot))).toEqual(snapshot);
   });
 
-  it('says which slots are in a crash loop (C6)', () => {
-    const slots = [0, 1].map((index) => new Slot(index, RELEASE));
-    slots[1]!.failures = { ...NO_FAILURES, degraded: true };
-    expect(snapshotOf(...slots).workers.map(({ degraded }) => degraded)).toEqual([false, true]);
-  });
-
   it('tells what drains of a slot had to cut off (R10)', () => {
-    const slot = slotWith(new FakeWorker());
-    slot.abortedRequests = 4;
-    expect(snapshotOf(slot).workers[0]!.abortedRequestsTotal).toBe(4);
-  });
-
-  it("lists a candidate beside the worker that it may succeed, which stays the slot's", () => {
-    const [old, candidate] = [
-      new FakeWorker({ pid: 1 }),
-      new FakeWorker({ pid: 2, generation: 1 }),
-    ];
-    const slot = slotWith(old);
-    slot.candidate = candidate.handle;
-    const { ready, workers } = snapshotOf(slot);
-    expect(ready).toBe(1);
-    expect(workers.map(({ pid, generation }) => [pid, generation])).toEqual([
-      [1, 0],
-      [2, 1],
-    ]);
+    const { workers } = snapshotOf([{ holds: new FakeWorker(), abortedRequests: 4 }]);
+    expect(workers[0]!.abortedRequestsTotal).toBe(4);
   });
 
   it('lists slots that are not wanted any more last, and counts nothing of them', () => {
-    const slot = slotWith(new FakeWorker({ slot: 0 }));
-    const surplus = slotWith(new FakeWorker({ slot: 1 }));
-    surplus.failures = { ...NO_FAILURES, degraded: true };
-    const snapshot = takeSnapshot(
-      { ...CLUSTER, desired: 1, slots: [slot], surplus: [surplus] },
-      performance.now(),
-    );
+    const holds = new FakeWorker();
+    const snapshot = snapshotOf([{ holds }, { holds, ...DEGRADED }], { desired: 1 });
     expect(snapshot).toMatchObject({
       desired: 1,
       ready: 1,
       degraded: 0,
+      dismissed: [],
       workers: [{ slot: 0 }, { slot: 1 }],
     });
   });
 
   it('tells how connections reach the workers, and on which ports', () => {
     const ports = [3_000, 3_001];
-    const snapshot = takeSnapshot(
-      { ...CLUSTER, balancing: 'ports', ports, desired: 0, slots: [] },
-      0,
-    );
-    expect(snapshot).toMatchObject({ balancing: 'ports', ports });
+    expect(snapshotOf([], {}, ports)).toMatchObject({ balancing: 'ports', ports });
   });
 
-  it('tells how many clients of a slot were asked to connect again, over all its workers', () => {
-    const slot = slotWith(new FakeWorker());
-    slot.current!.stats = { ...STATS, rebalancedConnectionsTotal: 4 };
-    slot.remove(slot.current!, EXIT);
-    slot.current = new FakeWorker().handle;
-    slot.current.stats = { ...STATS, rebalancedConnectionsTotal: 3 };
-    expect(snapshotOf(slot).workers[0]!.rebalancedConnectionsTotal).toBe(7);
-  });
-
-  it('tells the CPU time of a slot, over all its workers', () => {
-    const slot = slotWith(new FakeWorker(), 1);
-    slot.remove(slot.current!, EXIT);
-    slot.current = new FakeWorker().handle;
-    slot.current.stats = STATS;
-    expect(snapshotOf(slot).workers[0]).toMatchObject({
+  it('tells how many clients of a slot were asked to connect again, and its CPU time, over all its workers', () => {
+    const counts = countsWith({ ...STATS, rebalancedConnectionsTotal: 4 });
+    const holds = workerWith({ rebalancedConnectionsTotal: 3 });
+    expect(snapshotOf([{ holds, counts }]).workers[0]).toMatchObject({
+      rebalancedConnectionsTotal: 7,
       cpuSecondsTotal: 2 * STATS.cpuSecondsTotal,
       gcSecondsTotal: 2 * STATS.gcSecondsTotal,
     });
   });
 
   it('keeps what was counted in slots that have no worker any more, and nothing else of them', () => {
-    const slot = slotWith(new FakeWorker({ slot: 3 }), 50);
-    slot.current!.stats = { ...slot.current!.stats!, rebalancedConnectionsTotal: 6 };
-    slot.countRestart('oom');
-    slot.remove(slot.current!, EXIT);
-    slot.abortedRequests = 2;
-    slot.droppedMessages = 3;
-    slot.refusedMetrics = 4;
-    const snapshot = takeSnapshot({ ...CLUSTER, desired: 0, slots: [], dismissed: [slot] }, 0);
+    const counts = countsWith({ ...STATS, requestsTotal: 50, rebalancedConnectionsTotal: 6 });
+    Object.assign(counts, { droppedMessages: 3, refusedMetrics: 4 });
+    const place = { counts, restarts: { oom: 1 }, lastExit: EXIT, abortedRequests: 2 };
+    const snapshot = snapshotOf([place], { desired: 0 });
     expect(snapshot.dismissed).toEqual([
       {
-        slot: 3,
+        slot: 0,
         restartsByCause: { oom: 1 },
         abortedRequestsTotal: 2,
         droppedMessagesTotal: 3,
@@ -266,12 +282,5 @@ describe('a snapshot', () => {
       },
     ]);
     expect(snapshot.workers).toEqual([]);
-  });
-
-  it('has reloads that do not change with the next one', () => {
-    const reloads = { completed: 1, aborted: 0 };
-    const snapshot = takeSnapshot({ ...CLUSTER, reloads, desired: 0, slots: [] }, 0);
-    reloads.completed = 2;
-    expect(snapshot.reloads).toEqual({ completed: 1, aborted: 0 });
   });
 });

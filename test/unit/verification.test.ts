@@ -1,145 +1,145 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { PrimaryMessage } from '../../src/ipc/index.js';
-import type { Surroundings } from '../../src/primary/lifecycle.js';
-import { Verification } from '../../src/primary/verification.js';
-import { WorkerHandle } from '../../src/primary/worker-handle.js';
+import { FakeCluster } from './fake-cluster.js';
+import type { FakeWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 const READY_TIMEOUT_MS = 30_000;
 const WRONG = { name: 'ClusterConfigurationError', message: 'a thread cannot import /a.js' };
+const TIMED_OUT =
+  'boot timed out: its threads had not loaded within 30000 ms (readyTimeoutMs) and it was killed';
 
-function start({ candidates = false } = {}) {
-  const workers: WorkerHandle[] = [];
-  const sent: [number, PrimaryMessage['type']][] = [];
-  const told: string[] = [];
-  const recovery = { everReady: false };
-  const around = {
-    options: { readyTimeoutMs: READY_TIMEOUT_MS },
-    listening: { url: 'http://shared' },
-    table: { workers },
-    recovery,
-    succession: {
-      proven: ({ identity }: WorkerHandle) => told.push(`proven ${identity.slot}`),
-      left: (_worker: WorkerHandle, reason: string) => {
-        if (candidates) told.push(`failed ${reason}`);
-        return candidates;
-      },
-    },
-    shutdown: { giveUp: (error: Error) => told.push(`gave up ${error.message}`) },
-    serving: ({ url }: { url: string }) => told.push(`serving ${url}`),
-  } as unknown as Surroundings;
-  const verification = new Verification(around);
-  return {
-    verification,
-    sent,
-    told,
-    ready: (slot: number, { verifiable = true, generation = 0 } = {}): WorkerHandle => {
-      const worker = new WorkerHandle(
-        { slot, generation, pid: 100 + slot },
-        {
-          isConnected: () => true,
-          send: (message) => sent.push([slot, (message as PrimaryMessage).type]),
-          kill: (signal) => void told.push(`${signal} ${slot}`),
-        },
-      );
-      worker.enter('ready');
-      workers.push(worker);
-      verification.ready(worker, { type: 'ready', url: `http://${slot}`, verifiable });
-      return worker;
-    },
-  };
+/** Workers that have not come up yet; slot 0 first. */
+function start(workers = 2) {
+  const cluster = new FakeCluster(workers, { heartbeat: false }, 'starting');
+  const served = vi.fn();
+  void cluster.supervisor.serving.then(({ url }) => served(url));
+  return { cluster, served, workers: cluster.forked as readonly FakeWorker[] };
 }
 
+/** A cluster with threads that has started. */
+function started(workers = 1) {
+  const { cluster, served } = start(workers);
+  ready(cluster.forked[0]!);
+  answer(cluster.forked[0]!);
+  for (const worker of cluster.forked.slice(1)) ready(worker);
+  return { cluster, served };
+}
+
+/** It has threads, and is ready but for them. */
+function ready(worker: FakeWorker, verifiable = true): void {
+  worker.becomeReady({ url: `http://${worker.handle.identity.slot}`, verifiable });
+}
+
+const answer = (worker: FakeWorker, error: typeof WRONG | null = null) =>
+  worker.say({ type: 'verified', error });
+
+/** How often each worker was asked. */
+const asked = ({ forked }: FakeCluster) => forked.map((worker) => worker.sent('verify').length);
+
 describe('the start of a cluster', () => {
-  it('is over with the first worker that is ready, where there are no threads', () => {
-    const { ready, told, sent } = start();
-    ready(1, { verifiable: false });
-    ready(0, { verifiable: false });
-    expect([told, sent]).toEqual([['proven 1', 'serving http://1', 'proven 0'], []]);
+  it('is over with the first worker that is ready, where there are no threads', async () => {
+    const { cluster, served, workers } = start();
+    ready(workers[1]!, false);
+    ready(workers[0]!, false);
+    await cluster.settled();
+    expect(served.mock.calls).toEqual([['http://1']]);
+    expect(asked(cluster)).toEqual([0, 0]);
   });
 
-  it('is over once one worker has found that its threads can do their work', () => {
-    const { verification, ready, told, sent } = start();
-    const [first, second] = [ready(1), ready(0)];
-    expect([told, sent, second.unproven]).toEqual([[], [[1, 'verify']], true]);
-    verification.answered(second, null); // was not asked
-    expect(told).toEqual([]);
-    verification.answered(first, null);
-    expect([told, second.unproven]).toEqual([['proven 1', 'serving http://1'], false]);
-    ready(0);
-    expect(sent).toHaveLength(1);
+  it('is over once one worker has found that its threads can do their work', async () => {
+    const { cluster, served, workers } = start(3);
+    const [second, first, third] = workers as [FakeWorker, FakeWorker, FakeWorker];
+    ready(first);
+    ready(second);
+    answer(second); // was not asked
+    await cluster.settled();
+    expect([asked(cluster), served.mock.calls]).toEqual([[0, 1, 0], []]);
+    answer(first);
+    ready(third);
+    await cluster.settled();
+    expect(served.mock.calls).toEqual([['http://1']]);
+    // What one has found holds for those that came before, and for those that come later.
+    expect(asked(cluster)).toEqual([0, 1, 0]);
   });
 
   it('fails with what they cannot load', () => {
-    const { verification, ready, told } = start();
-    verification.answered(ready(0), WRONG);
-    expect(told).toEqual([`gave up ${WRONG.message}`]);
+    const { cluster, workers } = start();
+    ready(workers[0]!);
+    answer(workers[0]!, WRONG);
+    expect(cluster.events('failed')).toMatchObject([{ message: WRONG.message, exitCode: 78 }]);
   });
 
-  it('asks another where the first one is gone', () => {
-    const { verification, ready, told, sent } = start();
-    const [first, second] = [ready(0), ready(1)];
-    first.enter('exited');
-    verification.left(first);
-    expect(sent).toEqual([
-      [0, 'verify'],
-      [1, 'verify'],
-    ]);
-    verification.left(first);
-    verification.answered(second, null);
-    expect(told).toEqual(['proven 1', 'serving http://0']);
+  it('asks another where the first one is gone', async () => {
+    const { cluster, served, workers } = start();
+    for (const worker of workers) ready(worker);
+    workers[0]!.exit();
+    expect(asked(cluster)).toEqual([1, 1]);
+    answer(workers[1]!);
+    await cluster.settled();
+    // The address is that of the first: it is everybody's.
+    expect(served.mock.calls).toEqual([['http://0']]);
   });
 
   it('takes no longer than a boot may', () => {
-    const { ready, told } = start();
-    const worker = ready(0);
-    vi.advanceTimersByTime(READY_TIMEOUT_MS);
-    expect(told).toEqual(['SIGKILL 0']);
-    expect(worker.condemned).toEqual({
-      cause: 'boot',
-      detail:
-        'boot timed out: its threads had not loaded within 30000 ms (readyTimeoutMs) and it was killed',
-    });
+    const { cluster, workers } = start(1);
+    ready(workers[0]!);
+    vi.advanceTimersByTime(READY_TIMEOUT_MS - 1);
+    expect(workers[0]!.signals).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(workers[0]!.signals).toEqual(['SIGKILL']);
+    workers[0]!.exit({ signal: 'SIGKILL' });
+    expect(cluster.events('worker-died')).toMatchObject([{ cause: 'boot', detail: TIMED_OUT }]);
   });
 });
 
 describe('a reload', () => {
   it('has its first worker asked also where the one before it has not answered yet', () => {
-    const { verification, ready, sent, told } = start();
-    const before = ready(0);
-    const candidate = ready(0, { generation: 1 });
-    expect(sent).toHaveLength(1);
-    verification.answered(before, null);
-    expect(sent).toHaveLength(2);
-    expect(candidate.unproven).toBe(true);
-    verification.answered(candidate, null);
-    expect(candidate.unproven).toBe(false);
-    expect(told.filter((each) => each === 'proven 0')).toHaveLength(2);
+    const { cluster, workers } = start(1);
+    ready(workers[0]!);
+    cluster.reload();
+    const candidate = cluster.newest(0);
+    ready(candidate);
+    expect(asked(cluster)).toEqual([1, 0]);
+    answer(workers[0]!);
+    expect(asked(cluster)).toEqual([1, 1]);
+    vi.advanceTimersByTime(cluster.options.reload.canaryMs);
+    expect(candidate.sent('check')).toEqual([]);
+    answer(candidate);
+    expect(candidate.sent('check')).toHaveLength(1);
   });
 
-  it('has its first worker asked, and no other', () => {
-    const { verification, ready, sent, told } = start({ candidates: true });
-    verification.answered(ready(0), null);
-    verification.answered(ready(0, { generation: 1 }), null);
-    ready(1, { generation: 1 });
-    expect(sent).toEqual([
-      [0, 'verify'],
-      [0, 'verify'],
-    ]);
-    expect(told.filter((each) => each.startsWith('serving'))).toHaveLength(1);
+  it('has its first worker asked, and no other', async () => {
+    const { cluster, served } = started(2);
+    cluster.reload();
+    const first = cluster.newest(0);
+    ready(first);
+    answer(first);
+    vi.advanceTimersByTime(cluster.options.reload.canaryMs);
+    first.answerCheck(true);
+    cluster.forked[0]!.exit({ code: 0 });
+    const second = cluster.newest(1);
+    ready(second);
+    vi.advanceTimersByTime(cluster.options.reload.canaryMs);
+    expect(second.sent('check')).toHaveLength(1);
+    expect(asked(cluster)).toEqual([1, 0, 1, 0]);
+    await cluster.settled();
+    expect(served).toHaveBeenCalledOnce();
   });
 
   it('fails with what its threads cannot load, and where they take too long', () => {
-    const { verification, ready, told } = start({ candidates: true });
-    verification.answered(ready(0), null);
-    verification.answered(ready(0, { generation: 1 }), WRONG);
-    ready(0, { generation: 2 });
+    const { cluster } = started();
+    cluster.reload();
+    ready(cluster.newest(0));
+    answer(cluster.newest(0), WRONG);
+    cluster.reload();
+    ready(cluster.newest(0));
     vi.advanceTimersByTime(READY_TIMEOUT_MS);
-    expect(told.slice(2)).toEqual([
-      `failed ClusterConfigurationError: ${WRONG.message}`,
-      'failed boot timed out: its threads had not loaded within 30000 ms (readyTimeoutMs)',
+    expect(cluster.events('reload-ended').map(({ reason }) => reason)).toEqual([
+      `worker=0 gen=1: ClusterConfigurationError: ${WRONG.message}`,
+      'worker=0 gen=2: boot timed out: its threads had not loaded within 30000 ms (readyTimeoutMs)',
     ]);
+    expect(cluster.current(0)).toBe(cluster.forked[0]);
   });
 });

@@ -1,48 +1,32 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { WorkerState } from '../../src/snapshot/index.js';
+import { FakeCluster } from './fake-cluster.js';
 import { FakeWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
-
 describe('the state of a worker', () => {
-  it.each([
-    ['starting', ['ready', 'draining', 'exited']],
-    ['ready', ['draining', 'exited']],
-    ['draining', ['exited']],
-    ['exited', []],
-  ] as const)('goes from %s to %j and nowhere else', (from, allowed) => {
-    for (const to of STATES) {
-      const { handle } = new FakeWorker({ state: from });
-      const legal = (allowed as readonly WorkerState[]).includes(to);
-      expect([to, handle.enter(to)]).toEqual([to, legal]);
-      expect(handle.state).toBe(legal ? to : from);
+  it('goes from starting to ready, draining and exited, and never back', () => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const worker = cluster.newest(0);
+    const [error, states] = [{ name: 'Error', message: 'x' }, [worker.handle.state]];
+    for (const next of [
+      () => worker.becomeReady(),
+      () => worker.say({ type: 'fatal', error, abort: false }),
+      () => worker.exit(),
+    ]) {
+      next();
+      worker.becomeReady();
+      states.push(worker.handle.state);
     }
-  });
-});
-
-describe('a deadline of a worker', () => {
-  it('comes after its time', () => {
-    const { handle } = new FakeWorker();
-    const action = vi.fn();
-    handle.after(100, action);
-    vi.advanceTimersByTime(99);
-    expect(action).not.toHaveBeenCalled();
-    vi.advanceTimersByTime(1);
-    expect(action).toHaveBeenCalledOnce();
-  });
-
-  it('does not come once the process has ended', () => {
-    const { handle } = new FakeWorker();
-    const action = vi.fn();
-    handle.after(100, action);
-    handle.after(200, action);
-    handle.enter('exited');
-    vi.advanceTimersByTime(1_000);
-    expect(action).not.toHaveBeenCalled();
-    expect(vi.getTimerCount()).toBe(0);
+    worker.exit();
+    expect(states).toEqual(['starting', 'ready', 'draining', 'exited']);
+    expect(cluster.story).toEqual([
+      'worker-ready',
+      'worker-failing',
+      'worker-restarting',
+      'worker-died',
+    ]);
   });
 });
 
@@ -74,25 +58,5 @@ describe('the channel of a worker', () => {
     worker.connected = false;
     worker.handle.kill('SIGKILL');
     expect(worker.signals).toEqual(['SIGKILL']);
-  });
-});
-
-describe('a worker that the primary kills for a reason', () => {
-  it('keeps the first reason: its exit will not tell', () => {
-    const worker = new FakeWorker();
-    worker.handle.condemn('hang', 'it did not answer');
-    worker.handle.condemn('memory', 'it held too much');
-    expect(worker.handle.condemned).toEqual({ cause: 'hang', detail: 'it did not answer' });
-    expect(worker.signals).toEqual(['SIGKILL', 'SIGKILL']);
-  });
-});
-
-describe('the lot of a worker', () => {
-  it('is drawn once, between 0 and 1', () => {
-    const workers = Array.from({ length: 50 }, () => new FakeWorker().handle);
-    const lots = workers.map(({ lot }) => lot);
-    expect(workers.map(({ lot }) => lot)).toEqual(lots);
-    for (const lot of lots) expect(lot >= 0 && lot < 1).toBe(true);
-    expect(new Set(lots).size).toBeGreaterThan(1);
   });
 });

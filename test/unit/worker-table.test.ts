@@ -1,160 +1,161 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { newCluster } from '../../src/primary/core/transition.js';
+import { WorkerMap } from '../../src/primary/core/worker-map.js';
 import { WorkerTable } from '../../src/primary/worker-table.js';
-import { EXIT, FakeCluster, LISTENING, METER, PRIMARY, releaseOf } from './fake-cluster.js';
-import { STATS } from './fake-worker.js';
+import { FakeCluster, METER, PRIMARY } from './fake-cluster.js';
+import { FakeWorker, knownWorker, STATS } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const indexes = (slots: readonly { index: number }[]) => slots.map(({ index }) => index);
+const LISTENING = { balancing: 'shared', ports: [] } as const;
+const RELEASE = { generation: 4, script: '/app/main.js', cwd: '/app' };
+const start = (workers: number) => new FakeCluster(workers, { heartbeat: false });
+
+/** What is listed of each slot: its index, once for each process; or that it is dismissed. */
+function whereabouts(cluster: FakeCluster) {
+  const { workers, dismissed, ready, desired } = cluster.supervisor.snapshot();
+  return { desired, ready, listed: slotsOf(workers), dismissed: slotsOf(dismissed) };
+}
+
+const slotsOf = (all: readonly { slot: number }[]) => all.map(({ slot }) => slot);
+
+/** Each slot gets a worker of a new release. */
+function reloadAll(cluster: FakeCluster): void {
+  void cluster.supervisor.reload('test');
+  for (const { slot } of cluster.supervisor.snapshot().workers.filter(({ pid }) => pid !== null)) {
+    if (cluster.serving(slot) === cluster.newest(slot)) continue;
+    cluster.newest(slot).becomeReady();
+    vi.advanceTimersByTime(1_000);
+    const old = cluster.serving(slot);
+    cluster.newest(slot).answerCheck(true);
+    old.exit({ code: 0 });
+  }
+}
 
 describe('the table of workers', () => {
-  it('has a slot for each worker there should be, of the release that it is given', () => {
-    const table = new WorkerTable(3, LISTENING, releaseOf(4), METER);
-    expect(table).toMatchObject({ desired: 3, generation: 4 });
-    expect(indexes(table.slots)).toEqual([0, 1, 2]);
-    expect(table.slots.map(({ release }) => release)).toEqual(Array(3).fill(releaseOf(4)));
-    expect([table.workers, table.surplus]).toEqual([[], []]);
-  });
+  it('knows what the core knows of each process, as long as that knows it', () => {
+    const [first, second] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
+    const state = newCluster(2, RELEASE, 0, 0);
+    const knows = (...ids: number[]) => ({
+      ...state,
+      workers: new WorkerMap(ids.map((id) => knownWorker({ id, slot: id - 1, state: 'draining' }))),
+    });
+    const table = new WorkerTable(knows(1, 2), LISTENING, METER);
+    table.add(1, first.handle);
+    table.add(2, second.handle);
+    expect(table.workers).toEqual([first.handle, second.handle]);
+    expect(first.handle.known).toBe(table.state.workers.get(1));
 
-  it('finds the slot of a worker, also where that is not wanted any more', () => {
-    const { table, forked } = new FakeCluster(2);
-    const worker = forked[1]!.handle;
-    const slot = table.slots[1];
-    table.resize(1);
-    expect(table.slotOf(worker)).toBe(slot);
-    expect([table.wants(table.slots[0]!), table.wants(slot!)]).toEqual([true, false]);
-  });
-
-  it('knows every process, also of slots that are not wanted any more', () => {
-    const { table, forked } = new FakeCluster(3);
-    table.resize(1);
-    expect(table.workers).toEqual(forked.map(({ handle }) => handle));
-  });
-});
-
-describe('a table that grows', () => {
-  it('says which slots are new, and has them run what the others were last reloaded with', () => {
-    const table = new WorkerTable(1, LISTENING, releaseOf(0), METER);
-    table.release = releaseOf(2);
-    const added = table.resize(3);
-    expect(indexes(added)).toEqual([1, 2]);
-    expect(added.map(({ release }) => release)).toEqual([releaseOf(2), releaseOf(2)]);
-    expect(table.slots[0]!.release).toEqual(releaseOf(0));
-  });
-
-  it('has a slot that comes back run the new release too', () => {
-    const table = new WorkerTable(2, LISTENING, releaseOf(0), METER);
-    const slot = table.slots[1];
-    table.resize(1);
-    table.release = releaseOf(5);
-    expect(table.resize(2)).toEqual([slot]);
-    expect(slot!.release).toEqual(releaseOf(5));
+    table.update(knows(2));
+    expect(table.remove(1)).toBe(first.handle);
+    expect([first.handle.state, second.handle.state]).toEqual(['exited', 'draining']);
+    expect(table.workers).toEqual([second.handle]);
+    // What is to be done because of its exit is done to it.
+    expect(table.find(1)).toBe(first.handle);
+    table.update(knows(2));
+    expect([table.find(1), table.find(2)]).toEqual([undefined, second.handle]);
   });
 });
 
-describe('a table that shrinks', () => {
-  it('adds nothing, and wants the first slots', () => {
-    const table = new WorkerTable(4, LISTENING, releaseOf(0), METER);
-    expect(table.resize(2)).toEqual([]);
-    expect(table.desired).toBe(2);
-    expect(indexes(table.slots)).toEqual([0, 1]);
+describe('a cluster that grows', () => {
+  it('has its new slots run what the others were last reloaded with, those that come back too', () => {
+    const cluster = start(2);
+    void cluster.supervisor.scale(1, 'test');
+    cluster.newest(1).exit({ code: 0 });
+    reloadAll(cluster);
+    void cluster.supervisor.scale(3, 'test');
+    expect(cluster.picture).toEqual(['0: gen=1 ready', '1: gen=1 starting', '2: gen=1 starting']);
   });
 
-  it('has as surplus the slots beyond that whose workers have not left yet', () => {
-    const { table, forked } = new FakeCluster(3);
-    table.resize(1);
-    expect(indexes(table.surplus)).toEqual([1, 2]);
-    table.slotOf(forked[2]!.handle).remove(forked[2]!.handle, EXIT);
-    expect(indexes(table.surplus)).toEqual([1]);
+  it('has them run what the others do where the last reload failed', () => {
+    const cluster = start(1);
+    void cluster.supervisor.reload('test');
+    cluster.newest(0).exit();
+    void cluster.supervisor.scale(2, 'test');
+    expect(cluster.picture).toEqual(['0: gen=0 ready', '1: gen=0 starting']);
   });
+});
 
-  it('lists the surplus in the snapshot, and does not count it as ready', () => {
-    const { table, forked } = new FakeCluster(2);
-    table.resize(1);
-    const { desired, ready, workers } = table.snapshot();
-    expect([desired, ready, indexes(workers.map(({ slot: index }) => ({ index })))]).toEqual([
-      1,
-      1,
-      [0, 1],
-    ]);
-    table.slotOf(forked[1]!.handle).remove(forked[1]!.handle, EXIT);
-    expect(table.snapshot().workers).toHaveLength(1);
-  });
-
-  it('has a slot as surplus until its worker is gone, then as dismissed, and once only', () => {
-    const { table, forked } = new FakeCluster(2);
-    const whereabouts = () => [table.slots, table.surplus, table.dismissed].map(indexes);
-    expect(whereabouts()).toEqual([[0, 1], [], []]);
-    table.resize(1);
-    expect(whereabouts()).toEqual([[0], [1], []]);
-    table.slotOf(forked[1]!.handle).remove(forked[1]!.handle, EXIT);
-    expect(whereabouts()).toEqual([[0], [], [1]]);
-    table.resize(2);
-    expect(whereabouts()).toEqual([[0, 1], [], []]);
+describe('a cluster that shrinks', () => {
+  it('lists a slot until its worker is gone, then as dismissed, and counts it as neither', () => {
+    const cluster = start(3);
+    expect(whereabouts(cluster)).toEqual({
+      desired: 3,
+      ready: 3,
+      listed: [0, 1, 2],
+      dismissed: [],
+    });
+    void cluster.supervisor.scale(1, 'test');
+    expect(cluster.workers()).toHaveLength(3);
+    expect(whereabouts(cluster)).toEqual({
+      desired: 1,
+      ready: 1,
+      listed: [0, 1, 2],
+      dismissed: [],
+    });
+    cluster.newest(2).exit({ code: 0 });
+    expect(whereabouts(cluster)).toEqual({ desired: 1, ready: 1, listed: [0, 1], dismissed: [2] });
+    cluster.newest(1).exit({ code: 0 });
+    expect(whereabouts(cluster)).toEqual({ desired: 1, ready: 1, listed: [0], dismissed: [1, 2] });
+    void cluster.supervisor.scale(3, 'test');
+    expect(whereabouts(cluster)).toEqual({
+      desired: 3,
+      ready: 1,
+      listed: [0, 1, 2],
+      dismissed: [],
+    });
   });
 });
 
 describe('the snapshot of a table', () => {
   it('has what the primary measures of itself, as it is then', () => {
     let stats = PRIMARY;
-    const table = new WorkerTable(1, LISTENING, releaseOf(0), { stats: () => stats });
+    const table = new WorkerTable(newCluster(1, RELEASE, 0, 0), LISTENING, { stats: () => stats });
     expect(table.snapshot().primary).toEqual(PRIMARY);
     stats = { ...PRIMARY, cpuSecondsTotal: 9 };
     expect(table.snapshot().primary).toEqual(stats);
   });
 
   it('says how many workers must be ready: one, until a worker has said otherwise', () => {
-    const table = new WorkerTable(2, LISTENING, releaseOf(0), METER);
-    expect(table.snapshot().minReady).toBe(1);
-    table.minReady = 'all';
-    expect(table.snapshot().minReady).toBe('all');
+    const cluster = new FakeCluster(2, {}, 'starting');
+    const minReady = () => cluster.supervisor.snapshot().minReady;
+    expect(minReady()).toBe(1);
+    cluster.newest(0).becomeReady({ minReady: 'all' });
+    cluster.newest(1).becomeReady();
+    expect(minReady()).toBe('all');
   });
 });
 
 describe('what was counted in a slot', () => {
-  it('is in every snapshot, wherever the slot is by then: no total ever falls', () => {
-    const { table, forked } = new FakeCluster(2);
-    const { handle } = forked[1]!;
-    handle.stats = { ...STATS, requestsTotal: 70 };
+  it('is in every snapshot, wherever the slot is by then: no total ever falls, and nothing is forgotten', () => {
+    const cluster = start(2);
+    cluster.restart(1, { signal: 'SIGABRT' }).becomeReady();
+    const worker = cluster.newest(1);
+    worker.reports({ ...STATS, requestsTotal: 70 });
     const counted = () => {
-      const { workers, dismissed } = table.snapshot();
+      const { workers, dismissed } = cluster.supervisor.snapshot();
       const counts = [...workers, ...dismissed].filter(({ slot }) => slot === 1);
       return counts.map(({ requestsTotal }) => requestsTotal);
     };
     expect(counted()).toEqual([70]);
-    table.resize(1);
+    void cluster.supervisor.scale(1, 'test');
     expect(counted()).toEqual([70]);
-    table.slotOf(handle).remove(handle, EXIT);
+    const cutOff = { destroyedConnections: 2, abortedRequests: 2 };
+    const nothing = { unacceptedConnections: 0, destroyedWebSockets: 0, hookError: null };
+    worker.say({ type: 'drained', report: { durationMs: 1, ...nothing, ...cutOff } });
+    worker.exit({ code: 0 });
     expect(counted()).toEqual([70]);
-    table.resize(2);
-    expect(counted()).toEqual([70]);
-  });
-
-  it('is there again when the slot is: scaling down forgets nothing', () => {
-    const { table, forked } = new FakeCluster(2);
-    const { handle } = forked[1]!;
-    const slot = table.slotOf(handle);
-    handle.stats = { ...STATS, requestsTotal: 70 };
-    handle.drain = {
-      durationMs: 1,
-      unacceptedConnections: 0,
-      destroyedConnections: 2,
-      destroyedWebSockets: 0,
-      abortedRequests: 2,
-      hookError: null,
-    };
-    slot.countRestart('hang');
-    table.resize(1);
-    slot.remove(handle, EXIT);
-    table.resize(2);
-    expect(table.snapshot().workers[1]).toMatchObject({
-      pid: null,
-      requestsTotal: 70,
-      abortedRequestsTotal: 2,
-      restarts: 1,
-      restartsByCause: { hang: 1 },
-      lastExit: EXIT,
-    });
+    void cluster.supervisor.scale(2, 'test');
+    expect(cluster.slot(1)).toMatchObject([
+      {
+        state: 'starting',
+        requestsTotal: 70,
+        abortedRequestsTotal: 2,
+        restarts: 1,
+        restartsByCause: { oom: 1 },
+        lastExit: { cause: 'scale', code: 0, signal: null },
+      },
+    ]);
   });
 });

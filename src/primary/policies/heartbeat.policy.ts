@@ -25,6 +25,13 @@ export function isHung(
  * Whether the primary's own tick came so late (suspend, SIGSTOP, a blocked
  * primary) that answers may be waiting unread: judgement must be postponed.
  */
-export function isTickLate(lastTickAt: number, now: number, intervalMs: number): boolean {
-  return now - lastTickAt > 2 * intervalMs;
+export function isTickLate(
+  lastTickAt: number,
+  now: number,
+  intervalMs: number,
+  timeoutMs = Infinity,
+): boolean {
+  // Well before the time is up of who was pinged last, where that is less than two intervals away.
+  const toleranceMs = Math.min(intervalMs, (timeoutMs - intervalMs) / 2);
+  return now - lastTickAt > intervalMs + toleranceMs;
 }

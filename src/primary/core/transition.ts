@@ -1,0 +1,136 @@
+import type { ClusterSnapshot } from '../../snapshot/index.js';
+import { NO_BOOT_ERRORS } from './boot-errors.js';
+import type { ClusterEvent } from './cluster-event.js';
+import type { ClusterState, Timer } from './cluster-state.js';
+import type { Release } from '../release.js';
+import type { Effect } from './effect.js';
+import { beat } from './liveness.js';
+import { letsSlotGo, reload, reloadTo, slotConcluded, slotReloaded } from './reload.js';
+import { startWhereNeeded } from './restart.js';
+import { newSlot, scale, scaleTo } from './scaling.js';
+import type { ReplacementAskers } from './replacement.js';
+import { releaseSockets, stop, tellReleased } from './shutdown.js';
+import { type Settings, Step } from './step.js';
+import { maintain, replaced, replacementConcluded } from './upkeep.js';
+import { live } from './worker-life.js';
+import { WorkerMap } from './worker-map.js';
+import { startSlot } from './workers.js';
+
+/** What has become of the cluster, and what is to be done. */
+export interface Transition {
+  readonly state: ClusterState;
+  /** In this order. */
+  readonly effects: readonly Effect[];
+}
+
+const ASKERS: ReplacementAskers = {
+  tookOver: (step, request) =>
+    request.cause === 'reload' ? slotReloaded(step) : replaced(step, request),
+  letsGo: (step, { cause, slot }) => cause === 'reload' && letsSlotGo(step, slot),
+  concluded: (step, request, failure) =>
+    request.cause === 'reload'
+      ? slotConcluded(step, request.slot, failure)
+      : replacementConcluded(step, request, failure),
+};
+
+/**
+ * What an event makes of a cluster. Pure: no process, no timer, no clock.
+ *
+ * @param now monotonic ms.
+ */
+export function transition(
+  state: ClusterState,
+  event: ClusterEvent,
+  now: number,
+  settings: Settings,
+): Transition {
+  const step = new Step(state, now, settings, ASKERS);
+  handle(step, event);
+  return { state: step.state, effects: step.effects };
+}
+
+/** A cluster that has not begun. */
+export function newCluster(
+  workers: number,
+  release: Release,
+  now: number,
+  seed: number,
+  minReady: ClusterSnapshot['minReady'] = 1,
+): ClusterState {
+  return {
+    desired: workers,
+    slots: Array.from({ length: workers }, (_, index) => newSlot(index, release)),
+    workers: new WorkerMap(),
+    forks: 0,
+    timers: new Map(),
+    release,
+    reload: undefined,
+    lastReload: release.generation,
+    reloads: { completed: 0, aborted: 0 },
+    reloadAskers: [],
+    scaleAskers: [],
+    replacement: undefined,
+    replacementsWaiting: [],
+    checks: 0,
+    failures: 0,
+    restartedAt: [],
+    bootErrors: NO_BOOT_ERRORS,
+    verification: { proven: [], asked: undefined },
+    served: undefined,
+    everReady: false,
+    minReady,
+    toldOfLimit: false,
+    pings: 0,
+    lastBeatAt: now,
+    shutdown: undefined,
+    ended: false,
+    seed,
+  };
+}
+
+function handle(step: Step, event: ClusterEvent): void {
+  switch (event.type) {
+    case 'begin':
+      for (const slot of step.state.slots) startSlot(step, slot);
+      return;
+    case 'worker': {
+      const worker = step.worker(event.worker);
+      if (worker !== undefined) live(step, worker, event.event);
+      return;
+    }
+    case 'due':
+      return onDue(step, event.timer);
+    case 'heartbeat-due':
+      return beat(step, event.eventLoopUtilization);
+    case 'upkeep-due':
+      return maintain(step, event.readings);
+    case 'reload':
+      return reload(step, event.reason, event.asker);
+    case 'program-found':
+      return reloadTo(step, event.program);
+    case 'scale':
+      return scale(step, event.workers, event.reason, event.asker);
+    case 'reserved':
+      return scaleTo(step, event.workers, event.reason, event.asker, event.error);
+    case 'stop':
+      return stop(step, event);
+    case 'acceptors-closed':
+      return tellReleased(step);
+  }
+}
+
+function onDue(step: Step, timer: Timer): void {
+  // One that was put off or disarmed meanwhile may be on its way here already.
+  if (!step.fired(timer)) return;
+  if ('worker' in timer) {
+    const worker = step.worker(timer.worker);
+    if (worker !== undefined) live(step, worker, timer);
+    return;
+  }
+  switch (timer.type) {
+    case 'start-due':
+      return startWhereNeeded(step, timer.slot);
+    case 'lame-duck-over':
+      return releaseSockets(step);
+  }
+}
