@@ -14,6 +14,7 @@ const processes = {
 const NEEDS = {
   // One set of modules for all files: to load them anew for each takes longer than the tests.
   unit: { isolate: false, testTimeout: 60_000 },
+  simulation: {},
   integration: { ...processes, maxWorkers: 5, sequence: { groupOrder: 1 } },
   thorough: { ...processes, maxWorkers: 5, sequence: { groupOrder: 1 } },
   timed: { ...processes, fileParallelism: false, sequence: { groupOrder: 2 } },

@@ -1,0 +1,108 @@
+/** Whose time it is: it decides what becomes of it while the primary stands still. */
+type Kind =
+  /** A deadline of a worker: it counts the time in which the primary was awake. */
+  | 'deadline'
+  /** Of the primary: it comes late. */
+  | 'timer'
+  /** Of everybody else. */
+  | 'world';
+
+/** Something that comes about at a time. */
+export interface Due {
+  at: number;
+  readonly order: number;
+  readonly kind: Kind;
+  readonly run: () => void;
+  cancelled: boolean;
+}
+
+/** A deadline is cut into slices this long: after a pause at least one more has to pass. */
+const SLICE_MS = 250;
+
+/** The time of the simulated world, and what is to come about in it. */
+export class Clock {
+  now = 0;
+  suspendedMs = 0;
+  suspensions = 0;
+  lastResumedAt = 0;
+  /** A binary heap. */
+  #heap: Due[] = [];
+  #order = 0;
+
+  /** Time in which the primary was awake. */
+  get awake(): number {
+    return this.now - this.suspendedMs;
+  }
+
+  in(ms: number, run: () => void, kind: Kind = 'world'): Due {
+    return this.at(this.now + ms, run, kind);
+  }
+
+  at(at: number, run: () => void, kind: Kind = 'world'): Due {
+    const due = { at, order: (this.#order += 1), kind, run, cancelled: false };
+    this.#heap.push(due);
+    this.#up(this.#heap.length - 1);
+    return due;
+  }
+
+  /** Does what is due, until that time. @param goesOn is asked before each. */
+  run(untilMs: number, goesOn: () => boolean): void {
+    while (goesOn()) {
+      const first = this.#heap[0];
+      if (first === undefined || first.at > untilMs) {
+        this.now = Math.max(this.now, untilMs);
+        return;
+      }
+      this.#pop();
+      if (first.cancelled) continue;
+      this.now = Math.max(this.now, first.at);
+      first.run();
+    }
+  }
+
+  /** The primary stands still. Its timers are the first to run afterwards: what came meanwhile lies unread. */
+  suspend(ms: number, everybody: boolean): void {
+    const until = this.now + ms;
+    for (const due of this.#heap) {
+      if (due.kind === 'deadline') due.at = Math.max(due.at + ms, until + SLICE_MS);
+      else if (everybody) due.at += ms;
+      else if (due.kind === 'timer') due.at = Math.max(due.at, until);
+      else if (due.at < until + 0.5) due.at = until + 0.5;
+    }
+    this.#heap.sort(compare);
+    this.now = until;
+    this.suspendedMs += ms;
+    this.suspensions += 1;
+    this.lastResumedAt = until;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop()!;
+    if (heap.length === 0) return;
+    heap[0] = last;
+    let parent = 0;
+    for (;;) {
+      let least = 2 * parent + 1;
+      if (least >= heap.length) return;
+      if (least + 1 < heap.length && compare(heap[least + 1]!, heap[least]!) < 0) least += 1;
+      if (compare(heap[parent]!, heap[least]!) <= 0) return;
+      [heap[parent], heap[least]] = [heap[least]!, heap[parent]!];
+      parent = least;
+    }
+  }
+
+  #up(from: number): void {
+    const heap = this.#heap;
+    for (let child = from; child > 0;) {
+      const parent = (child - 1) >> 1;
+      if (compare(heap[parent]!, heap[child]!) <= 0) return;
+      [heap[parent], heap[child]] = [heap[child]!, heap[parent]!];
+      child = parent;
+    }
+  }
+}
+
+function compare(a: Due, b: Due): number {
+  return a.at - b.at || a.order - b.order;
+}

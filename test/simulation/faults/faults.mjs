@@ -1,0 +1,451 @@
+const CORE = 'src/primary/core/';
+const POLICIES = 'src/primary/policies/';
+
+/** A small fault: `find` is there once in its file, and the simulation finds what `replace` makes of it. */
+export const FAULTS = [
+  ...inFile(`${CORE}shutdown.ts`, [
+    {
+      what: 'the shutdown leaves the timers of restarts armed',
+      find: `step.disarm({ type: 'start-due', slot: index });`,
+      replace: 'void index;',
+    },
+    {
+      what: 'the shutdown forgets workers that start',
+      find: `if (worker.state !== 'draining') retire(`,
+      replace: `if (worker.state === 'ready') retire(`,
+    },
+    {
+      what: 'who waits for scaling is forgotten by the shutdown',
+      find: 'cancelScaling(step);',
+      replace: '',
+    },
+    {
+      what: 'who waits for a reload is forgotten by the shutdown',
+      find: 'cancelReload(step);',
+      replace: '',
+    },
+    {
+      what: 'the exit code tells the opposite',
+      find: 'if (!well) step.set(',
+      replace: 'if (well) step.set(',
+    },
+    {
+      what: 'nobody is told that the primary holds no socket any more',
+      find: `step.send(worker, { type: 'released' });`,
+      replace: 'void worker;',
+    },
+    {
+      what: 'the second signal kills at once',
+      find: 'draining: destroyConnections,',
+      replace: 'draining: killAll,',
+    },
+    {
+      what: 'the exit code is the bare number of the signal',
+      find: 'exitCode: 128 + signal.number',
+      replace: 'exitCode: signal.number',
+    },
+    {
+      what: 'a cluster that gave up tells that all went well',
+      find: 'begin(step, exitCode, LEAVE_SIGNAL);',
+      replace: 'begin(step, 0, LEAVE_SIGNAL);',
+    },
+    {
+      what: 'hooks are not told the signal',
+      find: `'shutdown', signal)`,
+      replace: `'shutdown')`,
+    },
+    {
+      what: 'sockets stay open when the lame duck is over',
+      find: `step.arm({ type: 'lame-duck-over' }, step.options.shutdown.lameDuckMs);`,
+      replace: '',
+    },
+  ]),
+  ...inFile(`${CORE}scaling.ts`, [
+    {
+      what: 'who scaled is told before the others are gone',
+      find: '|| !surplus',
+      replace: '|| surplus',
+    },
+    {
+      what: 'who scaled is told before the new workers are ready',
+      find: `each === 'starting'`,
+      replace: `each === 'ready'`,
+    },
+    {
+      what: 'the timer of a slot that is scaled away is not cancelled',
+      find: `step.disarm({ type: 'start-due', slot: index });`,
+      replace: '',
+    },
+    {
+      what: 'the candidate of a slot that is scaled away is forgotten',
+      find: `loseContender(step, worker, 'its slot was scaled away');`,
+      replace: '',
+    },
+    {
+      what: 'who scaled is told twice',
+      find: 'step.set({ scaleAskers: scaleAskers.filter((asker) => !whom(asker)) });',
+      replace: '',
+    },
+    {
+      what: 'scaling is not told',
+      find: `step.emit('scaling', { from: desired, to: workers, reason });`,
+      replace: '',
+    },
+  ]),
+  ...inFile(`${CORE}reload.ts`, [
+    {
+      what: 'a second reload begins beside the first',
+      find: 'if (step.state.reload === undefined) begin(',
+      replace: 'begin(',
+    },
+    {
+      what: 'who reloaded is told twice',
+      find: 'step.set({ reloadAskers: reloadAskers.filter((asker) => !whom(asker)) });',
+      replace: '',
+    },
+    {
+      what: 'slots that are added later run what was before the reload',
+      find: 'step.set({ release });',
+      replace: '',
+    },
+    {
+      what: 'slots that have been reloaded are taken for those that have not',
+      find: 'release.generation !== state.lastReload',
+      replace: 'release.generation === state.lastReload',
+    },
+    {
+      what: 'a worker that asked is told of the end after the first slot',
+      find: 'if (pendingSlots(step).length > 0) return;',
+      replace: '',
+    },
+    {
+      what: 'the end of a reload is not counted',
+      find: 'reloads[result.outcome] + 1',
+      replace: 'reloads[result.outcome]',
+    },
+  ]),
+  ...inFile(`${CORE}replacement.ts`, [
+    {
+      what: 'the end of the canary time changes nothing',
+      find: 'canary: endCanary',
+      replace: 'canary: nothing',
+    },
+    {
+      what: 'a proof that threads are fit changes nothing',
+      find: 'proving: check,',
+      replace: 'proving: nothing,',
+    },
+    {
+      what: 'a health check may last for ever',
+      find: 'checking: timeOut',
+      replace: 'checking: nothing',
+    },
+    {
+      what: 'a candidate takes over because it is ill',
+      find: 'if (healthy) return',
+      replace: 'if (!healthy) return',
+    },
+    {
+      what: 'the answer to a health check is taken for that to another',
+      find: 'if (id !== candidacy.checkId) return;',
+      replace: 'if (id === candidacy.checkId) return;',
+    },
+    {
+      what: 'a candidate that failed is left alone',
+      find: 'retire(step, worker, cause);',
+      replace: 'void retire;',
+    },
+    {
+      what: 'the old worker is never asked to leave',
+      find: 'retire(step, predecessor, cause);',
+      replace: '',
+    },
+    {
+      what: 'a slot whose worker died while its candidate failed gets no other',
+      find: ') scheduleRestart(step, slot);',
+      replace: ') void 0;',
+    },
+    {
+      what: 'the next replacement is not begun',
+      find: 'step.askers.concluded(step, request, failure);\n  beginNext(step);',
+      replace: 'step.askers.concluded(step, request, failure);',
+    },
+    {
+      what: 'a candidate of a reload takes over untried',
+      find: `if (candidacy.cause !== 'reload') return`,
+      replace: `if (candidacy.cause === 'reload') return`,
+    },
+    {
+      what: 'a candidate takes over before its threads are proven',
+      find: '!worker.unproven',
+      replace: 'worker.unproven',
+    },
+    {
+      what: 'the old worker leaves as soon as its candidate starts',
+      find: 'const candidate = fork(step, slot, release);',
+      replace: `const candidate = fork(step, slot, release);\n  const old = step.worker(worker!);\n  if (old?.state === 'ready') retire(step, old, cause);`,
+    },
+    {
+      what: 'the old worker leaves because its candidate failed',
+      find: 'const worker = step.worker(candidate);',
+      replace: 'const worker = step.worker(step.state.slots[slot]!.worker!);',
+    },
+  ]),
+  ...inFile(`${CORE}restart.ts`, [
+    {
+      what: 'a restart is told and never comes',
+      find: `step.arm({ type: 'start-due', slot: index }, delayMs);`,
+      replace: '',
+    },
+    {
+      what: 'a restart comes before the time that was told',
+      find: `{ type: 'start-due', slot: index }, delayMs`,
+      replace: `{ type: 'start-due', slot: index }, delayMs / 2`,
+    },
+    {
+      what: 'a restart counts backwards',
+      find: '(restarts[cause] ?? 0) + 1',
+      replace: '(restarts[cause] ?? 0) - 1',
+    },
+  ]),
+  ...inFile(`${POLICIES}restart.policy.ts`, [
+    {
+      what: 'a crash loop is retried soonest, and all else at the longest delay',
+      find: 'degraded ? maxBackoffMs : backoffMs',
+      replace: '!degraded ? maxBackoffMs : backoffMs',
+    },
+    {
+      what: 'failures in a row are not counted',
+      find: 'inARow: stable ? 0 : history.inARow + 1,',
+      replace: 'inARow: stable ? 0 : history.inARow,',
+    },
+    {
+      what: 'a slot that fails alone is in no crash loop',
+      find: 'recent.length >= options.maxFailures ||\n      shortLives >= options.maxFailures',
+      replace: 'false',
+    },
+  ]),
+  ...inFile(`${POLICIES}give-up.policy.ts`, [
+    {
+      what: 'the cluster gives up while some serve',
+      find: 'slot.degraded && !slot.ready',
+      replace: 'slot.degraded',
+    },
+  ]),
+  ...inFile(`${CORE}workers.ts`, [
+    {
+      what: 'a boot may last for ever',
+      find: 'if (!mayBeDebugged) step.arm(',
+      replace: 'if (mayBeDebugged) step.arm(',
+    },
+  ]),
+  ...inFile(`${CORE}worker-exit.ts`, [
+    {
+      what: 'a restart is not counted',
+      find: 'countRestart(step, worker.slot, cause);',
+      replace: '',
+    },
+    {
+      what: 'a failure is counted twice',
+      find: 'failures: step.state.failures + 1',
+      replace: 'failures: step.state.failures + 2',
+    },
+    {
+      what: 'a cluster that has served is taken for one that never came up',
+      find: 'everReady: state.everReady,',
+      replace: 'everReady: false,',
+    },
+    {
+      what: 'the end of a worker that was replaced is not noticed',
+      find: 'noLongerAwait(step, worker);',
+      replace: '',
+    },
+    {
+      what: 'nobody else is asked whether threads are fit',
+      find: 'askAnother(step, worker);',
+      replace: '',
+    },
+    {
+      what: 'who scaled is not told once the last worker has left',
+      find: 'settleScaling(step);\n  workerEnded(step, well);',
+      replace: 'workerEnded(step, well);',
+    },
+    {
+      what: 'nobody hears that a worker is gone',
+      find: `step.do({ type: 'gone', worker: worker.id });`,
+      replace: '',
+    },
+  ]),
+  ...inFile(`${CORE}worker-life.ts`, [
+    {
+      what: 'who does not leave in time is left alone',
+      find: 'draining: killOverdue',
+      replace: 'draining: nothing',
+    },
+    {
+      what: 'who came up while it was ended is not asked to drain',
+      find: '  drainAfterAll(step, worker);',
+      replace: '',
+    },
+    {
+      what: 'the time to come up runs on when a worker is ready',
+      find: 'step.disarmAllOf(worker.id);',
+      replace: '',
+    },
+    {
+      what: 'a worker that ends by an error has no successor',
+      find: `recover(step, failing, 'crash', inWords(error));`,
+      replace: '',
+    },
+    {
+      what: 'a worker that leaves by itself is never asked to drain',
+      find: `step.armFor(worker, 'leave-due', GROUP_SIGNAL_MS);`,
+      replace: '',
+    },
+    {
+      what: 'nobody hears that a worker serves',
+      find: `step.do({ type: 'joined', worker: worker.id });`,
+      replace: '',
+    },
+    {
+      what: 'who lives well is in a crash loop for ever',
+      find: `step.armFor(worker, 'recovered', recoveryMs(options.restart));`,
+      replace: '',
+    },
+    {
+      what: 'a worker that does not come up in time is left alone',
+      find: 'starting: timeOut',
+      replace: 'starting: nothing',
+    },
+  ]),
+  ...inFile(`${CORE}liveness.ts`, [
+    {
+      what: 'who answers is killed, and who hangs is not',
+      find: 'if (!isHung(silence',
+      replace: 'if (isHung(silence',
+    },
+    {
+      what: 'a primary that stood still judges by that time',
+      find: 'if (late) grantFreshWindow(',
+      replace: 'if (false) grantFreshWindow(',
+    },
+    {
+      what: 'who hangs is given a fresh window with every round',
+      find: 'if (late) grantFreshWindow(',
+      replace: 'if (true) grantFreshWindow(',
+    },
+    {
+      what: 'the answer to another ping counts',
+      find: 'seq !== worker.ping.seq',
+      replace: 'false',
+    },
+    {
+      what: 'the timer of a block runs on when the block is over',
+      find: `step.disarm({ type: 'block-overdue', worker: worker.id });`,
+      replace: '',
+    },
+    {
+      what: 'who answers is pinged no more',
+      find: 'if (worker.ping === undefined) ping(',
+      replace: 'if (worker.ping !== undefined) ping(',
+    },
+  ]),
+  ...inFile(`${CORE}upkeep.ts`, [
+    {
+      what: 'a replacement that failed is tried again at once',
+      find: 'step.now < noReplacementBefore',
+      replace: 'step.now > noReplacementBefore',
+    },
+    {
+      what: 'a slot is replaced twice for the same reason',
+      find: 'if (isBeingReplaced(step, slot) || ',
+      replace: 'if (',
+    },
+    {
+      what: 'a worker that is too large from the start is replaced over and over',
+      find: 'if (worker.bornTooLarge) spare(step, worker, tooLarge);',
+      replace: '',
+    },
+    {
+      what: 'a worker that was just killed is replaced beside it',
+      find: 'const worker = step.worker(found.id)!;',
+      replace: 'const worker = found;',
+    },
+  ]),
+  ...inFile(`${POLICIES}memory.policy.ts`, [
+    {
+      what: 'who is below the hard limit is killed',
+      find: 'residentBytes > limits.hardLimitBytes',
+      replace: 'residentBytes < limits.hardLimitBytes',
+    },
+  ]),
+  ...inFile(`${POLICIES}heartbeat.policy.ts`, [
+    {
+      what: 'a heartbeat that is slow for its limit is late when that is over',
+      find: 'Math.min(intervalMs, (timeoutMs - intervalMs) / 2)',
+      replace: 'intervalMs',
+    },
+  ]),
+  ...inFile(`${POLICIES}recycle.policy.ts`, [
+    {
+      what: 'who has served little is replaced',
+      find: 'worker.requests >=',
+      replace: 'worker.requests <',
+    },
+  ]),
+  ...inFile(`${CORE}verification.ts`, [
+    {
+      what: 'the time to prove threads runs on after the answer',
+      find: `step.disarm({ type: 'verify-overdue', worker: worker.id });`,
+      replace: '',
+    },
+    {
+      what: 'that the threads of a release are fit is forgotten',
+      find: 'proven: [...proven, generation]',
+      replace: 'proven',
+    },
+    {
+      what: 'a cluster starts with each proof',
+      find: 'if (everReady || served',
+      replace: 'if (served',
+    },
+  ]),
+  ...inFile(`${CORE}departure.ts`, [
+    {
+      what: 'the timers of a worker that serves run on while it drains',
+      find: 'step.disarmAllOf(worker.id);',
+      replace: '',
+    },
+    {
+      what: 'a worker that drains keeps its place',
+      find: 'vacate(step, worker);',
+      replace: '',
+    },
+    {
+      what: 'a worker that drains is killed before its time',
+      find: 'return lameDuckMs + drainTimeoutMs + killTimeoutMs',
+      replace: 'return lameDuckMs + drainTimeoutMs',
+    },
+    {
+      what: 'a worker that left badly is taken for one that left well',
+      find: 'return problem === null;',
+      replace: 'return problem !== null;',
+    },
+    {
+      what: 'who is to leave is not asked',
+      find: `step.send(worker, { type: 'drain', cause, signal });`,
+      replace: '',
+    },
+  ]),
+  ...inFile(`${CORE}step.ts`, [
+    {
+      what: 'timers are disarmed in the state alone',
+      find: `if (this.fired(timer)) this.effects.push({ type: 'disarm', timer });`,
+      replace: 'this.fired(timer);',
+    },
+  ]),
+];
+
+function inFile(file, faults) {
+  return faults.map((fault) => ({ file, ...fault }));
+}

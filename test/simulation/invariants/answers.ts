@@ -1,0 +1,92 @@
+import type { ClusterState } from '../../../src/primary/core/cluster-state.js';
+import { nameOf, type Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+import { emitted } from './telling.js';
+
+/** Who asks is answered once, and by then it is true. */
+export class Answers implements Invariant {
+  #reloadsBegun = 0;
+  #reloadsEnded = 0;
+
+  after(step: Observation): void {
+    const { effects, state, world } = step;
+    for (const effect of effects) {
+      if ('asker' in effect && effect.type !== 'reserve') {
+        const times = world.answered.get(nameOf(effect.asker));
+        hold('an asker is answered once', times === 1, () => effect);
+      }
+      if (effect.type === 'answer-scale' && state.shutdown === undefined) {
+        this.#scaled(step, effect.asker.by === 'worker');
+      }
+      if (effect.type !== 'answer-reload' || state.shutdown !== undefined) continue;
+      const { outcome, generation } = effect.result;
+      hold('an answer is of the last reload', generation === state.lastReload, () => effect);
+      const early = effect.asker.by === 'worker' && outcome === 'completed';
+      hold(
+        'a reload is over when a caller is told',
+        early || state.reload === undefined,
+        () => effect,
+      );
+      if (outcome === 'completed') isReplaced(state, generation);
+    }
+    this.#reloads(step);
+  }
+
+  atRest({ state, world }: Pick<Observation, 'state' | 'world'>): void {
+    for (const asker of world.asked) {
+      hold('every asker is answered', world.answered.get(asker) === 1, () => asker);
+    }
+    if (state.shutdown !== undefined) return;
+    hold('a reload ends', state.reload === undefined && this.#reloadsBegun === this.#reloadsEnded);
+  }
+
+  #scaled({ state }: Observation, byWorker: boolean): void {
+    const { workers, slots, desired, replacement } = state;
+    for (const { index, worker: own } of slots.slice(0, desired)) {
+      const candidate =
+        replacement?.slot === index && replacement.phase !== 'handing-over'
+          ? replacement.candidate
+          : undefined;
+      const states = [own, candidate].map((id) => id !== undefined && workers.get(id)?.state);
+      const comesUp = states.includes('starting') && !states.includes('ready');
+      hold('who scaled is told once the new workers are ready', !comesUp, () => ({
+        index,
+        states,
+      }));
+    }
+    const surplus = [...workers.values()].filter(({ slot }) => slot >= desired);
+    hold(
+      'who scaled is told once the others are gone',
+      byWorker || surplus.length === 0,
+      () => surplus,
+    );
+  }
+
+  #reloads({ effects, before, state }: Observation): void {
+    this.#reloadsBegun += emitted(effects, 'reload-started').length;
+    for (const effect of effects) {
+      if (effect.type !== 'emit' || effect.name !== 'reload-ended') continue;
+      this.#reloadsEnded += 1;
+      const { outcome } = effect.event;
+      hold('the end of a reload is counted', state.reloads[outcome] > before.reloads[outcome]);
+      if (outcome === 'completed' && state.shutdown === undefined) {
+        isReplaced(state, effect.event.generation);
+        const kept = state.release.generation === effect.event.generation;
+        hold('new slots run what was reloaded', kept, () => state.release);
+      }
+    }
+    const underWay = this.#reloadsBegun - this.#reloadsEnded;
+    hold('one reload at a time', underWay === (state.reload === undefined ? 0 : 1), () => underWay);
+  }
+}
+
+function isReplaced({ slots, desired }: ClusterState, generation: number): void {
+  for (const { index, release } of slots.slice(0, desired)) {
+    const isNew = release.generation === generation;
+    hold('a completed reload has replaced everybody', isNew, () => ({
+      index,
+      release,
+      generation,
+    }));
+  }
+}

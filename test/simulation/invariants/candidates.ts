@@ -1,0 +1,109 @@
+import type { Candidacy, WorkerId } from '../../../src/primary/core/cluster-state.js';
+import type { Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+
+/** What a candidate has to show before it takes over. */
+interface Proof {
+  readyAt?: number;
+  verifiable?: boolean;
+  healthy?: boolean;
+}
+
+/** A worker of a new release takes over once it has lived, its threads have been proven, and its app is well. */
+export class Candidates implements Invariant {
+  readonly #proofs = new Map<WorkerId, Proof>();
+  /** Generations of which a worker has shown that its threads are fit, or that it has none. */
+  readonly #proven = new Set<number>();
+  /** When the replacement has come into its phase, in the primary's time awake. */
+  #phase: { readonly key: string; readonly since: number } | undefined;
+
+  after(step: Observation): void {
+    this.#note(step);
+    const { before, state, world } = step;
+    const { replacement } = before;
+    if (replacement !== undefined && replacement.phase !== 'handing-over') {
+      const { slot, candidate } = replacement;
+      const tookOver = state.slots[slot]!.worker === candidate;
+      if (tookOver && before.slots[slot]!.worker !== candidate) this.#judge(replacement, step);
+    }
+    if (state.replacement === undefined) {
+      this.#phase = undefined;
+      return;
+    }
+    const { awake } = world.clock;
+    const { phase, slot } = state.replacement;
+    const who =
+      phase === 'handing-over' ? state.replacement.predecessor : state.replacement.candidate;
+    const key = `${phase} ${slot} ${who}`;
+    if (this.#phase?.key !== key) this.#phase = { key, since: awake };
+    const lasts = awake - this.#phase.since;
+    const bound = boundOf(phase, step);
+    hold(`a replacement goes on (${phase})`, lasts <= bound, () => ({
+      lasts,
+      bound,
+      ...state.replacement,
+    }));
+  }
+
+  #note({ before, state, event, effects, world }: Observation): void {
+    for (const effect of effects) {
+      if (effect.type !== 'send' || effect.message.type !== 'verify') continue;
+      const known = this.#proven.has(state.workers.get(effect.worker)!.generation);
+      hold('of each generation it is asked once whether threads are fit', !known, () => effect);
+    }
+    if (event.type !== 'worker') return;
+    const worker = before.workers.get(event.worker);
+    if (worker === undefined) return;
+    const proof = this.#proofs.get(worker.id) ?? {};
+    this.#proofs.set(worker.id, proof);
+    const said = event.event;
+    if (said.type === 'ready' && worker.state === 'starting') {
+      proof.readyAt = world.clock.awake;
+      proof.verifiable = said.verifiable ?? false;
+      if (!proof.verifiable) this.#proven.add(worker.generation);
+    } else if (said.type === 'checked') proof.healthy = said.healthy;
+    else if (said.type === 'verified' && before.verification.asked === worker.id) {
+      if (said.error === null) this.#proven.add(worker.generation);
+    }
+  }
+
+  #judge(candidacy: Candidacy, { world, state }: Observation): void {
+    const { candidate, cause, release } = candidacy;
+    const proof = this.#proofs.get(candidate) ?? {};
+    const seen = (): unknown => ({ candidacy, proof });
+    hold('a candidate is ready before it takes over', proof.readyAt !== undefined, seen);
+    const { canaryMs } = world.settings.options.reload;
+    if (cause === 'reload') {
+      const lived = world.clock.awake - proof.readyAt! >= canaryMs - 1;
+      hold('a candidate of a reload has lived before it takes over', lived, seen);
+      hold('a candidate of a reload is well before it takes over', proof.healthy === true, seen);
+      const fit = !proof.verifiable || this.#proven.has(release.generation);
+      hold('the threads of a reload are proven before it takes over', fit, seen);
+    }
+    const slot = state.slots[candidacy.slot]!;
+    hold('a slot runs the release that took over', slot.release === release, seen);
+  }
+}
+
+/** How long a phase may last, with all that may come on top. */
+function boundOf(phase: string, { state, world }: Observation): number {
+  const { readyTimeoutMs, shutdown, reload } = world.settings.options;
+  const timeless = [...state.workers.values()].some(({ debugged }) => debugged);
+  if (timeless || world.scenario.inspected) return Infinity;
+  const slackMs = 200 + 300 * world.clock.suspensions;
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
+  const leavesMs = lameDuckMs + drainTimeoutMs + killTimeoutMs + 1_500;
+  switch (phase) {
+    case 'booting':
+      return readyTimeoutMs + slackMs;
+    case 'canary':
+      return reload.canaryMs + slackMs;
+    // Another worker may be asked before it, and leave meanwhile.
+    case 'proving':
+      return 2 * readyTimeoutMs + leavesMs + slackMs;
+    case 'checking':
+      return 2_000 + slackMs;
+    default:
+      return leavesMs + slackMs;
+  }
+}

@@ -1,0 +1,111 @@
+import type { Worker, WorkerId } from '../../../src/primary/core/cluster-state.js';
+import { keyOf } from '../../../src/primary/core/step.js';
+import type { Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+
+/** Nobody is killed for nothing, and before its time is up; and who hangs is killed in time. */
+export class Kills implements Invariant {
+  /** When workers were asked for something that they have a time for; in the primary's time awake. */
+  readonly #asked = new Map<string, number>();
+  readonly #killed = new Set<WorkerId>();
+
+  after(step: Observation): void {
+    const { effects, event, world, before, state } = step;
+    const { awake } = world.clock;
+    for (const effect of effects) {
+      if (effect.type === 'fork') this.#asked.set(`ready-overdue ${effect.worker}`, awake);
+      if (effect.type === 'send' && effect.message.type === 'verify') {
+        this.#asked.set(`verify-overdue ${effect.worker}`, awake);
+      }
+      if (effect.type === 'send' && effect.message.type === 'drain') {
+        this.#asked.set(`drain ${effect.worker}`, awake);
+      }
+      if (effect.type === 'kill' && effect.signal === 'SIGTERM') {
+        this.#asked.set(`end ${effect.worker}`, awake);
+      }
+      if (effect.type === 'emit' && effect.name === 'worker-failing') {
+        const key = `drain ${effect.event.worker}`;
+        if (!this.#asked.has(key)) this.#asked.set(key, awake);
+      }
+      if (effect.type === 'kill' && effect.signal === 'SIGKILL') {
+        this.#killed.add(effect.worker);
+        hold('nobody is killed for nothing', this.#mayBeKilled(effect.worker, step), () => ({
+          event: event.type === 'upkeep-due' ? event.type : event,
+          worker: before.workers.get(effect.worker),
+        }));
+      }
+    }
+    if (event.type === 'due' && event.timer.type === 'ready-overdue') {
+      const { worker: id } = event.timer;
+      if (before.timers.has(keyOf(event.timer)) && before.workers.get(id)?.state === 'starting') {
+        hold('who does not come up in time is killed', this.#killed.has(id), () => event);
+      }
+    }
+    if (event.type !== 'heartbeat-due') return;
+    for (const worker of state.workers.values()) {
+      if (worker.state !== 'ready' || worker.debugged || this.#killed.has(worker.id)) continue;
+      hold(
+        'who answers no pings is killed in time',
+        !this.#hangsTooLong(worker, step),
+        () => worker,
+      );
+    }
+  }
+
+  #mayBeKilled(id: WorkerId, { event, state, before, world }: Observation): boolean {
+    const { readyTimeoutMs, memory } = world.settings.options;
+    const { awake } = world.clock;
+    const worker = before.workers.get(id);
+    const since = (key: string): number => awake - (this.#asked.get(`${key} ${id}`) ?? Infinity);
+    if (event.type === 'stop') return state.shutdown?.phase === 'killing';
+    if (event.type === 'heartbeat-due') return isSilent(worker, world);
+    if (event.type === 'upkeep-due') {
+      return (event.readings.get(id)?.residentBytes ?? 0) > memory.hardLimitBytes;
+    }
+    if (event.type === 'worker') {
+      const { type } = event.event;
+      const isForeign = type === 'foreign-version' && worker?.state === 'starting';
+      return event.worker === id && (type === 'channel-broken' || isForeign);
+    }
+    if (event.type !== 'due' || !('worker' in event.timer) || event.timer.worker !== id)
+      return false;
+    const { type } = event.timer;
+    if (type === 'block-overdue') return isSilent(worker, world);
+    if (type === 'ready-overdue') {
+      return worker?.state === 'starting' && since('ready-overdue') >= readyTimeoutMs - 1;
+    }
+    if (type === 'verify-overdue') return since('verify-overdue') >= readyTimeoutMs - 1;
+    if (type !== 'stop-overdue' || worker?.state !== 'draining') return false;
+    if (worker.readyAt === undefined) return since('end') >= 999;
+    return since('drain') >= patienceMs(world) - 1;
+  }
+
+  #hangsTooLong(worker: Worker & { state: 'ready' }, { world }: Observation): boolean {
+    const { silentSince } = world.processes.get(worker.id) ?? {};
+    if (silentSince === undefined) return false;
+    const { timeoutMs, intervalMs } = world.settings.options.heartbeat;
+    const since = Math.max(silentSince, world.clock.lastResumedAt, worker.readyAt);
+    return world.clock.now - since > timeoutMs + 3 * intervalMs + 200;
+  }
+}
+
+/** It has answered nothing for as long as a worker is given. */
+function isSilent(
+  worker: Worker | undefined,
+  { processes, settings, clock }: Observation['world'],
+) {
+  if (worker === undefined || worker.state !== 'ready' || worker.debugged) return false;
+  const process = processes.get(worker.id);
+  // Its exit is on its way here.
+  if (process === undefined || process.state === 'exited') return true;
+  const { silentSince, behaviour } = process;
+  if (silentSince === undefined) return false;
+  // What was on its way to it while the primary stood still for a moment arrived later.
+  const slackMs = 2 * behaviour.lagMs + 2 + 300 * clock.suspensions;
+  return clock.now - silentSince >= settings.options.heartbeat.timeoutMs - slackMs;
+}
+
+function patienceMs({ settings }: Observation['world']): number {
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = settings.options.shutdown;
+  return lameDuckMs + drainTimeoutMs + killTimeoutMs;
+}

@@ -1,0 +1,119 @@
+import type { WorkerId } from '../../../src/primary/core/cluster-state.js';
+import type { Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+import { emitted, workerOf } from './telling.js';
+
+/** Who is to leave has left in time, and so has the whole cluster. */
+export class Leaving implements Invariant {
+  /** In the primary's time awake. */
+  readonly #since = new Map<WorkerId, number>();
+  #begunAt: number | undefined;
+  /** Somebody left as it should not have, since the shutdown began. */
+  #wentWrong = false;
+  #failed: number | undefined;
+  #signals = 0;
+  #closed = false;
+
+  after(step: Observation): void {
+    const { state, before, effects, event, world } = step;
+    const { awake } = world.clock;
+    for (const worker of state.workers.values()) {
+      if (worker.state !== 'draining') continue;
+      const since = this.#since.get(worker.id) ?? awake;
+      this.#since.set(worker.id, since);
+      const inTime = awake - since <= boundMs(world);
+      hold('who is to leave has left in time', inTime, () => ({ worker, for: awake - since }));
+    }
+    if (state.shutdown === undefined) return;
+    if (before.shutdown === undefined) this.#begin(step);
+    for (const effect of effects) {
+      if (effect.type === 'close-sockets') this.#closed = true;
+      if (effect.type !== 'emit' || effect.name !== 'worker-stopped') continue;
+      if (effect.event.problem !== null) this.#wentWrong = true;
+    }
+    this.#impatience(step);
+    const lasts = awake - this.#begunAt!;
+    hold('a shutdown ends within its bound', state.ended || lasts <= boundMs(world), () => lasts);
+    const { lameDuckMs } = world.settings.options.shutdown;
+    const late = lasts > lameDuckMs + 50 + 300 * world.clock.suspensions;
+    hold('sockets are closed after the lame duck', this.#closed || !late, () => lasts);
+    if (event.type === 'acceptors-closed') {
+      for (const { id } of state.workers.values()) {
+        const told = effects.some(
+          (each) => each.type === 'send' && each.worker === id && each.message.type === 'released',
+        );
+        hold('everybody is told that the primary holds no socket', told, () => id);
+      }
+    }
+    const end = effects.filter(({ type }) => type === 'end');
+    if (end.length === 0) return;
+    hold(
+      'a cluster ends once, without workers',
+      end.length === 1 && !before.ended && state.workers.size === 0,
+    );
+    this.#exitCode(step);
+  }
+
+  atRest({ state, world }: Pick<Observation, 'state' | 'world'>): void {
+    if (state.shutdown === undefined) return;
+    hold('a shutdown ends', world.ended !== undefined && state.ended);
+  }
+
+  #begin({ event, effects, world, before, state }: Observation): void {
+    this.#begunAt = world.clock.awake;
+    const failed = effects.find((each) => each.type === 'emit' && each.name === 'failed');
+    if (failed?.type === 'emit' && failed.name === 'failed') {
+      this.#failed = failed.event.exitCode;
+      const serves = [...before.workers.values()].some(
+        // The one that has just gone serves no more.
+        (each) =>
+          each.state === 'ready' && each.slot < before.desired && workerOf(event) !== each.id,
+      );
+      hold('a cluster that serves does not give up', !before.everReady || !serves, () => failed);
+    } else hold('a shutdown has a reason', event.type === 'stop', () => event);
+    for (const worker of state.workers.values()) {
+      hold('a shutdown asks everybody to leave', worker.state === 'draining', () => worker);
+    }
+    const signal = (event.type === 'stop' && event.signal?.name) || 'SIGTERM';
+    for (const each of effects) {
+      if (each.type !== 'send' || each.message.type !== 'drain') continue;
+      hold('hooks are told the signal', each.message.signal === signal, () => each);
+    }
+  }
+
+  /** Each further signal is answered more harshly. */
+  #impatience({ before, event, effects, state }: Observation): void {
+    if (before.shutdown === undefined || event.type !== 'stop') return;
+    const told = emitted(effects, 'stopping').length;
+    if (event.signal === undefined) return hold('a call is not impatient', told === 0);
+    this.#signals += 1;
+    hold('each signal is told', told === 1);
+    if (before.workers.size !== state.workers.size) return;
+    for (const { id } of state.workers.values()) {
+      const asked = effects.some((each) =>
+        this.#signals === 1
+          ? each.type === 'force' && each.worker === id
+          : each.type === 'kill' && each.signal === 'SIGKILL' && each.worker === id,
+      );
+      hold('a further signal reaches everybody', asked, () => ({ id, signals: this.#signals }));
+    }
+  }
+
+  #exitCode({ effects }: Observation): void {
+    const [end] = effects.filter((each) => each.type === 'end');
+    if (end?.type !== 'end') return;
+    const { exitCode } = end;
+    const seen = (): unknown => ({ exitCode, failed: this.#failed, wrong: this.#wentWrong });
+    if (this.#signals > 0) return hold('an exit code tells the last signal', exitCode > 128, seen);
+    if (this.#failed !== undefined) {
+      return hold('an exit code tells why a cluster gave up', exitCode === this.#failed, seen);
+    }
+    hold('an exit code tells whether all went well', exitCode === (this.#wentWrong ? 1 : 0), seen);
+  }
+}
+
+function boundMs({ settings, clock }: Observation['world']): number {
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = settings.options.shutdown;
+  // A second for a boot that is ended, and what an exit may take on top of what was promised.
+  return lameDuckMs + drainTimeoutMs + killTimeoutMs + 1_700 + 300 * clock.suspensions;
+}

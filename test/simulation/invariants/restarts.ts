@@ -1,0 +1,130 @@
+import type { WorkerId } from '../../../src/primary/core/cluster-state.js';
+import type { Effect } from '../../../src/primary/core/effect.js';
+import type { Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+import { workerOf } from './telling.js';
+
+/** Restarts never exceed the rate of the policy. */
+export class Restarts implements Invariant {
+  /** When each slot may have its next worker, as it was told. */
+  readonly #notBefore = new Map<number, number>();
+  /** When workers of each slot have failed by their own fault since it last began anew. */
+  readonly #failures = new Map<number, number[]>();
+  readonly #readyAt = new Map<WorkerId, number>();
+  /** Failures of each slot since its last worker that lived well. */
+  readonly #rows = new Map<number, number>();
+
+  after(step: Observation): void {
+    const { before, state, event, effects, world } = step;
+    const { now } = world.clock;
+    if (before.slots !== state.slots) this.#forget(step);
+    if (before.failures !== state.failures) this.#counted(step);
+    for (const effect of effects) {
+      if (effect.type === 'joined') this.#readyAt.set(effect.worker, now);
+      if (effect.type !== 'emit' || effect.name !== 'worker-restarting') continue;
+      this.#told(step, effect.event);
+      this.#notBefore.set(effect.event.slot, now + effect.event.delayMs);
+    }
+    if (event.type === 'due' && event.timer.type === 'start-due') {
+      const due = this.#notBefore.get(event.timer.slot) ?? 0;
+      const forked = effects.some(({ type }) => type === 'fork');
+      hold('a restart waits as long as it was told', !forked || now >= due - 1, () => ({
+        now,
+        due,
+      }));
+    }
+    // However it came about: the slot has another.
+    for (const effect of effects) if (effect.type === 'fork') this.#notBefore.delete(effect.slot);
+  }
+
+  #forget({ before, state }: Observation): void {
+    for (const { index, failures, release } of before.slots) {
+      const after = state.slots[index]!;
+      // What another release did says nothing of this one.
+      const isReloaded = after.release !== release && index < before.desired;
+      if (isReloaded) this.#rows.delete(index);
+      if (isReloaded || (failures.degraded && !after.failures.degraded))
+        this.#failures.delete(index);
+    }
+  }
+
+  #told(step: Observation, told: Told): void {
+    const { restart } = step.world.settings.options;
+    const { slot, delayMs, failures, degraded } = told;
+    const longest = restart.maxBackoffMs;
+    const backoff = Math.min(restart.backoffMs * restart.backoffFactor ** (failures - 1), longest);
+    let least = failures > 0 ? backoff : 0;
+    if (degraded) least = longest;
+    const spread = 1 - restart.jitterRatio;
+    const fits = delayMs >= least * spread - 1 && delayMs <= longest;
+    hold('a restart waits as long as its failures call for', fits, () => told);
+    const recent = (this.#failures.get(slot) ?? []).filter(
+      (at) => step.world.clock.now - at < restart.windowMs,
+    );
+    const loops = recent.length >= restart.maxFailures;
+    hold('a crash loop is known for one', degraded || !loops, () => ({ told, recent }));
+    const row = this.#rows.get(slot) ?? 0;
+    hold('failures in a row are counted', failures === row, () => ({ told, row }));
+  }
+
+  /** A failure is counted once, and its restart by its cause. */
+  #counted(step: Observation): void {
+    const { before, state, effects, event, world } = step;
+    hold('failures are counted one by one', state.failures === before.failures + 1);
+    const failed = effects.find(isFailure);
+    if (state.shutdown === undefined) {
+      const rose = sumOfRestarts(state) - sumOfRestarts(before);
+      hold('a restart after a failure is counted', rose >= 1, () => ({ event, rose }));
+    }
+    const { slot, startedByProcess, cause } = failureOf(failed, before, event);
+    if (slot === undefined) return;
+    this.#rows.set(slot, this.#rowAfter(slot, cause, startedByProcess, step));
+    if (cause === 'killed' || !startedByProcess) return;
+    const times = this.#failures.get(slot) ?? [];
+    this.#failures.set(slot, [...times, world.clock.now]);
+  }
+
+  #rowAfter(
+    slot: number,
+    cause: string | undefined,
+    startedByProcess: boolean,
+    { event, world }: Observation,
+  ): number {
+    const row = this.#rows.get(slot) ?? 0;
+    const readyAt = this.#readyAt.get(workerOf(event) ?? -1) ?? Infinity;
+    const isStable = world.clock.now - readyAt >= world.settings.options.restart.stableAfterMs;
+    if (!startedByProcess) return row + 1;
+    if (isStable) return 0;
+    // Who kills a worker says nothing of the app.
+    return cause === 'killed' ? 1 : row + 1;
+  }
+}
+
+type Told = Extract<Effect, { type: 'emit'; name: 'worker-restarting' }>['event'];
+
+function isFailure(effect: Effect): boolean {
+  return (
+    effect.type === 'emit' && (effect.name === 'worker-died' || effect.name === 'worker-failing')
+  );
+}
+
+function failureOf(
+  effect: Effect | undefined,
+  { workers }: Observation['before'],
+  event: Observation['event'],
+): { slot: number | undefined; startedByProcess: boolean; cause: string | undefined } {
+  const id = workerOf(event);
+  const slot = id === undefined ? undefined : workers.get(id)?.slot;
+  const exit =
+    event.type === 'worker' && event.event.type === 'exited' ? event.event.exit : undefined;
+  const startedByProcess = exit === undefined || exit.code !== null || exit.signal !== null;
+  const cause =
+    effect?.type === 'emit' && effect.name === 'worker-died' ? effect.event.cause : 'crash';
+  return { slot, startedByProcess, cause };
+}
+
+function sumOfRestarts({ slots }: Observation['state']): number {
+  let sum = 0;
+  for (const { restarts } of slots) for (const count of Object.values(restarts)) sum += count;
+  return sum;
+}

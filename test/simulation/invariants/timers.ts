@@ -1,0 +1,103 @@
+import type { ClusterState, Timer, Worker } from '../../../src/primary/core/cluster-state.js';
+import { recoveryMs } from '../../../src/primary/policies/restart.policy.js';
+import type { Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+
+/** No timer outlives its purpose, and what has to end in time has one. */
+export class Timers implements Invariant {
+  /** Workers that have been sent a SIGKILL: their exit is all that is waited for. */
+  readonly #killed = new Set<number>();
+  /** Timers that have run out, of workers. */
+  readonly #over = new Set<string>();
+
+  after({ before, state, event, effects, world }: Observation): void {
+    for (const effect of effects) {
+      if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#killed.add(effect.worker);
+    }
+    if (event.type === 'due' && 'worker' in event.timer) {
+      this.#over.add(`${event.timer.type} ${event.timer.worker}`);
+    }
+    if (before.timers !== state.timers || effects.length > 0) {
+      let same = world.armed.size === state.timers.size;
+      for (const key of state.timers.keys()) same &&= world.armed.has(key);
+      hold('timers are those of the state', same, () => ({
+        armed: [...world.armed.keys()],
+        state: [...state.timers.keys()],
+      }));
+    }
+    const isSame =
+      before.timers === state.timers &&
+      before.replacement === state.replacement &&
+      before.slots === state.slots;
+    // Of its worker it changes the ping alone.
+    if (isSame && event.type === 'worker' && event.event.type === 'pong') return;
+    for (const timer of state.timers.values()) {
+      hold('no timer outlives its purpose', isNeeded(timer, state), () => timer);
+    }
+    for (const worker of state.workers.values()) this.#worker(state, worker, world);
+    this.#cluster(state);
+  }
+
+  #worker(state: ClusterState, worker: Worker, { settings, clock }: Observation['world']): void {
+    const has = (type: string): boolean => state.timers.has(`${type} worker ${worker.id}`);
+    const ends = (type: string, holds: boolean): void =>
+      hold(`what may last for ever has a timer (${type})`, holds, () => worker);
+    const killed = this.#killed.has(worker.id);
+    switch (worker.state) {
+      case 'starting':
+        return ends('ready-overdue', settings.mayBeDebugged || killed || has('ready-overdue'));
+      case 'draining':
+        return ends('stop-overdue', killed || has('stop-overdue'));
+      case 'ready': {
+        if (worker.leaving !== undefined) ends('leave-due', has('leave-due'));
+        const recovers = clock.now - worker.readyAt < recoveryMs(settings.options.restart);
+        if (recovers)
+          ends('recovered', has('recovered') || this.#over.has(`recovered ${worker.id}`));
+        if (state.verification.asked === worker.id && !worker.debugged && !killed) {
+          ends('verify-overdue', has('verify-overdue'));
+        }
+      }
+    }
+  }
+
+  #cluster({ timers, replacement, reload }: ClusterState): void {
+    if (replacement?.phase === 'canary') {
+      const has = timers.has(`canary-over worker ${replacement.candidate}`);
+      hold('what may last for ever has a timer (canary-over)', has, () => reload);
+    }
+    if (replacement?.phase === 'checking') {
+      const has = timers.has(`check-overdue worker ${replacement.candidate}`);
+      hold('what may last for ever has a timer (check-overdue)', has, () => reload);
+    }
+  }
+}
+
+function isNeeded(timer: Timer, state: ClusterState): boolean {
+  const { replacement, shutdown, desired, workers } = state;
+  if (timer.type === 'lame-duck-over') return shutdown !== undefined && !state.ended;
+  if (timer.type === 'start-due') {
+    const hasCandidate = replacement?.slot === timer.slot && replacement.phase !== 'handing-over';
+    const isEmpty = state.slots[timer.slot]!.worker === undefined;
+    return shutdown === undefined && timer.slot < desired && isEmpty && !hasCandidate;
+  }
+  const worker = workers.get(timer.worker);
+  if (worker === undefined) return false;
+  switch (timer.type) {
+    case 'ready-overdue':
+      return worker.state === 'starting';
+    case 'stop-overdue':
+      return worker.state === 'draining';
+    case 'recovered':
+      return worker.state === 'ready';
+    case 'leave-due':
+      return worker.state === 'ready' && worker.leaving !== undefined;
+    case 'block-overdue':
+      return worker.block !== undefined && worker.state === 'ready';
+    case 'canary-over':
+      return replacement?.phase === 'canary' && replacement.candidate === worker.id;
+    case 'check-overdue':
+      return replacement?.phase === 'checking' && replacement.candidate === worker.id;
+    case 'verify-overdue':
+      return worker.state === 'ready' && state.verification.asked === worker.id;
+  }
+}

@@ -1,0 +1,139 @@
+import type {
+  ClusterState,
+  ReadyWorker,
+  ReplacementRequest,
+  WorkerId,
+} from '../../../src/primary/core/cluster-state.js';
+import type { Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+
+type Request = Pick<ReplacementRequest, 'slot' | 'cause' | 'detail'>;
+
+/** Who has grown too large or served long enough is replaced or killed, and nobody else. */
+export class Upkeep implements Invariant {
+  /** When a replacement of a slot last failed that was not a reload's. */
+  readonly #failedAt = new Map<number, number>();
+  readonly #condemned = new Set<WorkerId>();
+  /** When workers became ready that were above the soft limit then. */
+  readonly #bornTooLarge = new Map<WorkerId, number>();
+
+  after(step: Observation): void {
+    const { before, state, event, effects, world } = step;
+    const { now } = world.clock;
+    const { replacement } = before;
+    for (const effect of effects) {
+      if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#condemned.add(effect.worker);
+    }
+    if (state.shutdown !== undefined) return;
+    if (event.type === 'worker' && event.event.type === 'ready') {
+      const tooLarge = event.event.residentBytes > world.settings.options.memory.softLimitBytes;
+      if (tooLarge) this.#bornTooLarge.set(event.worker, now);
+    }
+    if (
+      replacement !== undefined &&
+      replacement.phase !== 'handing-over' &&
+      replacement.cause !== 'reload'
+    ) {
+      const { slot, candidate } = replacement;
+      const isOver = state.replacement !== replacement && candidateOf(state) !== candidate;
+      const failed = isOver && state.slots[slot]!.worker !== candidate && slot < state.desired;
+      if (failed) this.#failedAt.set(slot, now);
+    }
+    const { maxBackoffMs } = world.settings.options.restart;
+    for (const { slot, cause, detail } of requestsOf(state)) {
+      if (
+        cause === 'reload' ||
+        requestsOf(before).some((each) => isSame(each, { slot, cause, detail }))
+      ) {
+        continue;
+      }
+      const since = now - (this.#failedAt.get(slot) ?? -Infinity);
+      hold('a replacement that failed is not tried at once', since >= maxBackoffMs, () => ({
+        slot,
+        since,
+      }));
+      const worker = before.workers.get(before.slots[slot]!.worker ?? -1);
+      const same = requestsOf(state).filter(
+        (each) => each.slot === slot && each.cause !== 'reload',
+      );
+      hold('a slot waits for one replacement', same.length === 1, () => same);
+      if (cause === 'memory' && worker !== undefined && this.#bornTooLarge.has(worker.id)) {
+        const livedMs = now - this.#bornTooLarge.get(worker.id)!;
+        hold(
+          'who is too large from the start is replaced now and then',
+          livedMs >= maxBackoffMs,
+          () => worker,
+        );
+      }
+      hold(
+        'who is replaced serves',
+        worker?.state === 'ready' && !this.#condemned.has(worker.id),
+        () => ({
+          slot,
+          worker,
+        }),
+      );
+    }
+    if (event.type === 'upkeep-due') this.#looked(step);
+  }
+
+  #looked({ before, state, event, effects, world }: Observation): void {
+    if (event.type !== 'upkeep-due') return;
+    const { memory, recycle } = world.settings.options;
+    for (const worker of before.workers.values()) {
+      const reading = event.readings.get(worker.id);
+      // Its exit is on its way here.
+      if (reading === undefined) continue;
+      const { residentBytes, requests } = reading;
+      if (residentBytes > memory.hardLimitBytes) {
+        const killed = effects.some((each) => each.type === 'kill' && each.worker === worker.id);
+        hold('who is above the hard limit is killed', killed, () => worker);
+        continue;
+      }
+      if (!isServing(worker, before) || this.#condemned.has(worker.id)) continue;
+      if (requestsOf(before).some(({ slot }) => slot === worker.slot)) continue;
+      const [request] = requestsOf(state).filter(({ slot }) => slot === worker.slot);
+      const seen = (): unknown => ({ worker, residentBytes, requests, request });
+      if (residentBytes > memory.softLimitBytes) {
+        const mayWait = world.clock.now < state.slots[worker.slot]!.noReplacementBefore;
+        hold(
+          'who is above the soft limit is replaced',
+          mayWait || request?.cause === 'memory',
+          seen,
+        );
+        continue;
+      }
+      const ageMs = world.clock.now - worker.startedAt;
+      const [low, high] = [1 - recycle.jitterRatio, 1 + recycle.jitterRatio];
+      const surely = requests >= recycle.maxRequests * high || ageMs >= recycle.maxAgeMs * high;
+      const maybe = requests >= recycle.maxRequests * low || ageMs >= recycle.maxAgeMs * low;
+      const mayWait = world.clock.now < before.slots[worker.slot]!.noReplacementBefore;
+      hold(
+        'who has served long enough is replaced',
+        !surely || mayWait || request !== undefined,
+        seen,
+      );
+      hold('who has not served long enough stays', maybe || request === undefined, seen);
+    }
+  }
+}
+
+function isSame(a: Request, b: Request): boolean {
+  return a.slot === b.slot && a.cause === b.cause && a.detail === b.detail;
+}
+
+function isServing(
+  { state, slot, id }: { state: string; slot: number; id: WorkerId },
+  { slots }: ClusterState,
+): boolean {
+  return state === ('ready' satisfies ReadyWorker['state']) && slots[slot]!.worker === id;
+}
+
+function candidateOf({ replacement }: ClusterState): WorkerId | undefined {
+  if (replacement === undefined || replacement.phase === 'handing-over') return undefined;
+  return replacement.candidate;
+}
+
+function requestsOf({ replacement, replacementsWaiting }: ClusterState) {
+  return replacement === undefined ? replacementsWaiting : [replacement, ...replacementsWaiting];
+}

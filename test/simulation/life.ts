@@ -1,0 +1,78 @@
+import { Broken, checkAtRest, invariants } from './invariants/index.js';
+import type { Scenario } from './scenario.js';
+import { type Observation, World } from './world.js';
+
+/** How long things happen, and how long the cluster has to get over them. */
+const FAULTS_MS = 45_000;
+const RECOVERS_WITHIN_MS = 90_000;
+
+/** Longer than any shutdown takes. */
+const ENDS_WITHIN_MS = 30_000;
+
+/** How often it is looked whether the cluster has got over it. */
+const LOOK_EVERY_MS = 500;
+
+/** Time for what comes too late to come all the same. */
+const REST_MS = 2_000;
+
+/** A life has some hundred events. With more it goes in circles. */
+const MAX_EVENTS = 30_000;
+
+/** How many events a life had. */
+export interface Life {
+  readonly events: number;
+  /** Those that are no routine: neither heartbeats nor their answers, nor a look at what workers need. */
+  readonly eventful: number;
+}
+
+/**
+ * Plays one life of a cluster and checks after each step that everything holds.
+ *
+ * @throws Broken, or whatever the core throws.
+ */
+export function live(scenario: Scenario, watch?: (step: Observation) => void): Life {
+  const all = invariants();
+  let routine = 0;
+  const world = new World(scenario, (step) => {
+    watch?.(step);
+    if (isRoutine(step)) routine += 1;
+    for (const each of all) each.after(step);
+    if (world.events > MAX_EVENTS) throw new Broken('a life comes to an end', world.events);
+  });
+  world.begin();
+  world.run(FAULTS_MS);
+  world.heal();
+  recover(world);
+  checkAtRest(all, { state: world.state, world });
+  if (world.ended === undefined) {
+    const { completed } = world.state.reloads;
+    world.askForReload(undefined);
+    recover(world);
+    checkAtRest(all, { state: world.state, world });
+    if (world.state.reloads.completed !== completed + 1) {
+      throw new Broken('once faults stop, a reload completes', world.state.reloads);
+    }
+    world.run(REST_MS);
+    world.stop(undefined);
+    world.run(ENDS_WITHIN_MS);
+    checkAtRest(all, { state: world.state, world });
+  }
+  return { events: world.events, eventful: world.events - routine };
+}
+
+function recover(world: World): void {
+  for (let ms = 0; ms < RECOVERS_WITHIN_MS && !world.atRest; ms += LOOK_EVERY_MS) {
+    world.run(LOOK_EVERY_MS);
+  }
+  if (world.atRest) return;
+  throw new Broken(
+    'once faults stop, a slot that is wanted has a ready worker in time',
+    world.state,
+  );
+}
+
+/** A round of heartbeats, an answer to a ping, or a look at memory: there are as many as the clock makes. */
+export function isRoutine({ event }: Pick<Observation, 'event'>): boolean {
+  if (event.type === 'worker') return event.event.type === 'pong';
+  return event.type === 'heartbeat-due' || event.type === 'upkeep-due';
+}

@@ -1,0 +1,25 @@
+import { resolveOptions } from '../../src/options/resolve-options.js';
+import type { Settings } from '../../src/primary/core/step.js';
+import type { Scenario } from './scenario.js';
+
+const DEFAULTS = resolveOptions({}, {});
+
+/** With the options' defaults where a scenario says nothing. */
+export function settingsOf({ options, inspected }: Scenario): Settings {
+  const { readyTimeoutMs, heartbeatMs, stableAfterMs, canaryMs, lameDuckMs } = options;
+  return {
+    options: {
+      readyTimeoutMs,
+      restart: { ...DEFAULTS.restart, stableAfterMs },
+      heartbeat: { ...DEFAULTS.heartbeat, intervalMs: heartbeatMs },
+      memory: options.memory ? { softLimitBytes: 500e6, hardLimitBytes: 900e6 } : DEFAULTS.memory,
+      recycle: options.recycle
+        ? { ...DEFAULTS.recycle, maxRequests: 1_000, maxAgeMs: 20_000 }
+        : DEFAULTS.recycle,
+      reload: { canaryMs },
+      shutdown: { ...DEFAULTS.shutdown, lameDuckMs },
+    },
+    url: 'http://127.0.0.1:3000',
+    mayBeDebugged: inspected,
+  };
+}

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { Diary } from './describe.js';
+import { Broken } from './invariants/index.js';
+import { live } from './life.js';
+import { type Scenario, scenario } from './scenario.js';
+
+/** Which lives are played: one for each seed, from the first on. */
+export interface Lives {
+  readonly seed: number;
+  readonly runs: number;
+  /** Of the failure that was found with that seed: its shortest form. */
+  readonly path?: string | undefined;
+  /** Whether a failure is made as short as can be; default true. */
+  readonly shrinks?: boolean;
+}
+
+export interface Outcome {
+  readonly lives: number;
+  readonly events: number;
+  /** Without heartbeats, their answers, and looks at what workers need. */
+  readonly eventful: number;
+  readonly failure: Failure | undefined;
+}
+
+/** A life in which something did not hold, as short as could be made of it. */
+export interface Failure {
+  readonly seed: number;
+  readonly path: string;
+  readonly invariant: string;
+  readonly message: string;
+  readonly scenario: Scenario;
+  /** One line an event. */
+  readonly diary: readonly string[];
+}
+
+/** Plays lives until one fails. */
+export function simulate({ seed, runs, path, shrinks = true }: Lives): Outcome {
+  let events = 0;
+  let eventful = 0;
+  const property = fc.property(scenario, (each) => {
+    const life = live(each);
+    events += life.events;
+    eventful += life.eventful;
+  });
+  for (let played = 0; played < runs; played += 1) {
+    const result = fc.check(property, {
+      seed: spread(seed + played),
+      numRuns: 1,
+      // Of what is drawn only once, nothing is to be smaller than it would be.
+      unbiased: true,
+      ...(path !== undefined && { path }),
+      endOnFailure: path !== undefined || !shrinks,
+    });
+    if (result.failed) {
+      const [shortest] = result.counterexample ?? [];
+      if (shortest === undefined) throw result.errorInstance;
+      const failure = tell(seed + played, result.counterexamplePath ?? '', shortest);
+      return { lives: played + 1, events, eventful, failure };
+    }
+  }
+  return { lives: runs, events, eventful, failure: undefined };
+}
+
+/** What is to be printed of a failure. */
+export function describeFailure({ seed, path, message, diary, scenario: of }: Failure): string {
+  const shown = diary.length > MAX_LINES ? ['…', ...diary.slice(-MAX_LINES)] : diary;
+  return [
+    `does not hold: ${message}`,
+    '',
+    ...shown,
+    '',
+    `scenario: ${JSON.stringify(of)}`,
+    `again: npm run simulate -- --seed ${seed} --path ${path}`,
+  ].join('\n');
+}
+
+const MAX_LINES = 200;
+
+function tell(seed: number, path: string, shortest: Scenario): Failure {
+  const diary = new Diary();
+  try {
+    live(shortest, (step) => diary.note(step));
+  } catch (error) {
+    const { message, stack } = error as Error;
+    const isBroken = error instanceof Broken;
+    return {
+      seed,
+      path,
+      invariant: isBroken ? error.invariant : `the core throws nothing (${message})`,
+      message: isBroken ? message : String(stack),
+      scenario: shortest,
+      diary: diary.lines,
+    };
+  }
+  throw new Error(`seed ${seed}: a life that failed does not fail again`);
+}
+
+/** Neighbouring seeds are to be nothing alike. */
+function spread(seed: number): number {
+  let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return mixed ^ (mixed >>> 16);
+}
