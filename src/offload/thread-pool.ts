@@ -19,9 +19,8 @@ const END_MS = 5_000;
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
-/** A thread that had nothing to do for so long ends. */
+/** A thread that had nothing to do for so long ends; whether there is one is looked at this often. */
 const IDLE_MS = 60_000;
-/** They are looked at this often. */
 const IDLE_CHECK_MS = 5_000;
 
 /** Threads that were told to end and have not keep their places for offers: there are more places than threads. */
@@ -246,7 +245,6 @@ export class ThreadPool implements Runner {
   /** @returns whether it was one of them. */
   #remove(thread: PooledThread): boolean {
     const index = this.#threads.indexOf(thread);
-    if (index >= 0) this.#threads.splice(index, 1);
-    return index >= 0;
+    return index >= 0 && this.#threads.splice(index, 1).length > 0;
   }
 }
