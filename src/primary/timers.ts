@@ -35,7 +35,7 @@ export class Timers {
 
 /** @returns what cancels it. */
 function begin(timer: Timer, ms: number, action: () => void): () => void {
-  // What a worker is given time for does not run on while the primary stands still.
+  // The time that a worker is given stands still while the primary does.
   if ('worker' in timer) {
     const deadline = new Deadline(ms, action);
     return () => deadline.cancel();

@@ -4,7 +4,7 @@ import type { BootOutput } from './boot-output.js';
 import type { Worker } from './core/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 
-/** Messages that may wait to be read: more would only pile up, and whoever asked has a deadline. */
+/** Messages that may wait to be read: more would only pile up, and the asker has a deadline. */
 const MAX_UNSENT = 64;
 
 /** What a worker must be told all the same; each is sent a few times in its life at most. */

@@ -5,7 +5,7 @@ import type { WorkerEventOf } from './cluster-event.js';
 import type { Step } from './step.js';
 import { condemn } from './workers.js';
 
-/** Where the primary's event loop was busy for more of its time, it was late by its own doing. */
+/** A primary whose event loop was busy for more of its time was late by its own doing. */
 const BUSY_UTILIZATION = 0.5;
 
 /**
@@ -34,7 +34,7 @@ export function onBlocked(step: Step, worker: ReadyWorker, report: BlockReport):
   if (Number.isFinite(leftMs)) step.armFor(worker, 'block-overdue', leftMs);
 }
 
-/** What blocks a worker that is not judged by that is told with its end. */
+/** Keeps what blocks a worker that is not judged by that: its end is told with it. */
 export function noteBlock(step: Step, worker: Worker, report: BlockReport): void {
   step.change(worker, { block: { report, since: step.now - report.forMs } });
 }

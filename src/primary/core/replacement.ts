@@ -161,7 +161,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   step.setSlot(slot, {
     worker: candidate,
     release,
-    // What the other code did says nothing of this one.
+    // The failures of the other code say nothing of this one.
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
   const request = { slot, cause, detail, release };

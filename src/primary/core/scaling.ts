@@ -11,7 +11,7 @@ export function scale(step: Step, workers: number, reason: string, asker: Asker)
   else step.do({ type: 'reserve', workers, reason, asker });
 }
 
-/** Who asked is told once the new workers are ready, or have failed, and the others are gone. */
+/** The asker is told once the new workers are ready, or have failed, and the others are gone. */
 export function scaleTo(
   step: Step,
   workers: number,
@@ -35,7 +35,7 @@ export function scaleTo(
   settleScaling(step);
 }
 
-/** Tells who waits, if what was asked for has come about. */
+/** Tells those who wait, if what they asked for has come about. */
 export function settleScaling(step: Step): void {
   const { scaleAskers, workers, desired } = step.state;
   if (scaleAskers.length === 0 || wantedSlots(step.state).some((slot) => isComingUp(step, slot))) {
@@ -86,7 +86,7 @@ function dismiss(step: Step, index: number): void {
   }
 }
 
-/** Where no process is on its way to be ready, the last one has failed. */
+/** A slot that is not served and has no process on its way has failed. */
 function isComingUp({ state }: Step, slot: Slot): boolean {
   if (isServed(state, slot)) return false;
   return contendersOf(state, slot).some(({ state: each }) => each === 'starting');

@@ -32,7 +32,7 @@ export function stop(step: Step, { reason, signal }: Stop): void {
   step.set({ shutdown: { ...shutdown, phase, exitCode: 128 + signal.number } });
 }
 
-/** The cluster cannot go on: whoever still serves drains. */
+/** The cluster cannot go on: the workers that still serve drain. */
 export function giveUp(step: Step, error: ClusterError): void {
   if (step.state.shutdown !== undefined) return;
   const { message, exitCode } = error;
@@ -45,12 +45,12 @@ export function giveUp(step: Step, error: ClusterError): void {
 export function workerEnded(step: Step, well: boolean): void {
   const { shutdown } = step.state;
   if (shutdown === undefined) return;
-  // Whoever asked should know that not all went well.
+  // The exit code tells that not all went well.
   if (!well) step.set({ shutdown: { ...shutdown, exitCode: shutdown.exitCode || 1 } });
   endIfEmpty(step);
 }
 
-/** Lets go of the sockets: whoever comes must be refused, not left waiting on one that only the primary holds. */
+/** Lets go of the sockets: a client must be refused, not left waiting on one that only the primary holds. */
 export function releaseSockets(step: Step): void {
   step.do({ type: 'close-sockets' });
   step.do({ type: 'close-acceptors' });

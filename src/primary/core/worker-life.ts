@@ -116,7 +116,7 @@ function readyAfterAll(step: Step, worker: DrainingWorker): void {
   drainAfterAll(step, worker);
 }
 
-/** What no restart can mend ends the cluster before a worker has ever served. */
+/** An error that no restart can mend ends the cluster, where no worker has ever served. */
 function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-failed'>): void {
   const { phase, error } = event;
   step.change(worker, { error });
