@@ -14,6 +14,7 @@ export type {
   RestartOptions,
   ShutdownOptions,
 } from './cluster-options.interface.js';
+export { type DoctorOptions, FINDING_NAMES, type FindingName } from './doctor-options.interface.js';
 export type {
   LogFormat,
   LogLevel,

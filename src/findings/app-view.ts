@@ -1,0 +1,146 @@
+import type { Server } from 'node:http';
+
+/** A class of the app, or what a factory has made, as Nest's container holds it. */
+export interface Member {
+  /** Name of the module that declares it. */
+  readonly module: string;
+  readonly token: unknown;
+  readonly type: Class | undefined;
+  readonly instance: unknown;
+}
+
+export type Class = abstract new (...args: never[]) => unknown;
+
+/** What is read of Nest's modules; the same in Nest 11 and 12. */
+interface NestModule {
+  readonly metatype?: Class;
+  readonly providers?: ReadonlyMap<unknown, NestWrapper>;
+  readonly controllers?: ReadonlyMap<unknown, NestWrapper>;
+  readonly imports?: ReadonlySet<NestModule>;
+  readonly isGlobal?: boolean;
+}
+
+interface NestWrapper {
+  readonly token?: unknown;
+  readonly metatype?: unknown;
+  readonly instance?: unknown;
+}
+
+interface NestApp {
+  readonly container?: { getModules?(): ReadonlyMap<string, NestModule> };
+  readonly appOptions?: Readonly<Record<string, unknown>>;
+  readonly socketModule?: {
+    readonly socketsContainer?: { getAll?(): ReadonlyMap<string, { readonly server?: unknown }> };
+  } | null;
+  getHttpServer?(): unknown;
+  getHttpAdapter?(): { getInstance?(): unknown } | undefined;
+}
+
+/**
+ * A Nest app, as far as it can be read without loading Nest or any of the libraries that are looked
+ * for: by tokens, names of classes and metadata.
+ */
+export class AppView {
+  readonly #app: NestApp;
+  readonly #modules: readonly NestModule[];
+  readonly providers: readonly Member[];
+  readonly controllers: readonly Member[];
+
+  constructor(app: object) {
+    this.#app = app;
+    this.#modules = [...(this.#app.container?.getModules?.().values() ?? [])];
+    this.providers = this.#modules.flatMap((module) => membersOf(module, module.providers));
+    this.controllers = this.#modules.flatMap((module) => membersOf(module, module.controllers));
+  }
+
+  /** The options that the app was created with. */
+  get options(): Readonly<Record<string, unknown>> {
+    return this.#app.appOptions ?? {};
+  }
+
+  /** `undefined` where the app has none. */
+  get httpServer(): Partial<Server> | undefined {
+    return (this.#app.getHttpServer?.() as Partial<Server> | null) ?? undefined;
+  }
+
+  /** The instance of Express or Fastify. */
+  get http(): unknown {
+    return this.#app.getHttpAdapter?.()?.getInstance?.();
+  }
+
+  /** The servers of its WebSocket gateways. */
+  get socketServers(): readonly unknown[] {
+    const hosts = this.#app.socketModule?.socketsContainer?.getAll?.().values() ?? [];
+    return [...hosts].map(({ server }) => server);
+  }
+
+  /** A module with those that import it: its own name says little of where to look. Nest has all import a global one. */
+  describeModule(name: string): string {
+    if (this.#modules.some((module) => nameOf(module) === name && module.isGlobal)) return name;
+    const importers = this.#modules
+      .filter(({ imports }) => [...(imports ?? [])].some((each) => nameOf(each) === name))
+      .map(nameOf)
+      .filter((importer) => importer !== name);
+    return importers.length === 0 ? name : `${name} in ${[...new Set(importers)].join(', ')}`;
+  }
+}
+
+function membersOf(module: NestModule, wrappers: NestModule['providers']): Member[] {
+  return [...(wrappers ?? [])].map(([key, { token, metatype, instance }]) => ({
+    module: nameOf(module),
+    token: token ?? key,
+    type: isClass(metatype) ? metatype : undefined,
+    instance,
+  }));
+}
+
+/** What a provider made by a factory has here is that function. */
+function isClass(metatype: unknown): metatype is Class {
+  return typeof metatype === 'function' && metatype.prototype !== undefined;
+}
+
+function nameOf({ metatype }: NestModule): string {
+  return metatype?.name ?? 'a module without a name';
+}
+
+/** The name of the class of an object. A bundler may have numbered it: `Adapter$1`. */
+export function classOf(value: unknown): string {
+  const name = at(value, 'constructor', 'name');
+  return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
+}
+
+/** The value at a path of properties; `undefined` where the path ends before. */
+export function at(value: unknown, ...path: (string | symbol)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      (typeof inner === 'object' && inner !== null) || typeof inner === 'function'
+        ? (Reflect.get(inner, key) as unknown)
+        : undefined,
+    value,
+  );
+}
+
+/** Metadata that a decorator has set; `undefined` where nothing has loaded reflect-metadata. */
+export function metadataOf(key: string, target: object): unknown {
+  return (Reflect as { getMetadata?(key: string, target: object): unknown }).getMetadata?.(
+    key,
+    target,
+  );
+}
+
+/** Methods of a class and of those that it extends, with their names. Getters are not run. */
+export function methodsOf({ prototype }: Class): [string, object][] {
+  const methods = new Map<string, object>();
+  for (
+    let owner = prototype as object | null;
+    owner !== null && owner !== Object.prototype;
+    owner = Object.getPrototypeOf(owner) as object | null
+  ) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+      if (typeof value === 'function' && name !== 'constructor' && !methods.has(name)) {
+        methods.set(name, value as object);
+      }
+    }
+  }
+  return [...methods];
+}

@@ -1,0 +1,27 @@
+import type { AppView } from './app-view.js';
+import type { Finding, Observation } from './finding.js';
+
+/** Looks for one thing in an app; `S` is what it has to know besides. */
+export interface Check<S = unknown> extends Pick<Finding, 'name' | 'level' | 'docs' | 'remedy'> {
+  look(app: AppView, situation: S): readonly Observation[];
+}
+
+/**
+ * What these checks find. One that does not find a library as it expects it to be finds nothing:
+ * that may be another version of it.
+ */
+export function findingsOf<S>(
+  checks: readonly Check<S>[],
+  app: AppView,
+  situation: S,
+): readonly Finding[] {
+  return checks.flatMap(({ name, level, docs, remedy, ...check }) => {
+    try {
+      return check
+        .look(app, situation)
+        .map((observation) => ({ name, level, docs, remedy, ...observation }));
+    } catch {
+      return [];
+    }
+  });
+}

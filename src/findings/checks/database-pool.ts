@@ -1,0 +1,122 @@
+import { at, classOf, type Member } from '../app-view.js';
+import type { Check } from '../check.js';
+import type { Situation } from '../finding.js';
+
+/** A pool of connections, as it can be read of a library. */
+interface Pool {
+  /** Kind of database, as the library calls it. */
+  readonly kind: string;
+  readonly size: number;
+}
+
+/** Connections that a database allows where nobody has set another number. */
+const ALLOWED: readonly (readonly [kind: RegExp, name: string, connections: number])[] = [
+  [/^(pg|postgres)/i, 'PostgreSQL', 100],
+  [/^(mysql|mariadb)/i, 'MySQL', 151],
+  // A server of one's own allows more than anybody has; the smallest ones of Atlas do not.
+  [/^mongo/i, 'the smallest MongoDB of Atlas', 500],
+];
+
+/** Databases that are files, in TypeORM and in Knex: they count no connections. */
+const IN_FILE = /sqlite|sqljs|cordova|expo|capacitor|nativescript|react-native/i;
+
+/** How many connections a pool has by default: pg and mysql2, tarn under Knex, the driver of MongoDB. */
+const DEFAULT_SIZE = 10;
+const DEFAULT_MONGO_SIZE = 100;
+
+export const databasePool: Check<Situation> = {
+  name: 'database-pool',
+  level: 'problem',
+  remedy: 'make the pool of each worker smaller, or put a pooler such as PgBouncer in front',
+  docs: 'docs/database-pools.md#count-the-connections',
+  look: (app, { workers, maxConnections }) =>
+    app.providers.flatMap((provider) => {
+      const pool = poolOf(provider.instance);
+      const [, database, byDefault] = ALLOWED.find(([kind]) => kind.test(pool?.kind ?? '')) ?? [];
+      const allowed = maxConnections ?? byDefault;
+      if (pool === undefined || allowed === undefined || IN_FILE.test(pool.kind)) return [];
+      // The one more is the new worker of a reload, which comes before the old one leaves.
+      const needed = pool.size * (workers + 1);
+      if (needed <= allowed) return [];
+      const limit =
+        maxConnections === undefined
+          ? `${database} allows ${allowed} by default`
+          : `the database allows ${allowed}`;
+      return [
+        {
+          where: `${nameOf(provider)} (${provider.module})`,
+          problem: `pools of ${pool.size} connections in ${workers} workers, and the one more of a reload, are ${needed}; ${limit}`,
+        },
+      ];
+    }),
+};
+
+function poolOf(instance: unknown): Pool | undefined {
+  return [typeOrm, prisma, knex, mongoose].map((read) => read(instance)).find(Boolean);
+}
+
+function typeOrm(instance: unknown): Pool | undefined {
+  if (classOf(instance) !== 'DataSource') return undefined;
+  const options = at(instance, 'options');
+  const kind = at(options, 'type');
+  if (typeof kind !== 'string') return undefined;
+  const size = [
+    at(instance, 'driver', 'master', 'options', 'max'),
+    at(options, 'poolSize'),
+    at(options, 'extra', 'max'),
+    at(options, 'extra', 'connectionLimit'),
+    at(options, 'maxPoolSize'),
+  ].find((each) => typeof each === 'number');
+  return { kind, size: size ?? defaultOf(kind) };
+}
+
+/** Prisma has its pool in the engine, up to version 6 sized by the URL; or it is that of an adapter. */
+function prisma(instance: unknown): Pool | undefined {
+  const engine = at(instance, '_engineConfig');
+  if (typeof at(instance, '$connect') !== 'function' || engine === undefined) return undefined;
+  const kind = at(instance, '_activeProvider') ?? at(engine, 'activeProvider');
+  if (typeof kind !== 'string') return undefined;
+  const adapter = at(engine, 'adapter');
+  if (adapter !== undefined) {
+    const size = at(adapter, 'externalPool', 'options', 'max') ?? at(adapter, 'config', 'max');
+    return { kind, size: typeof size === 'number' ? size : DEFAULT_SIZE };
+  }
+  const url = [at(engine, 'overrideDatasources'), at(engine, 'inlineDatasources')]
+    .flatMap((sources) => Object.values(Object(sources) as object))
+    .map(urlOf)
+    .find((each) => typeof each === 'string');
+  const [, size] = /[?&]connection_limit=(\d+)/.exec(url ?? '') ?? [];
+  // By default as many as twice the cores and one.
+  return size === undefined ? undefined : { kind, size: Number(size) };
+}
+
+function urlOf(source: unknown): string | undefined {
+  const url = at(source, 'url');
+  const variable = at(url, 'fromEnvVar');
+  const value = at(url, 'value') ?? url;
+  if (typeof value === 'string') return value;
+  return typeof variable === 'string' ? process.env[variable] : undefined;
+}
+
+/** Knex is a function. */
+function knex(instance: unknown): Pool | undefined {
+  const kind = at(instance, 'client', 'config', 'client');
+  const size = at(instance, 'client', 'pool', 'max');
+  if (typeof instance !== 'function' || typeof size !== 'number') return undefined;
+  return typeof kind === 'string' ? { kind, size } : undefined;
+}
+
+function mongoose(instance: unknown): Pool | undefined {
+  const getClient = at(instance, 'getClient');
+  if (typeof getClient !== 'function' || at(instance, 'models') === undefined) return undefined;
+  const size = at(getClient.call(instance), 'options', 'maxPoolSize');
+  return { kind: 'mongodb', size: typeof size === 'number' ? size : DEFAULT_MONGO_SIZE };
+}
+
+function defaultOf(kind: string): number {
+  return kind === 'mongodb' ? DEFAULT_MONGO_SIZE : DEFAULT_SIZE;
+}
+
+function nameOf({ type, token, instance }: Member): string {
+  return type?.name ?? (typeof token === 'string' ? token : classOf(instance));
+}

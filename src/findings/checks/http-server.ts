@@ -1,0 +1,61 @@
+import { at } from '../app-view.js';
+import type { Check } from '../check.js';
+import type { Situation } from '../finding.js';
+
+/** Upstreams of nginx and load balancers of AWS, where nobody has set another time. */
+const PROXY_KEEP_ALIVE_MS = 60_000;
+
+const MS_PER_SECOND = 1_000;
+
+export const keepAlive: Check<Situation> = {
+  name: 'keep-alive',
+  level: 'problem',
+  remedy:
+    "set keepAliveTimeout of app.getHttpServer() above the proxy's, or the proxy's below it; --proxy-keep-alive tells doctor the proxy's",
+  docs: 'docs/doctor.md#keep-alive',
+  look(app, { main, proxyKeepAliveMs }) {
+    const ours = app.httpServer?.keepAliveTimeout;
+    // An app that trusts a proxy has one.
+    const theirs = proxyKeepAliveMs ?? (trustsProxy(app.http) ? PROXY_KEEP_ALIVE_MS : undefined);
+    // 0 = for ever
+    if (ours === undefined || ours === 0 || theirs === undefined || ours > theirs) return [];
+    const assumed = proxyKeepAliveMs === undefined ? ' by default' : '';
+    return [
+      {
+        where: `the HTTP server of ${main}`,
+        problem: `it closes an idle connection after ${ours / MS_PER_SECOND} s and the proxy keeps it for ${theirs / MS_PER_SECOND} s${assumed}, so a request may meet a connection that is being closed (502)`,
+      },
+    ];
+  },
+};
+
+export const forceCloseConnections: Check<Situation> = {
+  name: 'force-close-connections',
+  level: 'note',
+  remedy:
+    'leave it out; shutdown.drainTimeoutMs of bootstrap() says how long connections have to finish',
+  docs: 'docs/shutdown-hooks.md#what-not-to-do',
+  look: (app, { main }) =>
+    app.options['forceCloseConnections'] === true
+      ? [
+          {
+            where: `NestFactory.create() of ${main}`,
+            problem:
+              'forceCloseConnections does nothing: when the app is closed, its worker has been drained and no connection is left',
+          },
+        ]
+      : [],
+};
+
+/** Express has a setting, Fastify an option. */
+function trustsProxy(http: unknown): boolean {
+  const get = at(http, 'get');
+  const settings = at(http, 'settings');
+  if (typeof get === 'function' && settings !== undefined) {
+    return Boolean(at(settings, 'trust proxy'));
+  }
+  const options = Object.getOwnPropertySymbols(Object(http)).find(
+    ({ description }) => description === 'fastify.options',
+  );
+  return options !== undefined && Boolean(at(http, options, 'trustProxy'));
+}

@@ -1,0 +1,38 @@
+import { Module } from 'node:module';
+import v8 from 'node:v8';
+import type { Class } from '../app-view.js';
+import type { Check } from '../check.js';
+import type { Observation } from '../finding.js';
+
+/** Libraries with a class `MemoryStore`, and what they keep there. Both are CommonJS. */
+const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;
+
+/**
+ * A store is in a closure of its middleware, where nobody can read it. So the objects of the heap are
+ * counted, which takes as long as a full garbage collection: not for a worker that serves.
+ */
+export const sessions: Check = {
+  name: 'sessions',
+  level: 'problem',
+  remedy:
+    'give the session middleware a store that all workers share, such as connect-redis, or sign cookies',
+  docs: 'docs/shared-state.md#every-worker-is-a-process',
+  look: () => {
+    const { _cache: cache } = Module as unknown as {
+      _cache?: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;
+    };
+    return Object.entries(cache ?? {}).flatMap(([file, module]): Observation[] => {
+      const library = LIBRARY.exec(file)?.[1];
+      const { MemoryStore } = Object(module?.exports) as { MemoryStore?: unknown };
+      if (library === undefined || typeof MemoryStore !== 'function') return [];
+      if (v8.queryObjects(MemoryStore as Class as never, { format: 'count' }) === 0) return [];
+      return [
+        {
+          where: `MemoryStore of ${library}`,
+          problem:
+            'sessions are kept in the worker that began them, and the others know no such client',
+        },
+      ];
+    });
+  },
+};

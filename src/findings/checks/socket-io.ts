@@ -1,0 +1,60 @@
+import { type AppView, at, classOf, metadataOf } from '../app-view.js';
+import type { Check } from '../check.js';
+import { listed, type Observation } from '../finding.js';
+
+/** Set by `@WebSocketGateway()`. */
+const GATEWAY = 'websockets:is_gateway';
+
+/** Adapters of Socket.IO that know the clients of one process. */
+const IN_MEMORY: ReadonlySet<string> = new Set(['Adapter', 'SessionAwareAdapter']);
+
+const DOCS = 'docs/websockets.md#one-connection-one-worker';
+
+export const socketIoAdapter: Check = {
+  name: 'socket-io-adapter',
+  level: 'problem',
+  remedy: 'give Socket.IO an adapter that connects the workers, such as @socket.io/redis-adapter',
+  docs: DOCS,
+  look: (app) =>
+    observe(app, 'broadcasts and rooms reach the clients of one worker', (server) =>
+      IN_MEMORY.has(classOf(at(namespaceOf(server), 'adapter'))),
+    ),
+};
+
+export const socketIoPolling: Check = {
+  name: 'socket-io-polling',
+  level: 'problem',
+  remedy:
+    "leave polling out, @WebSocketGateway({ transports: ['websocket'] }), and in the clients too",
+  docs: DOCS,
+  look: (app) =>
+    observe(
+      app,
+      'requests of one long-polling client reach several workers, which answer 400 (Session ID unknown)',
+      (server) => {
+        const transports = at(engineOf(server), 'opts', 'transports');
+        return Array.isArray(transports) && transports.includes('polling');
+      },
+    ),
+};
+
+function observe(app: AppView, problem: string, isSo: (server: object) => boolean): Observation[] {
+  if (!app.socketServers.some((server) => isSocketIo(server) && isSo(server))) return [];
+  const gateways = app.providers
+    .filter(({ type }) => type !== undefined && metadataOf(GATEWAY, type) === true)
+    .map(({ type, module }) => `${type!.name} (${module})`);
+  return [{ where: listed(gateways), problem }];
+}
+
+/** Nest holds the server, or one of its namespaces. */
+function isSocketIo(server: unknown): server is object {
+  return typeof at(server, 'of') === 'function' || at(server, 'server', 'of') !== undefined;
+}
+
+function namespaceOf(server: object): unknown {
+  return (server as { of?(name: string): unknown }).of?.('/') ?? server;
+}
+
+function engineOf(server: object): unknown {
+  return at(server, 'engine') ?? at(server, 'server', 'engine');
+}

@@ -1,0 +1,22 @@
+import { classOf } from '../app-view.js';
+import type { Check } from '../check.js';
+
+/** The storage of @nestjs/throttler if it is given no other. */
+const IN_MEMORY = 'ThrottlerStorageService';
+
+export const throttler: Check = {
+  name: 'throttler',
+  level: 'problem',
+  remedy:
+    'give it a storage that all workers share, such as @nest-lab/throttler-storage-redis, or limit requests in the proxy',
+  docs: 'docs/shared-state.md#every-worker-is-a-process',
+  look: (app) =>
+    app.providers
+      .filter(({ instance }) => classOf(instance) === IN_MEMORY)
+      .slice(0, 1)
+      .map(({ module }) => ({
+        where: app.describeModule(module),
+        problem:
+          'every worker counts requests for itself, so a client may send the limit to each of them',
+      })),
+};

@@ -1,0 +1,27 @@
+import type { FindingName } from '../options/index.js';
+import { AppView } from './app-view.js';
+import { type Check, findingsOf } from './check.js';
+import { cache } from './checks/cache.js';
+import { scheduledJobs } from './checks/scheduled-jobs.js';
+import { socketIoAdapter, socketIoPolling } from './checks/socket-io.js';
+import { throttler } from './checks/throttler.js';
+import type { Finding } from './finding.js';
+
+/** What costs nothing to see, and holds for any number of workers above one. */
+export const CHEAP_CHECKS: readonly Check[] = [
+  scheduledJobs,
+  throttler,
+  cache,
+  socketIoAdapter,
+  socketIoPolling,
+];
+
+/** A line for each finding, which are the same in every worker of the app. */
+export function startWarnings(app: object, ignore: readonly FindingName[]): string[] {
+  const checks = CHEAP_CHECKS.filter(({ name }) => !ignore.includes(name));
+  return findingsOf(checks, new AppView(app), undefined).map(lineOf);
+}
+
+function lineOf({ name, where, problem, remedy, docs }: Finding): string {
+  return `${problem}: ${where}; ${remedy} (${docs}); doctor: { ignore: ['${name}'] } of bootstrap() silences this`;
+}

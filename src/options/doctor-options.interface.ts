@@ -1,0 +1,34 @@
+/** What goes wrong, or is not needed, once an app runs in several workers. */
+export const FINDING_NAMES = [
+  'scheduled-jobs',
+  'throttler',
+  'cache',
+  'sessions',
+  'socket-io-adapter',
+  'socket-io-polling',
+  'database-pool',
+  'own-health',
+  'own-metrics',
+  'keep-alive',
+  'memory',
+  'signal-listener',
+  'shutdown-hooks',
+  'force-close-connections',
+  'warning',
+] as const;
+
+/** Name of something that a doctor finds in an app; `docs/doctor.md` says what each one means. */
+export type FindingName = (typeof FINDING_NAMES)[number];
+
+/** What is told of an app that is not ready for several workers: at the start, and by `nestjs-cluster doctor`. */
+export interface DoctorOptions {
+  /** Findings that are known, and told no more. Default: none. */
+  ignore?: readonly FindingName[] | undefined;
+}
+
+/** {@link DoctorOptions} in force. */
+export interface ResolvedDoctorOptions {
+  /** Whether the start of the cluster warns. */
+  readonly warnings: boolean;
+  readonly ignore: readonly FindingName[];
+}

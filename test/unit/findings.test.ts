@@ -1,0 +1,300 @@
+import 'reflect-metadata';
+import { CacheModule } from '@nestjs/cache-manager';
+import { Controller, Get, type INestApplication, Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { ThrottlerModule } from '@nestjs/throttler';
+import { Keyv } from 'keyv';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { AppView } from '../../src/findings/app-view.js';
+import { type Check, findingsOf } from '../../src/findings/check.js';
+import { databasePool } from '../../src/findings/checks/database-pool.js';
+import { forceCloseConnections, keepAlive } from '../../src/findings/checks/http-server.js';
+import { memory } from '../../src/findings/checks/memory.js';
+import { ownHealth, ownMetrics } from '../../src/findings/checks/own-endpoints.js';
+import type { Situation } from '../../src/findings/finding.js';
+import { SignalListeners } from '../../src/findings/signal-listeners.js';
+import { CHEAP_CHECKS, startWarnings } from '../../src/findings/start-warnings.js';
+
+const SITUATION: Situation = { workers: 4, main: 'dist/main.js' };
+
+type Metadata = Parameters<typeof Module>[0];
+
+/** An app that is up, and listens to nobody. */
+async function appOf(metadata: Metadata, adapter?: FastifyAdapter): Promise<INestApplication> {
+  @Module(metadata)
+  class AppModule {}
+  const options = { logger: false, abortOnError: false } as const;
+  const app: INestApplication = await (adapter === undefined
+    ? NestFactory.create(AppModule, options)
+    : NestFactory.create(AppModule, adapter, options));
+  onTestFinished(() => app.close());
+  return app.init();
+}
+
+function look<S>(check: Check<S>, app: object, situation: S): string[] {
+  return findingsOf([check], new AppView(app), situation).map(
+    ({ where, problem }) => `${where}: ${problem}`,
+  );
+}
+
+/** Names of what costs nothing to see. */
+function cheapNames(app: object): string[] {
+  return findingsOf(CHEAP_CHECKS, new AppView(app), undefined).map(({ name }) => name);
+}
+
+describe('scheduled jobs', () => {
+  it('are none where nothing is scheduled', async () => {
+    expect(cheapNames(await appOf({ imports: [ScheduleModule.forRoot()] }))).toEqual([]);
+  });
+
+  it('are none where nobody runs them', async () => {
+    @Injectable()
+    class Reports {
+      @Cron('0 3 * * *') nightly() {}
+    }
+    expect(cheapNames(await appOf({ providers: [Reports] }))).toEqual([]);
+  });
+
+  it('are found where no decorator has declared them', async () => {
+    const app = await appOf({ imports: [ScheduleModule.forRoot()] });
+    const timer = setTimeout(() => {}, 1_000);
+    onTestFinished(() => clearTimeout(timer));
+    app.get(SchedulerRegistry).addTimeout('report', timer);
+
+    expect(startWarnings(app, [])).toEqual([
+      "scheduled jobs run in every worker: ScheduleModule; run them where ClusterService.identity.slot is 0, or behind a lock in the database if they must never run twice (docs/shared-state.md#slot-0); doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+    ]);
+    expect(startWarnings(app, ['scheduled-jobs'])).toEqual([]);
+  });
+});
+
+describe('a throttler', () => {
+  const options = [{ ttl: 1_000, limit: 1 }];
+  const storage = {
+    increment: async () => ({
+      totalHits: 1,
+      timeToExpire: 1,
+      isBlocked: false,
+      timeToBlockExpire: 0,
+    }),
+  };
+
+  it.each([
+    { what: 'counts in memory', given: options, names: ['throttler'] },
+    { what: 'has a storage', given: { throttlers: options, storage }, names: [] },
+  ])('that $what gives $names', async ({ given, names }) => {
+    expect(cheapNames(await appOf({ imports: [ThrottlerModule.forRoot(given)] }))).toEqual(names);
+  });
+});
+
+describe('a cache', () => {
+  const shared = () => ({
+    get: async () => undefined,
+    set: async () => true,
+    delete: async () => true,
+    clear: async () => {},
+  });
+
+  it.each([
+    { what: 'without a store', stores: undefined, names: ['cache'] },
+    { what: 'in a Map', stores: new Keyv({ store: new Map() }), names: ['cache'] },
+    { what: 'with a store of its own', stores: shared(), names: [] },
+    { what: 'with two levels', stores: [new Map(), shared()], names: [] },
+  ])('$what gives $names', async ({ stores, names }) => {
+    const module = CacheModule.register(stores === undefined ? {} : { stores: stores as never });
+
+    expect(cheapNames(await appOf({ imports: [module] }))).toEqual(names);
+  });
+});
+
+describe('endpoints of the app', () => {
+  @Controller('healthz')
+  class Probes {
+    @Get('live') live() {}
+  }
+
+  @Controller()
+  class Numbers {
+    @Get('metrics') metrics() {}
+    @Get('metrics/custom') custom() {}
+    @Get('patients/health') health() {}
+  }
+
+  class ClusterHealthIndicator {}
+  class Informed extends Probes {
+    readonly cluster = new ClusterHealthIndicator();
+  }
+  Controller('health')(Informed);
+
+  it('are found by what they answer to', async () => {
+    const app = await appOf({ controllers: [Probes, Numbers] });
+
+    expect(look(ownHealth, app, SITUATION)).toEqual([
+      expect.stringMatching(/^Probes\.live\(\) \(AppModule\): /),
+    ]);
+    expect(look(ownMetrics, app, SITUATION)).toEqual([
+      expect.stringMatching(/^Numbers\.metrics\(\) \(AppModule\): /),
+    ]);
+  });
+
+  it('are right where they know the cluster', async () => {
+    const app = await appOf({ controllers: [Informed] });
+
+    expect(look(ownHealth, app, SITUATION)).toEqual([]);
+  });
+});
+
+describe('a pool of database connections', () => {
+  class DataSource {
+    driver = {};
+    constructor(readonly options: object) {}
+  }
+  class PrismaClient {
+    constructor(
+      readonly _activeProvider: string,
+      readonly _engineConfig: object,
+    ) {}
+    async $connect() {}
+  }
+  class NativeConnection {
+    models = {};
+    constructor(readonly maxPoolSize: number) {}
+    getClient() {
+      return { options: { maxPoolSize: this.maxPoolSize } };
+    }
+  }
+  const knex = (client: string, max: number) =>
+    Object.assign(() => {}, { client: { config: { client }, pool: { max } } });
+  const url = (value: string) => ({ inlineDatasources: { db: { url: { value } } } });
+
+  it.each([
+    ['TypeORM, 20', new DataSource({ type: 'postgres', extra: { max: 20 } }), 20],
+    ['TypeORM, by poolSize', new DataSource({ type: 'mysql', poolSize: 31 }), 31],
+    ['TypeORM, by default', new DataSource({ type: 'postgres' }), 10],
+    ['TypeORM, of a file', new DataSource({ type: 'better-sqlite3' }), undefined],
+    ['Prisma, by its URL', new PrismaClient('postgresql', url('p://h/d?connection_limit=21')), 21],
+    ['Prisma, by default', new PrismaClient('postgresql', url('p://h/d')), undefined],
+    [
+      'Prisma, by its adapter',
+      new PrismaClient('postgresql', { adapter: { externalPool: { options: { max: 22 } } } }),
+      22,
+    ],
+    ['Knex', knex('pg', 23), 23],
+    ['Knex, of a file', knex('better-sqlite3', 1), undefined],
+    ['Mongoose', new NativeConnection(101), 101],
+    ['a class of the same name', new (class DataSource {})(), undefined],
+  ])('is read of %s', async (_, instance, size) => {
+    const app = await appOf({ providers: [{ provide: 'DB', useValue: instance }] });
+    const reads = (maxConnections: number) =>
+      look(databasePool, app, { ...SITUATION, maxConnections });
+
+    expect(reads(1)).toEqual(
+      size === undefined ? [] : [expect.stringContaining(`pools of ${size} connections in 4`)],
+    );
+    // Four workers, and the one more of a reload.
+    if (size !== undefined) expect([reads(size * 5), reads(size * 5 - 1).length]).toEqual([[], 1]);
+  });
+
+  it.each([
+    ['PostgreSQL', 'pg', 20, 21],
+    ['MySQL', 'mysql2', 30, 31],
+  ])('is held against what %s allows by default', async (name, client, fits, exceeds) => {
+    const find = async (max: number) => {
+      const pool = { provide: 'DB', useValue: knex(client, max) };
+      return look(databasePool, await appOf({ providers: [pool] }), SITUATION);
+    };
+
+    expect(await find(fits)).toEqual([]);
+    expect(await find(exceeds)).toEqual([expect.stringContaining(`; ${name} allows`)]);
+  });
+});
+
+describe('the HTTP server', () => {
+  it.each([
+    { keepAliveTimeout: 5_000, trusts: false, proxy: undefined, found: false },
+    { keepAliveTimeout: 5_000, trusts: true, proxy: undefined, found: true },
+    { keepAliveTimeout: 60_000, trusts: true, proxy: undefined, found: true },
+    { keepAliveTimeout: 60_001, trusts: true, proxy: undefined, found: false },
+    { keepAliveTimeout: 0, trusts: true, proxy: undefined, found: false },
+    { keepAliveTimeout: 5_000, trusts: true, proxy: 4_000, found: false },
+    { keepAliveTimeout: 5_000, trusts: false, proxy: 6_000, found: true },
+  ])(
+    'that keeps connections for $keepAliveTimeout ms, trusts a proxy: $trusts of $proxy ms: $found',
+    async ({ keepAliveTimeout, trusts, proxy, found }) => {
+      const adapter = new FastifyAdapter({ trustProxy: trusts, keepAliveTimeout });
+      const fastify = await appOf({}, adapter);
+      const express = await appOf({});
+      if (trusts)
+        (express as unknown as { set(key: string, on: boolean): void }).set('trust proxy', true);
+      Object.assign(express.getHttpServer() as object, { keepAliveTimeout });
+      const situation = { ...SITUATION, proxyKeepAliveMs: proxy };
+
+      const counts = [fastify, express].map((app) => look(keepAlive, app, situation).length);
+      expect(counts).toEqual(found ? [1, 1] : [0, 0]);
+    },
+  );
+
+  it('is asked to close connections by force only where an option says so', async () => {
+    expect(look(forceCloseConnections, await appOf({}), SITUATION)).toEqual([]);
+  });
+});
+
+describe('memory', () => {
+  const MB = 1e6;
+  const reading = (availableBytes: number) =>
+    memory(() => ({ residentBytes: 100 * MB, availableBytes, limitedBy: 'this machine' }));
+
+  it('is enough for the workers, the one more of a reload, and the primary', () => {
+    const needed = 5 * 100 * MB + 64 * 1_024 * 1_024;
+
+    expect(look(reading(needed), {}, SITUATION)).toEqual([]);
+    expect(look(reading(needed - 1), {}, SITUATION)).toEqual([
+      'this machine: a worker that has served nothing yet holds 100 MB; 4 of them, the one more of a reload and the primary are 567 MB, and there are 567 MB',
+    ]);
+  });
+});
+
+describe('listeners to signals', () => {
+  it('are those of the app, by the line that adds them, and only while it is looked at', async () => {
+    const listeners = new SignalListeners();
+    const answer = (): void => {};
+    process.on('SIGHUP', answer);
+    process.on('SIGUSR2', answer);
+    const app = await appOf({});
+    app.enableShutdownHooks(['SIGTERM']);
+    onTestFinished(() => {
+      for (const signal of ['SIGHUP', 'SIGUSR2']) process.off(signal, answer);
+    });
+
+    const found = listeners.end();
+    process.on('SIGHUP', answer);
+    process.off('SIGHUP', answer);
+
+    expect(found.map(({ name, where }) => `${name} ${where}`)).toEqual([
+      expect.stringMatching(/^signal-listener .*findings\.test\.ts:\d+$/),
+      expect.stringMatching(/^shutdown-hooks .*findings\.test\.ts:\d+$/),
+    ]);
+    expect(listeners.end()).toEqual(found);
+  });
+});
+
+describe('what cannot be read', () => {
+  it.each([{}, { container: {} }, { getHttpAdapter: () => undefined }])(
+    'is no finding: %j',
+    (app) => {
+      expect(startWarnings(app, [])).toEqual([]);
+    },
+  );
+
+  it('is no finding where a library is another version', () => {
+    const fails: Check = {
+      ...CHEAP_CHECKS[0]!,
+      look: () => {
+        throw new TypeError('registry.getCronJobs is not a function');
+      },
+    };
+    expect(look(fails, {}, SITUATION)).toEqual([]);
+  });
+});
