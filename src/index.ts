@@ -40,6 +40,8 @@ export type {
   AdminOptions,
   BalancingStrategy,
   ClusterOptions,
+  DoctorOptions,
+  FindingName,
   HeartbeatOptions,
   LogFormat,
   LogLevel,

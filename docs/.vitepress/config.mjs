@@ -14,6 +14,7 @@ const SECTIONS = {
   Build: [
     ['CPU-bound methods', 'cpu-bound-methods'],
     ['Shared state', 'shared-state'],
+    ['The doctor', 'doctor'],
     ['Database pools', 'database-pools'],
     ['WebSockets', 'websockets'],
     ['Microservices', 'microservices'],

@@ -13,6 +13,8 @@ export type {
   AdminOptions,
   BalancingStrategy,
   ClusterOptions,
+  DoctorOptions,
+  FindingName,
   HeartbeatOptions,
   LogFormat,
   LogLevel,

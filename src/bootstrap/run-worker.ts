@@ -3,6 +3,7 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import { WorkerAgent } from '../worker/agent.js';
 import { settleAsyncContexts } from '../worker/async-contexts.js';
 import { setTitle } from '../process/process-title.js';
+import { examination } from './examination.js';
 import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
 import { setCurrentLink } from './current-link.js';
 import { guardOutput } from './guard-output.js';
@@ -21,6 +22,8 @@ export async function runWorker(
   const agent = new WorkerAgent(assignment, options, output.dropped);
   setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));
-  await agent.run(() => createApp({ worker: identity }));
+  const seen = await examination(agent.link, options, assignment);
+  await agent.run(async () => seen.created(await createApp({ worker: identity })));
+  seen.cameUp();
   return { role: 'worker', identity };
 }

@@ -11,6 +11,7 @@ import {
   portNumber,
   workerCount,
 } from './arguments.js';
+import { addDoctorCommand } from './doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration } from './nginx.js';
@@ -35,7 +36,7 @@ const { version } = JSON.parse(
 
 const program = new Command('nestjs-cluster')
   .description(
-    "Prints the configuration of a proxy or packet filter in front of a cluster with balancing 'ports', and finds the number of workers for an app.",
+    "Prints the configuration of a proxy or packet filter in front of a cluster with balancing 'ports', finds the number of workers for an app, and what in it does not fit several.",
   )
   .version(version)
   .showHelpAfterError('(--help shows what there is)')
@@ -116,6 +117,7 @@ generator('nftables', 'Prints a ruleset of nftables that balances over the worke
   });
 
 addTuneCommand(program);
+addDoctorCommand(program);
 
 // A reader that leaves early (head, a pager) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -24,6 +24,14 @@ export interface WorkerAssignment {
   /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
   readonly printsBootError: boolean;
   readonly bootOutput?: BootOutputAssignment | undefined;
+  /** The primary is a doctor: it wants to know what the app is, and nothing else. */
+  readonly examination?: ExaminationAssignment | undefined;
+}
+
+/** What a doctor tells the worker that it examines; see the options of its command. */
+export interface ExaminationAssignment {
+  readonly maxConnections?: number | undefined;
+  readonly proxyKeepAliveMs?: number | undefined;
 }
 
 /** The same as its worker knows it. */

@@ -6,7 +6,12 @@ import {
   type WorkerStats,
 } from '../snapshot/index.js';
 import { cutText } from './error-report.js';
-import { BOOT_PHASES, type PrimaryMessage, type WorkerMessage } from './protocol.js';
+import {
+  BOOT_PHASES,
+  type ExaminationMessage,
+  type PrimaryMessage,
+  type WorkerMessage,
+} from './protocol.js';
 
 /**
  * On every message: whose it is, and in which version. That changes only where
@@ -20,6 +25,9 @@ export type Envelope = typeof ENVELOPE;
 /** Of a {@link BlockReport}; the rest says little more. */
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
+
+/** Each check finds a few at most. */
+const MAX_FINDINGS = 1_000;
 
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
 /** What there are so many of: no fraction. */
@@ -134,6 +142,18 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('folded'), epoch: count, count, body: foldedBody }),
 ]) satisfies v.GenericSchema<unknown, WorkerMessage>;
 
+const examinationSchema = v.object({
+  type: v.literal('examined'),
+  workers: workerCount,
+  findings: v.pipe(
+    v.array(
+      v.object({ name: text, level: text, where: text, problem: text, remedy: text, docs: text }),
+    ),
+    v.maxLength(MAX_FINDINGS),
+  ),
+  ignored: lines(MAX_FINDINGS),
+}) satisfies v.GenericSchema<unknown, ExaminationMessage>;
+
 const envelopeSchema = v.looseObject({
   ns: v.literal(ENVELOPE.ns),
   v: v.literal(ENVELOPE.v),
@@ -141,7 +161,9 @@ const envelopeSchema = v.looseObject({
 });
 
 /** Puts a message in its envelope. */
-export function seal<T extends WorkerMessage | PrimaryMessage>(message: T): T & typeof ENVELOPE {
+export function seal<T extends WorkerMessage | ExaminationMessage | PrimaryMessage>(
+  message: T,
+): T & typeof ENVELOPE {
   return { ...ENVELOPE, ...message };
 }
 
@@ -166,6 +188,12 @@ export function parseWorkerMessage(message: unknown): WorkerMessage | undefined 
   if (!v.is(envelopeSchema, message)) return undefined;
   const result = v.safeParse(workerMessageSchema, message);
   return result.success ? result.output : undefined;
+}
+
+/** What the worker of a doctor has to say of its app, or `undefined` where this is something else. */
+export function parseExamination(message: unknown): ExaminationMessage | undefined {
+  const result = v.safeParse(examinationSchema, message);
+  return v.is(envelopeSchema, message) && result.success ? result.output : undefined;
 }
 
 /** What the primary sent, or `undefined`. The primary is trusted: the envelope is enough. */

@@ -143,6 +143,21 @@ export type WorkerMessage =
       readonly body: string;
     };
 
+/** What a worker tells a doctor, which is its primary then: the app is up, and this was seen. */
+export interface ExaminationMessage {
+  readonly type: 'examined';
+  /** Workers that the findings are about. */
+  readonly workers: number;
+  readonly findings: readonly FindingReport[];
+  /** Names of findings that are not to be told. */
+  readonly ignored: readonly string[];
+}
+
+/** See `findings/finding.ts`. */
+export type FindingReport = Readonly<
+  Record<'name' | 'level' | 'where' | 'problem' | 'remedy' | 'docs', string>
+>;
+
 export type PrimaryMessage =
   /** With a handle beside it: listen on that. Without: listen through node:cluster. */
   | { readonly type: 'listen'; readonly target: ListenTarget }

@@ -1,3 +1,4 @@
+import type { DoctorOptions, ResolvedDoctorOptions } from './doctor-options.interface.js';
 import type { LogOptions, ResolvedLogOptions } from './log-options.interface.js';
 
 /**
@@ -145,6 +146,11 @@ export interface ClusterOptions {
   admin?: AdminOptions | undefined;
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
+  /**
+   * See {@link DoctorOptions}; `false` writes no warning when the cluster starts. The command
+   * `nestjs-cluster doctor` tells all the same.
+   */
+  doctor?: DoctorOptions | false | undefined;
 }
 
 /** Options with every value in force. */
@@ -170,6 +176,7 @@ export interface ResolvedClusterOptions extends Pick<
   /** `undefined` = no such listener. */
   readonly admin: InForce<AdminOptions> | undefined;
   readonly log: ResolvedLogOptions;
+  readonly doctor: ResolvedDoctorOptions;
   readonly bootLogs: BootLogs;
 }
 

@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net';
 import * as v from 'valibot';
 import { BALANCING_STRATEGIES, BOOT_LOGS, OFFLOAD_MODES } from './cluster-options.interface.js';
+import { FINDING_NAMES } from './doctor-options.interface.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log-options.interface.js';
 import {
   durationMs,
@@ -123,5 +124,8 @@ export const clusterOptionsSchema = optionGroup({
     format: option(logFormatSchema, 'text'),
     level: option(logLevelSchema, 'info'),
     write: v.optional(writeSchema),
+  }),
+  doctor: optionGroupOrFalse({
+    ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of findings'), []),
   }),
 });

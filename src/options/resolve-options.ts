@@ -42,6 +42,10 @@ export function resolveOptions(
       format: overrides.logFormat ?? options.log.format,
       level: overrides.logLevel ?? options.log.level,
     }),
+    doctor: Object.freeze({
+      warnings: options.doctor !== false,
+      ignore: options.doctor ? options.doctor.ignore : [],
+    }),
     bootLogs: overrides.bootLogs ?? 'first',
   });
   refuseConflicts(input, resolved);

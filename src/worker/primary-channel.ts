@@ -1,5 +1,6 @@
 import type { SendHandle } from 'node:child_process';
 import {
+  type ExaminationMessage,
   parsePrimaryMessage,
   type PrimaryMessage,
   reportError,
@@ -43,7 +44,7 @@ export class PrimaryChannel {
     process.connected ? this.send({ type: 'connection', server }, handle) : undefined;
 
   /** Sends; resolves when the kernel has taken it or the channel is closed, never rejects. */
-  send(message: WorkerMessage, handle?: unknown): Promise<void> {
+  send(message: WorkerMessage | ExaminationMessage, handle?: unknown): Promise<void> {
     return new Promise((resolve) => {
       if (!process.connected || process.send === undefined) return resolve();
       this.#unsent += 1;

@@ -1,5 +1,5 @@
 import { AddressUnavailableError, NoPrimaryError } from '../errors/index.js';
-import { type PrimaryMessage, reportError } from '../ipc/index.js';
+import { type ExaminationMessage, type PrimaryMessage, reportError } from '../ipc/index.js';
 import { checkWorkerCount } from '../options/index.js';
 import {
   type AgedSnapshot,
@@ -71,6 +71,16 @@ export class WorkerLink extends LocalLink implements ClusterLink {
           new AddressUnavailableError(message.address, message.cause),
         );
     }
+  }
+
+  /** Tells the operator something, in one line. */
+  warn(message: string): void {
+    void this.channel.send({ type: 'warning', message });
+  }
+
+  /** Tells a doctor what was seen of the app. */
+  reportExamination(report: Omit<ExaminationMessage, 'type'>): void {
+    void this.channel.send({ type: 'examined', ...report });
   }
 
   /** The primary is gone: nobody will answer any more. */

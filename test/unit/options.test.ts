@@ -509,6 +509,31 @@ describe('admin', () => {
   });
 });
 
+describe('doctor', () => {
+  it('warns of everything by default', () => {
+    expect(resolve({}).doctor).toEqual({ warnings: true, ignore: [] });
+    expect(resolve({ doctor: {} }).doctor).toEqual({ warnings: true, ignore: [] });
+  });
+
+  it('may warn of nothing, or of nothing that is known', () => {
+    expect(resolve({ doctor: false }).doctor).toEqual({ warnings: false, ignore: [] });
+    expect(resolve({ doctor: { ignore: ['cache', 'throttler'] } }).doctor).toEqual({
+      warnings: true,
+      ignore: ['cache', 'throttler'],
+    });
+  });
+
+  it.each([
+    ['doctor', 'true', true, 'false, or an object with ignore'],
+    ['doctor.ignore', '"cache"', 'cache', 'an array of findings'],
+    ['doctor.ignore.1', '"cash"', ['cache', 'cash'], "one of 'scheduled-jobs', 'throttler', "],
+  ])('is refused with %s as %s', (key, shown, value, allowed) => {
+    expect(refusal(nested(key.replace(/\.\d$/, ''), value))).toContain(
+      `${key}: ${shown} is not allowed; expected ${allowed}`,
+    );
+  });
+});
+
 describe('log', () => {
   it.each(['text', 'json', 'pino', 'nest'] as const)('may have the format %s', (format) => {
     expect(resolve({ log: { format } }).log).toMatchObject({ format, level: 'info' });
@@ -765,6 +790,7 @@ describe('resolveOptions', () => {
       reload: { canaryMs: 1_000 },
       shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
       log: { format: 'text', level: 'info', write: undefined },
+      doctor: { warnings: true, ignore: [] },
       bootLogs: 'first',
     });
   });

@@ -30,15 +30,18 @@ export class AppProcess {
   constructor(
     readonly command: readonly string[],
     environment: Readonly<Record<string, string>>,
+    /** For a program of Node's that tells what it finds. */
+    onMessage?: (message: unknown) => void,
   ) {
     const [program, ...args] = command;
     this.#child = spawn(program!, args, {
       // A group of its own: a signal reaches what a shell or npm has started too, and Ctrl-C of the
       // terminal does not, so that the app is asked to end once.
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...(onMessage ? (['ipc'] as const) : [])],
       env: { ...process.env, ...environment },
     });
+    if (onMessage !== undefined) this.#child.on('message', onMessage);
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.#said = (this.#said + text).slice(-LAST_LINES * LINE_LENGTH);

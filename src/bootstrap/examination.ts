@@ -1,0 +1,72 @@
+import type { ResolvedClusterOptions } from '../options/index.js';
+import type { Assignment } from '../worker/assignment.js';
+import type { WorkerApp } from '../worker/worker-app.interface.js';
+import type { WorkerLink } from '../worker/worker-link.js';
+
+/** Whoever has to look at the app of a worker. */
+interface Examination {
+  /** @returns the app. */
+  created<A extends WorkerApp>(app: A): A;
+  /** The app is up, or has failed to come up. */
+  cameUp(): void;
+}
+
+/**
+ * The worker that warns. Where there are several there is a slot 1, also if they have become several
+ * by a scaling; and all of them would say the same.
+ */
+const WARNING_SLOT = 1;
+
+/** With one worker nothing goes wrong that a doctor looks for. */
+const SEVERAL = 2;
+
+/** Has the app looked at: all of it for a doctor, the plain things in one worker of a cluster. */
+export async function examination(
+  link: WorkerLink,
+  { doctor, workers }: ResolvedClusterOptions,
+  { identity, examination: asked }: Assignment,
+): Promise<Examination> {
+  if (asked !== undefined) {
+    const { SignalListeners } = await import('../findings/signal-listeners.js');
+    const listeners = new SignalListeners();
+    void link.snapshot(); // any message tells the doctor whose program this is
+    return afterwards(link, async (app) => {
+      const { examine } = await import('../findings/examine.js');
+      const main = process.argv[1]!;
+      const situation = { ...asked, main, workers: Math.max(workers, SEVERAL) };
+      const findings = [...listeners.end(), ...examine(app, situation)];
+      link.reportExamination({
+        workers: situation.workers,
+        findings,
+        ignored: doctor.ignore,
+      });
+    });
+  }
+  if (!doctor.warnings || identity.slot !== WARNING_SLOT) return NOBODY;
+  return afterwards(link, async (app) => {
+    const { startWarnings } = await import('../findings/start-warnings.js');
+    for (const line of startWarnings(app, doctor.ignore)) link.warn(line);
+  });
+}
+
+const NOBODY: Examination = { created: (app) => app, cameUp: () => {} };
+
+/** Looks once the app is up, and when its worker has done what it does first. */
+function afterwards(link: WorkerLink, look: (app: object) => Promise<void>): Examination {
+  let created: object | undefined;
+  return {
+    created: (app) => {
+      created = app;
+      return app;
+    },
+    cameUp: () => {
+      const app = created;
+      if (app === undefined || link.local.state !== 'ready') return;
+      setImmediate(() => {
+        look(app).catch((error: unknown) =>
+          link.warn(`could not look at the app: ${String(error)}`),
+        );
+      });
+    },
+  };
+}

@@ -1,0 +1,266 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { FINDING_NAMES } from '../../src/options/index.js';
+import { ClusterProcess, NODE, PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { MAIN } from '../support/command-line.js';
+import { doctor, examined, filesBelow, PLANTED } from '../support/doctor.js';
+import { eventually } from '../support/eventually.js';
+import { freePorts, holdPort } from '../support/free-ports.js';
+import { plainEnvironment } from '../support/run-command.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+const root = join(import.meta.dirname, '../..');
+
+const DATABASE_URL = 'mysql://user@127.0.0.1/app?connection_limit=80';
+
+/** Of the environment. */
+const NOTHING: Readonly<Record<string, string>> = {};
+
+/** Pids of processes that have this in their environment, zombies left out. */
+function withMarker(marker: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(marker);
+    } catch {
+      return false; // ended meanwhile
+    }
+  });
+}
+
+describe('nestjs-cluster doctor', () => {
+  it('finds everything that does not fit several workers, and says where', async () => {
+    const { code, report } = await examined([PLANTED], {
+      DATABASE_URL,
+      HELD_BYTES: String(Math.ceil(totalmem() / 256)),
+      TEST_OPTIONS: JSON.stringify({ workers: 256 }),
+    });
+
+    const app = 'test/fixtures/planted/app.mjs';
+    const main = 'test/fixtures/planted/main.mjs';
+    const places = report.findings.map(({ name, where }) => [name, where.replace(/:\d+$/, '')]);
+    expect(places).toEqual([
+      ['shutdown-hooks', app],
+      ['signal-listener', app],
+      ['memory', expect.stringMatching(/^(this machine|the control group of the process)$/)],
+      ['scheduled-jobs', 'Reports.nightly() (ReportsModule), Reports.often() (ReportsModule)'],
+      ['throttler', 'ThrottlerModule'],
+      ['cache', 'CacheModule in AppModule'],
+      ['socket-io-adapter', 'ChatGateway (ChatModule)'],
+      ['socket-io-polling', 'ChatGateway (ChatModule)'],
+      ['sessions', 'MemoryStore of express-session'],
+      ['database-pool', 'DataSource (DatabaseModule)'],
+      ['database-pool', 'PrismaService (DatabaseModule)'],
+      ['database-pool', 'KNEX (DatabaseModule)'],
+      ['database-pool', 'DatabaseConnection (DatabaseModule)'],
+      ['own-health', 'ProbesController.health() (AppModule)'],
+      ['own-metrics', 'ProbesController.metrics() (AppModule)'],
+      ['keep-alive', `the HTTP server of ${main}`],
+      ['force-close-connections', `NestFactory.create() of ${main}`],
+    ]);
+    expect(code).toBe(1);
+    // Whatever else a worker warns of is none of these.
+    const names = report.findings.map(({ name }) => name);
+    expect(FINDING_NAMES.filter((name) => !names.includes(name))).toEqual(['warning']);
+  });
+
+  it.each(['express', 'fastify'])('finds nothing in the sample app on %s', async (adapter) => {
+    const { code, stdout, stderr } = await doctor([PROGRAMS.sample], { ADAPTER: adapter });
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^sample-app\/dist\/main\.js with \d+ workers: 0 problems, 0 notes\n$/);
+  });
+
+  it('prints a table, with a remedy and a page of each finding', async () => {
+    const { code, stdout } = await doctor(
+      [PLANTED, '--workers', '3', '--max-connections', '199', '--proxy-keep-alive', '4'],
+      { DATABASE_URL },
+    );
+
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^problem {2}cache +CacheModule in AppModule\n +every worker .*\n +-> give .*\n +docs\/shared-state\.md#\S+\n$/m,
+    );
+    expect(stdout).toMatch(/main\.mjs with 3 workers: \d+ problems, 2 notes\n$/);
+    // 4 × 50 connections are one too many; 4 s are less than the 5 of Node.
+    expect(stdout).toContain('are 200; the database allows 199');
+    expect(stdout).not.toContain('keep-alive');
+  });
+
+  it('tells no more of what the app has it ignore', async () => {
+    const ignore = FINDING_NAMES.filter((name) => name !== 'force-close-connections');
+    const { code, report } = await examined([PLANTED], {
+      TEST_OPTIONS: JSON.stringify({ doctor: { ignore } }),
+    });
+
+    expect(report.findings.map(({ name }) => name)).toEqual(['force-close-connections']);
+    expect({ code, ignored: report.ignored }).toEqual({ code: 0, ignored: ignore });
+  });
+
+  it('tells what a worker warns of', async () => {
+    const { code, report } = await examined([PROGRAMS.app], {
+      TEST_APP: behaviour('listens'),
+    });
+
+    expect(code).toBe(1);
+    expect(report.findings).toMatchObject([
+      {
+        name: 'warning',
+        where: 'test/fixtures/app.mjs',
+        problem: expect.stringContaining('createApp() has already called listen()'),
+        remedy: 'leave the call out',
+      },
+    ]);
+  });
+
+  it('leaves nothing running and nothing written, and needs no address of the app', async () => {
+    const port = await freePorts(2);
+    for (const each of [port, port + 1]) {
+      const holder = await holdPort(each);
+      onTestFinished(() => void holder.close());
+    }
+    const marker = randomUUID();
+    const project = dirname(PLANTED);
+    const temporary = temporaryDirectory();
+    const before = filesBelow(project);
+
+    const { code } = await doctor(
+      ['main.mjs'],
+      {
+        MARKER: marker,
+        TMPDIR: temporary,
+        HELPER: '1',
+        TEST_OPTIONS: JSON.stringify({
+          port,
+          host: '127.0.0.1',
+          admin: { port: port + 1 },
+          // For clients, of which there are none.
+          shutdown: { lameDuckMs: 600_000 },
+        }),
+      },
+      project,
+    );
+
+    expect(code).toBe(1);
+    expect(withMarker(marker)).toEqual([]);
+    expect(filesBelow(project)).toEqual(before);
+    expect(filesBelow(temporary)).toEqual([]);
+  });
+
+  it('ends the app with Ctrl-C', async () => {
+    const marker = randomUUID();
+    const child = spawn(NODE, [MAIN, 'doctor', PROGRAMS.app], {
+      cwd: root,
+      env: {
+        ...plainEnvironment(),
+        MARKER: marker,
+        TEST_APP: behaviour('never-ready'),
+        TEST_SLOTS: '0',
+      },
+      stdio: 'ignore',
+    });
+    const exit = once(child, 'exit');
+    onTestFinished(() => void child.kill('SIGKILL'));
+    // The command, what leads its group, the worker.
+    await eventually(
+      'three processes',
+      async () => withMarker(marker).length,
+      (processes) => processes === 3,
+    );
+
+    child.kill('SIGINT');
+
+    expect((await exit)[0]).toBe(130);
+    expect(withMarker(marker)).toEqual([]);
+  });
+});
+
+describe('an app that cannot be looked at', () => {
+  it.each([
+    { what: 'a wrong option', args: ['--nope'], says: "unknown option '--nope'" },
+    { what: 'too much', args: [PLANTED, 'more'], says: 'too many arguments' },
+    { what: 'a number that is none', args: ['--workers', '0'], says: 'from 1 to 256' },
+    { what: 'a file that is not there', args: ['nope.js'], says: 'there is no file "nope.js"' },
+  ])('is refused as wrong usage: $what', async ({ args, says }) => {
+    const { code, stdout, stderr } = await doctor(args);
+
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+    expect(stderr).toContain(says);
+  });
+
+  it.each([
+    {
+      what: 'does not start',
+      program: PROGRAMS.app,
+      env: { TEST_APP: behaviour('init-rejects') },
+      says: ['error: the app does not start: ', '; the last it wrote:\n  | '],
+    },
+    {
+      what: 'ends by itself',
+      program: fixture('nan.mjs'),
+      env: NOTHING,
+      says: ['error: the app ended before it was ready (exit code 78); ', 'readyTimeoutMs: NaN'],
+    },
+    {
+      what: 'does not call bootstrap()',
+      program: fixture('plain.mjs'),
+      env: NOTHING,
+      says: ['error: the app listens and has not called bootstrap() of nestjs-cluster; '],
+    },
+  ])('is told with the last that it wrote where it $what', async ({ program, env, says }) => {
+    const { code, stdout, stderr } = await doctor([program], env);
+
+    expect({ code, stdout }, stderr).toEqual({ code: 70, stdout: '' });
+    for (const each of says) expect(stderr).toContain(each);
+  });
+});
+
+describe('the start of a cluster', () => {
+  afterEach(stopAll);
+
+  const warnings = (cluster: ClusterProcess): string[] =>
+    cluster
+      .all('warning')
+      .map(({ message }) => message)
+      .filter((message) => message.includes('doctor: { ignore:'));
+
+  const NAMES = ['scheduled-jobs', 'throttler', 'cache', 'socket-io-adapter', 'socket-io-polling'];
+
+  it('warns of each finding that is cheap to see, once', async () => {
+    const cluster = await ClusterProcess.start({ program: PLANTED, options: { workers: 3 } });
+    await cluster.until('warnings', () => warnings(cluster).length >= NAMES.length);
+    cluster.kill('SIGTERM');
+    await cluster.exited();
+
+    const silenced = warnings(cluster).map((each) => /ignore: \['([\w-]+)'\]/.exec(each)![1]);
+    expect(silenced).toEqual(NAMES);
+    expect(warnings(cluster)[0]).toContain(
+      'scheduled jobs run in every worker: Reports.nightly() (ReportsModule), Reports.often() (ReportsModule); run them where',
+    );
+  });
+
+  it.each([
+    { what: 'with one worker', options: { workers: 1 } },
+    { what: 'where doctor is false', options: { doctor: false } as const },
+    { what: 'where all are ignored', options: { doctor: { ignore: [...FINDING_NAMES] } } },
+  ])('warns of nothing $what', async ({ options }) => {
+    const cluster = await ClusterProcess.start({ program: PLANTED, options });
+    await cluster.event('listening');
+    cluster.kill('SIGTERM');
+    await cluster.exited();
+
+    expect(warnings(cluster)).toEqual([]);
+  });
+});
+
+function fixture(name: string): string {
+  return join(root, 'test/fixtures', name);
+}
+
+function behaviour(name: string): string {
+  return fixture(`behaviours/${name}.mjs`);
+}
