@@ -1,5 +1,5 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
-import type { Assignment } from '../worker/assignment.js';
+import type { OwnAssignment } from '../ipc/assignment.js';
 import type { WorkerApp } from '../worker/worker-app.interface.js';
 import type { WorkerLink } from '../worker/worker-link.js';
 
@@ -24,7 +24,7 @@ const SEVERAL = 2;
 export async function examination(
   link: WorkerLink,
   { doctor, workers }: ResolvedClusterOptions,
-  { identity, examination: asked }: Assignment,
+  { identity, examination: asked }: OwnAssignment,
 ): Promise<Examination> {
   if (asked !== undefined) {
     const { SignalListeners } = await import('../findings/signal-listeners.js');
