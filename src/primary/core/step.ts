@@ -33,7 +33,8 @@ type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
 export class Step {
   readonly effects: Effect[] = [];
   #state: ClusterState;
-  /** The state's own, once this step has changed them: it copies them once at most. */
+  /** The state is this step's own: it copies what it changes once at most. */
+  #isOwn = false;
   #timers: Map<string, Timer> | undefined;
 
   constructor(
@@ -53,8 +54,10 @@ export class Step {
     return this.settings.options;
   }
 
-  set(changes: Partial<Omit<ClusterState, 'workers' | 'timers'>>): void {
-    this.#state = { ...this.#state, ...changes };
+  set(changes: Partial<ClusterState>): void {
+    if (this.#isOwn) Object.assign(this.#state, changes);
+    else this.#state = { ...this.#state, ...changes };
+    this.#isOwn = true;
   }
 
   worker(id: WorkerId): Worker | undefined {
@@ -72,7 +75,7 @@ export class Step {
 
   /** Puts a worker into a state. */
   enter(worker: StartingWorker | ReadyWorker | DrainingWorker): void {
-    this.#state = { ...this.#state, workers: this.#state.workers.with(worker) };
+    this.set({ workers: this.#state.workers.with(worker) });
   }
 
   /** Changes what is known of a worker, without its state. */
@@ -83,7 +86,7 @@ export class Step {
   }
 
   remove({ id }: Worker): void {
-    this.#state = { ...this.#state, workers: this.#state.workers.without(id) };
+    this.set({ workers: this.#state.workers.without(id) });
     this.disarmAllOf(id);
   }
 
@@ -138,7 +141,7 @@ export class Step {
   #ownTimers(): Map<string, Timer> {
     if (this.#timers === undefined) {
       this.#timers = new Map(this.#state.timers);
-      this.#state = { ...this.#state, timers: this.#timers };
+      this.set({ timers: this.#timers });
     }
     return this.#timers;
   }

@@ -13,11 +13,12 @@ export class WorkerMap {
   }
 
   get(id: WorkerId): Worker | undefined {
-    return this.list.find((each) => each.id === id);
+    const found = this.list[this.#indexOf(id)];
+    return found?.id === id ? found : undefined;
   }
 
   has(id: WorkerId): boolean {
-    return this.list.some((each) => each.id === id);
+    return this.get(id) !== undefined;
   }
 
   values(): readonly Worker[] {
@@ -29,11 +30,23 @@ export class WorkerMap {
   }
 
   with(worker: Worker): WorkerMap {
-    const index = this.list.findIndex(({ id }) => id === worker.id);
-    return new WorkerMap(index < 0 ? [...this.list, worker] : this.list.with(index, worker));
+    const index = this.#indexOf(worker.id);
+    const isNew = index === this.list.length;
+    return new WorkerMap(isNew ? [...this.list, worker] : this.list.with(index, worker));
   }
 
   without(id: WorkerId): WorkerMap {
     return new WorkerMap(this.list.filter((each) => each.id !== id));
+  }
+
+  /** Where it is, or would be: ids only grow. */
+  #indexOf(id: WorkerId): number {
+    let [from, to] = [0, this.list.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if (this.list[middle]!.id < id) from = middle + 1;
+      else to = middle;
+    }
+    return from;
   }
 }
