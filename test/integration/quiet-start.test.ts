@@ -67,7 +67,8 @@ describe('a start', () => {
         /^8\/8 workers ready in [\d.]+ s \([\d.]+–[\d.]+ s\), listening on http:\/\/127\.0\.0\.1:\d+ \(balancing=shared, endpoints: .*\)$/,
       ),
     ]);
-    const pids = lines.flatMap((line) => /^\[Nest\] (\d+)/.exec(line)?.[1] ?? []);
+    // A machine that is slow enough has the threads' warning of another worker among them.
+    const pids = lines.flatMap((line) => /^\[Nest\] (\d+).*? LOG /.exec(line)?.[1] ?? []);
     expect(pids.length).toBeGreaterThan(10);
     expect(new Set(pids).size).toBe(1);
   });
