@@ -76,6 +76,8 @@ export class Switchboard {
     const now = performance.now();
     // The watchdog's word is no sign of life: it lives on while the event loop is blocked.
     if (message.type !== 'blocked') worker.seenAt = now;
+    // The watchdog has a pipe of its own: what it says tells nothing of the channel.
+    if (message.type !== 'blocked' && message.type !== 'resumed') worker.isUnderstood = true;
     switch (message.type) {
       case 'listen-request': {
         if (worker.hasSocket) return undefined;
@@ -142,7 +144,7 @@ export class Switchboard {
     this.to.table.countsOf(worker).droppedMessages += 1;
     const version = foreignVersionOf(raw);
     // Its first word: nothing that it says will be understood, and it would wait until it is killed.
-    if (version !== undefined && worker.state === 'starting' && worker.seenAt === undefined) {
+    if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {
       return { type: 'foreign-version', version };
     }
     this.#warnOnce(

@@ -41,6 +41,8 @@ export class WorkerHandle {
   look: () => Worker | undefined = () => undefined;
   /** Last sign of life, monotonic ms. */
   seenAt: number | undefined;
+  /** It has sent a message of this version over its channel. */
+  isUnderstood = false;
   /** What it last said of each of them. */
   stats: Partial<WorkerStats> | undefined;
   /** It was given the listening socket; it needs it once. */

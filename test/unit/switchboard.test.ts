@@ -245,6 +245,15 @@ describe('a message that is wrong', () => {
     expect(cluster.events('warning')).toEqual([]);
   });
 
+  it('in another version of the protocol ends it too where its watchdog has spoken: that has a pipe of its own', () => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const worker = cluster.newest(0);
+    worker.say({ type: 'blocked', ...BLOCK });
+    worker.say({ type: 'resumed' });
+    raw(worker, { v: 2, type: 'listen-request' });
+    expect(worker.signals).toEqual(['SIGKILL']);
+  });
+
   it('in another version of the protocol ends nobody who is known to speak this one', () => {
     const cluster = new FakeCluster(1, {}, 'starting');
     const worker = cluster.newest(0);
