@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { callSites } from '../errors/call-sites.js';
 import type { Finding } from './finding.js';
 
 /** Nest's method behind `enableShutdownHooks()`. */
@@ -52,7 +53,7 @@ export class SignalListeners {
 
   readonly #note = (name: string | symbol): void => {
     if (!SIGNALS.has(name)) return;
-    const frames = callSites();
+    const frames = framesOfListener();
     const byNest = frames.some((frame) => frame.getFunctionName() === NEST_LISTENS);
     const caller = byNest
       ? frames.find((frame) => isFile(frame) && !isInstalled(frame))
@@ -67,21 +68,9 @@ export class SignalListeners {
 const ADDS = '_addListener';
 
 /** Raw frames, from the one that has called `process.on()` down. */
-function callSites(): NodeJS.CallSite[] {
-  const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
-  const { stackTraceLimit } = Error;
-  try {
-    Error.stackTraceLimit = MAX_FRAMES;
-    Error.prepareStackTrace = (_error, sites) => sites;
-    const trace: { stack?: NodeJS.CallSite[] } = {};
-    Error.captureStackTrace(trace, callSites);
-    const sites = trace.stack ?? [];
-    return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-    if (prepare === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace');
-    else Object.defineProperty(Error, 'prepareStackTrace', prepare);
-  }
+function framesOfListener(): NodeJS.CallSite[] {
+  const sites = callSites(MAX_FRAMES, framesOfListener);
+  return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
 }
 
 /** Not one of Node's own. */

@@ -73,7 +73,7 @@ export class WorkerAgent {
     const { tracker } = this.#local;
     this.#sockets = new WorkerSockets(
       (server) => this.#local.follow(server),
-      connectionLimit(tracker, (message) => this.#warn(message)),
+      connectionLimit(tracker, (message) => this.link.warn(message)),
     );
     this.#rebalance = new Rebalance(tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
@@ -82,7 +82,7 @@ export class WorkerAgent {
     this.#channel.onClosed(() => void this.#onOrphaned());
     answerSignals(
       (signal) => void this.#askToLeave(signal),
-      () => this.#warn(HOOKS_TAKEN_OVER),
+      () => this.link.warn(HOOKS_TAKEN_OVER),
     );
     if (!options.watchdog) return;
     startWatchdog({
@@ -90,7 +90,7 @@ export class WorkerAgent {
       primaryPid,
       reportTo,
       requests: () => this.#local.tracker.describeInFlight(),
-      failed: (error) => this.#warn(`its watchdog is gone: ${reportError(error).message}`),
+      failed: (error) => this.link.warn(`its watchdog is gone: ${reportError(error).message}`),
     });
   }
 
@@ -105,7 +105,7 @@ export class WorkerAgent {
       this.#appEnd.created(app);
       let url: string;
       if (server.listening) {
-        this.#warn(ALREADY_LISTENING);
+        this.link.warn(ALREADY_LISTENING);
         url = addressOf(server);
       } else {
         phase = 'init';
@@ -121,7 +121,7 @@ export class WorkerAgent {
       });
       this.#appEnd.takeOver(app, {
         leave: (signal) => this.#closeItself(signal),
-        warn: (message) => this.#warn(message),
+        warn: (message) => this.link.warn(message),
       });
       this.#app = app;
       this.#sockets.mayAdopt(server);
@@ -185,10 +185,6 @@ export class WorkerAgent {
       case 'fold':
         return this.#reports.fold(message);
     }
-  }
-
-  #warn(message: string): void {
-    void this.#channel.send({ type: 'warning', message });
   }
 
   /** Somebody else than the primary wants the worker to go. */

@@ -1,3 +1,5 @@
+import { callSites } from '../errors/call-sites.js';
+
 /** Nest's method that listens to signals; of every app, context and microservice, in Nest 11 and 12. */
 const LISTENS = 'listenToShutdownSignals';
 
@@ -59,18 +61,5 @@ export function takeOverNestSignals(
 }
 
 function isCalledBy(name: string): boolean {
-  const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
-  const { stackTraceLimit } = Error;
-  try {
-    Error.stackTraceLimit = MAX_FRAMES;
-    // Raw frames: source maps change what `stack` says.
-    Error.prepareStackTrace = (_error, sites) => sites;
-    const trace: { stack?: NodeJS.CallSite[] } = {};
-    Error.captureStackTrace(trace, isCalledBy);
-    return trace.stack?.some((site) => site.getFunctionName() === name) ?? false;
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-    if (prepare === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace');
-    else Object.defineProperty(Error, 'prepareStackTrace', prepare);
-  }
+  return callSites(MAX_FRAMES, isCalledBy).some((site) => site.getFunctionName() === name);
 }

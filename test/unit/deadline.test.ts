@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Deadline } from '../../src/primary/deadline.js';
 import { leftAfterSlice } from '../../src/primary/policies/deadline.policy.js';
+import { freezable } from './frozen-clock.js';
 
 describe('what is left of a wait', () => {
   it('is less by the time that passed, where the primary was awake', () => {
@@ -27,19 +28,7 @@ describe('what is left of a wait', () => {
 });
 
 describe('Deadline', () => {
-  /** How long the process stood still so far: no timer ran, and the clock went on. */
-  let frozenMs = 0;
-
-  beforeEach(() => {
-    vi.useFakeTimers();
-    frozenMs = 0;
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + frozenMs);
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
-  });
+  const clock = freezable();
 
   function start(ms: number) {
     const action = vi.fn();
@@ -65,7 +54,7 @@ describe('Deadline', () => {
   it('does not count the time in which the primary stood still', () => {
     const { action } = start(3_000);
     vi.advanceTimersByTime(1_000);
-    frozenMs = 6_000;
+    clock.frozenMs = 6_000;
     vi.advanceTimersByTime(1_999);
     expect(action).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
@@ -75,7 +64,7 @@ describe('Deadline', () => {
   it('leaves time to read what came meanwhile, where it was all but over', () => {
     const { action } = start(3_000);
     vi.advanceTimersByTime(2_990);
-    frozenMs = 6_000;
+    clock.frozenMs = 6_000;
     vi.advanceTimersByTime(259);
     expect(action).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);

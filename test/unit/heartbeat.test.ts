@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../src/options/index.js';
 import { isHung, isTickLate, type Silence } from '../../src/primary/policies/heartbeat.policy.js';
 import { PrimaryMeter } from '../../src/primary/primary-meter.js';
 import type { ProcessStats } from '../../src/snapshot/index.js';
 import { FakeCluster } from './fake-cluster.js';
 import { type FakeWorker, STATS } from './fake-worker.js';
+import { freezable } from './frozen-clock.js';
 
 const silence = (known: Partial<Silence> = {}): Silence => ({
   pingSentAt: undefined,
@@ -57,19 +58,7 @@ describe('a tick is late', () => {
 });
 
 describe('the heartbeat', () => {
-  /** How long the primary stood still so far: no timer ran, and the clock went on. */
-  let frozenMs = 0;
-
-  beforeEach(() => {
-    vi.useFakeTimers();
-    frozenMs = 0;
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + frozenMs);
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
-  });
+  const clock = freezable();
 
   /** Rounds are at each full second. What else ends workers takes longer than these tests. */
   function start(workers = 1, options: ClusterOptions = {}, state?: 'starting') {
@@ -160,7 +149,7 @@ describe('the heartbeat', () => {
   it('postpones judgement after a late round: the answers may lie unread', () => {
     const { worker } = start();
     wait(1_500);
-    frozenMs = 3_600_000;
+    clock.frozenMs = 3_600_000;
     wait(500);
     expectKill(worker, 10_000);
   });
@@ -169,11 +158,11 @@ describe('the heartbeat', () => {
     const { worker } = start();
     wait(1_000);
     for (let ms = 3_000; ms < 11_000; ms += 2_000) {
-      frozenMs += 1_000;
+      clock.frozenMs += 1_000;
       wait(1_000);
     }
     expect(worker.signals).toEqual([]);
-    frozenMs += 1_000;
+    clock.frozenMs += 1_000;
     wait(1_000);
     expect(worker.signals).toEqual(['SIGKILL']);
   });
@@ -188,7 +177,7 @@ describe('the heartbeat', () => {
       vi.spyOn(PrimaryMeter.prototype, 'measure').mockReturnValue(measured);
       const { cluster } = start();
       wait(1_000);
-      frozenMs = 16_500;
+      clock.frozenMs = 16_500;
       wait(5_000);
       expect(cluster.events('warning')).toEqual([
         {
@@ -204,7 +193,7 @@ describe('the heartbeat', () => {
     ['by as much, in its first round', 10_000, {}, 1],
   ] as const)('says that it was late %s: %s ms', (_, lateMs, options, times) => {
     const { cluster } = start(1, options);
-    frozenMs = lateMs;
+    clock.frozenMs = lateMs;
     wait(1_000);
     expect(cluster.events('warning')).toHaveLength(times);
   });
@@ -288,7 +277,7 @@ describe('the heartbeat', () => {
 
     it('gives also the block a fresh window after a late round (H5)', () => {
       const { worker } = blocked();
-      frozenMs = 20_000;
+      clock.frozenMs = 20_000;
       wait(600); // a round
       expectKill(worker, 10_000);
     });
@@ -296,7 +285,7 @@ describe('the heartbeat', () => {
     it('judges nobody between two rounds where the next one is late: answers may lie unread (H5)', () => {
       const { worker } = blocked();
       wait(4_601); // just after a round
-      frozenMs = 2_000;
+      clock.frozenMs = 2_000;
       wait(998); // just before the next
       expect(worker.signals).toEqual([]);
       wait(1);
