@@ -34,7 +34,6 @@ const BOOT_OUTPUT_DESCRIPTOR = 5;
 
 /** How a worker is started. */
 export interface Launch {
-  readonly slot: number;
   /** Workers there are to be. */
   readonly workers: number;
   readonly release: Release;
@@ -51,12 +50,17 @@ export interface Launch {
  * 'disconnect' may come before it, after it or never. A process that cannot be
  * started (no descriptors, no memory, no such directory) is one that exits at
  * once.
+ *
+ * @param prepare says how it is started; what it throws is a failure to start too.
  */
-export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void): WorkerHandle {
-  const identity = { slot: launch.slot, generation: launch.release.generation };
+export function forkWorker(
+  identity: Omit<WorkerIdentity, 'pid'>,
+  prepare: () => Launch,
+  tell: (event: ProcessEvent) => void,
+): WorkerHandle {
   let worker: Worker;
   try {
-    worker = fork(launch);
+    worker = fork(identity, prepare());
   } catch (error) {
     setImmediate(() => failToStart(error as Error, tell));
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
@@ -75,8 +79,8 @@ export function forkWorker(launch: Launch, tell: (event: ProcessEvent) => void):
   return follow(worker, { ...identity, pid: worker.process.pid }, tell);
 }
 
-function fork(launch: Launch): Worker {
-  const { slot, workers, release, watchdog, printsBootError, keepsBack } = launch;
+function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
+  const { workers, release, watchdog, printsBootError, keepsBack } = launch;
   const { execArgv, own } = launch.arguments;
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))

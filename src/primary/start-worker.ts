@@ -1,6 +1,6 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { Effect } from './core/effect.js';
-import { forkWorker, type ProcessEvent } from './fork-worker.js';
+import { forkWorker, type Launch, type ProcessEvent } from './fork-worker.js';
 import { whatIsKeptBack } from './policies/boot-logs.policy.js';
 import type { Program } from './release.js';
 import { workerArguments } from './worker-arguments.js';
@@ -13,15 +13,16 @@ export function startWorker(
   { watchdog, bootLogs }: Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs'>,
   tell: (event: ProcessEvent) => void,
 ): WorkerHandle {
-  const nodeArguments = workerArguments(workers);
-  const launch = {
-    slot,
-    workers,
-    release: program.revive(release, patient),
-    arguments: nodeArguments,
-    watchdog,
-    printsBootError,
-    keepsBack: nodeArguments.preloads ? whatIsKeptBack(bootLogs, slot, first) : undefined,
+  const prepare = (): Launch => {
+    const nodeArguments = workerArguments(workers);
+    return {
+      workers,
+      release: program.revive(release, patient),
+      arguments: nodeArguments,
+      watchdog,
+      printsBootError,
+      keepsBack: nodeArguments.preloads ? whatIsKeptBack(bootLogs, slot, first) : undefined,
+    };
   };
-  return forkWorker(launch, tell);
+  return forkWorker({ slot, generation: release.generation }, prepare, tell);
 }
