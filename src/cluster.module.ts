@@ -11,9 +11,13 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
-import { TerminusModule } from '@nestjs/terminus';
 import { bootstrap } from './bootstrap/bootstrap.js';
-import type { ClusterRuntime, CreateApp } from './bootstrap/cluster-runtime.interface.js';
+import type {
+  AppOf,
+  AppSource,
+  ClusterRuntime,
+  CreateAppContext,
+} from './bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from './bootstrap/current-link.js';
 import { ClusterService } from './cluster.service.js';
 import { mountInOneLayer } from './endpoints/endpoint-layer.js';
@@ -24,6 +28,7 @@ import { EventLoopHealthIndicator } from './health/event-loop.health.js';
 import { HealthEndpoints } from './health/health.endpoints.js';
 import { ProcessMemoryHealthIndicator } from './health/memory.health.js';
 import { OffloadHealthIndicator } from './health/offload.health.js';
+import { Terminus } from './health/terminus.js';
 import { MetricsEndpoint } from './metrics/metrics.endpoint.js';
 import {
   callerFile,
@@ -63,6 +68,7 @@ const PUBLIC_PROVIDERS = [
 const PROVIDERS: Provider[] = [
   ...PUBLIC_PROVIDERS,
   ProcessMemoryHealthIndicator,
+  Terminus,
   HealthEndpoints,
   MetricsEndpoint,
   ShadowedRoutes,
@@ -144,24 +150,20 @@ export class ClusterModule
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
     this.routes.follow(httpAdapter); // in a testing module the adapter comes after the modules
+    await this.#prepare();
     const endpoints = mountInOneLayer(httpAdapter, () => {
       const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
       const reports = health === false ? [] : this.health.mount(httpAdapter, health);
       return [...reports, ...page];
     });
-    if (health !== false) this.link.provideHealth(() => this.health.verdict(), health.minReady);
     this.link.announceEndpoints(endpoints);
-    await this.offload.start();
-    this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
+    await this.#startOffload();
   }
 
-  /**
-   * Nest calls this after it has registered the app's routes. An app without an HTTP server, such as
-   * a consumer of a queue, is not configured.
-   */
+  /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
     this.routes.refuse();
-    await this.offload.start();
+    await this.#startOffload();
   }
 
   onApplicationBootstrap(): void {
@@ -178,6 +180,21 @@ export class ClusterModule
     await this.offload.close();
     this.metrics.close();
   }
+
+  /** Has this process measure itself, and say whether it is well. */
+  async #prepare(): Promise<void> {
+    const { health, metrics } = this.options;
+    if (metrics !== false) await this.metrics.measure(metrics);
+    if (health === false) return;
+    await this.health.prepare(health);
+    this.link.provideHealth(() => this.health.verdict(), health.minReady);
+  }
+
+  async #startOffload(): Promise<void> {
+    if (await this.offload.start()) {
+      this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
+    }
+  }
 }
 
 function moduleWith(
@@ -191,8 +208,7 @@ function moduleWith(
   return {
     module: ClusterModule,
     global: true,
-    // Its logger would write the whole report at each probe for as long as something is down.
-    imports: [TerminusModule.forRoot({ logger: false }), DiscoveryModule, ...imports],
+    imports: [DiscoveryModule, ...imports],
     providers: [options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };

@@ -1,16 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { MinReady } from '../options/module.js';
 import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { reportAs } from './report-as.js';
+import { Terminus } from './terminus.js';
 
 /** Whether enough workers are ready, and what is known of each. */
 @Injectable()
 export class ClusterHealthIndicator {
   constructor(
     @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
-    @Inject(HealthIndicatorService) private readonly health: HealthIndicatorService,
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
   ) {}
 
   /**
@@ -26,12 +27,15 @@ export class ClusterHealthIndicator {
   ): Promise<HealthIndicatorResult<Key>> {
     const aged = await this.link.snapshot();
     const report = describeCluster(aged);
-    const indicator = this.health.check(key);
     // Looked at last: a drain may have begun while the primary was asked.
     if (!this.link.accepting) {
-      return indicator.down({ ...report, reason: 'this worker is draining' });
+      const reason = 'this worker is draining';
+      return reportAs(this.terminus, key, 'down', { ...report, reason });
     }
     const { status, reason } = judgeCluster(aged.snapshot, minReady, this.link.identity.pid);
-    return reportAs(indicator, status, { ...report, ...(reason !== undefined && { reason }) });
+    return reportAs(this.terminus, key, status, {
+      ...report,
+      ...(reason !== undefined && { reason }),
+    });
   }
 }

@@ -1,15 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { judge } from './limits.js';
 import { reportAs } from './report-as.js';
+import { Terminus } from './terminus.js';
 
 /** How busy this process's event loop is. */
 @Injectable()
 export class EventLoopHealthIndicator {
   constructor(
     @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
-    @Inject(HealthIndicatorService) private readonly health: HealthIndicatorService,
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
   ) {}
 
   /**
@@ -26,7 +27,7 @@ export class EventLoopHealthIndicator {
     const { status, ...why } = judge([
       { name: 'eventLoopDelayP99Ms', value: eventLoopDelayP99Ms, limit: maxDelayMs },
     ]);
-    return reportAs(this.health.check(key), status, {
+    return reportAs(this.terminus, key, status, {
       eventLoopUtilization,
       eventLoopDelayP99Ms,
       ...why,

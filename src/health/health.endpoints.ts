@@ -1,10 +1,9 @@
 import { HttpException, Inject, Injectable } from '@nestjs/common';
 import { type AbstractHttpAdapter, ModuleRef } from '@nestjs/core';
-import {
-  type HealthCheckResult,
+import type {
+  HealthCheckResult,
   HealthCheckService,
-  type HealthIndicatorFunction,
-  HealthIndicatorService,
+  HealthIndicatorFunction,
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
 import type { ResolvedModuleOptions } from '../options/module.js';
@@ -16,8 +15,8 @@ import { EventLoopHealthIndicator } from './event-loop.health.js';
 import { ProcessMemoryHealthIndicator } from './memory.health.js';
 import { OffloadHealthIndicator } from './offload.health.js';
 import { OnceLog } from './once-log.js';
-import { knowsDegraded } from './report-as.js';
 import { shareInFlight } from './share-in-flight.js';
+import { Terminus } from './terminus.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;
 
@@ -30,10 +29,10 @@ export class HealthEndpoints {
   readonly #log = new OnceLog();
   /** Of this process, whatever the rest of the cluster is. */
   #ofProcess: readonly HealthIndicatorFunction[] = [];
+  #health!: HealthCheckService;
 
   constructor(
-    @Inject(HealthCheckService) private readonly health: HealthCheckService,
-    @Inject(HealthIndicatorService) private readonly indicator: HealthIndicatorService,
+    @Inject(Terminus) private readonly terminus: Terminus,
     @Inject(ClusterHealthIndicator) private readonly cluster: ClusterHealthIndicator,
     @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
     @Inject(ProcessMemoryHealthIndicator) private readonly memory: ProcessMemoryHealthIndicator,
@@ -43,13 +42,19 @@ export class HealthEndpoints {
   ) {}
 
   /**
-   * @returns the paths that are served.
-   * @throws ClusterConfigurationError for indicators of the app's own that cannot work.
+   * Makes ready what {@link verdict} asks.
+   *
+   * @throws ClusterConfigurationError without terminus, and for indicators of the app's own that
+   *   cannot work.
    */
-  mount(adapter: AbstractHttpAdapter, options: Options): string[] {
-    const { path, details, minReady } = options;
-    const cluster = () => this.cluster.check('cluster', { minReady });
+  async prepare(options: Options): Promise<void> {
+    this.#health = await this.terminus.load();
     this.#ofProcess = this.#indicatorsOfProcess(options);
+  }
+
+  /** @returns the paths that are served. */
+  mount(adapter: AbstractHttpAdapter, { path, details, minReady }: Options): string[] {
+    const cluster = () => this.cluster.check('cluster', { minReady });
     const checks: Readonly<Record<string, readonly HealthIndicatorFunction[]>> = {
       [path]: [cluster, ...this.#ofProcess],
       // That it answers is all there is to say.
@@ -83,7 +88,7 @@ export class HealthEndpoints {
     const own = new AppChecks(
       appIndicators(indicators, this.moduleRef),
       indicatorTimeoutMs,
-      knowsDegraded(this.indicator.check('')),
+      this.terminus.knowsDegraded,
       this.#log,
     );
     return [
@@ -107,7 +112,7 @@ export class HealthEndpoints {
     indicators: readonly HealthIndicatorFunction[],
   ): Promise<{ readonly status: number; readonly result: HealthCheckResult }> {
     try {
-      return { status: 200, result: await this.health.check([...indicators]) };
+      return { status: 200, result: await this.#health.check([...indicators]) };
     } catch (error) {
       // How terminus reports a check that failed.
       if (error instanceof HttpException) {

@@ -1,8 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { judge } from './limits.js';
 import { reportAs } from './report-as.js';
+import { Terminus } from './terminus.js';
 
 /**
  * How much memory this process holds. Not public: in a controller of the app's
@@ -12,7 +13,7 @@ import { reportAs } from './report-as.js';
 export class ProcessMemoryHealthIndicator {
   constructor(
     @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
-    @Inject(HealthIndicatorService) private readonly health: HealthIndicatorService,
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
   ) {}
 
   /** Down above a limit, degraded above 80 % of one. */
@@ -29,7 +30,7 @@ export class ProcessMemoryHealthIndicator {
         limit: limits.maxResidentMemoryBytes,
       },
     ]);
-    return reportAs(this.health.check(key), status, {
+    return reportAs(this.terminus, key, status, {
       residentMemoryBytes,
       heapUsedBytes,
       ...why,

@@ -1,9 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
 import { Offload } from '../offload/index.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../options/module.js';
 import { judge } from './limits.js';
 import { reportAs } from './report-as.js';
+import { Terminus } from './terminus.js';
 
 /**
  * The threads of this process that run `@CpuBound()` methods, and who waits for
@@ -13,7 +14,7 @@ import { reportAs } from './report-as.js';
 @Injectable()
 export class OffloadHealthIndicator {
   constructor(
-    @Inject(HealthIndicatorService) private readonly health: HealthIndicatorService,
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
     @Inject(Offload) private readonly offload: Offload,
     @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
   ) {}
@@ -30,15 +31,15 @@ export class OffloadHealthIndicator {
     const { maxQueue, queueFullMs } = this.options.offload;
     const { threads, running, queueSize, fullForMs, unavailable } = this.offload.snapshot();
     const details = { threads, running, queueSize, maxQueue };
-    const indicator = this.health.check(key);
-    if (unavailable) return indicator.down({ ...details, message: 'no thread can be started' });
+    const down = (message: string) => reportAs(this.terminus, key, 'down', { ...details, message });
+    if (unavailable) return down('no thread can be started');
     if (fullForMs > queueFullMs) {
       const seconds = Math.round(fullForMs / 1_000);
-      return indicator.down({ ...details, message: `the queue has been full for ${seconds} s` });
+      return down(`the queue has been full for ${seconds} s`);
     }
     const { status, ...why } = judge([
       { name: 'queueSize', value: queueSize, limit: maxQueueSize },
     ]);
-    return reportAs(indicator, status, { ...details, ...why });
+    return reportAs(this.terminus, key, status, { ...details, ...why });
   }
 }

@@ -1,21 +1,14 @@
-import type { HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { Judgement } from './limits.js';
-
-type Session<Key extends string> = ReturnType<typeof HealthIndicatorService.prototype.check<Key>>;
+import type { Terminus } from './terminus.js';
 
 /** A report with a status. Where terminus has no `degraded` (before 12), such a one is up. */
 export function reportAs<Key extends string>(
-  session: Session<Key>,
+  terminus: Pick<Terminus, 'knowsDegraded'>,
+  key: Key,
   status: Judgement['status'],
   report: Readonly<Record<string, unknown>>,
 ): HealthIndicatorResult<Key> {
-  if (status === 'down') return session.down(report);
-  return status === 'degraded' && knowsDegraded(session)
-    ? session.degraded(report)
-    : session.up(report);
-}
-
-/** Whether this terminus counts `degraded`: one that does not drops what is reported so. */
-export function knowsDegraded(session: object): boolean {
-  return 'degraded' in session;
+  const known = status === 'degraded' && !terminus.knowsDegraded ? 'up' : status;
+  return { [key]: { ...report, status: known } } as HealthIndicatorResult<Key>;
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { type Metric, register } from 'prom-client';
+import type { Metric } from 'prom-client';
 import {
   type EndpointRequest,
   type EndpointResponse,
@@ -8,10 +8,10 @@ import {
 } from '../endpoints/mount-endpoint.js';
 import { clusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
-import type { ResolvedModuleOptions } from '../options/module.js';
+import { loadPeer, type ResolvedModuleOptions } from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { HttpMetrics } from './http-metrics.js';
-import { ProcessMetrics } from './process-metrics.js';
+import type { ProcessMetrics } from './process-metrics.js';
 import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
@@ -35,22 +35,29 @@ export class MetricsEndpoint {
     this.#routes = { adapter, read: createRouteTemplateReader(adapter) };
   }
 
-  /** @returns the path that is served. */
-  mount(adapter: AbstractHttpAdapter, options: Options): string {
-    const { path, prefix, buckets, registry = register, perWorker, maxSeries } = options;
-    const { defaultMetrics } = options;
+  /** Measures this process. @throws ClusterConfigurationError without prom-client. */
+  async measure({ prefix, registry, perWorker, maxSeries, ...options }: Options): Promise<void> {
+    const [{ register }, { ProcessMetrics }] = await loadPeer('metrics', () =>
+      Promise.all([import('prom-client'), import('./process-metrics.js')]),
+    );
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
-    const metrics = new ProcessMetrics(
-      registry,
+    const { defaultMetrics } = options;
+    this.#metrics = new ProcessMetrics(
+      registry ?? register,
       { prefix, maxSeries, defaultMetrics, workerLabel },
       this.#logger,
     );
+    this.link.provideMetrics(this.#metrics);
+  }
+
+  /** Measures requests, too. @returns the path that is served. */
+  mount(adapter: AbstractHttpAdapter, { path, prefix, buckets }: Options): string {
+    const metrics = this.#metrics!;
+    const { workerLabel } = metrics.options;
     this.followRoutes(adapter);
     const http = new HttpMetrics(prefix, buckets, this.#routes!.read, metrics.limit, workerLabel);
     metrics.http = http;
-    this.#metrics = metrics;
     this.link.observeResponses(http);
-    this.link.provideMetrics(metrics);
     mountEndpoint(adapter, path, (request) => this.#respond(metrics, request));
     return path;
   }

@@ -83,6 +83,3 @@ export class OffloadMetrics implements TaskObserver {
     this.#tasks.inc({ task: name, outcome });
   }
 }
-
-/** Where nothing is measured. */
-export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };

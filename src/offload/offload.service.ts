@@ -2,7 +2,12 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
 import { ClusterConfigurationError, oneLine } from '../errors/index.js';
-import { availableCores, MODULE_OPTIONS, type ResolvedModuleOptions } from '../options/module.js';
+import {
+  availableCores,
+  loadPeer,
+  MODULE_OPTIONS,
+  type ResolvedModuleOptions,
+} from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { parameterNames } from './arguments.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
@@ -12,10 +17,10 @@ import { InlineRunner } from './inline-runner.js';
 import { LossLog } from './loss-log.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadSnapshot } from './offload-snapshot.js';
-import { OffloadMetrics, UNOBSERVED } from './offload.metrics.js';
+import type { OffloadMetrics } from './offload.metrics.js';
 import { mainFile, refusalOfModule } from './refusals.js';
 import type { Runner } from './runner.interface.js';
-import type { Task } from './task.js';
+import { type Task, type TaskObserver, UNOBSERVED } from './task.js';
 import type { PlannedTask, ThreadPlan } from './thread/plan.js';
 import { WaitingClient } from './waiting-client.js';
 
@@ -57,10 +62,11 @@ export class Offload {
    * nobody will ask then. In a thread nothing is offloaded: there a method is
    * what it is.
    *
+   * @returns whether it did: the first time, where there is something.
    * @throws ClusterConfigurationError for what cannot work, all of it in one message.
    */
-  async start(): Promise<void> {
-    if (!isMainThread || this.#started) return;
+  async start(): Promise<boolean> {
+    if (!isMainThread || this.#started) return false;
     this.#started = true;
     const { module, mode } = this.options.offload;
     const situation = {
@@ -72,11 +78,14 @@ export class Offload {
     const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
     if (misplaced !== undefined && found.length > 0) refuse([...refusals, misplaced]);
     for (const warning of warnings) this.#logger.warn(warning);
-    if (found.length === 0) return refuse(refusals);
+    if (found.length === 0) {
+      refuse(refusals);
+      return false;
+    }
     const definitions = [...new Set(found.map(({ definition }) => definition))];
     const tasks = definitions.map((definition, index) => this.#taskOf(definition, index, found));
     this.#runner = await this.#startRunner(definitions, found, refusals);
-    const observer = this.#observe(tasks);
+    const observer = await this.#observe(tasks);
     const { maxQueue } = this.options.offload;
     const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, ({ name }, error) =>
       this.#losses.lost(name, error),
@@ -95,6 +104,7 @@ export class Offload {
           : callOffloaded(dispatcher, task, args, client),
       );
     }
+    return true;
   }
 
   /** For the registry of this process; empty where nothing is offloaded or measured. */
@@ -202,9 +212,10 @@ export class Offload {
     };
   }
 
-  #observe(tasks: readonly Task[]): OffloadMetrics | typeof UNOBSERVED {
+  async #observe(tasks: readonly Task[]): Promise<TaskObserver> {
     const { metrics } = this.options;
     if (metrics === false) return UNOBSERVED;
+    const { OffloadMetrics } = await loadPeer('metrics', () => import('./offload.metrics.js'));
     const { slot } = this.link.identity;
     this.#metrics = new OffloadMetrics(metrics.prefix, slot, tasks, () => this.snapshot());
     return this.#metrics;

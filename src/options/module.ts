@@ -11,6 +11,7 @@ export type {
   ResolvedModuleOptions,
   ResolvedOffloadOptions,
 } from './module-options.interface.js';
+export { loadPeer } from './load-peer.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './available-workers.js';
 export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';

@@ -1,9 +1,8 @@
-import { HealthIndicatorService } from '@nestjs/terminus';
 import { describe, expect, it } from 'vitest';
 import { ClusterHealthIndicator } from '../../src/health/cluster.health.js';
 import type { MinReady } from '../../src/options/module.js';
 import type { ClusterLink, ClusterSnapshot, WorkerSnapshot } from '../../src/snapshot/index.js';
-import { TERMINUS_11 } from './fake-terminus.js';
+import { TERMINUS_11, TERMINUS_12 } from './fake-terminus.js';
 
 const SNAPSHOT: ClusterSnapshot = {
   balancing: 'shared',
@@ -37,7 +36,7 @@ interface Asked {
   minReady?: MinReady;
   /** Of the process that is asked. */
   pid?: number;
-  terminus?: HealthIndicatorService;
+  terminus?: typeof TERMINUS_12;
 }
 
 /** What the indicator says of a cluster of four slots with these workers. */
@@ -54,7 +53,7 @@ async function check(
       ageMs,
     }),
   } as unknown as ClusterLink;
-  const indicator = new ClusterHealthIndicator(link, terminus ?? new HealthIndicatorService());
+  const indicator = new ClusterHealthIndicator(link, terminus ?? TERMINUS_12);
   const { cluster } = await indicator.check('cluster', minReady === undefined ? {} : { minReady });
   return cluster;
 }
@@ -103,10 +102,7 @@ describe('the health of the cluster', () => {
         return { snapshot: { ...SNAPSHOT, workers: workersOf([ready]) }, ageMs: 0 };
       },
     };
-    const indicator = new ClusterHealthIndicator(
-      link as unknown as ClusterLink,
-      new HealthIndicatorService(),
-    );
+    const indicator = new ClusterHealthIndicator(link as unknown as ClusterLink, TERMINUS_12);
     expect((await indicator.check()).cluster).toMatchObject({ reason: 'this worker is draining' });
   });
 

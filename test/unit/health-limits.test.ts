@@ -1,10 +1,9 @@
-import { HealthIndicatorService } from '@nestjs/terminus';
 import { describe, expect, it } from 'vitest';
 import { EventLoopHealthIndicator } from '../../src/health/event-loop.health.js';
 import { judge } from '../../src/health/limits.js';
 import { ProcessMemoryHealthIndicator } from '../../src/health/memory.health.js';
 import type { ClusterLink } from '../../src/snapshot/index.js';
-import { TERMINUS_11 } from './fake-terminus.js';
+import { TERMINUS_11, TERMINUS_12 } from './fake-terminus.js';
 
 const MIB = 1024 * 1024;
 
@@ -49,7 +48,7 @@ describe('a limit', () => {
 });
 
 describe('the health of the event loop', () => {
-  const indicator = new EventLoopHealthIndicator(link, new HealthIndicatorService());
+  const indicator = new EventLoopHealthIndicator(link, TERMINUS_12);
   const numbers = { eventLoopUtilization: 0.5, eventLoopDelayP99Ms: 81 };
 
   it('is up with its numbers where there is no limit', () => {
@@ -85,7 +84,7 @@ describe('the health of the event loop', () => {
 });
 
 describe('the health of the memory', () => {
-  const indicator = new ProcessMemoryHealthIndicator(link, new HealthIndicatorService());
+  const indicator = new ProcessMemoryHealthIndicator(link, TERMINUS_12);
   const numbers = { residentMemoryBytes: 200 * MIB, heapUsedBytes: 100 * MIB };
 
   it('is up with its numbers where there is no limit', () => {

@@ -20,7 +20,7 @@ const collectedOf = (bodies: readonly string[], retired: readonly string[] = [])
 const bodyOf = (value: number) =>
   encodeBody({ prefix: '', maxSeries: 9, families: [counter(value)] });
 
-function start({ perWorker = false, slot = 3 } = {}) {
+async function start({ perWorker = false, slot = 3 } = {}) {
   const registry = new Registry();
   const collections: ((collected: CollectedMetrics) => void)[] = [];
   let source: MetricsSource | undefined;
@@ -44,6 +44,7 @@ function start({ perWorker = false, slot = 3 } = {}) {
     metrics: { registry, perWorker, defaultMetrics: false, path: '/m' },
   });
   if (metrics === false) throw new Error('there are no metrics');
+  await endpoint.measure(metrics);
   const path = endpoint.mount(adapter, metrics);
   return {
     path,
@@ -59,7 +60,7 @@ function start({ perWorker = false, slot = 3 } = {}) {
 
 describe('the metrics endpoint', () => {
   it('is at its path, and shows what the cluster has collected', async () => {
-    const { path, scrape, collections } = start();
+    const { path, scrape, collections } = await start();
     expect(path).toBe('/m');
     const page = scrape();
     collections[0]!(collectedOf([bodyOf(1), bodyOf(2)], [bodyOf(4)]));
@@ -71,7 +72,7 @@ describe('the metrics endpoint', () => {
   });
 
   it('is one collection for all that ask at once, and anew after that', async () => {
-    const { scrape, collections } = start();
+    const { scrape, collections } = await start();
     const pages = Promise.all([scrape(), scrape(), scrape()]);
     expect(collections).toHaveLength(1);
     collections[0]!(collectedOf([bodyOf(1)]));
@@ -84,7 +85,7 @@ describe('the metrics endpoint', () => {
   });
 
   it('has no counter where the primary did not answer', async () => {
-    const { scrape, collections } = start();
+    const { scrape, collections } = await start();
     const page = scrape();
     collections[0]!({ ...collectedOf([]), snapshotAgeMs: 900 });
     const { body } = await page;
@@ -96,7 +97,7 @@ describe('the metrics endpoint', () => {
     [false, ['']],
     [true, ['worker="3"']],
   ])('labels what this process measures with its slot: %s', async (perWorker, labels) => {
-    const { source, registry } = start({ perWorker });
+    const { source, registry } = await start({ perWorker });
     new Counter({ name: 'app_total', help: 'a', registers: [registry] }).inc();
     const { families } = decodeBody(await source.serialize())!;
     const one = families.find(({ name }) => name === 'app_total')!;

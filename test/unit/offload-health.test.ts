@@ -1,8 +1,8 @@
-import { HealthIndicatorService } from '@nestjs/terminus';
 import { describe, expect, it } from 'vitest';
 import { OffloadHealthIndicator } from '../../src/health/offload.health.js';
 import type { Offload, OffloadSnapshot } from '../../src/offload/index.js';
 import { resolveModuleOptions } from '../../src/options/module.js';
+import { TERMINUS_12 } from './fake-terminus.js';
 
 /** What the indicator says, as terminus would put it. */
 function check(
@@ -20,7 +20,7 @@ function check(
   };
   const options = resolveModuleOptions({ offload: { maxQueue: 10, queueFullMs: 5_000 } }, {});
   const offload = { snapshot: () => snapshot } as Offload;
-  const indicator = new OffloadHealthIndicator(new HealthIndicatorService(), offload, options);
+  const indicator = new OffloadHealthIndicator(TERMINUS_12, offload, options);
   return key === undefined ? indicator.check() : indicator.check(key, limits);
 }
 

@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { request } from '../support/http-client.js';
+
+afterEach(stopAll);
+
+const PRELOAD = join(import.meta.dirname, '../fixtures/preload/without-packages.mjs');
+const PACKAGES = ['@nestjs/terminus', 'prom-client'] as const;
+
+/** An app in whose node_modules these are not. */
+function startWithout(
+  packages: readonly string[],
+  moduleOptions: object,
+  { env, ...start }: StartOptions = {},
+): ClusterProcess {
+  return new ClusterProcess({
+    ...start,
+    options: { workers: 1, ...start.options },
+    execArgv: ['--import', pathToFileURL(PRELOAD).href],
+    env: {
+      WITHOUT: packages.join(','),
+      TEST_MODULE_OPTIONS: JSON.stringify(moduleOptions),
+      ...env,
+    },
+  });
+}
+
+describe('an app without @nestjs/terminus and prom-client', () => {
+  it.each([
+    { program: 'app', env: behaviour('offload-answers'), path: '/answers/decorated/7?who=tom' },
+    { program: 'nest11', env: {}, path: '/hello' },
+  ])(
+    'serves, and offloads, where health and metrics are off ($program)',
+    async ({ program, env, path }) => {
+      const off = { health: false, metrics: false };
+      const cluster = startWithout(PACKAGES, off, { program, env: { ...env, TEST_GATES: '' } });
+      await cluster.event('listening');
+      expect((await request(cluster.url, path)).status).toBeLessThan(300);
+      expect((await request(cluster.url, '/health')).status).toBe(404);
+      expect((await request(cluster.url, '/metrics')).status).toBe(404);
+    },
+  );
+});
+
+describe('one that is missing', () => {
+  it.each([
+    { name: '@nestjs/terminus', group: 'health', other: 'metrics' },
+    { name: 'prom-client', group: 'metrics', other: 'health' },
+  ])(
+    '$name ends the start where $group is on, in one line that says what to do',
+    async ({ name, group, other }) => {
+      const cluster = startWithout([name], { [other]: false });
+      expect(await cluster.exited()).toEqual({ code: 78, signal: null });
+      expect(cluster.all('failed').map(({ message }) => message)).toEqual([
+        `giving up (exit code 78): ${group} of ClusterModule needs ${name}, which is not installed; run npm install ${name}, or set ${group}: false in forRoot()`,
+      ]);
+    },
+  );
+
+  it.each([
+    { name: '@nestjs/terminus', off: { health: false }, path: '/metrics' },
+    { name: 'prom-client', off: { metrics: false }, path: '/health' },
+  ])('$name takes nothing from the other', async ({ name, off, path }) => {
+    const cluster = startWithout([name], off);
+    await cluster.event('listening');
+    expect((await request(cluster.url, path)).status).toBe(200);
+  });
+});
