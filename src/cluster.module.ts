@@ -92,7 +92,10 @@ export class ClusterModule
     OnApplicationShutdown
 {
   /** The same as `bootstrap` of `nestjs-cluster/bootstrap`, which loads nothing of Nest. */
-  static bootstrap(createApp: CreateApp, options?: ClusterOptions): Promise<ClusterRuntime> {
+  static bootstrap<S extends AppSource>(
+    createApp: (context: CreateAppContext) => Promise<S> | S,
+    options?: ClusterOptions,
+  ): Promise<ClusterRuntime<AppOf<S>>> {
     return bootstrap(createApp, options);
   }
 
@@ -163,12 +166,13 @@ export class ClusterModule
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
     this.routes.refuse();
+    // Without an HTTP server Nest configures nothing; and without bootstrap() nobody would ask.
+    if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
   }
 
   onApplicationBootstrap(): void {
-    const server: unknown = this.host.httpAdapter?.getHttpServer();
-    if (server !== undefined) this.link.attach(server);
+    this.link.attach(this.host.httpAdapter?.getHttpServer());
   }
 
   onModuleDestroy(): void {

@@ -28,10 +28,13 @@ export type {
 export { bootstrap } from './bootstrap/bootstrap.js';
 export { workerIdentity } from './bootstrap/own-identity.js';
 export type {
+  AppOf,
+  AppSource,
   BystanderRuntime,
   ClusterRuntime,
   CreateApp,
   CreateAppContext,
+  CreateAppModule,
   PrimaryRuntime,
   StandaloneRuntime,
   WorkerRuntime,

@@ -1,12 +1,17 @@
 import { ClusterConfigurationError, ClusterError } from '../errors/index.js';
 import { createEventLog } from '../events/index.js';
 import { type ClusterOptions, logFormatIn, resolveOptions, show } from '../options/index.js';
-import type { ClusterRuntime, CreateApp } from './cluster-runtime.interface.js';
+import type {
+  AppOf,
+  AppSource,
+  ClusterRuntime,
+  CreateAppContext,
+} from './cluster-runtime.interface.js';
 import { detectRole } from './role.js';
 
 /**
  * Runs a Nest app on every core: wrap what creates the app in it and leave out
- * `listen()`.
+ * `listen()`. A microservice and an application context are apps, too.
  *
  * The first process becomes the primary: it binds the address, forks workers
  * that run the same script, and keeps them up. In a worker the app is created
@@ -19,10 +24,10 @@ import { detectRole } from './role.js';
  *
  * @returns once the app is being served, by the first worker that is ready.
  */
-export async function bootstrap(
-  createApp: CreateApp,
+export async function bootstrap<S extends AppSource>(
+  createApp: (context: CreateAppContext) => Promise<S> | S,
   options: ClusterOptions = {},
-): Promise<ClusterRuntime> {
+): Promise<ClusterRuntime<AppOf<S>>> {
   try {
     const role = detectRole();
     if (role.name === 'bystander') return { role: 'bystander' };

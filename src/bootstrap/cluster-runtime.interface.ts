@@ -1,12 +1,32 @@
-import type { INestApplication } from '@nestjs/common';
+import type { INestApplication, INestApplicationContext } from '@nestjs/common';
 import type { ClusterEventName, ClusterEvents } from '../events/index.js';
 import type { ClusterSnapshot, ReloadResult, WorkerIdentity } from '../snapshot/index.js';
 
 /**
  * Builds the app: everything but `listen()`, which is `bootstrap()`'s. Called
- * in workers and in a standalone process, never in the primary.
+ * in workers and in a standalone process, never in the primary. The app may be
+ * what any function of `NestFactory` makes.
  */
-export type CreateApp = (context: CreateAppContext) => Promise<INestApplication> | INestApplication;
+export type CreateApp<App extends INestApplicationContext = INestApplication> = (
+  context: CreateAppContext,
+) => Promise<App> | App;
+
+/** A module that exports a function that builds the app, as `createApp` or as its default. */
+export type CreateAppModule =
+  | { readonly createApp: CreateApp<INestApplicationContext> }
+  | { readonly default: CreateApp<INestApplicationContext> };
+
+/** What the function that `bootstrap()` is given may give: an app, or a module: `() => import('./app.js')`. */
+export type AppSource = INestApplicationContext | CreateAppModule;
+
+/** The app that comes of it. */
+export type AppOf<S extends AppSource> = S extends INestApplicationContext
+  ? S
+  : S extends { readonly createApp: (context: CreateAppContext) => infer R }
+    ? Extract<Awaited<R>, INestApplicationContext>
+    : S extends { readonly default: (context: CreateAppContext) => infer R }
+      ? Extract<Awaited<R>, INestApplicationContext>
+      : never;
 
 /** What a function that builds the app is told. */
 export interface CreateAppContext {
@@ -15,7 +35,8 @@ export interface CreateAppContext {
 }
 
 /** What `bootstrap()` resolves to, by the role of the process. */
-export type ClusterRuntime = PrimaryRuntime | WorkerRuntime | StandaloneRuntime | BystanderRuntime;
+export type ClusterRuntime<App extends INestApplicationContext = INestApplication> =
+  PrimaryRuntime | WorkerRuntime | StandaloneRuntime<App> | BystanderRuntime;
 
 /** The first process: forks and supervises, serves no request. */
 export interface PrimaryRuntime {
@@ -52,11 +73,11 @@ export interface WorkerRuntime {
 }
 
 /** `workers: 0`: the app in this process, with the same endpoints and the same drain. */
-export interface StandaloneRuntime {
+export interface StandaloneRuntime<App extends INestApplicationContext = INestApplication> {
   readonly role: 'standalone';
-  readonly app: INestApplication;
-  /** Where the app can be reached. */
-  readonly url: string;
+  readonly app: App;
+  /** Where the app can be reached; `null` without an HTTP server. */
+  readonly url: App extends INestApplication ? string : string | null;
   /** Drains and closes the app; the process goes on. */
   shutdown(): Promise<void>;
 }

@@ -1,10 +1,13 @@
 export { bootstrap } from './bootstrap.js';
 export { workerIdentity } from './own-identity.js';
 export type {
+  AppOf,
+  AppSource,
   BystanderRuntime,
   ClusterRuntime,
   CreateApp,
   CreateAppContext,
+  CreateAppModule,
   PrimaryRuntime,
   StandaloneRuntime,
   WorkerRuntime,

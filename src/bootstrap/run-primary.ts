@@ -11,12 +11,14 @@ import {
 import { reportError } from '../ipc/index.js';
 import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../options/index.js';
 import type { ShowOutput } from '../primary/boot-output.js';
+import { DeferredListening } from '../primary/listening/deferred-listening.js';
 import { openListening } from '../primary/listening/open-listening.js';
 import { Program } from '../primary/release.js';
 import { keepYoungGenerationSmall } from '../primary/small-heap.js';
 import { Supervisor } from '../primary/supervisor.js';
 import type { PrimaryRuntime } from './cluster-runtime.interface.js';
 import { setTitle } from '../process/process-title.js';
+import { NO_HTTP_SERVER } from './no-http-server.js';
 import { guardOutput } from './guard-output.js';
 
 /** Asks the cluster to end. */
@@ -46,7 +48,9 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     listeners,
     new FirstStart(options.workers),
   );
-  const listening = await openListening(options);
+  const listening = options.addressGiven
+    ? await openListening(options)
+    : new DeferredListening(options);
   setTitle('primary nestjs-cluster', 'primary');
 
   const program = new Program(
@@ -71,13 +75,14 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     process.exit(exitCode);
   });
   const served = await supervisor.serving;
-  const { workers, balancing } = options;
-  const { ports } = listening;
+  const { workers } = options;
+  const { ports, balancing } = listening;
   // Whichever worker was first: the cluster begins at the port of slot 0.
-  const url = served.url.replace(/:\d+$/, (port) =>
-    ports[0] === undefined ? port : `:${ports[0]}`,
-  );
+  const url =
+    served.url?.replace(/:\d+$/, (port) => (ports[0] === undefined ? port : `:${ports[0]}`)) ??
+    null;
   const { endpoints } = served;
+  if (url === null && options.addressGiven) emit('warning', { message: NO_HTTP_SERVER });
   // Once whoever called bootstrap() has had time to listen to it.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   const runtime: PrimaryRuntime = {

@@ -1,35 +1,43 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import type { Server } from 'node:http';
 import { constants } from 'node:os';
-import { createEventLog, type EmitEvent } from '../events/index.js';
+import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
 import { AppEnd, type LeaveSteps } from '../worker/app-end.js';
 import { settleAsyncContexts } from '../worker/async-contexts.js';
+import { bringUp } from '../worker/bring-up.js';
 import { connectionLimit } from '../worker/connection-limit.js';
 import { presetExpressPrototypes } from '../worker/express-prototypes.js';
 import { HttpServers } from '../worker/http-servers.js';
 import { emptySockets, expectClose } from '../worker/leave-sockets.js';
-import { addressOf, ALREADY_LISTENING, listen } from '../worker/listen.js';
+import { listen } from '../worker/listen.js';
 import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../worker/nest-signals.js';
 import { SoloLink } from '../worker/solo-link.js';
-import type { CreateApp, StandaloneRuntime } from './cluster-runtime.interface.js';
+import { isHttpApp, type WorkerApp } from '../worker/worker-app.interface.js';
+import type {
+  AppOf,
+  AppSource,
+  CreateAppContext,
+  StandaloneRuntime,
+} from './cluster-runtime.interface.js';
+import { createAppBy } from './create-app.js';
 import { setCurrentLink } from './current-link.js';
+import { NO_HTTP_SERVER } from './no-http-server.js';
 import { guardOutput } from './guard-output.js';
 
 /** One process has no one to reload: SIGHUP ends it, but drained. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
-
-type ServedApp = Awaited<ReturnType<CreateApp>>;
 
 /**
  * Runs the app in this process: same address, endpoints and drain as a cluster.
  *
  * @throws AddressUnavailableError, and whatever creating the app throws.
  */
-export async function runStandalone(
-  createApp: CreateApp,
+export async function runStandalone<S extends AppSource>(
+  createApp: (context: CreateAppContext) => Promise<S> | S,
   options: ResolvedClusterOptions,
-): Promise<StandaloneRuntime> {
+): Promise<StandaloneRuntime<AppOf<S>>> {
   const startedAt = performance.now();
   settleAsyncContexts();
   const output = guardOutput(options.log);
@@ -69,13 +77,15 @@ export async function runStandalone(
     // Without ClusterModule nobody else does.
     link.detach();
   };
-  const created = (app: ServedApp): void => {
-    if (options.expressPrototypes) presetExpressPrototypes(app);
-    servers.add(app.getHttpServer() as Server);
+  const created = (app: WorkerApp): void => {
+    if (isHttpApp(app)) {
+      if (options.expressPrototypes) presetExpressPrototypes(app);
+      servers.add(app.getHttpServer() as Server);
+    }
     appEnd.created(app);
   };
-  const create = () => createApp({ worker: link.identity });
-  const { app, url } = await serve(create, created, options, emit).catch((error: unknown) => {
+  const create = () => createAppBy(createApp, { worker: link.identity });
+  const { app, url } = await serve(create, created, options, warn).catch((error: unknown) => {
     letGo();
     throw error;
   });
@@ -122,13 +132,14 @@ export async function runStandalone(
     }
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
   // Whoever reads this line may send a signal next.
   const { endpoints } = link.local;
   emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
   return {
     role: 'standalone',
     app,
-    url,
+    url: url as StandaloneRuntime<AppOf<S>>['url'],
     shutdown: async () => {
       for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
       await shutdown();
@@ -136,29 +147,30 @@ export async function runStandalone(
   };
 }
 
-/** Creates the app, and has it listen on its address. */
-async function serve(
-  createApp: () => ReturnType<CreateApp>,
-  created: (app: ServedApp) => void,
-  { address }: ResolvedClusterOptions,
-  emit: EmitEvent,
-): Promise<{ readonly app: ServedApp; readonly url: string }> {
-  const socket = await BoundSocket.open(address);
-  let app: ServedApp;
+/** Creates the app, and has it listen on its address, if it has an HTTP server. */
+async function serve<App extends INestApplicationContext>(
+  createApp: () => Promise<App>,
+  created: (app: App) => void,
+  { address, addressGiven }: ResolvedClusterOptions,
+  warn: (message: string) => void,
+): Promise<{ readonly app: App; readonly url: string | null }> {
+  // The default address is no concern of an app without an HTTP server.
+  let socket = addressGiven ? await BoundSocket.open(address) : undefined;
+  let taken = false;
   try {
-    app = await createApp();
+    const app = await createApp();
     created(app);
-    const server = app.getHttpServer() as Server;
-    if (server.listening) {
-      emit('warning', { message: ALREADY_LISTENING });
-      socket.close();
-      return { app, url: addressOf(server) };
-    }
-    await app.init();
-  } catch (error) {
-    socket.close();
-    throw error;
+    const url = await bringUp(app, {
+      enter: () => {},
+      listen: async (httpApp) => {
+        socket ??= await BoundSocket.open(address);
+        taken = true; // from here on the socket is the server's
+        return listen(httpApp, socket.target, socket.handle);
+      },
+      warn,
+    });
+    return { app, url };
+  } finally {
+    if (!taken) socket?.close();
   }
-  // From here on the socket is the server's.
-  return { app, url: await listen(app, socket.target, socket.handle) };
 }

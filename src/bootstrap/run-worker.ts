@@ -3,14 +3,15 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import { WorkerAgent } from '../worker/agent.js';
 import { settleAsyncContexts } from '../worker/async-contexts.js';
 import { setTitle } from '../process/process-title.js';
-import { examination } from './examination.js';
-import type { CreateApp, WorkerRuntime } from './cluster-runtime.interface.js';
+import type { AppSource, CreateAppContext, WorkerRuntime } from './cluster-runtime.interface.js';
+import { createAppBy } from './create-app.js';
 import { setCurrentLink } from './current-link.js';
+import { examination } from './examination.js';
 import { guardOutput } from './guard-output.js';
 
 /** Runs the app in a worker; ends the process when its agent has nothing left to do. */
 export async function runWorker(
-  createApp: CreateApp,
+  createApp: (context: CreateAppContext) => Promise<AppSource> | AppSource,
   options: ResolvedClusterOptions,
   assignment: OwnAssignment,
 ): Promise<WorkerRuntime> {
@@ -23,7 +24,7 @@ export async function runWorker(
   setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));
   const seen = await examination(agent.link, options, assignment);
-  await agent.run(async () => seen.created(await createApp({ worker: identity })));
+  await agent.run(async () => seen.created(await createAppBy(createApp, { worker: identity })));
   seen.cameUp();
   return { role: 'worker', identity };
 }

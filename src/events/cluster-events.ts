@@ -14,9 +14,10 @@ import type {
 export interface ClusterEvents {
   /** The primary begins. */
   starting: { workers: number; pid: number; node: string };
-  /** The first worker is ready: the address answers. */
+  /** The first worker is ready: the address answers, where the app has an HTTP server. */
   listening: {
-    url: string;
+    /** `null` where it has none. */
+    url: string | null;
     workers: number;
     balancing: string;
     /** With the strategy `ports`, the port of each slot; else none. */

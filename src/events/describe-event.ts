@@ -19,7 +19,12 @@ const STOPPING = { drain: 'draining', destroy: 'destroying open connections', ki
 const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   starting: ({ workers, pid, node }) =>
     info(`starting ${countWorkers(workers)} (primary pid=${pid}, Node ${node})`),
-  listening: (event) => info(formatAddress(event, `workers=${event.workers}, `)),
+  listening: (event) =>
+    info(
+      event.url === null
+        ? `the first of ${countWorkers(event.workers)} is ready, ${formatAddress(event)}`
+        : formatAddress(event, `workers=${event.workers}, `),
+    ),
   started: (event) => {
     const { ready, workers, durationMs, fastestMs, slowestMs } = event;
     const range = ready > 1 ? ` (${formatRange(fastestMs, slowestMs)})` : '';
@@ -113,6 +118,9 @@ function formatAddress(
   { url, balancing, ports, endpoints, adminUrl }: ClusterEvents['listening'],
   more = '',
 ): string {
+  if (url === null) {
+    return `no HTTP server${adminUrl === null ? '' : ` (admin: ${adminUrl})`}`;
+  }
   return (
     `listening on ${url}${ports.length > 1 ? ` to ${ports.at(-1)}` : ''} (${more}balancing=${balancing}` +
     `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''}` +

@@ -79,7 +79,7 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('listen-request') }),
   v.object({
     type: v.literal('ready'),
-    url: v.optional(text),
+    url: v.nullish(text),
     endpoints: v.optional(lines(16)),
     minReady: v.optional(v.union([v.literal('all'), amount])),
     verifiable: v.fallback(v.optional(v.boolean()), undefined),

@@ -75,7 +75,8 @@ export type WorkerMessage =
   /** Accepting. `endpoints`: paths the module serves. */
   | {
       readonly type: 'ready';
-      readonly url?: string | undefined;
+      /** `null` without an HTTP server. */
+      readonly url?: string | null | undefined;
       readonly endpoints?: readonly string[] | undefined;
       /** Workers that must be ready for the cluster to be up. */
       readonly minReady?: ClusterSnapshot['minReady'] | undefined;
@@ -161,6 +162,8 @@ export type FindingReport = Readonly<
 export type PrimaryMessage =
   /** With a handle beside it: listen on that. Without: listen through node:cluster. */
   | { readonly type: 'listen'; readonly target: ListenTarget }
+  /** There is nothing to listen on. */
+  | { readonly type: 'listen-refused'; readonly error: ErrorReport }
   /** Listen on the handle beside this message too: the socket of a slot that has no worker. */
   | { readonly type: 'adopt'; readonly slot: number }
   /** That slot has one again. */

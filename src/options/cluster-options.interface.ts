@@ -97,7 +97,10 @@ export interface AdminOptions {
 
 /** Options of {@link bootstrap}. Every one has a default. */
 export interface ClusterOptions {
-  /** TCP port, 0..65535; 0 lets the system choose one. Default 3000. */
+  /**
+   * TCP port, 0..65535; 0 lets the system choose one. Default 3000, for an app that has an HTTP
+   * server; one that has none needs no address, and gets none.
+   */
   port?: number | undefined;
   /** Address or host name to listen on. Default: all interfaces. */
   host?: string | undefined;
@@ -162,6 +165,8 @@ export interface ResolvedClusterOptions extends Pick<
   'balancing' | 'rebalance' | 'readyTimeoutMs' | 'watchdog' | 'expressPrototypes'
 > {
   readonly address: ListenAddress;
+  /** Else it is the default, for an app that has an HTTP server. */
+  readonly addressGiven: boolean;
   /** 0 = standalone. */
   readonly workers: number;
   readonly restart: InForce<RestartOptions>;

@@ -34,6 +34,7 @@ export function resolveOptions(
     address: Object.freeze(
       path === undefined ? { kind: 'tcp', port, host } : { kind: 'unix', path },
     ),
+    addressGiven: (input.port ?? host ?? path) !== undefined,
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing,
     heartbeat: options.heartbeat || NEVER_HUNG,

@@ -116,7 +116,7 @@ export interface ClusterLink {
   requestReplacement(reason: string): void;
   /** The app cannot come up, and Nest will end the process before the error gets anywhere. */
   reportBootFailure(error: unknown): void | Promise<void>;
-  /** The app serves on this HTTP server. A second call changes nothing. */
+  /** The app serves: on this HTTP server, where it has one. A second call changes nothing. */
   attach(server: unknown): void;
   /** The app is being closed. */
   detach(): void;

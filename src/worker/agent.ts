@@ -8,9 +8,10 @@ import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { AppEnd, type LeaveSteps } from './app-end.js';
 import { BootWatch } from './boot-watch.js';
+import { bringUp } from './bring-up.js';
 import { connectionLimit } from './connection-limit.js';
 import { presetExpressPrototypes } from './express-prototypes.js';
-import { addressOf, ALREADY_LISTENING, listen } from './listen.js';
+import { ListenRequest } from './listen-request.js';
 import { LocalProcess } from './local-process.js';
 import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { PrimaryChannel } from './primary-channel.js';
@@ -18,7 +19,7 @@ import type { ConnectionHandle } from './rpc-connection.js';
 import { Rebalance } from './rebalance.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from './watchdog.js';
-import type { WorkerApp } from './worker-app.interface.js';
+import { type HttpApp, isHttpApp, type WorkerApp } from './worker-app.interface.js';
 import { WorkerLink } from './worker-link.js';
 import { WorkerReports } from './worker-reports.js';
 import { answerSignals } from './worker-signals.js';
@@ -49,7 +50,7 @@ export class WorkerAgent {
   readonly #appEnd = new AppEnd();
   #app: WorkerApp | undefined;
   readonly #sockets: WorkerSockets;
-  #onListen: ((message: PrimaryMessage & { type: 'listen' }, handle: unknown) => void) | undefined;
+  readonly #listenRequest = new ListenRequest(this.#channel);
   #exitCode = 0;
   #asked = false; // the primary, to be let go
   #resolveDrained!: () => void;
@@ -96,13 +97,12 @@ export class WorkerAgent {
 
   /** Brings the app up; reports what went wrong and ends otherwise. */
   async run(createApp: () => Promise<WorkerApp> | WorkerApp): Promise<void> {
-    let phase: BootPhase = 'create';
+    let phase = 'create' as BootPhase;
     try {
       const app = await createApp();
-      if (this.options.expressPrototypes) presetExpressPrototypes(app);
-      const server = app.getHttpServer() as Server;
-      this.#sockets.add(server);
+      const server = isHttpApp(app) ? this.#addServerOf(app) : undefined;
       this.#appEnd.created(app);
+<<<<<<< HEAD
       let url: string;
       if (server.listening) {
         this.link.warn(ALREADY_LISTENING);
@@ -114,6 +114,13 @@ export class WorkerAgent {
         url = await this.#listen(app);
         phase = 'init'; // whatever fails from here on, the address could be had
       }
+=======
+      const url = await bringUp(app, {
+        enter: (next) => (phase = next),
+        listen: (httpApp) => this.#listenRequest.listen(httpApp),
+        warn: (message) => this.#warn(message),
+      });
+>>>>>>> 7f78c23 (feat(bootstrap): an app without an HTTP server is a worker)
       this.#boot.cameUp();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => {
@@ -124,7 +131,7 @@ export class WorkerAgent {
         warn: (message) => this.link.warn(message),
       });
       this.#app = app;
-      this.#sockets.mayAdopt(server);
+      if (server !== undefined) this.#sockets.mayAdopt(server);
       this.#local.state = 'ready';
       this.#local.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests
@@ -142,12 +149,11 @@ export class WorkerAgent {
     }
   }
 
-  async #listen(app: WorkerApp): Promise<string> {
-    const granted = new Promise<Parameters<typeof listen>>((resolve) => {
-      this.#onListen = ({ target }, handle) => resolve([app, target, handle]);
-    });
-    await this.#channel.send({ type: 'listen-request' });
-    return listen(...(await granted));
+  #addServerOf(app: HttpApp): Server {
+    if (this.options.expressPrototypes) presetExpressPrototypes(app);
+    const server = app.getHttpServer() as Server;
+    this.#sockets.add(server);
+    return server;
   }
 
   #onMessage(message: PrimaryMessage, handle: unknown): void {
@@ -155,7 +161,8 @@ export class WorkerAgent {
     if ('id' in message && message.type !== 'check') return this.link.answer(message);
     switch (message.type) {
       case 'listen':
-        return this.#onListen?.(message, handle);
+      case 'listen-refused':
+        return this.#listenRequest.answer(message, handle);
       case 'adopt':
         return this.#sockets.adopt(message.slot, handle);
       case 'release':

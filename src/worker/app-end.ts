@@ -5,12 +5,11 @@ import { drain, type DrainSteps } from './drain.js';
 import type { LocalProcess } from './local-process.js';
 import { type MicroserviceHost, Microservices } from './microservices.js';
 import type { ConnectionHandle } from './rpc-connection.js';
+import { QueueWorkers } from './queue-workers.js';
 import { dropTerminusDelay } from './terminus-delay.js';
 
 /** What of an app its end needs. */
-export interface EndableApp extends ClosableApp, MicroserviceHost {
-  getHttpServer(): unknown;
-}
+export interface EndableApp extends ClosableApp, MicroserviceHost {}
 
 /** Whom the end of an app concerns. */
 export interface EndPorts {
@@ -33,6 +32,7 @@ export class AppEnd {
   cutShort!: () => void;
   readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
   readonly #microservices = new Microservices();
+  #app: EndableApp | undefined;
   #closing: ClosableApp | undefined;
 
   /** The app has been created: counts what its microservices have in hand. */
@@ -45,6 +45,7 @@ export class AppEnd {
     this.#microservices.follow(app); // its hooks may have connected some
     const delayed = dropTerminusDelay(app);
     if (delayed !== undefined) warn(delayed);
+    this.#app = app;
     this.#closing = takeOverClose(app, leave);
   }
 
@@ -61,6 +62,7 @@ export class AppEnd {
   ): Promise<DrainReport> {
     const own = {
       microservices: this.#microservices,
+      queues: new QueueWorkers(this.#app),
       cutShort: this.#cutShort,
       signal: () => this.signal,
     };

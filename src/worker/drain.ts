@@ -6,6 +6,7 @@ import { pollOnce } from '../process/accept-queue.js';
 import type { ClosableApp } from './app-close.js';
 import type { LocalProcess } from './local-process.js';
 import type { Microservices } from './microservices.js';
+import type { QueueWorkers } from './queue-workers.js';
 import type { HandOver } from './rpc-connection.js';
 
 /** What a process does at the steps of its drain. */
@@ -20,6 +21,7 @@ export interface DrainSteps {
   /** All requests are over, and the app is still whole. */
   beforeClose?(): Promise<void>;
   readonly microservices?: Pick<Microservices, 'stopConsuming' | 'closeIdle' | 'busy' | 'running'>;
+  readonly queues?: Pick<QueueWorkers, 'pause' | 'busy'>;
   /** Gives connections of microservices to another process, where there is one. */
   readonly handOver?: HandOver | undefined;
   /** Resolves when the lame duck must end now. */
@@ -50,7 +52,8 @@ export async function drain(
   const lameDuck = delay(shutdown.lameDuckMs, undefined, { ref: true });
   await Promise.race([lameDuck, forced, ...(steps.cutShort ? [steps.cutShort] : [])]);
 
-  const { microservices } = steps;
+  const { microservices, queues } = steps;
+  queues?.pause();
   const rpc = microservices?.stopConsuming() ?? [];
   tracker.closeAfterResponse();
   const stoppedAt = performance.now();
@@ -63,7 +66,8 @@ export async function drain(
     accepting ||
     tracker.openConnections > 0 ||
     hasTasksFrom(stoppedAt) ||
-    microservices?.busy === true;
+    microservices?.busy === true ||
+    queues?.busy === true;
   for (let state; busy() && state !== 'forced' && performance.now() < deadline;) {
     if (accepting) tracker.postponeIdle();
     tracker.closeIdle();

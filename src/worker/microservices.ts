@@ -4,7 +4,7 @@ import { countedHandler, type RpcHandler } from './rpc-handlers.js';
 import { RpcSockets } from './rpc-sockets.js';
 import { type RpcTransport, stopConsuming, TRANSPORT } from './stop-consuming.js';
 
-/** What of a hybrid app is used; other apps have none of it. */
+/** What of an app is used that has microservices, or is one; other apps have none of it. */
 export interface MicroserviceHost {
   getMicroservices?(): readonly unknown[];
 }
@@ -13,7 +13,7 @@ export interface MicroserviceHost {
 const SENDING_MS = 50;
 
 /**
- * The microservices of a hybrid app: counts the handlers that run, and brings
+ * The microservices of a hybrid app, or the app that is one: counts the handlers that run, and brings
  * them to an end in a drain. Nothing is imported or wrapped where there are none.
  */
 export class Microservices {
@@ -28,7 +28,7 @@ export class Microservices {
 
   /** Looks for microservices that the app has connected by now. */
   follow(app: MicroserviceHost): void {
-    for (const microservice of app.getMicroservices?.() ?? []) {
+    for (const microservice of app.getMicroservices?.() ?? [app]) {
       const transport = transportOf(microservice);
       if (transport === undefined || this.#followed.has(transport)) continue;
       const sockets = socketsOf(transport);
@@ -110,6 +110,16 @@ export class Microservices {
       this.#endedAt = performance.now();
       endOnSocket?.();
     };
+  }
+}
+
+/** Whether it listens, or is subscribed, already: a second time it would consume everything twice. */
+export function isConsuming(microservice: unknown): boolean {
+  try {
+    const client = transportOf(microservice)?.unwrap?.();
+    return client !== undefined && (client as Partial<Server>).listening !== false;
+  } catch {
+    return false; // how Nest says that it has no client yet
   }
 }
 

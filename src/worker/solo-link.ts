@@ -62,7 +62,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   attach(server: unknown): void {
-    this.local.follow(server);
+    if (server !== undefined) this.local.follow(server);
     if (this.local.state !== 'starting') return;
     this.local.state = 'ready';
     this.local.meter.restart();

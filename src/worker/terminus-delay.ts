@@ -1,15 +1,4 @@
-/** What of a Nest app is looked at; all of it may be missing. */
-interface NestInternals {
-  readonly container?: {
-    getModules?(): ReadonlyMap<
-      string,
-      {
-        readonly name?: string;
-        readonly providers?: ReadonlyMap<unknown, { readonly instance?: unknown }>;
-      }
-    >;
-  };
-}
+import { modulesOf } from './nest-container.js';
 
 interface DelayingProvider {
   beforeApplicationShutdown?: unknown;
@@ -25,7 +14,7 @@ interface DelayingProvider {
  */
 export function dropTerminusDelay(app: unknown): string | undefined {
   let dropped: string | undefined;
-  for (const module of (app as NestInternals).container?.getModules?.().values() ?? []) {
+  for (const module of modulesOf(app)) {
     if (module.name !== 'TerminusModule') continue;
     for (const { instance } of module.providers?.values() ?? []) {
       // In terminus 11 a service of its own, in 12 the executor of health checks.

@@ -160,7 +160,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   }
 
   attach(server: unknown): void {
-    this.local.follow(server);
+    if (server !== undefined) this.local.follow(server);
   }
 
   detach(): void {

@@ -14,6 +14,10 @@ export const PROGRAMS = {
   app: join(root, 'test/fixtures/app.mjs'),
   /** The same on Nest 11. */
   nest11: join(root, 'test/fixtures/nest-11/app.mjs'),
+  /** An app without an HTTP server; see the file. */
+  noHttp: join(root, 'test/fixtures/no-http.mjs'),
+  /** The same on Nest 11. */
+  noHttp11: join(root, 'test/fixtures/nest-11/no-http.mjs'),
   sample: join(root, 'sample-app/dist/main.js'),
 } as const;
 

@@ -16,5 +16,7 @@ export default function setup(): void {
   rmSync(copy, { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
   cpSync(join(root, 'package.json'), join(copy, 'package.json'));
-  cpSync(join(root, 'test/fixtures/app.mjs'), join(fixture, 'app.mjs'));
+  for (const program of ['app.mjs', 'no-http.mjs']) {
+    cpSync(join(root, 'test/fixtures', program), join(fixture, program));
+  }
 }

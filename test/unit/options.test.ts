@@ -769,6 +769,7 @@ describe('resolveOptions', () => {
   it('takes no options at all', () => {
     expect(resolveOptions(undefined, {}, () => 2)).toEqual({
       address: { kind: 'tcp', port: 3000, host: undefined },
+      addressGiven: false,
       workers: 2,
       balancing: 'shared',
       rebalance: true,
@@ -808,6 +809,11 @@ describe('resolveOptions', () => {
       .map(([key]) => key);
     expect(notFrozen).toEqual([]);
   });
+
+  it.each([{ port: 3000 }, { port: 0 }, { host: '127.0.0.1' }, { path: '/a.sock' }])(
+    'tell %j from the default address',
+    (options) => expect(resolve(options).addressGiven).toBe(true),
+  );
 
   it('changes nothing of what it is given', () => {
     const options = { restart: { maxFailures: 2 }, heartbeat: { intervalMs: 20 } };

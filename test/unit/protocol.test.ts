@@ -79,6 +79,7 @@ const SNAPSHOT: ClusterSnapshot = {
 
 const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   listen: { type: 'listen', target: { kind: 'tcp', port: 3000, host: '::' } },
+  'listen-refused': { type: 'listen-refused', error: ERROR },
   adopt: { type: 'adopt', slot: 1 },
   release: { type: 'release', slot: 1 },
   ping: { type: 'ping', seq: 1 },
@@ -142,7 +143,12 @@ function changed(
   return copy;
 }
 
-const NULLABLE = new Set(['drained.report.hookError', 'checked.detail', 'verified.error']);
+const NULLABLE = new Set([
+  'ready.url',
+  'drained.report.hookError',
+  'checked.detail',
+  'verified.error',
+]);
 const OPTIONAL = new Set(['error.stack', 'error.code', 'stats.droppedConnectionsTotal']);
 const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
   const sealed = onTheWire(seal(message));

@@ -154,7 +154,8 @@ export interface Verification {
 
 /** What the first worker that is ready says of itself. */
 export interface Served {
-  readonly url: string;
+  /** `null` where its app has no HTTP server. */
+  readonly url: string | null;
   readonly endpoints: readonly string[];
 }
 

@@ -3,7 +3,8 @@ import type { WorkerHandle } from '../worker-handle.js';
 
 /** How the workers of a cluster come to listen: one way for each balancing strategy. */
 export interface Listening {
-  readonly balancing: BalancingStrategy;
+  /** `'none'` while nothing is bound. */
+  readonly balancing: BalancingStrategy | 'none';
   /** Where the first connection is to go. */
   readonly url: string;
   /** Ports of the slots, where each has one of its own; else none. */

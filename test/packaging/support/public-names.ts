@@ -15,6 +15,8 @@ export const BOOTSTRAP_NAMES = {
   ],
   types: [
     'AdminOptions',
+    'AppOf',
+    'AppSource',
     'BalancingStrategy',
     'BlockReport',
     'BlockedRequest',
@@ -26,7 +28,11 @@ export const BOOTSTRAP_NAMES = {
     'ClusterSnapshot',
     'CreateApp',
     'CreateAppContext',
+<<<<<<< HEAD
     'DoctorOptions',
+=======
+    'CreateAppModule',
+>>>>>>> 7f78c23 (feat(bootstrap): an app without an HTTP server is a worker)
     'ErrorReport',
     'FailureCause',
     'FindingName',

@@ -1,0 +1,46 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { ClusterConfigurationError } from '../errors/index.js';
+import { show } from '../options/index.js';
+import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
+
+type Exports = Readonly<Record<string, unknown>>;
+
+/**
+ * The app that the user's function creates, or that of the module which it gives.
+ *
+ * @throws ClusterConfigurationError for what is neither; else whatever the user's function throws.
+ */
+export async function createAppBy<S extends AppSource>(
+  createApp: (context: CreateAppContext) => Promise<S> | S,
+  context: CreateAppContext,
+): Promise<AppOf<S>> {
+  const created: unknown = await createApp(context);
+  if (isApp<AppOf<S>>(created)) return created;
+  const create = factoryIn(created);
+  if (create !== undefined) return (await createAppBy(create, context)) as AppOf<S>;
+  throw new ClusterConfigurationError(
+    `createApp() gave ${describe(created)}, and not an app; return what NestFactory.create(), createMicroservice() or createApplicationContext() gives, or a module that exports createApp or a default function`,
+  );
+}
+
+/** By what is needed of it: a test may have an app of its own. */
+function isApp<App>(value: unknown): value is App {
+  const { init, close } = (value ?? {}) as Exports;
+  return typeof init === 'function' && typeof close === 'function';
+}
+
+/** `createApp` of a module, else its default; of a CommonJS module that was imported, in its default. */
+function factoryIn(value: unknown): CreateApp<INestApplicationContext> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const exports = value as Exports;
+  const inner = (exports['default'] ?? {}) as Exports;
+  return [exports['createApp'], exports['default'], inner['createApp'], inner['default']].find(
+    (each) => typeof each === 'function',
+  ) as CreateApp<INestApplicationContext> | undefined;
+}
+
+function describe(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return show(value);
+  const names = Object.keys(value).slice(0, 5);
+  return names.length === 0 ? 'an object without exports' : `an object with ${names.join(', ')}`;
+}

@@ -1,0 +1,3 @@
+/** For the operator: an address that nothing listens on. */
+export const NO_HTTP_SERVER =
+  'the app has no HTTP server, and nothing listens on the address that bootstrap() was given; leave "port", "host" and "path" out';

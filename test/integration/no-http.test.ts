@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { adminUrlOf } from '../support/admin.js';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { Jobs, Messages } from '../support/consumers.js';
+import { freePorts } from '../support/free-ports.js';
+import type { HealthBody } from '../support/health.js';
+import { getJson, request } from '../support/http-client.js';
+import { listenersOf } from '../support/kernel-sockets.js';
+import { MetricsPage } from '../support/metrics-page.js';
+import { NetworkNamespace } from '../support/network-namespace.js';
+import { describeWith } from '../support/system-packages.js';
+
+afterEach(stopAll);
+
+/** No address: as a user starts such an app. */
+function start({ options, ...start }: StartOptions): Promise<ClusterProcess> {
+  const noAddress = { port: undefined, host: undefined, ...options };
+  return ClusterProcess.start({ program: 'noHttp', ...start, options: noAddress });
+}
+
+const reloaded = (cluster: ClusterProcess) =>
+  cluster.event('reload-ended', ({ outcome }) => outcome === 'completed');
+
+describe('an app without an HTTP server', () => {
+  it.each(['noHttp', 'noHttp11'] as const)(
+    'is seen at the admin listener and replaced like any other, and no address is bound for it (%s)',
+    async (program) => {
+      const cluster = await start({
+        program,
+        options: { admin: { port: 0 }, reload: { canaryMs: 1 } },
+        env: behaviour('context'),
+      });
+      const admin = adminUrlOf(cluster);
+      const [listening] = cluster.all('listening');
+      expect(listening).toMatchObject({ url: null, balancing: 'none', ports: [], endpoints: [] });
+      expect(listening!.message).toBe(
+        `the first of 2 workers is ready, no HTTP server (admin: ${admin})`,
+      );
+      const ports = [cluster.pid, ...cluster.workerPids].flatMap((pid) =>
+        listenersOf(pid).map(({ localPort }) => `:${localPort}`),
+      );
+      expect(ports).toEqual([/:\d+$/.exec(admin)![0]]);
+
+      const { body: health } = await getJson<HealthBody>(admin, '/health');
+      expect(health.details.cluster).toMatchObject({ status: 'up', ready: 2, desired: 2 });
+      const page = new MetricsPage((await request(admin, '/metrics')).body);
+      expect(page.values('app_consumed_total')).toEqual([2]);
+      expect(page.values('process_cpu_seconds_total')).toHaveLength(1);
+      expect(cluster.output).toContain('slot 1 of 2 workers');
+
+      process.kill(cluster.workerPids[1]!, 'SIGKILL');
+      await cluster.event('worker-ready', ({ worker }) => worker === 1);
+      await cluster.until('two workers', () => cluster.workerPids.length === 2);
+      cluster.kill('SIGHUP');
+      await reloaded(cluster);
+      cluster.kill('SIGTERM');
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      expect(cluster.all('worker-stopped').filter(({ problem }) => problem !== null)).toEqual([]);
+      expect(cluster.output).toContain('hook told of SIGTERM');
+    },
+  );
+
+  it('is killed where it hangs, and its stack is reported', async () => {
+    const cluster = await start({
+      options: { heartbeat: { intervalMs: 100, timeoutMs: 500 } },
+      env: { ...behaviour('context'), TEST_HANG_SLOT: '0' },
+    });
+    const death = await cluster.event('worker-died');
+    expect(death).toMatchObject({ worker: 0, cause: 'hang' });
+    expect(death.message).toContain('hangForEver');
+  });
+
+  it('may be given an address, and is told once that nothing listens there', async () => {
+    const cluster = await ClusterProcess.start({ program: 'noHttp', env: behaviour('context') });
+    const warnings = cluster.all('warning').map(({ message }) => message);
+    expect(warnings).toEqual([expect.stringContaining('leave "port", "host" and "path" out')]);
+  });
+
+  it('does not come up where its health is bad after a reload', async () => {
+    const cluster = await start({
+      options: { reload: { canaryMs: 1 } },
+      env: { ...behaviour('context'), TEST_RED_FROM: '1' },
+    });
+    cluster.kill('SIGHUP');
+    const { outcome, reason } = await cluster.event('reload-ended');
+    expect(outcome).toBe('aborted');
+    expect(reason).toContain('queue: it is red');
+  });
+});
+
+describe('a microservice', () => {
+  it.each(['noHttp', 'noHttp11'] as const)(
+    'also one that has called listen() itself, answers what it has begun, and then runs its hooks (%s)',
+    async (program) => {
+      const port = await freePorts(1);
+      const cluster = await start({
+        program,
+        options: { workers: 0 },
+        env: {
+          ...behaviour('rpc'),
+          TEST_KIND: 'microservice',
+          TEST_RPC: JSON.stringify({ transport: 0, options: { host: '127.0.0.1', port } }),
+          TEST_LISTENS: program === 'noHttp' ? '1' : '',
+        },
+      });
+      expect(cluster.all('listening')[0]).toMatchObject({ url: null });
+      const messages = new Messages(port, 'wait');
+      const answer = messages.send('one', 300);
+      await cluster.until('the message', () => cluster.output.includes('began one'));
+      cluster.kill('SIGTERM');
+      await answer;
+      expect(messages.failures).toEqual([]);
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    },
+  );
+});
+
+describeWith(['redis-server'], 'a consumer of a queue', () => {
+  it.each([
+    { program: 'noHttp', queue: 'nest', workers: 1 },
+    { program: 'noHttp11', queue: 'plain', workers: 0 },
+  ] as const)(
+    'finishes its jobs before its modules are destroyed ($program, workers: $workers)',
+    async ({ program, queue, workers }) => {
+      const { jobs, port } = await Jobs.start();
+      const cluster = await start({
+        program,
+        options: { workers },
+        env: { ...behaviour('consumer'), TEST_REDIS: String(port), TEST_QUEUE: queue },
+      });
+      for (let i = 0; i < 6; i += 1) await jobs.add(`job-${i}`, 500);
+      await cluster.until('four jobs', () => cluster.output.split('began job').length > 4);
+      cluster.kill('SIGTERM');
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+
+      const counts = await jobs.queue.getJobCounts('completed', 'failed', 'active', 'waiting');
+      expect(counts).toEqual({ completed: 4, failed: 0, active: 0, waiting: 2 });
+      expect(cluster.output.match(/closed the database/g)).toHaveLength(1);
+    },
+  );
+});
+
+describeWith(['ip'], 'the default address', () => {
+  it('is bound for an app that has an HTTP server, and refused where it is taken', async () => {
+    const network = await NetworkNamespace.create();
+    onTestFinished(() => network.remove());
+    const { within } = network;
+    const options = { port: undefined, host: undefined };
+    const one = await ClusterProcess.start({ options, within });
+    expect(one.all('listening')).toMatchObject([
+      { url: 'http://localhost:3000', balancing: 'shared' },
+    ]);
+    expect(await network.slotsAt('http://127.0.0.1:3000', 1)).toHaveLength(1);
+    const consumer = await start({ within, env: behaviour('context') });
+    expect(consumer.all('worker-ready')).toHaveLength(2);
+    const other = new ClusterProcess({ options, within });
+    expect(await other.exited()).toEqual({ code: 69, signal: null });
+    expect(other.all('failed')[0]!.message).toMatch(/cannot listen on http:\S+:3000: .*EADDRINUSE/);
+  });
+});
