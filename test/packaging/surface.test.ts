@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importsOf, packageNameOf } from './support/imports.js';
-import { BOOTSTRAP_NAMES, PACKAGE_NAMES } from './support/public-names.js';
+import { BOOTSTRAP_NAMES, PACKAGE_NAMES, TESTING_NAMES } from './support/public-names.js';
 import { packInto, type Tarball } from './support/tarball.js';
 import { TemporaryProject } from './support/temporary-project.js';
 
@@ -25,6 +25,7 @@ afterAll(() => project.remove());
 describe.each([
   { entry: 'dist/index.d.ts', names: PACKAGE_NAMES },
   { entry: 'dist/bootstrap/index.d.ts', names: BOOTSTRAP_NAMES },
+  { entry: 'dist/extras/testing/index.d.ts', names: TESTING_NAMES },
 ])('$entry', ({ entry, names }) => {
   let exported: ExportedName[];
 

@@ -123,12 +123,16 @@ describe('package.json', () => {
     expect(existsSync(join(ROOT, 'binding.gyp'))).toBe(false);
   });
 
-  it('exports two entry points and itself', () => {
+  it('exports its entry points and itself', () => {
     expect(manifest.exports).toEqual({
       '.': { types: './dist/index.d.ts', default: './dist/index.js' },
       './bootstrap': {
         types: './dist/bootstrap/index.d.ts',
         default: './dist/bootstrap/index.js',
+      },
+      './testing': {
+        types: './dist/extras/testing/index.d.ts',
+        default: './dist/extras/testing/index.js',
       },
       './package.json': './package.json',
     });

@@ -63,6 +63,12 @@ export const BOOTSTRAP_NAMES = {
   ],
 } as const;
 
+/** Every name that `nestjs-cluster/testing` exports. */
+export const TESTING_NAMES = {
+  values: ['ClusterTestingModule'],
+  types: ['FakeCluster'],
+} as const;
+
 /** Every name that `nestjs-cluster` exports: those above, and what needs Nest. */
 export const PACKAGE_NAMES = {
   values: [

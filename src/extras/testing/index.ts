@@ -1,0 +1,2 @@
+export { ClusterTestingModule } from './cluster-testing.module.js';
+export type { FakeCluster } from './testing-link.js';
