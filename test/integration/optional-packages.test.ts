@@ -35,7 +35,8 @@ describe('an app without @nestjs/terminus and prom-client', () => {
   ])(
     'serves, and offloads, where health and metrics are off ($program)',
     async ({ program, env, path }) => {
-      const off = { health: false, metrics: false };
+      // A thread may take its time on a busy machine.
+      const off = { health: false, metrics: false, offload: { queueTimeoutMs: 60_000 } };
       const cluster = startWithout(PACKAGES, off, { program, env: { ...env, TEST_GATES: '' } });
       await cluster.event('listening');
       expect((await request(cluster.url, path)).status).toBeLessThan(300);

@@ -203,16 +203,26 @@ describe('a peer that is missing', () => {
 
   afterAll(() => incomplete.remove());
 
-  it.each(['@nestjs/terminus', 'prom-client'])('is named: %s', async (peer) => {
+  it.each(['@nestjs/terminus', 'prom-client'])('is named where it is needed: %s', async (peer) => {
     const folder = `without-${peer.replace('/', '-')}`;
     await linkModulesExcept(peer, incomplete.path(folder));
-    await incomplete.write({ [`${folder}/main.mjs`]: `import 'nestjs-cluster';` });
+    await incomplete.write({
+      [`${folder}/main.mjs`]: `
+        import 'reflect-metadata';
+        import { Module } from '@nestjs/common';
+        import { NestFactory } from '@nestjs/core';
+        import { ClusterModule } from 'nestjs-cluster';
+        class AppModule {}
+        Module({ imports: [ClusterModule.forRoot()] })(AppModule);
+        const app = await NestFactory.create(AppModule, { logger: false });
+        await app.init();
+      `,
+    });
 
     const { code, stderr } = await incomplete.node(`${folder}/main.mjs`);
 
     expect(code).toBe(1);
-    expect(stderr).toContain('ERR_MODULE_NOT_FOUND');
-    expect(stderr).toContain(`Cannot find package '${peer}'`);
+    expect(stderr).toContain(`needs ${peer}, which is not installed; run npm install ${peer}, or`);
   });
 });
 

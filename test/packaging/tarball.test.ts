@@ -107,8 +107,12 @@ describe('package.json', () => {
       'reflect-metadata': '^0.1.13 || ^0.2.0',
       rxjs: '^7.1.0',
     });
-    // Of nestjs-cluster tune alone, which says how to install it.
-    expect(manifest.peerDependenciesMeta).toEqual({ autocannon: { optional: true } });
+    // Of nestjs-cluster tune, of health and of metrics alone, which say how to install them.
+    expect(manifest.peerDependenciesMeta).toEqual({
+      '@nestjs/terminus': { optional: true },
+      autocannon: { optional: true },
+      'prom-client': { optional: true },
+    });
     const allowed = ['commander', 'negotiator', 'piscina', 'valibot'];
     expect(Object.keys(manifest.dependencies).filter((name) => !allowed.includes(name))).toEqual(
       [],
