@@ -102,25 +102,11 @@ export class WorkerAgent {
       const app = await createApp();
       const server = isHttpApp(app) ? this.#addServerOf(app) : undefined;
       this.#appEnd.created(app);
-<<<<<<< HEAD
-      let url: string;
-      if (server.listening) {
-        this.link.warn(ALREADY_LISTENING);
-        url = addressOf(server);
-      } else {
-        phase = 'init';
-        await app.init();
-        phase = 'listen';
-        url = await this.#listen(app);
-        phase = 'init'; // whatever fails from here on, the address could be had
-      }
-=======
       const url = await bringUp(app, {
         enter: (next) => (phase = next),
         listen: (httpApp) => this.#listenRequest.listen(httpApp),
-        warn: (message) => this.#warn(message),
+        warn: (message) => this.link.warn(message),
       });
->>>>>>> 7f78c23 (feat(bootstrap): an app without an HTTP server is a worker)
       this.#boot.cameUp();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => {

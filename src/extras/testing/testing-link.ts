@@ -72,14 +72,7 @@ export class TestingLink implements ClusterLink {
   }
 
   async collectMetrics(): Promise<CollectedMetrics> {
-    return {
-      snapshot: this.#snapshot(),
-      ageMs: 0,
-      ages: [],
-      bodies: [],
-      retired: [],
-      partial: true,
-    };
+    return { snapshot: this.#snapshot(), workers: [], retired: [] };
   }
 
   async reload(): Promise<ReloadResult> {

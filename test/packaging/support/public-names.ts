@@ -28,11 +28,8 @@ export const BOOTSTRAP_NAMES = {
     'ClusterSnapshot',
     'CreateApp',
     'CreateAppContext',
-<<<<<<< HEAD
-    'DoctorOptions',
-=======
     'CreateAppModule',
->>>>>>> 7f78c23 (feat(bootstrap): an app without an HTTP server is a worker)
+    'DoctorOptions',
     'ErrorReport',
     'FailureCause',
     'FindingName',
