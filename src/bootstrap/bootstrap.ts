@@ -1,6 +1,12 @@
 import { ClusterConfigurationError, ClusterError } from '../errors/index.js';
 import { createEventLog } from '../events/index.js';
-import { type ClusterOptions, logFormatIn, resolveOptions, show } from '../options/index.js';
+import {
+  type ClusterOptions,
+  COMMON_JS,
+  logFormatIn,
+  resolveOptions,
+  show,
+} from '../options/index.js';
 import type {
   AppOf,
   AppSource,
@@ -8,6 +14,9 @@ import type {
   CreateAppContext,
 } from './cluster-runtime.interface.js';
 import { detectRole } from './role.js';
+
+const NO_WORKERS_HERE =
+  'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is no test, start node without --no-experimental-require-module';
 
 /**
  * Runs a Nest app on every core: wrap what creates the app in it and leave out
@@ -38,13 +47,15 @@ export async function bootstrap<S extends AppSource>(
     }
     const resolved = resolveOptions(options);
     // Each role loads only what it needs: it keeps the primary small.
+    if (role.name === 'parent' && resolved.workers === 0) {
+      const { runStandalone } = await import('./run-standalone.js');
+      return await runStandalone(createApp, resolved);
+    }
+    // No ClusterError: that would end the test runner, and this fails the test.
+    if (COMMON_JS) throw new Error(NO_WORKERS_HERE);
     if (role.name === 'worker') {
       const { runWorker } = await import('./run-worker.js');
       return await runWorker(createApp, resolved, role.assignment);
-    }
-    if (resolved.workers === 0) {
-      const { runStandalone } = await import('./run-standalone.js');
-      return await runStandalone(createApp, resolved);
     }
     // First: loading files is what makes code hot.
     const { leaveTurbofanOut } = await import('../primary/leave-turbofan-out.js');

@@ -4,6 +4,7 @@ import type { Metric } from 'prom-client';
 import { ClusterConfigurationError, oneLine } from '../errors/index.js';
 import {
   availableCores,
+  COMMON_JS,
   loadPeer,
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
@@ -71,7 +72,7 @@ export class Offload {
     const { module, mode } = this.options.offload;
     const situation = {
       hasModule: module !== undefined,
-      threads: mode === 'threads',
+      threads: !COMMON_JS && mode === 'threads',
       mainFile: this.link.bootstrapped ? undefined : mainFile(),
     };
     const { found, refusals, warnings } = this.explorer.explore(situation);
@@ -166,7 +167,7 @@ export class Offload {
         `${threads} threads on ${availableCores()} cores: more than one or two for each core compute no faster, and take long to start; lower offload.threads or CLUSTER_THREADS`,
       );
     }
-    if (offload.mode === 'inline') {
+    if (COMMON_JS || offload.mode === 'inline') {
       refuse(refusals);
       const instances = definitions.map(
         (definition) => found.find((each) => each.definition === definition)!.instance,

@@ -22,6 +22,7 @@ export type {
   ResolvedLogOptions,
 } from './log-options.interface.js';
 export { LOG_LEVELS } from './log-options.interface.js';
+export { COMMON_JS } from './common-js.js';
 export { availableCores, availableWorkers, MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
 export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
 export { MAX_TIMER_MS, show } from './validate.js';

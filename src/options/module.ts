@@ -14,5 +14,6 @@ export type {
 export { loadPeer } from './load-peer.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './available-workers.js';
+export { COMMON_JS } from './common-js.js';
 export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';
 export { resolveModuleOptions } from './resolve-module-options.js';

@@ -8,12 +8,29 @@ import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { packInto, type Tarball } from './support/tarball.js';
 import { ROOT, TemporaryProject } from './support/temporary-project.js';
 
+/** For test runners. What its entries share has no declarations: theirs are those of the ES modules. */
+const COMMON_JS = 'dist/common-js/';
+
+type Conditions = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+interface Manifest {
+  readonly type: string;
+  readonly engines: object;
+  readonly peerDependencies: object;
+  readonly peerDependenciesMeta?: object;
+  readonly dependencies: object;
+  readonly exports: Readonly<Record<string, string | Conditions>>;
+  readonly scripts: Readonly<Record<string, string>>;
+}
+
 let project: TemporaryProject;
 let tarball: Tarball;
+let manifest: Manifest;
 
 beforeAll(async () => {
   project = await TemporaryProject.create();
   tarball = await packInto(project.directory);
+  manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
 });
 
 afterAll(() => project.remove());
@@ -39,15 +56,30 @@ describe('the tarball', () => {
     expect(built.filter((path) => /\b(?:test|spec|fixtures?|bench)\b/.test(path))).toEqual([]);
     expect(
       built
-        .filter((path) => /\.c?js$/.test(path))
+        .filter((path) => /\.c?js$/.test(path) && !path.startsWith(COMMON_JS))
         .map((path) => path.replace(/\.(c?)js$/, '.d.$1ts'))
         .toSorted(),
-    ).toEqual(built.filter((path) => /\.d\.c?ts$/.test(path)).toSorted());
+    ).toEqual(
+      built.filter((path) => /\.d\.c?ts$/.test(path) && !path.startsWith(COMMON_JS)).toSorted(),
+    );
   });
 
   it('is small', () => {
-    expect(tarball.sizeBytes).toBeLessThan(290_000);
-    expect(tarball.unpackedBytes).toBeLessThan(950_000);
+    const commonJs = tarball.bytesOf((path) => path.startsWith(COMMON_JS));
+
+    expect(tarball.sizeBytes).toBeLessThan(335_000);
+    expect(tarball.unpackedBytes - commonJs).toBeLessThan(950_000);
+    expect(commonJs).toBeLessThan(170_000);
+  });
+
+  it('has CommonJS and its types for each entry, and what they share', () => {
+    const files = tarball.files.filter((path) => path.startsWith(COMMON_JS));
+    const entries = Object.values(manifest.exports).flatMap((entry) =>
+      typeof entry === 'string' ? [] : Object.values(entry['require']!),
+    );
+
+    expect(files).toEqual(expect.arrayContaining(entries.map((path) => path.slice(2))));
+    expect(files.filter((path) => !/\.(?:d\.cts|cjs)$/.test(path))).toEqual([]);
   });
 
   it('has no problem that publint knows', async () => {
@@ -77,21 +109,6 @@ describe('the tarball', () => {
 });
 
 describe('package.json', () => {
-  interface Manifest {
-    readonly type: string;
-    readonly engines: object;
-    readonly peerDependencies: object;
-    readonly peerDependenciesMeta?: object;
-    readonly dependencies: object;
-    readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
-    readonly scripts: Readonly<Record<string, string>>;
-  }
-  let manifest: Manifest;
-
-  beforeAll(async () => {
-    manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
-  });
-
   it('supports every Node that can require() an ES module', () => {
     expect(manifest.engines).toEqual({ node: '^20.19.0 || ^22.12.0 || >=24.0.0' });
     expect(manifest.type).toBe('module');
@@ -129,19 +146,31 @@ describe('package.json', () => {
 
   it('exports its entry points and itself', () => {
     expect(manifest.exports).toEqual({
-      '.': { types: './dist/index.d.ts', default: './dist/index.js' },
-      './bootstrap': {
-        types: './dist/bootstrap/index.d.ts',
-        default: './dist/bootstrap/index.js',
-      },
-      './testing': {
-        types: './dist/extras/testing/index.d.ts',
-        default: './dist/extras/testing/index.js',
-      },
+      '.': entry('index', 'index'),
+      './bootstrap': entry('bootstrap/index', 'bootstrap'),
+      './testing': entry('extras/testing/index', 'testing'),
       './package.json': './package.json',
     });
-    // "types" first: TypeScript takes the first condition that matches.
-    expect(Object.keys(manifest.exports['.'] ?? {})).toEqual(['types', 'default']);
-    expect(Object.keys(manifest.exports['./bootstrap'] ?? {})).toEqual(['types', 'default']);
+    // The first condition that matches counts: Node knows "module-sync", bundlers "module", and
+    // Jest "require". TypeScript takes the "types" within.
+    const order = ['module-sync', 'module', 'require', 'default'];
+    expect(Object.keys(manifest.exports['.'] ?? {})).toEqual(order);
+    expect(Object.keys(manifest.exports['./bootstrap'] ?? {})).toEqual(order);
+    expect(Object.keys(manifest.exports['./testing'] ?? {})).toEqual(order);
+    expect(Object.keys((manifest.exports['.'] as Conditions)['require']!)[0]).toBe('types');
   });
 });
+
+/** An ES module for all but those who can require() CommonJS alone. */
+function entry(module: string, commonJs: string): Conditions {
+  const esm = { types: `./dist/${module}.d.ts`, default: `./dist/${module}.js` };
+  return {
+    'module-sync': esm,
+    module: esm,
+    require: {
+      types: `./${COMMON_JS}${commonJs}.d.cts`,
+      default: `./${COMMON_JS}${commonJs}.cjs`,
+    },
+    default: esm,
+  };
+}

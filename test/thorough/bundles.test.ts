@@ -102,3 +102,27 @@ describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in
     ]);
   });
 });
+
+it('a bundle of files that import this package, and of others that require it, has it once', async () => {
+  const app = new CompiledApp({});
+  onTestFinished(() => app.remove());
+  app.write(
+    'main.js',
+    `import { bootstrap } from 'nestjs-cluster/bootstrap';
+     import old from './old.cjs';
+     console.log(bootstrap === old.bootstrap);`,
+  );
+  app.write('old.cjs', `module.exports = require('nestjs-cluster/bootstrap');`);
+  const build = await rolldown({
+    input: app.path('main'),
+    external: (id) => !/^[./]|^nestjs-cluster/.test(id),
+    platform: 'node',
+    cwd: app.directory,
+  });
+  const { output } = await build.generate({ format: 'esm', codeSplitting: false });
+  await build.close();
+
+  const { moduleIds } = output[0];
+  expect(moduleIds.some((id) => id.endsWith('/dist/bootstrap/bootstrap.js'))).toBe(true);
+  expect(moduleIds.filter((id) => id.includes('/common-js/'))).toEqual([]);
+});

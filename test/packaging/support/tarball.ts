@@ -9,11 +9,13 @@ export interface Tarball {
   readonly files: readonly string[];
   readonly sizeBytes: number;
   readonly unpackedBytes: number;
+  /** Of those of its files that `matches`. */
+  bytesOf(matches: (path: string) => boolean): number;
 }
 
 interface PackReport {
   readonly filename: string;
-  readonly files: readonly { readonly path: string }[];
+  readonly files: readonly { readonly path: string; readonly size: number }[];
   readonly size: number;
   readonly unpackedSize: number;
 }
@@ -33,5 +35,7 @@ export async function packInto(directory: string): Promise<Tarball> {
     files: report.files.map(({ path }) => path).sort(),
     sizeBytes: report.size,
     unpackedBytes: report.unpackedSize,
+    bytesOf: (matches) =>
+      report.files.filter(({ path }) => matches(path)).reduce((bytes, { size }) => bytes + size, 0),
   };
 }

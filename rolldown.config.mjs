@@ -1,0 +1,45 @@
+// Makes dist/common-js of dist: the package for test runners that cannot load ES modules, above
+// all Jest. Nobody else takes it, so an app has one instance: by the conditions of "exports"
+// `module-sync` leads every Node that can require() an ES module, and `module` every bundler, to
+// the ES modules.
+import { readFileSync } from 'node:fs';
+import { basename, relative, resolve } from 'node:path';
+import { defineConfig } from 'rolldown';
+
+const { exports } = JSON.parse(readFileSync('package.json', 'utf8'));
+const entries = Object.values(exports).filter(({ require }) => require !== undefined);
+
+const SWITCH = resolve('dist/options/common-js.js');
+/** Imported where the switch is off, and only there. */
+const UNREACHED =
+  /[/](?:run-primary|run-worker|leave-turbofan-out|thread-pool|thread-warnings)\.js$/;
+
+const nameOf = (entry) => basename(entry.require.default, '.cjs');
+
+export default defineConfig({
+  input: Object.fromEntries(entries.map((entry) => [nameOf(entry), entry.default.default])),
+  external: (id) => !/^[./]/.test(id) || UNREACHED.test(id),
+  platform: 'node',
+  plugins: [
+    {
+      name: 'nestjs-cluster:common-js',
+      load: (id) => (id === SWITCH ? 'export const COMMON_JS = true;' : undefined),
+      generateBundle() {
+        for (const entry of entries) {
+          const source = `export * from '${relative('dist/common-js', entry.default.default)}';\n`;
+          this.emitFile({ type: 'asset', fileName: `${nameOf(entry)}.d.cts`, source });
+        }
+      },
+    },
+  ],
+  output: {
+    dir: 'dist/common-js',
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name].cjs',
+    // Without a flag, Jest has require() alone.
+    dynamicImportInCjs: false,
+    // Tests alone load it: small rather than pretty. Messages and stacks keep their names.
+    minify: { mangle: { toplevel: true, keepNames: true } },
+  },
+});
