@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { AddressUnavailableError, ClusterConfigurationError } from '../errors/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
+import { whenFree } from '../process/when-free.js';
 import type {
   AdminData,
   AdminPrimaryMessage,
@@ -37,8 +38,8 @@ export class AdminListener {
     if (program === undefined) {
       throw new ClusterConfigurationError(`there can be no admin listener: ${LEAVE_OUT_OF_BUNDLE}`);
     }
-    const { url } = await new AdminListener(program, source, warn).#start(address);
-    return url;
+    const listener = new AdminListener(program, source, warn);
+    return (await whenFree(() => listener.#start(address))).url;
   }
 
   /** Resolves once the thread listens. */

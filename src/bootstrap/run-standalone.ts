@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import { createEventLog } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
+import { whenFree } from '../process/when-free.js';
 import { AppEnd, type LeaveSteps } from '../worker/app-end.js';
 import { settleAsyncContexts } from '../worker/async-contexts.js';
 import { bringUp } from '../worker/bring-up.js';
@@ -154,8 +155,9 @@ async function serve<App extends INestApplicationContext>(
   { address, addressGiven }: ResolvedClusterOptions,
   warn: (message: string) => void,
 ): Promise<{ readonly app: App; readonly url: string | null }> {
+  const open = () => whenFree(() => BoundSocket.open(address));
   // The default address is no concern of an app without an HTTP server.
-  let socket = addressGiven ? await BoundSocket.open(address) : undefined;
+  let socket = addressGiven ? await open() : undefined;
   let taken = false;
   try {
     const app = await createApp();
@@ -163,7 +165,7 @@ async function serve<App extends INestApplicationContext>(
     const url = await bringUp(app, {
       enter: () => {},
       listen: async (httpApp) => {
-        socket ??= await BoundSocket.open(address);
+        socket ??= await open();
         taken = true; // from here on the socket is the server's
         return listen(httpApp, socket.target, socket.handle);
       },

@@ -1,10 +1,13 @@
 import cluster from 'node:cluster';
 import { ClusterConfigurationError } from '../../errors/index.js';
 import type { ResolvedClusterOptions } from '../../options/index.js';
+import { whenFree } from '../../process/when-free.js';
 import { BoundSocket } from './bound-socket.js';
 import type { Listening } from './listening.interface.js';
 import { SharedListening } from './shared-listening.js';
 import { SlotListening } from './slot-listening.js';
+
+type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>;
 
 /**
  * Binds what the workers are to listen on.
@@ -12,10 +15,11 @@ import { SlotListening } from './slot-listening.js';
  * @throws AddressUnavailableError when an address is taken, forbidden or unknown.
  * @throws ClusterConfigurationError where this Node cannot hold the sockets of slots.
  */
-export async function openListening(
-  options: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
-): Promise<Listening> {
-  const { address, balancing, workers } = options;
+export function openListening(options: Options): Promise<Listening> {
+  return whenFree(() => bind(options));
+}
+
+async function bind({ address, balancing, workers }: Options): Promise<Listening> {
   const socket = await BoundSocket.open(address);
   if (balancing === 'shared') {
     // Where a socket cannot be held, node:cluster shares its own among the workers.
