@@ -43,6 +43,10 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly execArgv?: readonly string[];
   readonly cwd?: string;
+  /** Default {@link NODE}. */
+  readonly node?: string;
+  /** What the program is given. */
+  readonly args?: readonly string[];
   /** A command that runs the program: `['setpriv', '--reuid=65534']`. */
   readonly within?: readonly string[];
 }
@@ -79,11 +83,13 @@ export class ClusterProcess {
     env = {},
     execArgv = [],
     cwd = root,
+    node = NODE,
+    args: ownArgs = [],
     within = [],
   }: StartOptions = {}) {
     const path = program in PROGRAMS ? PROGRAMS[program as keyof typeof PROGRAMS] : program;
     const bootstrapOptions = { host: '127.0.0.1', port: 0, workers: 2, ...options };
-    const [command, ...args] = [...within, NODE, ...execArgv, path];
+    const [command, ...args] = [...within, node, ...execArgv, path, ...ownArgs];
     this.child = spawn(command!, args, {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -16,14 +16,20 @@ export const ROOT = join(import.meta.dirname, '../../..');
 export interface InstallOptions {
   /** npm installs peers by itself; `true` leaves them out. */
   readonly withoutPeers?: boolean;
+  /** `false` leaves package.json as it is. */
+  readonly save?: boolean;
 }
 
 /** A folder outside the repository, so that it sees only what is installed into it. */
 export class TemporaryProject {
   private constructor(readonly directory: string) {}
 
+  static async createEmpty(): Promise<TemporaryProject> {
+    return new TemporaryProject(await mkdtemp(join(tmpdir(), 'nestjs-cluster-')));
+  }
+
   static async create(): Promise<TemporaryProject> {
-    const project = new TemporaryProject(await mkdtemp(join(tmpdir(), 'nestjs-cluster-')));
+    const project = await TemporaryProject.createEmpty();
     await project.write({ 'package.json': JSON.stringify({ name: 'app', private: true }) });
     return project;
   }
@@ -42,10 +48,11 @@ export class TemporaryProject {
 
   async install(
     packages: readonly string[],
-    { withoutPeers = false }: InstallOptions = {},
+    { withoutPeers = false, save = true }: InstallOptions = {},
   ): Promise<void> {
     const args = ['install', '--no-audit', '--no-fund', '--prefer-offline', ...packages];
     if (withoutPeers) args.push('--legacy-peer-deps');
+    if (!save) args.push('--no-save');
     const { code, stderr } = await runCommand('npm', args, {
       cwd: this.directory,
       env: npmEnvironment(),

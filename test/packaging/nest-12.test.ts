@@ -1,0 +1,3 @@
+import { describeNestProject } from './support/describe-nest-project.js';
+
+describeNestProject(12);
