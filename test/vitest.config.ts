@@ -31,6 +31,8 @@ const NEEDS = {
 const report = process.env['TEST_REPORT'];
 
 export default defineConfig({
+  // A fixture that a test imports shares the packages of the test; see `support/quick-packages.ts`.
+  resolve: { dedupe: ['nestjs-cluster', '@nestjs/common', '@nestjs/core'] },
   test: {
     root: import.meta.dirname,
     sequence: { sequencer: LongestFirst },

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
+import { QUICK_PACKAGES } from './quick-packages.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -14,8 +15,8 @@ export interface BuildOptions {
   readonly format?: 'esm' | 'commonjs';
   /** Helpers come from tslib instead of being in each file (tsc). Default false. */
   readonly importHelpers?: boolean;
-  /** Default 12. */
-  readonly nest?: 11 | 12;
+  /** Default 12, in few files; see `quick-packages.ts`. */
+  readonly nest?: 11 | 12 | 'installed';
 }
 
 /** Sources by their path without `.ts`. */
@@ -59,11 +60,12 @@ export class CompiledApp {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** What it imports is what the repository has installed. */
+  /** What it imports is what the fixtures import, or what the repository has installed. */
   #link(): void {
     const installed = join(root, 'node_modules');
     const target = join(this.directory, 'node_modules');
-    if (this.options.nest !== 11) return symlinkSync(installed, target);
+    if (this.options.nest === 'installed') return symlinkSync(installed, target);
+    if (this.options.nest !== 11) return symlinkSync(QUICK_PACKAGES, target);
     const nest11 = join(root, 'test/fixtures/nest-11/node_modules');
     mkdirSync(target);
     for (const name of ['@nestjs', 'nestjs-cluster', 'tslib']) {
@@ -110,7 +112,8 @@ const COMPILER_OPTIONS: ts.CompilerOptions = {
 
 /** Checks the types of sources against the built package: `tsc --noEmit`. @returns each error. */
 export function typeErrors(sources: Sources): string[] {
-  const app = new CompiledApp({});
+  // Only these have their declarations.
+  const app = new CompiledApp({}, { nest: 'installed' });
   try {
     for (const [name, source] of Object.entries(sources)) app.write(`${name}.ts`, source);
     const files = Object.keys(sources).map((name) => join(app.directory, `${name}.ts`));

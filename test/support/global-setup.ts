@@ -1,5 +1,6 @@
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { installQuickPackages } from './quick-packages.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -7,7 +8,7 @@ const root = join(import.meta.dirname, '../..');
  * Tests run against the built package. The Nest 11 fixture gets a real copy of
  * it: through a link it would find the Nest of this repository.
  */
-export default function setup(): void {
+export default async function setup(): Promise<void> {
   if (!existsSync(join(root, 'dist/index.js'))) {
     throw new Error('dist/ is missing: run "npm run build" first (npm test does)');
   }
@@ -19,4 +20,5 @@ export default function setup(): void {
   for (const program of ['app.mjs', 'no-http.mjs']) {
     cpSync(join(root, 'test/fixtures', program), join(fixture, program));
   }
+  await installQuickPackages();
 }

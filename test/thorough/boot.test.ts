@@ -47,7 +47,7 @@ describe.each(['first', 'all'])('an app that cannot be created, %s', (bootLogs) 
       fault: "Nest's container cannot resolve a dependency",
       app: 'unresolved-dependency',
       error: "Nest can't resolve dependencies of the CATS (?)",
-      frame: /at .*injector\.js:\d+/,
+      frame: /at .*Injector\.\w+ \(.*\.js:\d+/,
     },
   ])(
     'exits with 70 and the first frame when $fault, and shows it whole once (B1)',
