@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { NODE } from '../../support/cluster-process.js';
@@ -60,6 +60,30 @@ export class TemporaryProject {
     if (code !== 0) throw new Error(`npm install ended with ${code}\n${stderr}`);
   }
 
+  /** Puts a tarball of npm where an install would put it, without its dependencies. */
+  async unpack(tarball: string, name: string): Promise<void> {
+    const folder = this.path('node_modules', name);
+    await mkdir(folder, { recursive: true });
+    const args = ['-xzf', tarball, '-C', folder, '--strip-components=1'];
+    const { code, stderr } = await runCommand('tar', args, {
+      cwd: this.directory,
+      env: plainEnvironment(),
+    });
+    if (code !== 0) throw new Error(`tar ended with ${code}\n${stderr}`);
+  }
+
+  /** Gives it packages of the repository: each of the last of `workspaces` that has it. */
+  async link(names: readonly string[], workspaces: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const installed = workspaces
+        .map((workspace) => join(ROOT, workspace, 'node_modules', name))
+        .findLast((path) => existsSync(path));
+      if (installed === undefined) throw new Error(`${name} is not installed`);
+      await mkdir(dirname(this.path('node_modules', name)), { recursive: true });
+      await symlink(installed, this.path('node_modules', name));
+    }
+  }
+
   /** Runs the Node under test. */
   node(...args: string[]): Promise<CommandResult> {
     return runCommand(NODE, args, { cwd: this.directory, env: plainEnvironment() });
@@ -77,6 +101,14 @@ export class TemporaryProject {
   async remove(): Promise<void> {
     await rm(this.directory, { recursive: true, force: true });
   }
+}
+
+/** Packages that npm installs with this one, by itself. */
+export function dependencies(): string[] {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    dependencies?: object;
+  };
+  return Object.keys(dependencies);
 }
 
 /** `names` as npm takes them, in the versions that the lock file has for `workspace`. */
