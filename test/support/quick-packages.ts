@@ -97,7 +97,7 @@ async function bundleEsModules(): Promise<void> {
     treeshake: false,
     logLevel: 'silent',
     external: (id) =>
-      /^(rxjs|prom-client|reflect-metadata|fastify|@fastify)(\/|$)/.test(id) ||
+      /^(rxjs|prom-client|reflect-metadata)(\/|$)/.test(id) ||
       (id.startsWith('@nestjs/') && !isBundled(id)),
   });
   await build.write({
