@@ -102,7 +102,7 @@ describe('a worker that is killed', () => {
       options: { restart: { maxBackoffMs: 500 } },
     });
     const clients = 4;
-    const load = new Load(cluster.url, '/', { clients });
+    const load = new Load(cluster.url, '/', { clients, pauseMs: 4 });
 
     for (let kill = 0; kill < 10; kill++) {
       const slot = kill % 2;
@@ -160,7 +160,7 @@ describe('a crash loop', () => {
       cluster.event('listening'),
       cluster.event('worker-ready', (line) => line.worker === 0),
     ]);
-    const load = new Load(cluster.url, '/hello', { clients: 2 });
+    const load = new Load(cluster.url, '/hello', { clients: 2, pauseMs: 4 });
 
     await cluster.event('worker-restarting', (line) => line['degraded'] === true);
 

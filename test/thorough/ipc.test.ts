@@ -86,7 +86,7 @@ describe('the primary', () => {
   it('survives to send to workers that die (I1)', async () => {
     const cluster = await ClusterProcess.start({ options: { restart: RESTARTS } });
     const loads = ['/health', '/metrics', '/health/ready'].map(
-      (path) => new Load(cluster.url, path, { clients: 4 }),
+      (path) => new Load(cluster.url, path, { clients: 4, pauseMs: 4 }),
     );
 
     await killRepeatedly(cluster, 4);

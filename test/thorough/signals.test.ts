@@ -75,7 +75,7 @@ describe('a signal to one worker', () => {
     });
     const [asked, other] = cluster.workerPids as [number, number];
     const slow = await begin(cluster, '/gate/slow', await agentOf(cluster.url, asked));
-    const load = new Load(cluster.url, '/hello', { clients: 4 });
+    const load = new Load(cluster.url, '/hello', { clients: 4, pauseMs: 4 });
 
     process.kill(asked, 'SIGTERM');
 
