@@ -31,7 +31,7 @@ async function misuse(cluster: ClusterProcess, how: string): Promise<void> {
   const { outcome, status } = await request(cluster.url, `/hostile/${how}`, {
     method: 'POST',
     agent,
-    timeoutMs: 50_000,
+    timeoutMs: 100_000,
   });
   agent.destroy();
   expect([how, outcome, status]).toEqual([how, 'bad-status', 201]);
