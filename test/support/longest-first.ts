@@ -15,7 +15,6 @@ const LONGEST = [
   'thorough/drain-streams',
   'thorough/rebalance',
   'thorough/shutdown-hooks',
-  'packaging/types',
   'integration/crash',
   'integration/hang',
   'thorough/ipc',
@@ -25,6 +24,7 @@ const LONGEST = [
   'thorough/descriptors',
   'thorough/crash-loops',
   'thorough/accept-queue',
+  'thorough/recycle',
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -55,8 +55,8 @@ const LINKS = [
 /**
  * Gives the fixtures Nest, rxjs and prom-client in a few files. Installed, they are more than a
  * thousand files, and a worker spends a third of its start on opening them. The tests start
- * thousands of workers. The package under test stays in its own files; the sample app, Nest 11 and
- * `test/packaging` use what is installed.
+ * thousands of workers. The package under test stays in its own files; the sample app, Nest 11
+ * itself and `test/packaging` use what is installed.
  */
 export async function installQuickPackages(): Promise<void> {
   const stamp = stampOf(
