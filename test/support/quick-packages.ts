@@ -19,10 +19,19 @@ const installed = join(root, 'node_modules');
 /** The fixtures' own `node_modules`. */
 export const QUICK_PACKAGES = join(root, 'test/fixtures/node_modules');
 
-/** ES modules: their entries, each with its file. The bundles share chunks: no module is there twice. */
+/** ES modules: their entries, each with its file, also those that the copies below load. The bundles share chunks: no module is there twice. */
 const ES_MODULES: Record<string, Record<string, string>> = {
-  '@nestjs/common': { index: 'index.js', internal: 'internal.js' },
-  '@nestjs/core': { index: 'index.js', internal: 'internal.js' },
+  '@nestjs/common': {
+    index: 'index.js',
+    internal: 'internal.js',
+    'constants.js': 'constants.js',
+  },
+  '@nestjs/core': {
+    index: 'index.js',
+    internal: 'internal.js',
+    'injector/injector.js': 'injector/injector.js',
+    'router/request/request-constants.js': 'router/request/request-constants.js',
+  },
   '@nestjs/platform-express': { index: 'index.js' },
   '@nestjs/platform-fastify': { index: 'index.js' },
   '@nestjs/terminus': { index: 'dist/index.js' },
@@ -36,6 +45,8 @@ const COMMON_JS: Record<string, Record<string, string>> = {
 
 /** Few tests need them. They are real files, so that they find the packages above. */
 const COPIES = [
+  '@nestjs/bull-shared',
+  '@nestjs/bullmq',
   '@nestjs/cache-manager',
   '@nestjs/microservices',
   '@nestjs/platform-ws',
