@@ -13,9 +13,9 @@ function readOptions(): ClusterOptions {
   // A unix socket takes the place of host and port
   if (options.path !== undefined) return options;
   return {
-    port: Number(process.env.PORT || 3000),
+    port: process.env.PORT || 3000,
     host: process.env.HOST || '127.0.0.1',
-    ...(process.env.ADMIN_PORT && { admin: { port: Number(process.env.ADMIN_PORT) } }),
+    ...(process.env.ADMIN_PORT && { admin: { port: process.env.ADMIN_PORT } }),
     ...options,
   };
 }

@@ -89,19 +89,27 @@ export interface ShutdownOptions {
 
 /** The primary's own listener: `/health`, `/health/live`, `/health/ready` and `/metrics`, whatever the workers do. */
 export interface AdminOptions {
-  /** TCP port, 0..65535; 0 lets the system choose one. */
-  port: number;
+  /** TCP port, 0..65535, also as text; 0 lets the system choose one. */
+  port: number | string;
   /** Loopback address to listen on: nobody is asked who they are. Default `127.0.0.1`. */
   host?: string | undefined;
+}
+
+/** {@link AdminOptions} with every value in force. */
+export interface ResolvedAdminOptions {
+  readonly port: number;
+  readonly host: string;
 }
 
 /** Options of {@link bootstrap}. Every one has a default. */
 export interface ClusterOptions {
   /**
-   * TCP port, 0..65535; 0 lets the system choose one. Default 3000, for an app that has an HTTP
-   * server; one that has none needs no address, and gets none.
+   * TCP port, 0..65535, also as text: `process.env.PORT ?? 3000`. 0 lets the system choose one;
+   * in production (`NODE_ENV`) only as text, since `Number('')` is 0, too. Default: `PORT` of the
+   * environment, else 3000, for an app that has an HTTP server; one that has none needs no
+   * address, and gets none.
    */
-  port?: number | undefined;
+  port?: number | string | undefined;
   /** Address or host name to listen on. Default: all interfaces. */
   host?: string | undefined;
   /** Unix socket path to listen on instead of a port. At most 107 bytes on Linux. */
@@ -179,7 +187,7 @@ export interface ResolvedClusterOptions extends Pick<
   readonly reload: InForce<ReloadOptions>;
   readonly shutdown: InForce<ShutdownOptions>;
   /** `undefined` = no such listener. */
-  readonly admin: InForce<AdminOptions> | undefined;
+  readonly admin: ResolvedAdminOptions | undefined;
   readonly log: ResolvedLogOptions;
   readonly doctor: ResolvedDoctorOptions;
   readonly bootLogs: BootLogs;

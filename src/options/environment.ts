@@ -7,6 +7,7 @@ import {
   logFormatSchema,
   logLevelSchema,
   offloadModeSchema,
+  portFromText,
   threadsSchema,
   workersSchema,
 } from './options.schema.js';
@@ -55,4 +56,15 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
     offload: values.CLUSTER_OFFLOAD,
     threads: values.CLUSTER_THREADS,
   };
+}
+
+/**
+ * The port that hosts and process managers give to a program: the default of the option. It is
+ * read where it is used, and so cannot be wrong elsewhere.
+ *
+ * @throws ClusterConfigurationError when it is no port.
+ */
+export function portIn(env: NodeJS.ProcessEnv): number | undefined {
+  const schema = v.object({ PORT: v.optional(portFromText) });
+  return validate(schema, { PORT: env['PORT'] || undefined }, 'environment').PORT;
 }

@@ -54,7 +54,17 @@ const writeSchema = v.function(
 
 export const MAX_PORT = 65_535;
 
-const portSchema = integer(0, MAX_PORT);
+const EXPECTED_PORT = `a whole number from 0 to ${MAX_PORT}`;
+
+/** Also as text, as the environment has it. `Number('')`, `Number(' ')` are 0: hence the digits. */
+export const portFromText = v.pipe(
+  v.string(EXPECTED_PORT),
+  v.regex(/^(0|[1-9]\d{0,4})$/, EXPECTED_PORT),
+  v.check((text) => Number(text) <= MAX_PORT, EXPECTED_PORT),
+  v.transform(Number),
+);
+
+const portSchema = v.union([integerOf(EXPECTED_PORT, 0, MAX_PORT), portFromText], EXPECTED_PORT);
 
 const EXPECTED_LOOPBACK =
   'a loopback address (127.0.0.1, ::1): it asks nobody for a password. To reach it from elsewhere put a proxy in front that does';

@@ -49,6 +49,36 @@ export function refuseConflicts(
   }
 }
 
+/**
+ * Refuses a 0 as a port that nobody meant: `Number('')`, `Number(' ')` and `Number(null)` are 0,
+ * and the system would choose a port that nobody knows. As text it is meant.
+ *
+ * @throws ClusterConfigurationError where the number 0 cannot be told from such an accident.
+ */
+export function refuseUnmeantZero(
+  { port, admin }: Pick<ClusterOptions, 'port' | 'admin'>,
+  env: NodeJS.ProcessEnv,
+): void {
+  const meant = (key: string) =>
+    `write ${key}: '0', as text, if the system is to choose one, else give a port`;
+  if (port === 0 && env['PORT']?.trim() === '') {
+    refuse(
+      `port is 0, and the variable PORT is set but empty: Number('') is 0; give PORT a port or remove it, or ${meant('port')}`,
+    );
+  }
+  if (env['NODE_ENV'] !== 'production') return;
+  for (const [key, value] of [
+    ['port', port],
+    ['admin.port', admin?.port],
+  ] as const) {
+    if (value === 0) {
+      refuse(
+        `${key} is 0 in production (NODE_ENV), where nobody would find a port that the system chose; Number('') is 0, too: ${meant(key)}`,
+      );
+    }
+  }
+}
+
 function refuseAdminPort({
   address,
   admin,

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { availableWorkers } from './available-workers.js';
 import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
-import { readEnvironment } from './environment.js';
+import { portIn, readEnvironment } from './environment.js';
 import type { LogFormat } from './log-options.interface.js';
 import {
   clusterOptionsSchema,
@@ -9,7 +9,7 @@ import {
   logFormatSchema,
   MAX_WORKERS,
 } from './options.schema.js';
-import { refuseConflicts } from './refuse-conflicts.js';
+import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
 import { integer, validate } from './validate.js';
 
 /** Workers are still asked, for fresh figures. */
@@ -27,13 +27,17 @@ export function resolveOptions(
   autoWorkers: () => number = availableWorkers,
 ): ResolvedClusterOptions {
   const { port, host, path, ...options } = validate(clusterOptionsSchema, input, 'options');
+  refuseUnmeantZero(input, env);
   const overrides = readEnvironment(env);
   const workers = overrides.workers ?? options.workers;
   const resolved: ResolvedClusterOptions = Object.freeze({
     ...options,
     address: Object.freeze(
-      path === undefined ? { kind: 'tcp', port, host } : { kind: 'unix', path },
+      path === undefined
+        ? { kind: 'tcp', port: input.port === undefined ? (portIn(env) ?? port) : port, host }
+        : { kind: 'unix', path },
     ),
+    // A PORT of the environment is there for whoever wants one.
     addressGiven: (input.port ?? host ?? path) !== undefined,
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing,

@@ -173,7 +173,7 @@ describe('the reference of options', () => {
   it.each(documented.filter(([, value]) => value.startsWith('`')))(
     'tells the default of %s: %s',
     (name, value) => {
-      if (!known.has(name)) return expect(name).toMatch(/^(CLUSTER_|WEB_CONCURRENCY)/);
+      if (!known.has(name)) return expect(name).toMatch(/^(CLUSTER_|WEB_CONCURRENCY|PORT)/);
       const expected = known.get(name);
       if (Array.isArray(expected)) {
         return expect(value).toBe(`\`${expected[0]} … ${expected.at(-1)}\``);
@@ -186,7 +186,7 @@ describe('the reference of options', () => {
 
   it('has every variable of the environment', () => {
     const source = readFileSync(join(root, 'src/options/environment.ts'), 'utf8');
-    const variables = new Set(source.match(/\b(?:CLUSTER_[A-Z_]+|WEB_CONCURRENCY)\b/g));
+    const variables = new Set(source.match(/\b(?:CLUSTER_[A-Z_]+|WEB_CONCURRENCY|PORT)\b/g));
     const names = documented.map(([name]) => name).filter((name) => /^[A-Z_]+$/.test(name));
     expect(names.toSorted()).toEqual([...variables].toSorted());
   });

@@ -47,6 +47,8 @@ interface NumberOption {
   readonly max: number;
   readonly whole?: boolean;
   readonly allowed: string;
+  /** It may be a number as text. */
+  readonly asText?: boolean;
   /** What must be set too for the bounds not to be in conflict with other defaults. */
   readonly beside?: ClusterOptions;
 }
@@ -60,6 +62,7 @@ const NUMBERS: readonly NumberOption[] = [
     max: 65_535,
     whole: true,
     allowed: 'a whole number from 0 to 65535',
+    asText: true,
   },
   {
     key: 'workers',
@@ -180,6 +183,7 @@ function optionsWith({ key, beside = {} }: NumberOption, value: unknown): unknow
 
 describe.each(NUMBERS)('$key', (option) => {
   const { key, resolvedAt = key, byDefault, min, max, whole = false, allowed } = option;
+  const { asText = false } = option;
 
   it(`is ${byDefault} by default`, () => {
     expect(at(resolve({}), resolvedAt)).toBe(byDefault);
@@ -194,7 +198,7 @@ describe.each(NUMBERS)('$key', (option) => {
   });
 
   it.each([
-    ['"2"', '2'],
+    ...(asText ? [] : [['"2"', '2'] as const]),
     ['""', ''],
     ['NaN', NaN],
     ['Infinity', Infinity],
@@ -210,6 +214,116 @@ describe.each(NUMBERS)('$key', (option) => {
 
     expect(message).toContain(`${key}: ${shown} `);
     expect(message).toContain(allowed);
+  });
+});
+
+/** What is text and no port. */
+const NO_PORTS = [
+  [
+    '',
+    ' ',
+    '3000abc',
+    'abc3000',
+    ' 3000',
+    '3000 ',
+    '0x10',
+    '1e3',
+    '+3000',
+    '-1',
+    '3000.0',
+    '3,000',
+  ],
+  ['03000', '00', '65536', '99999', '300000', 'NaN', 'Infinity', '٣', 'tcp://10.0.0.1:3000'],
+].flat();
+
+describe('a port as text', () => {
+  it.each([
+    ['0', 0],
+    ['80', 80],
+    ['65535', 65_535],
+  ])('may be %j', (text, port) => {
+    expect(resolve({ port: text }).address).toMatchObject({ port });
+    expect(resolve({ port: text }).addressGiven).toBe(true);
+    expect(resolve({ admin: { port: text } }).admin?.port).toBe(port);
+  });
+
+  it.each(NO_PORTS)('is refused as %j', (text) => {
+    const refused = `port: ${JSON.stringify(text)} is not allowed; expected a whole number from 0 to 65535`;
+    expect(refusal({ port: text })).toBe(`invalid options: ${refused}`);
+    expect(refusal({ admin: { port: text } })).toBe(`invalid options: admin.${refused}`);
+  });
+});
+
+describe('the variable PORT', () => {
+  const resolveIn = (PORT: string, options: ClusterOptions = {}) =>
+    resolveOptions(options, { PORT }, () => 4);
+
+  it.each([
+    ['8080', {}, 8_080],
+    ['0', {}, 0],
+    ['8080', { host: '127.0.0.1' }, 8_080],
+    ['8080', { port: undefined }, 8_080],
+    ['8080', { port: 5_000 }, 5_000],
+    ['8080', { port: '5000' }, 5_000],
+    ['', {}, 3_000],
+  ])('of %j with the options %j makes the port %d', (text, options, port) => {
+    expect(resolveIn(text, options).address).toMatchObject({ port });
+  });
+
+  it('is no address that was given: an app without an HTTP server binds nothing', () => {
+    expect(resolveIn('8080').addressGiven).toBe(false);
+    expect(resolveIn('8080', { host: '127.0.0.1' }).addressGiven).toBe(true);
+  });
+
+  it.each(NO_PORTS.filter((text) => text !== ''))('is refused as %j, by its name', (text) => {
+    expect(() => resolveIn(text)).toThrow(
+      `invalid environment: PORT: ${JSON.stringify(text)} is not allowed; expected a whole number from 0 to 65535`,
+    );
+  });
+
+  it.each([{ port: 5_000 }, { path: '/a.sock' }])('is not looked at for %j', (options) => {
+    expect(() => resolveIn('junk', options)).not.toThrow();
+  });
+});
+
+describe('port 0', () => {
+  const refusalIn = (env: NodeJS.ProcessEnv, options: ClusterOptions): string | undefined => {
+    try {
+      resolveOptions(options, env, () => 4);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ClusterConfigurationError);
+      return (error as Error).message;
+    }
+    return undefined;
+  };
+
+  it.each(['', ' '])('is refused where it is the Number() of a PORT of %j', (PORT) => {
+    expect(refusalIn({ PORT }, { port: Number(PORT) })).toMatch(
+      /^invalid options: port is 0, and the variable PORT is set but empty.*port: '0', as text/,
+    );
+  });
+
+  it.each<[key: string, ClusterOptions]>([
+    ['port', { port: 0 }],
+    ['admin.port', { admin: { port: 0 } }],
+  ])('as %s is refused in production, with what to write instead', (key, options) => {
+    const message = refusalIn({ NODE_ENV: 'production' }, options);
+    expect(message).toContain(`invalid options: ${key} is 0 in production (NODE_ENV)`);
+    expect(message).toContain(`write ${key}: '0', as text`);
+  });
+
+  it.each<[NodeJS.ProcessEnv, ClusterOptions]>([
+    [{}, { port: 0 }],
+    [{ NODE_ENV: 'test' }, { port: 0, admin: { port: 0 } }],
+    [{ PORT: '3000' }, { port: 0 }],
+    [{ PORT: '0' }, {}],
+    [{ PORT: '' }, {}],
+    [
+      { PORT: '', NODE_ENV: 'production' },
+      { port: '0', admin: { port: '0' } },
+    ],
+  ])('in %j is what %j means', (env, options) => {
+    expect(refusalIn(env, options)).toBeUndefined();
   });
 });
 
@@ -466,7 +580,6 @@ describe('admin', () => {
   });
 
   it.each([
-    ['"9464"', '9464'],
     ['-1', -1],
     ['65536', 65_536],
     ['1.5', 1.5],
@@ -726,7 +839,7 @@ describe('unknown keys', () => {
 describe('resolveOptions', () => {
   it('names several problems in one message, each once', () => {
     const message = refusal({
-      port: '3000',
+      port: 'none',
       readyTimeoutMs: 0,
       restart: { maxFailures: 0 },
       shutdown: { lameDuckMs: -1 },
@@ -734,7 +847,7 @@ describe('resolveOptions', () => {
     });
 
     for (const key of [
-      'port: "3000"',
+      'port: "none"',
       'readyTimeoutMs: 0',
       'restart.maxFailures: 0',
       'shutdown.lameDuckMs: -1',

@@ -107,7 +107,7 @@ async function startTracked() {
   const create = await createWith();
   const runtime = await bootstrap(() => create(VariantModule), {
     workers: 0,
-    port: 0,
+    port: '0', // as text: it is meant in production too
     host: '127.0.0.1',
   });
   return runtime.app;
