@@ -1,9 +1,10 @@
 import { ClusterConfigurationError, ClusterError } from '../errors/index.js';
-import { createEventLog } from '../events/index.js';
+import { createEventLog, EventListeners } from '../events/index.js';
 import {
   type ClusterOptions,
   COMMON_JS,
   logFormatIn,
+  type ResolvedClusterOptions,
   resolveOptions,
   show,
 } from '../options/index.js';
@@ -14,6 +15,7 @@ import type {
   CreateAppContext,
 } from './cluster-runtime.interface.js';
 import { detectRole } from './role.js';
+import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
   'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is no test, start node without --no-experimental-require-module';
@@ -37,6 +39,7 @@ export async function bootstrap<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,
   options: ClusterOptions = {},
 ): Promise<ClusterRuntime<AppOf<S>>> {
+  let resolved: ResolvedClusterOptions | undefined;
   try {
     const role = detectRole();
     if (role.name === 'bystander') return { role: 'bystander' };
@@ -45,7 +48,7 @@ export async function bootstrap<S extends AppSource>(
         `invalid createApp: bootstrap() takes a function that creates the app, and got ${show(createApp)}; write bootstrap(() => NestFactory.create(AppModule), options)`,
       );
     }
-    const resolved = resolveOptions(options);
+    resolved = resolveOptions(options);
     // Each role loads only what it needs: it keeps the primary small.
     if (role.name === 'parent' && resolved.workers === 0) {
       const { runStandalone } = await import('./run-standalone.js');
@@ -66,8 +69,11 @@ export async function bootstrap<S extends AppSource>(
     if (!(error instanceof ClusterError)) throw error;
     const { message, exitCode } = error;
     // Not by the user's function: the options that it is in may be what is wrong.
-    const log = { format: logFormatIn(options), level: 'info', write: undefined } as const;
-    createEventLog(log)('failed', { message, exitCode, error: null });
+    const format = logFormatIn(options);
+    const log = createEventLog({ format, level: 'info', write: undefined });
+    const failed = { message, exitCode, error: null };
+    log('failed', failed);
+    new EventListeners(tellOfListener(log), resolved?.on).call('failed', failed);
     process.exit(exitCode);
   }
 }

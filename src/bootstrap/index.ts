@@ -28,7 +28,7 @@ export type {
   RestartOptions,
   ShutdownOptions,
 } from '../options/index.js';
-export type { ClusterEventName, ClusterEvents } from '../events/index.js';
+export type { ClusterEventListeners, ClusterEventName, ClusterEvents } from '../events/index.js';
 export type {
   ClusterSnapshot,
   FailureCause,

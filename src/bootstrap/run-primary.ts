@@ -1,14 +1,13 @@
-import { EventEmitter } from 'node:events';
 import { isatty } from 'node:tty';
 import { ClusterConfigurationError } from '../errors/index.js';
 import {
-  type ClusterEventName,
   createEventLog,
   type EmitEvent,
+  EventListeners,
   FirstStart,
   quietLog,
+  workerExitIn,
 } from '../events/index.js';
-import { reportError } from '../ipc/index.js';
 import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../options/index.js';
 import type { ShowOutput } from '../primary/boot-output.js';
 import { DeferredListening } from '../primary/listening/deferred-listening.js';
@@ -20,6 +19,7 @@ import type { PrimaryRuntime } from './cluster-runtime.interface.js';
 import { setTitle } from '../process/process-title.js';
 import { NO_HTTP_SERVER } from './no-http-server.js';
 import { guardOutput } from './guard-output.js';
+import { tellOfListener } from './tell-of-listener.js';
 
 /** Asks the cluster to end. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -41,8 +41,8 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   keepYoungGenerationSmall();
   const output = guardOutput(options.log);
   const startedAt = performance.now();
-  const listeners = new EventEmitter();
   const log = createEventLog(options.log, output);
+  const listeners = new EventListeners(tellOfListener(log), options.on);
   const emit = announce(
     options.bootLogs === 'all' ? log : quietLog(log),
     listeners,
@@ -139,23 +139,13 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   }
 }
 
-/** Logs each event, then tells the user's listeners; what one of them throws, now or later, ends nothing. */
-function announce(log: EmitEvent, listeners: EventEmitter, firstStart: FirstStart): EmitEvent {
+/** Logs each event, then tells the listeners. */
+function announce(log: EmitEvent, listeners: EventListeners, firstStart: FirstStart): EmitEvent {
   const emit: EmitEvent = (name, event) => {
     log(name, event);
-    const threw = (error: unknown): void =>
-      log('warning', {
-        message: `a listener of '${name satisfies ClusterEventName}' threw`,
-        error: reportError(error),
-      });
-    for (const listener of listeners.listeners(name)) {
-      try {
-        const result: unknown = listener(event);
-        if (result instanceof Promise) result.catch(threw);
-      } catch (error) {
-        threw(error);
-      }
-    }
+    listeners.call(name, event);
+    const exit = workerExitIn(name, event);
+    if (exit !== undefined) listeners.call('worker-exit', exit);
     const started = firstStart.after(name, event);
     if (started !== undefined) emit('started', started);
   };

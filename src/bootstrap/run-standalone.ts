@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Server } from 'node:http';
 import { constants } from 'node:os';
-import { createEventLog } from '../events/index.js';
+import { createEventLog, type EmitEvent, EventListeners } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { BoundSocket } from '../primary/listening/bound-socket.js';
 import { whenFree } from '../process/when-free.js';
@@ -26,6 +26,7 @@ import { createAppBy } from './create-app.js';
 import { setCurrentLink } from './current-link.js';
 import { NO_HTTP_SERVER } from './no-http-server.js';
 import { guardOutput } from './guard-output.js';
+import { tellOfListener } from './tell-of-listener.js';
 
 /** One process has no one to reload: SIGHUP ends it, but drained. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -42,7 +43,12 @@ export async function runStandalone<S extends AppSource>(
   const startedAt = performance.now();
   settleAsyncContexts();
   const output = guardOutput(options.log);
-  const emit = createEventLog(options.log, output);
+  const log = createEventLog(options.log, output);
+  const listeners = new EventListeners(tellOfListener(log), options.on);
+  const emit: EmitEvent = (name, event) => {
+    log(name, event);
+    listeners.call(name, event);
+  };
   if (options.admin !== undefined) {
     emit('warning', {
       message: 'there is no admin listener with workers: 0, since there is no primary; ask the app',

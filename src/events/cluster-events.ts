@@ -8,7 +8,7 @@ import type {
 } from '../snapshot/index.js';
 
 /**
- * What happens in a cluster, by name. Each is one line of the log and one
+ * What happens in a cluster, by name. Each is one line of the log, but for `worker-exit`, and one
  * event of the primary's runtime.
  */
 export interface ClusterEvents {
@@ -75,6 +75,15 @@ export interface ClusterEvents {
     /** What did not end well, in words. */
     problem: string | null;
   };
+  /** A worker has ended, whatever the reason: comes after `worker-died` or `worker-stopped`. */
+  'worker-exit': {
+    worker: WorkerIdentity;
+    cause: FailureCause | RetireCause;
+    /** Nobody had asked it to. */
+    failed: boolean;
+    /** How it failed, or what did not end well, in words. */
+    detail: string | null;
+  };
   /** Every worker is to be replaced by one of the program as it is now. */
   'reload-started': { generation: number; reason: string };
   'reload-ended': ReloadResult & { durationMs: number };
@@ -90,6 +99,11 @@ export interface ClusterEvents {
 
 /** Name of an event: the first argument of the primary's `on()` and `off()`. */
 export type ClusterEventName = keyof ClusterEvents;
+
+/** Listeners by the name of their event: the option `on` of `bootstrap()`. */
+export type ClusterEventListeners = {
+  readonly [N in ClusterEventName]?: ((event: ClusterEvents[N]) => void) | undefined;
+};
 
 /** What is made of some events, by their name. */
 export type EventHandlers<R> = {

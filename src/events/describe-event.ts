@@ -75,6 +75,7 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;
     return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
   },
+  'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-ended': ({ outcome, generation, reason, durationMs }) =>
     outcome === 'completed'

@@ -1,4 +1,11 @@
-export type { ClusterEventName, ClusterEvents, EmitEvent } from './cluster-events.js';
+export type {
+  ClusterEventListeners,
+  ClusterEventName,
+  ClusterEvents,
+  EmitEvent,
+} from './cluster-events.js';
+export { EventListeners } from './event-listeners.js';
 export { createEventFormat, createEventLog } from './event-log.js';
 export { FirstStart } from './first-start.js';
 export { quietLog } from './quiet-log.js';
+export { workerExitIn } from './worker-exit.js';

@@ -1,3 +1,4 @@
+import type { ClusterEventListeners } from '../events/index.js';
 import type { DoctorOptions, ResolvedDoctorOptions } from './doctor-options.interface.js';
 import type { LogOptions, ResolvedLogOptions } from './log-options.interface.js';
 
@@ -155,6 +156,11 @@ export interface ClusterOptions {
   shutdown?: ShutdownOptions | undefined;
   /** See {@link AdminOptions}. Default: no such listener. */
   admin?: AdminOptions | undefined;
+  /**
+   * Listeners by the name of their event, as of `on()` of the primary's runtime; these also hear
+   * what happens before the first worker is ready. With `workers: 0`: the few events of one process.
+   */
+  on?: ClusterEventListeners | undefined;
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
   /**
@@ -188,6 +194,7 @@ export interface ResolvedClusterOptions extends Pick<
   readonly shutdown: InForce<ShutdownOptions>;
   /** `undefined` = no such listener. */
   readonly admin: ResolvedAdminOptions | undefined;
+  readonly on: ClusterEventListeners | undefined;
   readonly log: ResolvedLogOptions;
   readonly doctor: ResolvedDoctorOptions;
   readonly bootLogs: BootLogs;

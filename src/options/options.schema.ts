@@ -2,6 +2,7 @@ import { isIPv4 } from 'node:net';
 import * as v from 'valibot';
 import { BALANCING_STRATEGIES, BOOT_LOGS, OFFLOAD_MODES } from './cluster-options.interface.js';
 import { FINDING_NAMES } from './doctor-options.interface.js';
+import { eventListenersSchema } from './event-listeners.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log-options.interface.js';
 import {
   durationMs,
@@ -130,6 +131,7 @@ export const clusterOptionsSchema = optionGroup({
       ),
     }),
   ),
+  on: v.optional(eventListenersSchema),
   log: optionGroup({
     format: option(logFormatSchema, 'text'),
     level: option(logLevelSchema, 'info'),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterConfigurationError } from '../../src/errors/index.js';
 import {
+  checkEventName,
   checkWorkerCount,
   type ClusterOptions,
   logFormatIn,
@@ -644,6 +645,39 @@ describe('doctor', () => {
     expect(refusal(nested(key.replace(/\.\d$/, ''), value))).toContain(
       `${key}: ${shown} is not allowed; expected ${allowed}`,
     );
+  });
+});
+
+describe('on', () => {
+  it('has listeners by the name of their event, none by default', () => {
+    const listener = () => {};
+    expect(resolve({}).on).toBeUndefined();
+    expect(resolve({ on: { 'worker-exit': listener } }).on).toMatchObject({
+      'worker-exit': listener,
+    });
+  });
+
+  it.each([
+    ['on', '5', 5, 'an object with starting, listening'],
+    ['on.failed', '"log"', 'log', 'a function that takes the event'],
+    ['on.failed', 'null', null, 'a function that takes the event'],
+  ])('is refused with %s as %s', (key, shown, value, allowed) => {
+    expect(refusal(nested(key, value))).toContain(
+      `${key}: ${shown} is not allowed; expected ${allowed}`,
+    );
+  });
+
+  it.each(['worker-exploded', 'error', 'constructor'])('knows no event %s', (name) => {
+    expect(refusal({ on: { [name]: () => {} } })).toContain(
+      `on.${name}: a function is not allowed; no such option here; known are starting, listening`,
+    );
+    expect(() => checkEventName(name)).toThrow(
+      `name of an event: "${name}" is not allowed; expected one of 'starting', 'listening'`,
+    );
+  });
+
+  it('knows a name where it is checked', () => {
+    expect(checkEventName('worker-exit')).toBe('worker-exit');
   });
 });
 

@@ -21,6 +21,7 @@ export const BOOTSTRAP_NAMES = {
     'BlockReport',
     'BlockedRequest',
     'BystanderRuntime',
+    'ClusterEventListeners',
     'ClusterEventName',
     'ClusterEvents',
     'ClusterOptions',

@@ -1,0 +1,44 @@
+import { EventEmitter } from 'node:events';
+import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './cluster-events.js';
+
+/** Of one event or another. */
+export type AnyEventListener = (event: never) => unknown;
+
+/** Who listens to events in this process. What a listener throws, now or later, ends nothing. */
+export class EventListeners {
+  readonly #listeners = new EventEmitter().setMaxListeners(0);
+
+  /** @param threw is told of each error of a listener. */
+  constructor(
+    private readonly threw: (name: ClusterEventName, error: unknown) => void,
+    given: ClusterEventListeners = {},
+  ) {
+    for (const [name, listener] of Object.entries(given)) {
+      if (listener !== undefined) this.on(name as ClusterEventName, listener);
+    }
+  }
+
+  on(name: ClusterEventName, listener: AnyEventListener): void {
+    this.#listeners.on(name, listener as () => void);
+  }
+
+  off(name: ClusterEventName, listener: AnyEventListener): void {
+    this.#listeners.off(name, listener as () => void);
+  }
+
+  /** Events that somebody listens to. */
+  get names(): readonly ClusterEventName[] {
+    return this.#listeners.eventNames() as ClusterEventName[];
+  }
+
+  readonly call: EmitEvent = (name, event) => {
+    for (const listener of this.#listeners.listeners(name)) {
+      try {
+        const result: unknown = listener(event);
+        if (result instanceof Promise) result.catch((error) => this.threw(name, error));
+      } catch (error) {
+        this.threw(name, error);
+      }
+    }
+  };
+}

@@ -1,0 +1,19 @@
+import type { ClusterEventName, ClusterEvents, EventHandlers } from './cluster-events.js';
+
+const EXITS: EventHandlers<ClusterEvents['worker-exit']> = {
+  'worker-died': ({ worker, cause, detail }) => ({ worker, cause, failed: true, detail }),
+  'worker-stopped': ({ worker, cause, problem }) => ({
+    worker,
+    cause,
+    failed: false,
+    detail: problem,
+  }),
+};
+
+/** That a worker has ended, where that is what an event says. */
+export function workerExitIn<N extends ClusterEventName>(
+  name: N,
+  event: ClusterEvents[N],
+): ClusterEvents['worker-exit'] | undefined {
+  return EXITS[name]?.(event);
+}
