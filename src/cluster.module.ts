@@ -22,7 +22,6 @@ import { linkOfThisProcess } from './bootstrap/current-link.js';
 import { ClusterService } from './cluster.service.js';
 import { mountInOneLayer } from './endpoints/endpoint-layer.js';
 import { ShadowedRoutes } from './endpoints/shadowed-routes.js';
-import { ClusterConfigurationError } from './errors/index.js';
 import { ClusterHealthIndicator } from './health/cluster.health.js';
 import { EventLoopHealthIndicator } from './health/event-loop.health.js';
 import { HealthEndpoints } from './health/health.endpoints.js';
@@ -37,26 +36,17 @@ import {
   Offload,
   OffloadExplorer,
 } from './offload/index.js';
+import { type ClusterModuleAsyncOptions, lateOptions } from './module-options.provider.js';
 import {
-  type Class,
   type ClusterModuleOptions,
+  type EarlyOptions,
   MODULE_OPTIONS,
+  resolveAsyncOptions,
   resolveModuleOptions,
   type ResolvedModuleOptions,
 } from './options/module.js';
 import type { ClusterOptions } from './options/index.js';
 import { CLUSTER_LINK, type ClusterLink } from './snapshot/index.js';
-
-/** How `forRootAsync()` gets its options. */
-export interface ClusterModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** Providers that `useFactory` takes. */
-  readonly inject?: readonly unknown[];
-  readonly useFactory: (
-    ...dependencies: never[]
-  ) => ClusterModuleOptions | Promise<ClusterModuleOptions>;
-  /** `offload.module`, which threads have to know before any factory runs. Not in what the factory returns. */
-  readonly offloadModule?: Class | undefined;
-}
 
 const PUBLIC_PROVIDERS = [
   ClusterService,
@@ -102,35 +92,20 @@ export class ClusterModule
   /** @throws ClusterConfigurationError for an option that is unknown or wrong. */
   static forRoot(options?: ClusterModuleOptions): DynamicModule {
     const resolved = resolveModuleOptions(options);
-    return moduleWith(
-      [],
-      { provide: MODULE_OPTIONS, useValue: resolved },
-      resolved.offload.module,
-      callerFile(),
-    );
+    const { isGlobal, offload } = resolved;
+    const provider = { provide: MODULE_OPTIONS, useValue: resolved };
+    return moduleWith([], [provider], { isGlobal, module: offload.module }, callerFile());
   }
 
-  /** `forRoot()` with options that a factory makes, from injected providers. */
-  static forRootAsync({
-    imports = [],
-    inject = [],
-    useFactory,
-    offloadModule,
-  }: ClusterModuleAsyncOptions): DynamicModule {
-    const options: Provider = {
-      provide: MODULE_OPTIONS,
-      inject: [...inject] as never[],
-      useFactory: async (...dependencies: never[]) => {
-        const given = await useFactory(...dependencies);
-        try {
-          return withModule(resolveModuleOptions(given), offloadModule);
-        } catch (error) {
-          await linkOfThisProcess().reportBootFailure(error);
-          throw error;
-        }
-      },
-    };
-    return moduleWith(imports, options, offloadModule, callerFile());
+  /**
+   * `forRoot()` with options that a function or a class gives, from injected providers.
+   *
+   * @throws ClusterConfigurationError unless exactly one of `useFactory`, `useClass` and
+   * `useExisting` is given, or for a key that is unknown or wrong.
+   */
+  static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
+    const early = resolveAsyncOptions(options);
+    return moduleWith(options.imports ?? [], lateOptions(options, early), early, callerFile());
   }
 
   constructor(
@@ -203,30 +178,17 @@ export class ClusterModule
 
 function moduleWith(
   imports: NonNullable<ModuleMetadata['imports']>,
-  options: Provider,
-  offloadModule: Class | undefined,
-  /** The file that has given it. */
+  options: readonly Provider[],
+  { isGlobal, module }: EarlyOptions,
+  /** The file that has given them. */
   origin: string | undefined,
 ): DynamicModule {
-  noteModuleInThread(offloadModule);
+  noteModuleInThread(module);
   return {
     module: ClusterModule,
-    global: true,
+    global: isGlobal,
     imports: [DiscoveryModule, ...imports],
-    providers: [options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
+    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };
-}
-
-/** @throws ClusterConfigurationError where the factory has given the module: no thread would know it. */
-function withModule(
-  options: ResolvedModuleOptions,
-  module: Class | undefined,
-): ResolvedModuleOptions {
-  if (options.offload.module !== undefined) {
-    throw new ClusterConfigurationError(
-      'invalid module options: offload.module comes from the factory of forRootAsync(), which threads do not run; give it beside useFactory, as offloadModule',
-    );
-  }
-  return { ...options, offload: { ...options.offload, module } };
 }

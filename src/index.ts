@@ -1,4 +1,5 @@
-export { ClusterModule, type ClusterModuleAsyncOptions } from './cluster.module.js';
+export { ClusterModule } from './cluster.module.js';
+export type { ClusterModuleAsyncOptions } from './module-options.provider.js';
 export { ClusterLogger } from './cluster.logger.js';
 export { ClusterService } from './cluster.service.js';
 export { ClusterHealthIndicator } from './health/cluster.health.js';
@@ -17,6 +18,7 @@ export {
 } from './offload/index.js';
 export type {
   ClusterModuleOptions,
+  ClusterModuleOptionsFactory,
   CpuBoundOptions,
   HealthIndicatorEntry,
   HealthIndicatorReport,

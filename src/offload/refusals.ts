@@ -94,7 +94,7 @@ export function refusalOf(subject: Subject): string | undefined {
   if (injected && !hasModule) {
     return (
       `the constructor of ${type.name} takes arguments, or Nest injects its properties, and a thread does not know with what, for ${name}; ` +
-      `name a module that provides ${type.name}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() offloadModule beside useFactory; ` +
+      `name a module that provides ${type.name}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() beside useFactory; ` +
       `or move the method to a class whose constructor takes nothing`
     );
   }

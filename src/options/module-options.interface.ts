@@ -114,6 +114,11 @@ export interface OffloadOptions {
 
 /** Options of `ClusterModule.forRoot()`. Every one has a default. */
 export interface ClusterModuleOptions {
+  /**
+   * Makes what the module exports injectable in all other modules, without importing it there.
+   * Default true.
+   */
+  isGlobal?: boolean | undefined;
   /** See {@link HealthOptions}; `false` leaves the endpoints out. */
   health?: HealthOptions | false | undefined;
   /** See {@link MetricsOptions}; `false` leaves the endpoint out and measures no request. */
@@ -122,11 +127,17 @@ export interface ClusterModuleOptions {
   offload?: OffloadOptions | undefined;
 }
 
+/** A class that gives `forRootAsync()` its options: `useClass`, `useExisting`. */
+export interface ClusterModuleOptionsFactory {
+  createClusterModuleOptions(): ClusterModuleOptions | Promise<ClusterModuleOptions>;
+}
+
 /** Injection token of the {@link ResolvedModuleOptions}. */
 export const MODULE_OPTIONS = Symbol('nestjs-cluster.module-options');
 
 /** {@link ClusterModuleOptions} with every value in force; `Infinity` where there is no limit. */
 export interface ResolvedModuleOptions {
+  readonly isGlobal: boolean;
   readonly health: InForce<HealthOptions> | false;
   readonly metrics:
     | (InForce<Omit<MetricsOptions, 'registry'>> & Readonly<Pick<MetricsOptions, 'registry'>>)

@@ -2,6 +2,7 @@
 export type {
   Class,
   ClusterModuleOptions,
+  ClusterModuleOptionsFactory,
   HealthIndicatorEntry,
   HealthIndicatorReport,
   HealthOptions,
@@ -17,3 +18,8 @@ export { availableCores } from './available-workers.js';
 export { COMMON_JS } from './common-js.js';
 export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';
 export { resolveModuleOptions } from './resolve-module-options.js';
+export {
+  type EarlyOptions,
+  resolveAsyncOptions,
+  resolveLateOptions,
+} from './resolve-async-options.js';

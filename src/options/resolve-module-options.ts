@@ -63,6 +63,11 @@ const registry = v.custom<Registry>(
   'a Registry of prom-client',
 );
 
+/** Also part of the options of `forRootAsync()`. */
+export const offloadModule = v.optional(
+  v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
+);
+
 /** What a user may pass to `forRoot()`, and what each option is when nobody sets it. */
 export const moduleOptionsSchema = optionGroup({
   health: optionGroupOrFalse({
@@ -89,9 +94,7 @@ export const moduleOptionsSchema = optionGroup({
     mode: option(offloadModeSchema, 'threads'),
     threads: option(threadsSchema, 'auto'),
     minThreads: option(integer(0, MAX_THREADS), 0),
-    module: v.optional(
-      v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
-    ),
+    module: offloadModule,
     maxQueue: option(integer(0, 1_000_000), 10_000),
     queueTimeoutMs: option(durationMs(), 5_000),
     timeoutMs: option(durationMs(1), 30_000),
@@ -99,6 +102,7 @@ export const moduleOptionsSchema = optionGroup({
     queueFullMs: option(durationMs(), 5_000),
     heapLimitBytes: option(memoryBytes, Infinity),
   }),
+  isGlobal: option(flag, true),
 });
 
 /**

@@ -203,6 +203,24 @@ describe('forRootAsync()', () => {
     });
   });
 
+  it.each(['useClass', 'useExisting'])('takes them from a class by %s on Nest 11', async (by) => {
+    const cluster = await ClusterProcess.start({
+      program: 'nest11',
+      options: { workers: 0 },
+      env: {
+        ...behaviour('module-async'),
+        TEST_ASYNC_BY: by,
+        TEST_ASYNC: JSON.stringify({ health: { path: '/state' }, metrics: false }),
+      },
+    });
+
+    expect(await statuses(cluster, ['/state', '/health', '/metrics'])).toEqual({
+      '/state': 200,
+      '/health': 404,
+      '/metrics': 404,
+    });
+  });
+
   it('names what is wrong in the options that its factory makes', async () => {
     const cluster = new ClusterProcess({
       env: {

@@ -161,7 +161,7 @@ describe('what a look at the classes shows', () => {
     `move the method to a provider of default scope, and pass what it needs of the request as arguments`;
   const injected = (type: string, method: string) =>
     `the constructor of ${type} takes arguments, or Nest injects its properties, and a thread does not know with what, for ${type}.${method}; ` +
-    `name a module that provides ${type}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() offloadModule beside useFactory; ` +
+    `name a module that provides ${type}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() beside useFactory; ` +
     `or move the method to a class whose constructor takes nothing`;
   const stream = (method: string) =>
     `Events.${method} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
@@ -540,8 +540,8 @@ describe('offload.module', () => {
     });
 
     expect(await refusal(app, CLUSTER)).toBe(
-      'giving up (exit code 78): invalid module options: offload.module comes from the factory of forRootAsync(), ' +
-        'which threads do not run; give it beside useFactory, as offloadModule',
+      'giving up (exit code 78): invalid module options: offload.module comes from what forRootAsync() runs to get its options, ' +
+        'which threads do not run; give offload: { module } to forRootAsync() itself',
     );
   });
 });

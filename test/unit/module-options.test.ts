@@ -65,6 +65,7 @@ describe('defaults of forRoot()', () => {
         health: DEFAULT_HEALTH,
         metrics: DEFAULT_METRICS,
         offload: DEFAULT_OFFLOAD,
+        isGlobal: true,
       });
     },
   );
@@ -94,6 +95,7 @@ describe('health', () => {
       health: false,
       metrics: DEFAULT_METRICS,
       offload: DEFAULT_OFFLOAD,
+      isGlobal: true,
     });
   });
 
@@ -176,6 +178,7 @@ describe('metrics', () => {
       health: DEFAULT_HEALTH,
       metrics: false,
       offload: DEFAULT_OFFLOAD,
+      isGlobal: true,
     });
   });
 

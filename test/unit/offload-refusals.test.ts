@@ -168,7 +168,7 @@ describe('a class with more than one instance', () => {
 describe('a class that is injected with something', () => {
   it('is refused where a thread has nothing to inject', () => {
     expect(refusalOf(subject('plain', { injected: true }))).toMatch(
-      /^the constructor of Cats takes arguments.*for Cats\.plain; name a module that provides Cats.*offload: \{ module: … \}.*offloadModule.*or move the method to a class whose constructor takes nothing/,
+      /^the constructor of Cats takes arguments.*for Cats\.plain; name a module that provides Cats.*offload: \{ module: … \}.*forRootAsync\(\) beside useFactory.*or move the method to a class whose constructor takes nothing/,
     );
   });
 });

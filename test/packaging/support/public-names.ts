@@ -90,6 +90,7 @@ export const PACKAGE_NAMES = {
     ...BOOTSTRAP_NAMES.types,
     'ClusterModuleAsyncOptions',
     'ClusterModuleOptions',
+    'ClusterModuleOptionsFactory',
     'ContextStorage',
     'CpuBoundOptions',
     'HealthIndicatorEntry',
