@@ -130,9 +130,13 @@ export class ClusterModule
     this.routes.follow(httpAdapter); // in a testing module the adapter comes after the modules
     await this.#prepare();
     const endpoints = mountInOneLayer(httpAdapter, () => {
-      const page = metrics === false ? [] : [this.metrics.mount(httpAdapter, metrics)];
-      const reports = health === false ? [] : this.health.mount(httpAdapter, health);
-      return [...reports, ...page];
+      const { showsDetails } = this.link;
+      const page = metrics && this.metrics.mount(httpAdapter, metrics, showsDetails);
+      const reports =
+        health === false
+          ? []
+          : this.health.mount(httpAdapter, { ...health, details: health.details && showsDetails });
+      return [...reports, ...(page && showsDetails ? [page] : [])];
     });
     this.link.announceEndpoints(endpoints);
     await this.#startOffload();

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { AddressUnavailableError, ClusterConfigurationError } from '../errors/index.js';
+import type { ResolvedAdminOptions } from '../options/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
 import { whenFree } from '../process/when-free.js';
 import type {
@@ -8,6 +9,7 @@ import type {
   AdminSource,
   AdminThreadMessage,
 } from './admin-messages.js';
+import { hashOf } from './authorization.js';
 
 /** A thread that ended is started anew after this, and after twice as long each time it fails again. */
 const RESTART_MS = 1_000;
@@ -30,7 +32,7 @@ export class AdminListener {
    * @throws AddressUnavailableError, ClusterConfigurationError where its program is not there.
    */
   static async open(
-    address: AdminData,
+    { host, port, token }: ResolvedAdminOptions,
     source: AdminSource,
     warn: (message: string) => void,
   ): Promise<string> {
@@ -38,8 +40,9 @@ export class AdminListener {
     if (program === undefined) {
       throw new ClusterConfigurationError(`there can be no admin listener: ${LEAVE_OUT_OF_BUNDLE}`);
     }
+    const tokenHash = token === undefined ? undefined : new Uint8Array(hashOf(token));
     const listener = new AdminListener(program, source, warn);
-    return (await whenFree(() => listener.#start(address))).url;
+    return (await whenFree(() => listener.#start({ host, port, tokenHash }))).url;
   }
 
   /** Resolves once the thread listens. */

@@ -4,6 +4,8 @@ import type { ClusterSnapshot, CollectedMetrics } from '../snapshot/index.js';
 export interface AdminData {
   readonly host: string;
   readonly port: number;
+  /** SHA-256; the token itself stays with the primary. */
+  readonly tokenHash?: Uint8Array | undefined;
 }
 
 /** What the primary knows. The thread asks for it by the names of these. */

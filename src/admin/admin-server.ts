@@ -4,6 +4,7 @@ import { foreignClusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage, type PageResponse } from '../exposition/metrics-page.js';
 import { type AdminSource, PrimaryTimeout } from './admin-messages.js';
 import { ALIVE, healthReport } from './admin-health.js';
+import { Authorization } from './authorization.js';
 import { refusalOf } from './guard-request.js';
 
 /** Probes and scrapes; whoever opens more is turned away. */
@@ -20,8 +21,17 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Answer = Omit<PageResponse, 'headers'> & Partial<Pick<PageResponse, 'headers'>>;
 
-/** Serves what the primary knows, to whoever is on this machine. It changes nothing and reads no body. */
-export function createAdminServer(host: string, source: AdminSource): Server {
+/**
+ * Serves what the primary knows. It changes nothing and reads no body.
+ *
+ * @param tokenHash of the token that is wanted; `undefined` answers whoever reaches it.
+ */
+export function createAdminServer(
+  host: string,
+  source: AdminSource,
+  tokenHash?: Uint8Array,
+): Server {
+  const authorization = new Authorization(tokenHash);
   /** Samples left out because the workers' series together were too many, by metric. */
   const dropped = new Map<string, number>();
   let page: Promise<MetricsPage> | undefined;
@@ -39,8 +49,9 @@ export function createAdminServer(host: string, source: AdminSource): Server {
   };
   const answerTo = (request: IncomingMessage): Promise<Answer> | Answer => {
     const { port } = server.address() as AddressInfo;
-    const refusal = refusalOf(request, host, port);
-    if (refusal !== undefined) return plain(refusal.status, refusal.message);
+    const refusal =
+      refusalOf(request, host, port, tokenHash !== undefined) ?? authorization.refusalOf(request);
+    if (refusal !== undefined) return plain(refusal.status, refusal.message, refusal.headers);
     const route = routes[pathOf(request)];
     if (route === undefined) {
       return plain(404, `not found; here are ${Object.keys(routes).join(', ')}`);
@@ -104,8 +115,8 @@ function failure(error: unknown): Answer {
   return error instanceof PrimaryTimeout ? plain(503, error.message) : plain(500, 'internal error');
 }
 
-function plain(status: number, message: string): Answer {
-  return { status, contentType: TEXT, body: `${message}\n` };
+function plain(status: number, message: string, headers: Answer['headers'] = {}): Answer {
+  return { status, contentType: TEXT, body: `${message}\n`, headers };
 }
 
 function json({ status, report }: { status: number; report: object }): Answer {

@@ -18,7 +18,7 @@ const ANSWER_TIMEOUTS_MS: Readonly<Record<keyof AdminSource, number>> = {
 };
 
 const primary = parentPort!;
-const { host, port } = workerData as AdminData;
+const { host, port, tokenHash } = workerData as AdminData;
 const waiting = new Map<number, (answer: never) => void>();
 let lastId = 0;
 
@@ -47,10 +47,11 @@ function ask<K extends keyof AdminSource>(what: K): Promise<AdminAnswers[K]> {
   });
 }
 
-const server = createAdminServer(host, {
+const source: AdminSource = {
   snapshot: () => ask('snapshot'),
   collectMetrics: () => ask('collectMetrics'),
-});
+};
+const server = createAdminServer(host, source, tokenHash);
 server.once('error', (error: NodeJS.ErrnoException) => {
   const { message, code } = error;
   tell({ type: 'failed', error: { message, ...(code !== undefined && { code }) } });

@@ -48,7 +48,7 @@ export async function bootstrap<S extends AppSource>(
         `invalid createApp: bootstrap() takes a function that creates the app, and got ${show(createApp)}; write bootstrap(() => NestFactory.create(AppModule), options)`,
       );
     }
-    resolved = resolveOptions(options);
+    resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
     // Each role loads only what it needs: it keeps the primary small.
     if (role.name === 'parent' && resolved.workers === 0) {
       const { runStandalone } = await import('./run-standalone.js');
@@ -76,4 +76,10 @@ export async function bootstrap<S extends AppSource>(
     new EventListeners(tellOfListener(log), resolved?.on).call('failed', failed);
     process.exit(exitCode);
   }
+}
+
+/** A worker has no admin listener, and is not given the token of it. */
+function withoutToken(options: ClusterOptions): ClusterOptions {
+  const { admin } = options ?? {};
+  return admin ? { ...options, admin: { ...admin, token: false } } : options;
 }

@@ -55,6 +55,7 @@ export async function runStandalone<S extends AppSource>(
     });
   }
   const link = new SoloLink(true, output.dropped);
+  link.showsDetails = options.expose === 'app';
   setCurrentLink(link);
   const warn = (message: string): void => emit('warning', { message });
   const limit = connectionLimit(link.local.tracker, warn);

@@ -50,15 +50,15 @@ export class MetricsEndpoint {
     this.link.provideMetrics(this.#metrics);
   }
 
-  /** Measures requests, too. @returns the path that is served. */
-  mount(adapter: AbstractHttpAdapter, { path, prefix, buckets }: Options): string {
+  /** Measures requests, too. @returns the path, whether it is served or not. */
+  mount(adapter: AbstractHttpAdapter, { path, prefix, buckets }: Options, isServed = true): string {
     const metrics = this.#metrics!;
     const { workerLabel } = metrics.options;
     this.followRoutes(adapter);
     const http = new HttpMetrics(prefix, buckets, this.#routes!.read, metrics.limit, workerLabel);
     metrics.http = http;
     this.link.observeResponses(http);
-    mountEndpoint(adapter, path, (request) => this.#respond(metrics, request));
+    if (isServed) mountEndpoint(adapter, path, (request) => this.#respond(metrics, request));
     return path;
   }
 

@@ -92,14 +92,25 @@ export interface ShutdownOptions {
 export interface AdminOptions {
   /** TCP port, 0..65535, also as text; 0 lets the system choose one. */
   port: number | string;
-  /** Loopback address to listen on: nobody is asked who they are. Default `127.0.0.1`. */
+  /**
+   * Address to listen on. Default `127.0.0.1`, which only this machine reaches; another one, such as
+   * `0.0.0.0`, wants a `token`.
+   */
   host?: string | undefined;
+  /**
+   * What a request has to send as `Authorization: Bearer …`: 16 to 512 characters. `false` lets
+   * everybody read who reaches the listener, as nothing does on a loopback address.
+   * Environment: `CLUSTER_ADMIN_TOKEN`, which workers are not given.
+   */
+  token?: string | false | undefined;
 }
 
 /** {@link AdminOptions} with every value in force. */
 export interface ResolvedAdminOptions {
   readonly port: number;
   readonly host: string;
+  /** Not enumerable: whatever shows the options leaves it out. `undefined` = none is wanted. */
+  readonly token: string | undefined;
 }
 
 /** Options of {@link bootstrap}. Every one has a default. */
@@ -157,6 +168,11 @@ export interface ClusterOptions {
   /** See {@link AdminOptions}. Default: no such listener. */
   admin?: AdminOptions | undefined;
   /**
+   * Where the details of `/health` and the page of `/metrics` are: on the port of the app and the
+   * admin listener's, or on the admin listener's alone. Default `'app'`.
+   */
+  expose?: (typeof EXPOSE)[number] | undefined;
+  /**
    * Listeners by the name of their event, as of `on()` of the primary's runtime; these also hear
    * what happens before the first worker is ready. With `workers: 0`: the few events of one process.
    */
@@ -176,7 +192,7 @@ export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> }
 /** Every option with its value in force. Frozen. */
 export interface ResolvedClusterOptions extends Pick<
   InForce<ClusterOptions>,
-  'balancing' | 'rebalance' | 'readyTimeoutMs' | 'watchdog' | 'expressPrototypes'
+  'balancing' | 'expose' | 'rebalance' | 'readyTimeoutMs' | 'watchdog' | 'expressPrototypes'
 > {
   readonly address: ListenAddress;
   /** Else it is the default, for an app that has an HTTP server. */
@@ -204,6 +220,9 @@ export interface ResolvedClusterOptions extends Pick<
 export type ListenAddress =
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string | undefined }
   | { readonly kind: 'unix'; readonly path: string };
+
+/** Whose port shows more than that the app is up. */
+export const EXPOSE = ['app', 'admin'] as const;
 
 /** Where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
 export type OffloadMode = (typeof OFFLOAD_MODES)[number];

@@ -9,6 +9,7 @@ import {
   offloadModeSchema,
   portFromText,
   threadsSchema,
+  tokenSchema,
   workersSchema,
 } from './options.schema.js';
 import { validate } from './validate.js';
@@ -23,6 +24,9 @@ const countFromText = (expected: string) =>
 
 const workersFromText = v.pipe(countFromText(EXPECTED_WORKERS), workersSchema);
 
+/** A secret: the primary keeps it from its workers. */
+export const ADMIN_TOKEN_VARIABLE = 'CLUSTER_ADMIN_TOKEN';
+
 const variables = {
   CLUSTER_WORKERS: v.optional(workersFromText),
   WEB_CONCURRENCY: v.optional(workersFromText),
@@ -32,6 +36,7 @@ const variables = {
   CLUSTER_BOOT_LOGS: v.optional(bootLogsSchema),
   CLUSTER_OFFLOAD: v.optional(offloadModeSchema),
   CLUSTER_THREADS: v.optional(v.pipe(countFromText(EXPECTED_THREADS), threadsSchema)),
+  [ADMIN_TOKEN_VARIABLE]: v.optional(tokenSchema),
 };
 
 /**
@@ -55,6 +60,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
     bootLogs: values.CLUSTER_BOOT_LOGS,
     offload: values.CLUSTER_OFFLOAD,
     threads: values.CLUSTER_THREADS,
+    adminToken: values[ADMIN_TOKEN_VARIABLE],
   };
 }
 

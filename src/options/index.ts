@@ -10,6 +10,7 @@ export type {
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
+  ResolvedAdminOptions,
   ResolvedClusterOptions,
   RestartOptions,
   ShutdownOptions,
@@ -25,6 +26,7 @@ export { LOG_LEVELS } from './log-options.interface.js';
 export { COMMON_JS } from './common-js.js';
 export { availableCores, availableWorkers, MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
 export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
+export { ADMIN_TOKEN_VARIABLE } from './environment.js';
 export { checkEventName } from './event-listeners.js';
 export { MAX_TIMER_MS, show } from './validate.js';
 export { MAX_PORT, MAX_WORKERS } from './options.schema.js';

@@ -1,6 +1,11 @@
-import { isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import * as v from 'valibot';
-import { BALANCING_STRATEGIES, BOOT_LOGS, OFFLOAD_MODES } from './cluster-options.interface.js';
+import {
+  BALANCING_STRATEGIES,
+  BOOT_LOGS,
+  EXPOSE,
+  OFFLOAD_MODES,
+} from './cluster-options.interface.js';
 import { FINDING_NAMES } from './doctor-options.interface.js';
 import { eventListenersSchema } from './event-listeners.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log-options.interface.js';
@@ -67,11 +72,17 @@ export const portFromText = v.pipe(
 
 const portSchema = v.union([integerOf(EXPECTED_PORT, 0, MAX_PORT), portFromText], EXPECTED_PORT);
 
-const EXPECTED_LOOPBACK =
-  'a loopback address (127.0.0.1, ::1): it asks nobody for a password. To reach it from elsewhere put a proxy in front that does';
+const EXPECTED_ADMIN_HOST =
+  'an address: a loopback one (127.0.0.1, ::1), or that of an interface (0.0.0.0 and :: are all)';
 
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+const EXPECTED_TOKEN = '16 to 512 characters of ASCII without spaces';
+const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false where everybody may read`;
+
+/** Of random bytes: nobody guesses that many characters. */
+const token = (expected: string) =>
+  v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]{16,512}$/, expected));
+
+export const tokenSchema = token(EXPECTED_TOKEN);
 
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 
@@ -126,11 +137,18 @@ export const clusterOptionsSchema = optionGroup({
     optionGroup({
       port: portSchema,
       host: option(
-        v.pipe(v.string(EXPECTED_LOOPBACK), v.check(isLoopback, EXPECTED_LOOPBACK)),
+        v.pipe(
+          v.string(EXPECTED_ADMIN_HOST),
+          v.check((host) => host === 'localhost' || isIP(host) !== 0, EXPECTED_ADMIN_HOST),
+        ),
         '127.0.0.1',
+      ),
+      token: v.optional(
+        v.union([v.literal(false), token(EXPECTED_TOKEN_OR_FALSE)], EXPECTED_TOKEN_OR_FALSE),
       ),
     }),
   ),
+  expose: option(oneOf(EXPOSE), 'app'),
   on: v.optional(eventListenersSchema),
   log: optionGroup({
     format: option(logFormatSchema, 'text'),

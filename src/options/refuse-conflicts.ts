@@ -1,5 +1,6 @@
 import { ClusterConfigurationError } from '../errors/index.js';
 import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
+import { isLoopback } from './loopback.js';
 import { MAX_PORT } from './options.schema.js';
 
 /** What the strategies rest on. */
@@ -46,6 +47,7 @@ export function refuseConflicts(
   if (resolved.workers > 0) {
     refuseBalancing({ address, ...resolved }, platform);
     refuseAdminPort({ address, ...resolved });
+    refuseExposure(options, resolved);
   }
 }
 
@@ -90,6 +92,21 @@ function refuseAdminPort({
   if (admin.port < address.port || admin.port > last) return;
   refuse(
     `admin.port (${admin.port}) is a port of the app (port: ${address.port}${last > address.port ? ` to ${last}` : ''}); give one of them another`,
+  );
+}
+
+function refuseExposure(
+  options: ClusterOptions,
+  { admin, expose }: Pick<ResolvedClusterOptions, 'admin' | 'expose'>,
+): void {
+  if (admin === undefined) {
+    if (expose === 'app') return;
+    refuse(`expose is 'admin', and there is no admin listener; give admin: { port }`);
+  }
+  if (isLoopback(admin.host) || admin.token !== undefined) return;
+  if (options.admin?.token === false) return;
+  refuse(
+    `admin.host ("${admin.host}") can be reached from other machines, and there is no admin.token; give one, in code or as the variable CLUSTER_ADMIN_TOKEN, or token: false where everybody who gets there may read`,
   );
 }
 

@@ -1,6 +1,10 @@
 import * as v from 'valibot';
 import { availableWorkers } from './available-workers.js';
-import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
+import type {
+  ClusterOptions,
+  ResolvedAdminOptions,
+  ResolvedClusterOptions,
+} from './cluster-options.interface.js';
 import { portIn, readEnvironment } from './environment.js';
 import type { LogFormat } from './log-options.interface.js';
 import {
@@ -47,6 +51,7 @@ export function resolveOptions(
       format: overrides.logFormat ?? options.log.format,
       level: overrides.logLevel ?? options.log.level,
     }),
+    admin: options.admin && withToken(options.admin, overrides.adminToken),
     doctor: Object.freeze({
       warnings: options.doctor !== false,
       ignore: options.doctor ? options.doctor.ignore : [],
@@ -55,6 +60,15 @@ export function resolveOptions(
   });
   refuseConflicts(input, resolved);
   return resolved;
+}
+
+function withToken(
+  { port, host, token }: NonNullable<v.InferOutput<typeof clusterOptionsSchema>['admin']>,
+  override: string | undefined,
+): ResolvedAdminOptions {
+  const admin = { port, host };
+  Object.defineProperty(admin, 'token', { value: override ?? (token || undefined) });
+  return Object.freeze(admin as ResolvedAdminOptions);
 }
 
 /** The format for a line that says what is wrong with options, as far as they can be read. */

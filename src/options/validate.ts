@@ -106,6 +106,9 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** What such a key holds is not for a log. */
+const SECRET = /token|secret|password/i;
+
 /**
  * Checks `input` against `schema` and names every key that is wrong, the value
  * seen and what is allowed, in one message.
@@ -121,9 +124,10 @@ export function validate<const T extends v.GenericSchema>(
   if (result.success) return result.output;
   const problems = result.issues.map((issue) => {
     const key = v.getDotPath(issue) ?? subject;
+    const seen = SECRET.test(key) ? 'its value' : show(issue.input);
     return issue.message.startsWith(UNKNOWN)
-      ? `${key}: ${show(issue.input)} is not allowed; ${issue.message}`
-      : `${key}: ${show(issue.input)} is not allowed; expected ${issue.message}`;
+      ? `${key}: ${seen} is not allowed; ${issue.message}`
+      : `${key}: ${seen} is not allowed; expected ${issue.message}`;
   });
   throw new ClusterConfigurationError(`invalid ${subject}: ${[...new Set(problems)].join(' | ')}`);
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
+import { ADMIN_TOKEN_VARIABLE } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 import type { KeepsBack } from './policies/boot-logs.policy.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
@@ -114,7 +115,10 @@ function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
       divert: keepsBack === 'output',
     },
   };
-  return cluster.fork({ [WORKER_VARIABLE]: JSON.stringify(assignment) });
+  return cluster.fork({
+    [WORKER_VARIABLE]: JSON.stringify(assignment),
+    [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out what is undefined
+  });
 }
 
 function follow(

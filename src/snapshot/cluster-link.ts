@@ -75,6 +75,8 @@ export interface ClusterLink {
   readonly identity: WorkerIdentity;
   /** The program was started by `bootstrap()`, and so does nothing where a thread imports it. */
   readonly bootstrapped: boolean;
+  /** Whether the app's own port shows more than that it is up. */
+  readonly showsDetails: boolean;
   /** Processes like this one that there are to be: they share the machine. */
   readonly workers: number;
   /** Whether this process still wants traffic: false from the start of a drain. */

@@ -78,6 +78,7 @@ export class WorkerAgent {
     );
     this.#rebalance = new Rebalance(tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
+    this.link.showsDetails = options.expose === 'app';
     this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => void this.#onOrphaned());

@@ -12,6 +12,9 @@ import { watchClient } from './watch-client.js';
 
 /** The part of a process's link that no primary is asked for. */
 export abstract class LocalLink {
+  /** Else that is for the admin listener alone. */
+  showsDetails = true;
+
   constructor(readonly local: LocalProcess) {}
 
   get identity(): WorkerIdentity {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -398,10 +399,50 @@ describe('an admin listener that cannot be', () => {
     expect(line).toContain(`admin.port (${port}) is a port of the app`);
   });
 
-  it('on other addresses than loopback ends it with 78, and says what to do', async () => {
+  it('on other addresses than loopback ends it with 78 without a token, and says what to do', async () => {
     const { code, line } = await refusal({ port: 0, host: '0.0.0.0' });
     expect(code).toBe(78);
-    expect(line).toContain('admin.host: "0.0.0.0" is not allowed');
-    expect(line).toContain('put a proxy in front');
+    expect(line).toContain('admin.host ("0.0.0.0") can be reached from other machines');
+    expect(line).toContain('give one, in code or as the variable CLUSTER_ADMIN_TOKEN');
+  });
+});
+
+describe('the admin listener for other machines', () => {
+  it('wants the token that workers are not given, and is the only one with details', async () => {
+    const token = 'a-secret-of-the-operator';
+    const cluster = await ClusterProcess.start({
+      options: { admin: { port: 0, host: '0.0.0.0' }, expose: 'admin' },
+      env: { CLUSTER_ADMIN_TOKEN: token },
+    });
+    const admin = adminUrlOf(cluster).replace('0.0.0.0', '127.0.0.1');
+    const headers = { authorization: `Bearer ${token}`, host: 'my-pod.example:9464' };
+    await request(cluster.url, '/hello');
+
+    expect((await request(admin, '/metrics')).status).toBe(401);
+    const page = await request(admin, '/metrics', { headers });
+    expect(page.status).toBe(200);
+    expect(page.body).toContain('http_request_duration_seconds_count{');
+    const { body } = await request(admin, '/health', { headers });
+    expect(body).toContain(`"pid":${cluster.workerPids[0]}`);
+
+    expect((await request(cluster.url, '/metrics')).status).toBe(404);
+    const health = JSON.parse((await request(cluster.url, '/health')).body) as HealthBody;
+    expect(health.details.cluster).toEqual({ status: 'up' });
+    expect(cluster.all('listening')[0]!['endpoints']).not.toContain('/metrics');
+
+    for (const pid of cluster.workerPids) {
+      expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).not.toContain('CLUSTER_ADMIN_TOKEN');
+    }
+    expect(cluster.output).not.toContain(token);
+  });
+
+  it('runs without a token where that is said', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, admin: { port: 0, host: '0.0.0.0', token: false } },
+    });
+    const admin = adminUrlOf(cluster).replace('0.0.0.0', '127.0.0.1');
+    expect((await request(admin, '/metrics')).status).toBe(200);
+    const headers = { host: 'evil.example' };
+    expect((await request(admin, '/metrics', { headers })).status).toBe(421);
   });
 });

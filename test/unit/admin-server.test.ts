@@ -8,6 +8,7 @@ import {
   PrimaryTimeout,
 } from '../../src/admin/admin-messages.js';
 import { createAdminServer } from '../../src/admin/admin-server.js';
+import { hashOf } from '../../src/admin/authorization.js';
 import { encodeBody } from '../../src/exposition/metrics-body.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
@@ -37,8 +38,9 @@ const answering = (source: Partial<AdminSource> = {}) => ({
 });
 
 /** A server of this source on loopback, and where it is. */
-async function serve(source: AdminSource = answering()) {
-  const server = createAdminServer('127.0.0.1', source).listen(0, '127.0.0.1');
+async function serve(source: AdminSource = answering(), token?: string) {
+  const hash = token === undefined ? undefined : hashOf(token);
+  const server = createAdminServer('127.0.0.1', source, hash).listen(0, '127.0.0.1');
   servers.push(server);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -70,6 +72,34 @@ function held<T>() {
   const promise = new Promise<T>((...settle) => ([resolve, reject] = settle));
   return { promise, resolve, reject };
 }
+
+describe('a token', () => {
+  it('is wanted on every path, also on those that there are not, and nothing is asked without it', async () => {
+    const source = answering();
+    const { get } = await serve(source, 'of-16-characters');
+    for (const path of ['/health', '/health/live', '/health/ready', '/metrics', '/none']) {
+      const { status, headers, body: text } = await get(path);
+      expect([path, status]).toEqual([path, 401]);
+      expect(headers['www-authenticate']).toBe('Bearer realm="nestjs-cluster"');
+      expect(text).toBe('unauthorized: send the token as Authorization: Bearer …\n');
+    }
+    expect(source.snapshot).not.toHaveBeenCalled();
+    expect(source.collectMetrics).not.toHaveBeenCalled();
+
+    const authorization = 'Bearer of-16-characters';
+    expect((await get('/health/live', { authorization })).status).toBe(200);
+    expect((await get('/metrics', { authorization, host: 'pod.example' })).status).toBe(200);
+  });
+
+  it('that is wrong too often is not looked at any more', async () => {
+    const { get } = await serve(answering(), 'of-16-characters');
+    const guess = () => get('/metrics', { authorization: 'Bearer none' });
+    for (let i = 0; i < 10; i += 1) expect((await guess()).status).toBe(401);
+    const { status, headers } = await guess();
+    expect(status).toBe(429);
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+  });
+});
 
 describe('the routes of the admin listener', () => {
   it('are the health of the cluster, as JSON', async () => {

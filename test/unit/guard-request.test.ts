@@ -8,6 +8,7 @@ interface Asked {
   /** What is listened on. */
   readonly host?: string;
   readonly port?: number;
+  readonly wantsToken?: boolean;
 }
 
 /** The status that a request is refused with. */
@@ -16,8 +17,9 @@ function status({
   headers = { host: '127.0.0.1:9464' },
   host = '127.0.0.1',
   port = 9464,
+  wantsToken = false,
 }: Asked): number | undefined {
-  return refusalOf({ method, headers }, host, port)?.status;
+  return refusalOf({ method, headers }, host, port, wantsToken)?.status;
 }
 
 describe('a Host header', () => {
@@ -68,6 +70,30 @@ describe('a Host header', () => {
     const headers = asked === undefined ? {} : { host: asked };
     expect(status({ headers, host, port })).toBe(421);
   });
+
+  const BY_ADDRESS = ['10.2.3.4:9464', '10.2.3.4', '[fd00::1]:9464', '127.0.0.1:80'];
+  const BY_LABEL = ['localhost:9464', 'my-app:9464', 'app'];
+  const BY_DOMAIN = ['evil.example:9464', 'a.svc.cluster.local', '10.2.3.4.evil.example:9464'];
+  const BROKEN = ['', ':9464', 'user@10.2.3.4:9464', '-a', '10.2.3.4:9464, evil.example', 'a b'];
+
+  it.each(['0.0.0.0', '::', '10.2.3.4'])(
+    'of who listens for others on %s may be an address or a name of one label, no domain',
+    (host) => {
+      const asked = (name: string) => status({ headers: { host: name }, host });
+      expect([...BY_ADDRESS, ...BY_LABEL].map(asked)).toEqual(Array(7).fill(undefined));
+      expect([...BY_DOMAIN, ...BROKEN].map(asked)).toEqual(Array(9).fill(421));
+      expect(status({ headers: {}, host })).toBe(421);
+    },
+  );
+
+  it.each(['0.0.0.0', '127.0.0.1'])(
+    'of who listens on %s and wants a token may be any: a page of a browser has none',
+    (host) => {
+      const asked = (name: string) => status({ headers: { host: name }, host, wantsToken: true });
+      expect([...BY_ADDRESS, ...BY_DOMAIN].map(asked)).toEqual(Array(7).fill(undefined));
+      expect(status({ headers: {}, host, wantsToken: true })).toBe(421);
+    },
+  );
 
   it('is not repeated in the refusal', () => {
     const refusal = refusalOf(

@@ -549,26 +549,82 @@ describe('admin', () => {
     },
   );
 
+  const OTHERS = ['0.0.0.0', '::', '10.0.0.1', '192.168.1.1', '128.0.0.1', '::ffff:10.0.0.1'];
+
+  it.each(OTHERS)('is refused on %j without a token, with what to do', (host) => {
+    const message = refusal({ admin: { port: 9464, host } });
+    expect(message).toContain(`admin.host ("${host}") can be reached from other machines`);
+    expect(message).toContain('the variable CLUSTER_ADMIN_TOKEN, or token: false');
+  });
+
+  it.each(OTHERS)('may be on %j with a token, or explicitly without', (host) => {
+    const admin = { port: 9464, host };
+    const token = 'x'.repeat(16);
+    expect(resolve({ admin: { ...admin, token } }).admin?.token).toBe(token);
+    expect(resolve({ admin: { ...admin, token: false } }).admin?.token).toBeUndefined();
+    const byVariable = resolveOptions({ admin }, { CLUSTER_ADMIN_TOKEN: token }, () => 4);
+    expect(byVariable.admin?.token).toBe(token);
+  });
+
+  it('has the token of the environment before that of the code', () => {
+    const env = { CLUSTER_ADMIN_TOKEN: 'x'.repeat(16) };
+    for (const token of [undefined, false, 'y'.repeat(16)] as const) {
+      const { admin } = resolveOptions({ admin: { port: 1, token } }, env, () => 4);
+      expect(admin?.token).toBe(env.CLUSTER_ADMIN_TOKEN);
+    }
+  });
+
   it.each([
-    '0.0.0.0',
-    '::',
-    '10.0.0.1',
-    '192.168.1.1',
-    '128.0.0.1',
+    '',
+    'too-short',
+    'x'.repeat(15),
+    'x'.repeat(513),
+    `${'x'.repeat(20)} y`,
+    'é'.repeat(20),
+    5,
+    true,
+    null,
+  ])('refuses the token %j, and does not show it', (token) => {
+    const message = refusal({ admin: { port: 9464, token } });
+    expect(message).toBe(
+      'invalid options: admin.token: its value is not allowed; expected 16 to 512 characters of ASCII without spaces, or false where everybody may read',
+    );
+  });
+
+  it('refuses a variable that is no token, and does not show it', () => {
+    const env = { CLUSTER_ADMIN_TOKEN: 'short' };
+    expect(() => resolveOptions({}, env, () => 4)).toThrow(
+      'CLUSTER_ADMIN_TOKEN: its value is not allowed; expected 16 to 512 characters',
+    );
+  });
+
+  it('does not show a token that is in the wrong place', () => {
+    const message = refusal({
+      adminToken: 'of-16-characters',
+      admin: { port: 1, Token: 'of-16-too' },
+    });
+    expect(message).not.toContain('of-16');
+  });
+
+  it('keeps the token out of whatever shows the options', () => {
+    const resolved = resolve({ admin: { port: 9464, token: 'of-16-characters' } });
+    expect(JSON.stringify({ ...resolved, admin: { ...resolved.admin } })).not.toContain('of-16');
+  });
+
+  it.each([
     '127.0.0',
     '127.0.0.1.evil.example',
     'evil.example',
     'localhost.evil.example',
     'xlocalhost',
-    '::ffff:10.0.0.1',
     '',
     ' 127.0.0.1',
     '127.0.0.1\n',
-  ])('is refused on %j, with what to do instead', (host) => {
-    const message = refusal({ admin: { port: 9464, host } });
+  ])('is refused on %j, which is no address', (host) => {
+    const message = refusal({ admin: { port: 9464, host, token: false } });
     expect(message).toContain(`admin.host: ${JSON.stringify(host)} is not allowed`);
-    expect(message).toContain('a loopback address (127.0.0.1, ::1): it asks nobody for a password');
-    expect(message).toContain('put a proxy in front that does');
+    expect(message).toContain('an address: a loopback one (127.0.0.1, ::1)');
+    expect(message).toContain('(0.0.0.0 and :: are all)');
   });
 
   it.each([
@@ -611,7 +667,7 @@ describe('admin', () => {
     expect(message).toContain('port, host');
   });
 
-  it.each(['path', 'token', 'constructor', '__proto__'])('knows no %s', (key) => {
+  it.each(['path', 'constructor', '__proto__'])('knows no %s', (key) => {
     const admin = JSON.parse(`{ "port": 9464, "${key}": 1 }`);
     const message = refusal({ admin });
     expect(message).toContain(`admin.${key}: 1 is not allowed; no such option here`);
@@ -620,6 +676,26 @@ describe('admin', () => {
 
   it('is frozen', () => {
     expect(Object.isFrozen(resolve({ admin: { port: 9464 } }).admin)).toBe(true);
+  });
+});
+
+describe('expose', () => {
+  it('is the port of the app by default', () => {
+    expect(resolve({}).expose).toBe('app');
+    expect(resolve({ expose: 'admin', admin: { port: 9464 } }).expose).toBe('admin');
+  });
+
+  it('is refused as admin where there is no such listener, but for one process alone', () => {
+    expect(refusal({ expose: 'admin' })).toContain(
+      "expose is 'admin', and there is no admin listener; give admin: { port }",
+    );
+    expect(resolve({ expose: 'admin', workers: 0 }).expose).toBe('admin');
+  });
+
+  it('is refused as another word', () => {
+    expect(refusal({ expose: 'none' })).toContain(
+      "expose: \"none\" is not allowed; expected one of 'app', 'admin'",
+    );
   });
 });
 
@@ -920,6 +996,7 @@ describe('resolveOptions', () => {
       workers: 2,
       balancing: 'shared',
       rebalance: true,
+      expose: 'app',
       readyTimeoutMs: 30_000,
       restart: {
         backoffMs: 100,

@@ -40,6 +40,7 @@ const FIRST_PID = 2 ** 22;
 export class TestingLink implements ClusterLink {
   readonly bootstrapped = false;
   readonly accepting = true;
+  readonly showsDetails = true;
   readonly #own: WorkerIdentity;
   #workers: number;
   #generation: number;
