@@ -19,6 +19,7 @@ import type {
   CreateAppContext,
 } from './bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from './bootstrap/current-link.js';
+import { ClusterEventExplorer } from './cluster-event.explorer.js';
 import { ClusterService } from './cluster.service.js';
 import { mountInOneLayer } from './endpoints/endpoint-layer.js';
 import { ShadowedRoutes } from './endpoints/shadowed-routes.js';
@@ -62,6 +63,7 @@ const PROVIDERS: Provider[] = [
   HealthEndpoints,
   MetricsEndpoint,
   ShadowedRoutes,
+  ClusterEventExplorer,
   Offload,
   OffloadExplorer,
   { provide: CLUSTER_LINK, useFactory: linkOfThisProcess },

@@ -1,4 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { ClusterEventName, ClusterEvents } from './events/index.js';
+import { checkEventName } from './options/index.js';
 import {
   CLUSTER_LINK,
   type ClusterLink,
@@ -47,5 +49,20 @@ export class ClusterService {
    */
   scale(workers: number): Promise<ClusterSnapshot> {
     return this.link.scale(workers);
+  }
+
+  /**
+   * Calls `listener` on each event of that name in the cluster, as a method with `@OnClusterEvent()`.
+   *
+   * @throws ClusterConfigurationError where there is no such event.
+   */
+  on<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this {
+    this.link.onEvent(checkEventName(name), listener);
+    return this;
+  }
+
+  off<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this {
+    this.link.offEvent(name, listener);
+    return this;
   }
 }

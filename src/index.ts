@@ -1,5 +1,6 @@
 export { ClusterModule } from './cluster.module.js';
 export type { ClusterModuleAsyncOptions } from './module-options.provider.js';
+export { OnClusterEvent } from './cluster-event.decorator.js';
 export { ClusterLogger } from './cluster.logger.js';
 export { ClusterService } from './cluster.service.js';
 export { ClusterHealthIndicator } from './health/cluster.health.js';

@@ -43,9 +43,13 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const startedAt = performance.now();
   const log = createEventLog(options.log, output);
   const listeners = new EventListeners(tellOfListener(log), options.on);
+  let tellWorkers: EmitEvent | undefined;
   const emit = announce(
     options.bootLogs === 'all' ? log : quietLog(log),
-    listeners,
+    (name, event) => {
+      listeners.call(name, event);
+      tellWorkers?.(name, event);
+    },
     new FirstStart(options.workers),
   );
   const listening = options.addressGiven
@@ -66,6 +70,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     dropped: output.dropped,
     show,
   });
+  ({ tellWorkers } = supervisor);
   const adminUrl = await openAdmin(options, supervisor, emit);
   obeySignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
@@ -139,13 +144,13 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   }
 }
 
-/** Logs each event, then tells the listeners. */
-function announce(log: EmitEvent, listeners: EventListeners, firstStart: FirstStart): EmitEvent {
+/** Logs each event, then tells of it. */
+function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): EmitEvent {
   const emit: EmitEvent = (name, event) => {
     log(name, event);
-    listeners.call(name, event);
+    tell(name, event);
     const exit = workerExitIn(name, event);
-    if (exit !== undefined) listeners.call('worker-exit', exit);
+    if (exit !== undefined) tell('worker-exit', exit);
     const started = firstStart.after(name, event);
     if (started !== undefined) emit('started', started);
   };

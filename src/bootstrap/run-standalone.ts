@@ -44,17 +44,18 @@ export async function runStandalone<S extends AppSource>(
   settleAsyncContexts();
   const output = guardOutput(options.log);
   const log = createEventLog(options.log, output);
+  const link = new SoloLink(true, output.dropped, (message) => log('warning', { message }));
   const listeners = new EventListeners(tellOfListener(log), options.on);
   const emit: EmitEvent = (name, event) => {
     log(name, event);
     listeners.call(name, event);
+    link.events.call(name, event);
   };
   if (options.admin !== undefined) {
     emit('warning', {
       message: 'there is no admin listener with workers: 0, since there is no primary; ask the app',
     });
   }
-  const link = new SoloLink(true, output.dropped);
   link.showsDetails = options.expose === 'app';
   setCurrentLink(link);
   const warn = (message: string): void => emit('warning', { message });

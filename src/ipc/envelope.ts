@@ -26,6 +26,9 @@ export type Envelope = typeof ENVELOPE;
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
 
+/** More than there are events, in whatever version. */
+const MAX_SUBSCRIPTIONS = 100;
+
 /** Each check finds a few at most. */
 const MAX_FINDINGS = 1_000;
 
@@ -139,6 +142,7 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('snapshot-request'), id: count, stats }),
   v.object({ type: v.literal('collect-request'), id: count, stats, ageMs: measured, body }),
   v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: measured, body }),
+  v.object({ type: v.literal('subscribe'), events: lines(MAX_SUBSCRIPTIONS) }),
   v.object({ type: v.literal('folded'), epoch: count, count, body: foldedBody }),
 ]) satisfies v.GenericSchema<unknown, WorkerMessage>;
 

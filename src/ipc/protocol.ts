@@ -136,6 +136,8 @@ export type WorkerMessage =
       readonly ageMs: number;
       readonly body: string;
     }
+  /** From now on it wants to be told of these events of the cluster, and of no others. */
+  | { readonly type: 'subscribe'; readonly events: readonly string[] }
   /** The `count` bodies of a `fold`, as one. */
   | {
       readonly type: 'folded';
@@ -202,5 +204,13 @@ export type PrimaryMessage =
   | { readonly type: 'collect' }
   /** Fold the metrics of workers that are gone into one body. */
   | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
+  /** Something happened to which it has subscribed. */
+  | {
+      readonly type: 'event';
+      readonly name: string;
+      readonly event: unknown;
+      /** Events before it that it was not told of, since it had not read others. */
+      readonly missed: number;
+    }
   /** Answers `collect-request`. */
   | ({ readonly type: 'collected'; readonly id: number } & CollectedMetrics);

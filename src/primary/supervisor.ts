@@ -130,6 +130,11 @@ export class Supervisor {
     return this.#relay.collect();
   }
 
+  /** Tells the workers of an event that want it. */
+  readonly tellWorkers: EmitEvent = (name, event) => {
+    for (const worker of this.#table.workers) worker.tell(name, event);
+  };
+
   #post(happening: Happening): void {
     this.#queue.post(happening);
   }

@@ -107,6 +107,9 @@ export class Switchboard {
       case 'folded':
         this.to.relay.folded(worker, message.epoch, message.count, message.body);
         return undefined;
+      case 'subscribe':
+        worker.wants = new Set(message.events);
+        return undefined;
       case 'connection':
         this.#handOver.give(worker, message.server, handle as ServerHandle | undefined);
         return undefined;

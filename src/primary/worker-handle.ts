@@ -1,3 +1,4 @@
+import type { EmitEvent } from '../events/index.js';
 import { type PrimaryMessage, seal } from '../ipc/index.js';
 import type { WorkerIdentity, WorkerState, WorkerStats } from '../snapshot/index.js';
 import type { BootOutput } from './boot-output.js';
@@ -6,6 +7,9 @@ import type { ServerHandle } from './listening/bound-socket.js';
 
 /** Messages that may wait to be read: more would only pile up, and the asker has a deadline. */
 const MAX_UNSENT = 64;
+
+/** Events among them: the rest is left for what is asked and answered. */
+const MAX_UNSENT_EVENTS = 32;
 
 /** What a worker must be told all the same; each is sent a few times in its life at most. */
 const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
@@ -35,6 +39,8 @@ export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number
   return now - (known?.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
 }
 
+const NOTHING: ReadonlySet<string> = new Set();
+
 /** The process of a worker: the way to it, and what it has said of itself. What becomes of it the core decides. */
 export class WorkerHandle {
   /** Looks up what the core knows of it. */
@@ -47,6 +53,10 @@ export class WorkerHandle {
   stats: Partial<WorkerStats> | undefined;
   /** It was given the listening socket; it needs it once. */
   hasSocket = false;
+  /** Events of the cluster that it wants to be told of. */
+  wants: ReadonlySet<string> = NOTHING;
+  /** Such events that it was not told of. */
+  #missed = 0;
   /** Messages that the kernel has not taken yet. */
   #unsent = 0;
 
@@ -96,6 +106,18 @@ export class WorkerHandle {
       throw error;
     }
   }
+
+  /** Tells it of an event that it wants. While it does not read, it misses them: none are kept for it. */
+  readonly tell: EmitEvent = (name, event) => {
+    if (!this.wants.has(name)) return;
+    if (this.#unsent >= MAX_UNSENT_EVENTS) {
+      this.#missed += 1;
+      return;
+    }
+    const missed = this.#missed;
+    this.#missed = 0;
+    this.send({ type: 'event', name, event, missed });
+  };
 
   /** It says what it measures: what it leaves out stays as it was. */
   report(stats: Partial<WorkerStats>): void {

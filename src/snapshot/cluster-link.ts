@@ -3,6 +3,9 @@ import type { ClusterSnapshot, ReloadResult, WorkerStats } from './cluster-snaps
 import type { CollectedMetrics } from './collected-metrics.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
+/** Of one event or another; see `events/`, which names and types them. */
+export type LinkEventListener = (event: never) => unknown;
+
 /** A snapshot and how long ago the primary took it. */
 export interface AgedSnapshot {
   readonly snapshot: ClusterSnapshot;
@@ -97,6 +100,9 @@ export interface ClusterLink {
   reload(): Promise<ReloadResult>;
   /** @throws ClusterError where there is no primary, or for a number that is out of range. */
   scale(workers: number): Promise<ClusterSnapshot>;
+  /** Calls `listener` on each event of the cluster with that name; nobody is asked before. */
+  onEvent(name: string, listener: LinkEventListener): void;
+  offEvent(name: string, listener: LinkEventListener): void;
   observeResponses(observer: ResponseObserver): void;
   /** Calls `enter` where the scope of a request begins, and again with each part of its body. */
   followScopes(enter: EnterScope | undefined): void;

@@ -174,6 +174,8 @@ export class WorkerAgent {
         return this.#sockets.primaryLetGo();
       case 'force':
         return this.#appEnd.force();
+      case 'event':
+        return this.link.hear(message);
       case 'collect':
         return void this.#reports.metrics(true);
       case 'fold':

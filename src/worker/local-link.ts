@@ -2,11 +2,14 @@ import type { ServerResponse } from 'node:http';
 import type {
   MetricsSource,
   EnterScope,
+  LinkEventListener,
   ResponseObserver,
   ThreadsOfProcess,
   WorkerIdentity,
   WorkerStats,
 } from '../snapshot/index.js';
+import { type ClusterEventName, EventListeners } from '../events/index.js';
+import { reportError } from '../ipc/index.js';
 import type { LocalProcess } from './local-process.js';
 import { watchClient } from './watch-client.js';
 
@@ -15,7 +18,15 @@ export abstract class LocalLink {
   /** Else that is for the admin listener alone. */
   showsDetails = true;
 
+  /** What hears of the cluster's events in this process. */
+  readonly events = new EventListeners((name, error) =>
+    this.warn(`a listener of '${name}' threw: ${reportError(error).message}`),
+  );
+
   constructor(readonly local: LocalProcess) {}
+
+  /** Tells the operator something, in one line. */
+  abstract warn(message: string): void;
 
   get identity(): WorkerIdentity {
     return this.local.identity;
@@ -31,6 +42,14 @@ export abstract class LocalLink {
 
   provideMetrics(source: MetricsSource): void {
     this.local.metrics = source;
+  }
+
+  onEvent(name: ClusterEventName, listener: LinkEventListener): void {
+    this.events.on(name, listener);
+  }
+
+  offEvent(name: ClusterEventName, listener: LinkEventListener): void {
+    this.events.off(name, listener);
   }
 
   observeResponses(observer: ResponseObserver): void {

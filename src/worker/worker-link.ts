@@ -1,4 +1,5 @@
 import { AddressUnavailableError, NoPrimaryError } from '../errors/index.js';
+import type { ClusterEventName } from '../events/index.js';
 import { type ExaminationMessage, type PrimaryMessage, reportError } from '../ipc/index.js';
 import { checkWorkerCount } from '../options/index.js';
 import {
@@ -7,6 +8,7 @@ import {
   type ClusterSnapshot,
   type CollectedMetrics,
   type HealthVerdict,
+  type LinkEventListener,
   type ReloadResult,
   SCRAPE_TIMEOUT_MS,
   type ThreadsOfProcess,
@@ -41,6 +43,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
   readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
   readonly bootstrapped = true;
+  #subscribing = false;
   #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
 
@@ -71,6 +74,32 @@ export class WorkerLink extends LocalLink implements ClusterLink {
           new AddressUnavailableError(message.address, message.cause),
         );
     }
+  }
+
+  override onEvent(name: ClusterEventName, listener: LinkEventListener): void {
+    super.onEvent(name, listener);
+    this.#subscribe();
+  }
+
+  override offEvent(name: ClusterEventName, listener: LinkEventListener): void {
+    super.offEvent(name, listener);
+    this.#subscribe();
+  }
+
+  /** Takes in an event of the cluster. */
+  hear({ name, event, missed }: PrimaryMessage & { type: 'event' }): void {
+    if (missed > 0) this.warn('missed events of the cluster: it did not read them in time');
+    this.events.call(name as ClusterEventName, event as never);
+  }
+
+  /** Says what it wants to be told of: once for all that are added or taken away together. */
+  #subscribe(): void {
+    if (this.#subscribing) return;
+    this.#subscribing = true;
+    queueMicrotask(() => {
+      this.#subscribing = false;
+      void this.channel.send({ type: 'subscribe', events: this.events.names });
+    });
   }
 
   /** Tells the operator something, in one line. */

@@ -73,6 +73,7 @@ export class FakeWorker {
   /** What was sent beside a message. */
   readonly handles: unknown[] = [];
   readonly #sent: PrimaryMessage[] = [];
+  readonly #waiting: (() => void)[] = [];
 
   /** @param tell is told what its process tells; without it nobody is. */
   constructor(
@@ -86,7 +87,8 @@ export class FakeWorker {
         if (handle !== undefined) this.handles.push(handle);
         // As on the wire: a copy, made now.
         this.#sent.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
-        if (!this.clogged) taken();
+        if (this.clogged) this.#waiting.push(taken);
+        else taken();
         if (this.lively && (message as PrimaryMessage).type === 'ping') this.answerPing();
         return true;
       },
@@ -100,6 +102,12 @@ export class FakeWorker {
     };
     this.handle = new WorkerHandle({ slot, pid, generation }, channel, bootOutput as BootOutput);
     this.enter(state);
+  }
+
+  /** The kernel takes what waits. */
+  unclog(): void {
+    this.clogged = false;
+    for (const taken of this.#waiting.splice(0)) taken();
   }
 
   /** As the core knows it from now on. */

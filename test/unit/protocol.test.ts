@@ -43,6 +43,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'replace-request': { type: 'replace-request', reason: 'held by native code' },
   warning: { type: 'warning', message: 'odd' },
   pong: { type: 'pong', seq: 7, stats: STATS, debugged: false },
+  subscribe: { type: 'subscribe', events: ['worker-exit', 'an-event-of-tomorrow'] },
   leaving: { type: 'leaving' },
   connection: { type: 'connection', server: '127.0.0.1:3001' },
   drained: {
@@ -105,6 +106,7 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   },
   snapshot: { type: 'snapshot', id: 1, snapshot: SNAPSHOT },
   collect: { type: 'collect' },
+  event: { type: 'event', name: 'started', event: { ready: 2 }, missed: 0 },
   fold: { type: 'fold', epoch: 0, bodies: ['[]'] },
   collected: {
     type: 'collected',

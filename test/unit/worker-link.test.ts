@@ -340,3 +340,38 @@ describe('the number of workers', () => {
     solo.detach();
   });
 });
+
+describe('the events of the cluster', () => {
+  const READY = { worker: { slot: 0, pid: 7, generation: 0 }, bootMs: 5 };
+
+  it('are asked for once for all listeners that are added together, and again when they change', async () => {
+    const { link, sent } = start();
+    const listener = vi.fn();
+    link.onEvent('worker-ready', listener);
+    link.onEvent('worker-exit', listener);
+    await vi.advanceTimersByTimeAsync(0);
+    link.offEvent('worker-exit', listener);
+    await vi.advanceTimersByTimeAsync(0);
+
+    expect(sent('subscribe').map(({ events }) => events)).toEqual([
+      ['worker-ready', 'worker-exit'],
+      ['worker-ready'],
+    ]);
+    link.hear({ type: 'event', name: 'worker-ready', event: READY, missed: 0 });
+    link.hear({ type: 'event', name: 'an-event-of-tomorrow', event: {}, missed: 0 });
+    expect(listener.mock.calls).toEqual([[READY]]);
+    expect(sent('warning')).toEqual([]);
+  });
+
+  it('that were missed are worth a line, and so is what a listener throws', () => {
+    const { link, sent } = start();
+    link.onEvent('worker-ready', () => {
+      throw new Error('full');
+    });
+    link.hear({ type: 'event', name: 'worker-ready', event: READY, missed: 3 });
+    expect(sent('warning').map(({ message }) => message)).toEqual([
+      'missed events of the cluster: it did not read them in time',
+      "a listener of 'worker-ready' threw: full",
+    ]);
+  });
+});

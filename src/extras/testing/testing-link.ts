@@ -95,6 +95,8 @@ export class TestingLink implements ClusterLink {
     return false;
   }
 
+  onEvent(): void {}
+  offEvent(): void {}
   provideMetrics(): void {}
   provideHealth(): void {}
   observeResponses(): void {}

@@ -78,6 +78,7 @@ export const PACKAGE_NAMES = {
     'CpuBound',
     'EventLoopHealthIndicator',
     'OffloadHealthIndicator',
+    'OnClusterEvent',
     'TaskAbortedException',
     'TaskRejectedException',
     'TaskTimeoutException',
