@@ -102,7 +102,8 @@ export type ClusterEventName = keyof ClusterEvents;
 
 /** Listeners by the name of their event: the option `on` of `bootstrap()`. */
 export type ClusterEventListeners = {
-  readonly [N in ClusterEventName]?: ((event: ClusterEvents[N]) => void) | undefined;
+  readonly [N in ClusterEventName]?:
+    ((event: ClusterEvents[N]) => void | Promise<void>) | undefined;
 };
 
 /** What is made of some events, by their name. */
