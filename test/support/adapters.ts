@@ -11,3 +11,6 @@ const adapters = ['express', 'fastify'] as const;
  * one of them: CI runs it on two Nodes, and so on both.
  */
 export const [ONE_ADAPTER, OTHER_ADAPTER] = major >= 22 ? adapters.toReversed() : adapters;
+
+/** The fixture on Nest 12, or on Nest 11 from Node 22 on, for what costs much: in the same way. */
+export const ONE_PROGRAM = major >= 22 ? 'nest11' : 'app';
