@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -18,6 +19,9 @@ const installed = join(root, 'node_modules');
 
 /** The fixtures' own `node_modules`. */
 export const QUICK_PACKAGES = join(root, 'test/fixtures/node_modules');
+
+/** Where they are made: two runs may begin at once, and neither is to find half of them. */
+const building = `${QUICK_PACKAGES}.${process.pid}`;
 
 /** ES modules: their entries, each with its file, also those that the copies below load. The bundles share chunks: no module is there twice. */
 const ES_MODULES: Record<string, Record<string, string>> = {
@@ -78,15 +82,22 @@ export async function installQuickPackages(): Promise<void> {
   );
   const stampFile = join(QUICK_PACKAGES, '.stamp');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
-  rmSync(QUICK_PACKAGES, { recursive: true, force: true });
   await bundleEsModules();
   for (const [name, entries] of Object.entries(COMMON_JS)) await bundleCommonJs(name, entries);
   for (const name of COPIES) {
-    cpSync(join(installed, name), join(QUICK_PACKAGES, name), { recursive: true });
+    cpSync(join(installed, name), join(building, name), { recursive: true });
   }
-  for (const name of LINKS) symlinkSync(join(installed, name), join(QUICK_PACKAGES, name));
+  for (const name of LINKS) symlinkSync(join(installed, name), join(building, name));
   copyBuiltPackage();
   write('.stamp', stamp);
+  rmSync(QUICK_PACKAGES, { recursive: true, force: true });
+  try {
+    renameSync(building, QUICK_PACKAGES);
+  } catch (error) {
+    rmSync(building, { recursive: true, force: true });
+    // Another run was there first, with the same.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
+  }
 }
 
 async function bundleEsModules(): Promise<void> {
@@ -112,7 +123,7 @@ async function bundleEsModules(): Promise<void> {
       (id.startsWith('@nestjs/') && !isBundled(id)),
   });
   await build.write({
-    dir: QUICK_PACKAGES,
+    dir: building,
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '@nestjs/.chunks/[name].js',
@@ -140,7 +151,7 @@ async function bundleCommonJs(name: string, entries: Record<string, string>): Pr
   );
   const build = await rolldown({ input, platform: 'node', treeshake: false, logLevel: 'silent' });
   await build.write({
-    dir: join(QUICK_PACKAGES, name),
+    dir: join(building, name),
     format: 'cjs',
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name].cjs',
@@ -168,7 +179,7 @@ export const { ${names.join(', ')} } = all;
 
 /** Real files: through a link they would find the Nest of the repository. */
 function copyBuiltPackage(): void {
-  const copy = join(QUICK_PACKAGES, 'nestjs-cluster');
+  const copy = join(building, 'nestjs-cluster');
   cpSync(join(root, 'dist'), join(copy, 'dist'), {
     recursive: true,
     filter: (path) => !path.endsWith('.d.ts'),
@@ -187,7 +198,7 @@ function declare(name: string, entry: string, file: string, extensions = ['.d.ts
 }
 
 function declareAs(path: string, file: string): void {
-  const specifier = relative(dirname(join(QUICK_PACKAGES, path)), file);
+  const specifier = relative(dirname(join(building, path)), file);
   write(path, `export * from '${specifier}';\n`);
 }
 
@@ -196,7 +207,7 @@ function subpathOf(entry: string): string {
 }
 
 function write(path: string, text: string): void {
-  const absolute = join(QUICK_PACKAGES, path);
+  const absolute = join(building, path);
   mkdirSync(dirname(absolute), { recursive: true });
   writeFileSync(absolute, text);
 }
