@@ -6,6 +6,7 @@ import {
   type ClusterLink,
   type ClusterSnapshot,
   type ReloadResult,
+  type RestartResult,
   type WorkerIdentity,
 } from './snapshot/index.js';
 
@@ -49,6 +50,17 @@ export class ClusterService {
    */
   scale(workers: number): Promise<ClusterSnapshot> {
     return this.link.scale(workers);
+  }
+
+  /**
+   * Replaces one worker as {@link PrimaryRuntime.restart} does. A worker that asks for its own
+   * restart has its answer before it drains: a request handler may wait for it.
+   *
+   * @param slot 0..255.
+   * @throws ClusterConfigurationError for another number, NoPrimaryError where there is no primary.
+   */
+  restart(slot: number): Promise<RestartResult> {
+    return this.link.restart(slot);
   }
 
   /**

@@ -1,6 +1,11 @@
 import type { INestApplication, INestApplicationContext } from '@nestjs/common';
 import type { ClusterEventName, ClusterEvents } from '../events/index.js';
-import type { ClusterSnapshot, ReloadResult, WorkerIdentity } from '../snapshot/index.js';
+import type {
+  ClusterSnapshot,
+  ReloadResult,
+  RestartResult,
+  WorkerIdentity,
+} from '../snapshot/index.js';
 
 /**
  * Builds the app: everything but `listen()`, which is `bootstrap()`'s. Called
@@ -59,6 +64,16 @@ export interface PrimaryRuntime {
    * @throws ClusterConfigurationError for another number.
    */
   scale(workers: number): Promise<ClusterSnapshot>;
+  /**
+   * Replaces the worker of one slot without a gap, by one of the program that it runs: the new one
+   * is ready before the old one drains. Resolves once the old one has left; where the new one
+   * fails the old one stays, and the result says why. A restart of the slot that is under way is
+   * everybody's; a reload that is under way comes first.
+   *
+   * @param slot 0..255.
+   * @throws ClusterConfigurationError for another number.
+   */
+  restart(slot: number): Promise<RestartResult>;
   /** Drains every worker as SIGTERM does, then ends the process with exit code 0. */
   shutdown(): Promise<void>;
   /** Calls `listener` on each event of that name. An error that it throws is logged. */

@@ -8,7 +8,13 @@ import {
   quietLog,
   workerExitIn,
 } from '../events/index.js';
-import { checkWorkerCount, MAX_WORKERS, type ResolvedClusterOptions } from '../options/index.js';
+import {
+  checkSlot,
+  checkWorkerCount,
+  MAX_WORKERS,
+  type ResolvedClusterOptions,
+} from '../options/index.js';
+import type { Control } from '../control/open-control.js';
 import type { ShowOutput } from '../primary/boot-output.js';
 import { DeferredListening } from '../primary/listening/deferred-listening.js';
 import { openListening } from '../primary/listening/open-listening.js';
@@ -72,14 +78,17 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   });
   ({ tellWorkers } = supervisor);
   const adminUrl = await openAdmin(options, supervisor, emit);
+  const control = openControl(options, supervisor, listeners, emit);
   obeySignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
   supervisor.start();
-  const ended = supervisor.ended.then((exitCode) => {
+  const ended = supervisor.ended.then(async (exitCode) => {
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
+    await (await control)?.end(exitCode);
     process.exit(exitCode);
   });
   const served = await supervisor.serving;
+  await control;
   const { workers } = options;
   const { ports, balancing } = listening;
   // Whichever worker was first: the cluster begins at the port of slot 0.
@@ -95,6 +104,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     snapshot: () => supervisor.snapshot(),
     reload: () => supervisor.reload('reload()'),
     scale: async (workers) => supervisor.scale(checkWorkerCount(workers), 'scale()'),
+    restart: async (slot) => supervisor.restart(checkSlot(slot), 'restart()'),
     shutdown: () => {
       supervisor.stop('shutdown()');
       return ended;
@@ -121,6 +131,19 @@ async function openAdmin(
   // Most have none: nothing of it is loaded then.
   const { AdminListener } = await import('../admin/admin-listener.js');
   return AdminListener.open(admin, supervisor, (message) => emit('warning', { message }));
+}
+
+/** Never fails: a cluster that nobody can take hold of serves all the same. */
+async function openControl(
+  options: ResolvedClusterOptions,
+  cluster: Supervisor,
+  events: EventListeners,
+  emit: EmitEvent,
+): Promise<Control | undefined> {
+  // A named pipe of Windows has no owner and no mode.
+  if (options.control === undefined || process.platform === 'win32') return undefined;
+  const { openControlOf } = await import('../control/open-control.js');
+  return openControlOf({ cluster, events, options }, (message) => emit('warning', { message }));
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {

@@ -68,6 +68,12 @@ export class ClusterUnreachableError extends ClusterError {
   }
 }
 
+/** A running cluster was asked for something, and refused it or could not do it. Exit code 1. */
+export class ClusterRefusedError extends ClusterError {
+  readonly code = 'CLUSTER_REFUSED';
+  readonly exitCode = 1;
+}
+
 /** An app does not start, or does not answer as it has to in order to be measured. Exit code 70 (`EX_SOFTWARE`). */
 export class NotMeasuredError extends ClusterError {
   readonly code = 'CLUSTER_NOT_MEASURED';

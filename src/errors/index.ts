@@ -1,6 +1,7 @@
 export {
   ClusterConfigurationError,
   ClusterError,
+  ClusterRefusedError,
   ClusterUnreachableError,
   NoPrimaryError,
   NotMeasuredError,

@@ -102,6 +102,8 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     ),
 };
 
+export const CLUSTER_EVENT_NAMES = Object.keys(DESCRIPTIONS) as readonly ClusterEventName[];
+
 /** An event in words, and how loud it is. */
 export function describeEvent<N extends ClusterEventName>(
   name: N,

@@ -112,6 +112,7 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('verified'), error: v.nullable(error) }),
   v.object({ type: v.literal('reload-request'), id: count }),
   v.object({ type: v.literal('scale-request'), id: count, workers: workerCount }),
+  v.object({ type: v.literal('restart-request'), id: count, slot: count }),
   v.object({ type: v.literal('replace-request'), reason: text }),
   v.object({ type: v.literal('warning'), message: text }),
   v.object({

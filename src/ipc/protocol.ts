@@ -4,6 +4,7 @@ import type {
   CollectedMetrics,
   HealthVerdict,
   ReloadResult,
+  RestartResult,
   RetireCause,
   WorkerStats,
 } from '../snapshot/index.js';
@@ -97,6 +98,7 @@ export type WorkerMessage =
   | { readonly type: 'verified'; readonly error: ErrorReport | null }
   | { readonly type: 'reload-request'; readonly id: number }
   | { readonly type: 'scale-request'; readonly id: number; readonly workers: number }
+  | { readonly type: 'restart-request'; readonly id: number; readonly slot: number }
   /** Something in it cannot be stopped or repaired: another worker should take its place. */
   | { readonly type: 'replace-request'; readonly reason: string }
   /** Something the operator should know; one line. */
@@ -192,6 +194,7 @@ export type PrimaryMessage =
   /** Can a thread load all that threads are to run? */
   | { readonly type: 'verify' }
   | { readonly type: 'reloaded'; readonly id: number; readonly result: ReloadResult }
+  | { readonly type: 'restarted'; readonly id: number; readonly result: RestartResult }
   | { readonly type: 'scaled'; readonly id: number; readonly snapshot: ClusterSnapshot }
   /** A new worker would have nothing to listen on. */
   | {

@@ -113,6 +113,16 @@ export interface ResolvedAdminOptions {
   readonly token: string | undefined;
 }
 
+/** The unix socket by which the command line and the dashboard take hold of the cluster. */
+export interface ControlOptions {
+  /**
+   * Where it is. Its directory must be there, and nobody else may be able to change files of this
+   * user in it. At most 107 bytes on Linux. Default: a directory of this user's own in
+   * `$XDG_RUNTIME_DIR`, else in the temporary directory.
+   */
+  path?: string | undefined;
+}
+
 /** Options of {@link bootstrap}. Every one has a default. */
 export interface ClusterOptions {
   /**
@@ -177,6 +187,13 @@ export interface ClusterOptions {
    * what happens before the first worker is ready. With `workers: 0`: the few events of one process.
    */
   on?: ClusterEventListeners | undefined;
+  /** See {@link ControlOptions}; `false` makes no such socket. Without effect with `workers: 0`. */
+  control?: ControlOptions | false | undefined;
+  /**
+   * What the command line calls this cluster: at most 40 letters, digits and `. _ -`, the first a
+   * letter or digit. Default: the name in the nearest package.json of the program.
+   */
+  name?: string | undefined;
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
   /**
@@ -211,6 +228,10 @@ export interface ResolvedClusterOptions extends Pick<
   /** `undefined` = no such listener. */
   readonly admin: ResolvedAdminOptions | undefined;
   readonly on: ClusterEventListeners | undefined;
+  /** `undefined` = no such socket. */
+  readonly control: { readonly path: string | undefined } | undefined;
+  /** `undefined` = that of the app. */
+  readonly name: string | undefined;
   readonly log: ResolvedLogOptions;
   readonly doctor: ResolvedDoctorOptions;
   readonly bootLogs: BootLogs;

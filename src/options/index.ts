@@ -4,6 +4,7 @@ export type {
   BalancingStrategy,
   BootLogs,
   ClusterOptions,
+  ControlOptions,
   HeartbeatOptions,
   InForce,
   ListenAddress,
@@ -30,4 +31,4 @@ export { ADMIN_TOKEN_VARIABLE } from './environment.js';
 export { checkEventName } from './event-listeners.js';
 export { MAX_TIMER_MS, show } from './validate.js';
 export { MAX_PORT, MAX_WORKERS } from './options.schema.js';
-export { checkWorkerCount, logFormatIn, resolveOptions } from './resolve-options.js';
+export { checkSlot, checkWorkerCount, logFormatIn, resolveOptions } from './resolve-options.js';

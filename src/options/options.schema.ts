@@ -60,6 +60,14 @@ const writeSchema = v.function(
 
 export const MAX_PORT = 65_535;
 
+const socketPath = v.pipe(
+  v.string(EXPECTED_PATH),
+  v.nonEmpty(EXPECTED_PATH),
+  v.maxBytes(MAX_SOCKET_PATH_BYTES, EXPECTED_PATH),
+);
+
+const EXPECTED_NAME = 'at most 40 letters, digits and . _ -, the first a letter or digit';
+
 const EXPECTED_PORT = `a whole number from 0 to ${MAX_PORT}`;
 
 /** Also as text, as the environment has it. `Number('')`, `Number(' ')` are 0: hence the digits. */
@@ -92,13 +100,7 @@ export const clusterOptionsSchema = optionGroup({
   host: v.optional(
     v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
   ),
-  path: v.optional(
-    v.pipe(
-      v.string(EXPECTED_PATH),
-      v.nonEmpty(EXPECTED_PATH),
-      v.maxBytes(MAX_SOCKET_PATH_BYTES, EXPECTED_PATH),
-    ),
-  ),
+  path: v.optional(socketPath),
   workers: option(workersSchema, 'auto'),
   balancing: option(balancingSchema, 'shared'),
   rebalance: option(flag, true),
@@ -150,6 +152,10 @@ export const clusterOptionsSchema = optionGroup({
   ),
   expose: option(oneOf(EXPOSE), 'app'),
   on: v.optional(eventListenersSchema),
+  control: optionGroupOrFalse({ path: v.optional(socketPath) }),
+  name: v.optional(
+    v.pipe(v.string(EXPECTED_NAME), v.regex(/^[A-Za-z0-9][\w.-]{0,39}$/, EXPECTED_NAME)),
+  ),
   log: optionGroup({
     format: option(logFormatSchema, 'text'),
     level: option(logLevelSchema, 'info'),

@@ -46,6 +46,7 @@ export function resolveOptions(
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing,
     heartbeat: options.heartbeat || NEVER_HUNG,
+    control: options.control || undefined,
     log: Object.freeze({
       ...options.log,
       format: overrides.logFormat ?? options.log.format,
@@ -76,6 +77,11 @@ export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env
   const { log } = (input ?? {}) as ClusterOptions;
   const given: unknown[] = [env['CLUSTER_LOG_FORMAT'], log?.format];
   return given.find((format): format is LogFormat => v.is(logFormatSchema, format)) ?? 'text';
+}
+
+/** @throws ClusterConfigurationError for what is no number of a slot in any cluster. */
+export function checkSlot(slot: number): number {
+  return validate(integer(0, MAX_WORKERS - 1), slot, 'slot');
 }
 
 /** @throws ClusterConfigurationError for what is no number of workers to scale to. */

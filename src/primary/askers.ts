@@ -1,6 +1,6 @@
 import { AddressUnavailableError } from '../errors/index.js';
 import { type PrimaryMessage, reportError } from '../ipc/index.js';
-import type { ClusterSnapshot, ReloadResult } from '../snapshot/index.js';
+import type { ClusterSnapshot, ReloadResult, RestartResult } from '../snapshot/index.js';
 import type { Asker, WorkerId } from './core/cluster-state.js';
 
 interface Caller {
@@ -8,7 +8,7 @@ interface Caller {
   reject(error: Error): void;
 }
 
-/** Who waits for the end of a reload or of a change of scale: callers by a promise, workers by a message. */
+/** Who waits for the end of a reload, a restart or a change of scale: callers by a promise, workers by a message. */
 export class Askers {
   readonly #callers = new Map<number, Caller>();
   #last = 0;
@@ -27,6 +27,11 @@ export class Askers {
   reloaded(asker: Asker, result: ReloadResult): void {
     if (asker.by === 'caller') this.#take(asker.id)?.resolve(result);
     else this.send(asker.worker, { type: 'reloaded', id: asker.id, result });
+  }
+
+  restarted(asker: Asker, result: RestartResult): void {
+    if (asker.by === 'caller') this.#take(asker.id)?.resolve(result);
+    else this.send(asker.worker, { type: 'restarted', id: asker.id, result });
   }
 
   scaled(asker: Asker, snapshot: ClusterSnapshot): void {

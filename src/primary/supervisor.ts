@@ -2,7 +2,12 @@ import { constants } from 'node:os';
 import type { ClusterEventName, EmitEvent } from '../events/index.js';
 import { reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import type { ClusterSnapshot, CollectedMetrics, ReloadResult } from '../snapshot/index.js';
+import type {
+  ClusterSnapshot,
+  CollectedMetrics,
+  ReloadResult,
+  RestartResult,
+} from '../snapshot/index.js';
 import { Askers } from './askers.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
 import type { ShowOutput } from './boot-output.js';
@@ -121,6 +126,16 @@ export class Supervisor {
     return this.#askers.call((asker) => this.#post({ type: 'scale', workers, reason, asker }));
   }
 
+  /** Replaces the worker of one slot without a gap, by one of the program that it runs. */
+  restart(slot: number, reason: string): Promise<RestartResult> {
+    return this.#askers.call((asker) => this.#post({ type: 'restart', slot, reason, asker }));
+  }
+
+  /** Whether a reload is under way, whoever asked for it. */
+  get reloading(): boolean {
+    return this.#table.state.reload !== undefined;
+  }
+
   snapshot(): ClusterSnapshot {
     return this.#table.snapshot();
   }
@@ -190,6 +205,8 @@ export class Supervisor {
       }
       case 'answer-reload':
         return this.#askers.reloaded(effect.asker, effect.result);
+      case 'answer-restart':
+        return this.#askers.restarted(effect.asker, effect.result);
       case 'answer-scale':
         return this.#askers.scaled(effect.asker, this.#table.snapshot());
       case 'refuse-scale':

@@ -13,7 +13,7 @@ import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerReadings } from './worker-readings.js';
 import type { WorkerTable } from './worker-table.js';
 
-type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' };
+type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 
 /** Different warnings of workers that are told; an app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
@@ -43,8 +43,8 @@ export class Switchboard {
 
   receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
     const event = this.#eventOf(worker, told);
-    if (event === undefined || event.type === 'reload' || event.type === 'scale') return event;
-    return { type: 'worker', worker, event };
+    if (event === undefined) return undefined;
+    return 'asker' in event ? event : { type: 'worker', worker, event };
   }
 
   #eventOf(id: WorkerId, told: ProcessEvent): WorkerEvent | AskedByWorker | undefined {
@@ -127,6 +127,11 @@ export class Switchboard {
         const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
         const { workers } = message;
         return { type: 'scale', workers, reason: `scale() in worker=${slot}`, asker };
+      }
+      case 'restart-request': {
+        const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
+        const reason = `restart() in worker=${slot}`;
+        return { type: 'restart', slot: message.slot, reason, asker };
       }
       case 'drained':
       case 'resumed':

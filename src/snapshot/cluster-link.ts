@@ -1,5 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClusterSnapshot, ReloadResult, WorkerStats } from './cluster-snapshot.js';
+import type {
+  ClusterSnapshot,
+  ReloadResult,
+  RestartResult,
+  WorkerStats,
+} from './cluster-snapshot.js';
 import type { CollectedMetrics } from './collected-metrics.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
@@ -100,6 +105,8 @@ export interface ClusterLink {
   reload(): Promise<ReloadResult>;
   /** @throws ClusterError where there is no primary, or for a number that is out of range. */
   scale(workers: number): Promise<ClusterSnapshot>;
+  /** @throws ClusterError where there is no primary, or for what is no slot in any cluster. */
+  restart(slot: number): Promise<RestartResult>;
   /** Calls `listener` on each event of the cluster with that name; nobody is asked before. */
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;

@@ -15,7 +15,7 @@ export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory',
 export type FailureCause = (typeof FAILURE_CAUSES)[number];
 
 /** Why a worker is replaced that still serves: the new one is ready before it leaves. */
-export type ReplaceCause = 'reload' | 'recycle' | 'memory';
+export type ReplaceCause = 'reload' | 'recycle' | 'memory' | 'restart';
 
 /** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
 export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
@@ -31,6 +31,15 @@ export interface ReloadResult {
   /** Number of this reload, and of the workers that it forked. */
   readonly generation: number;
   /** Why it was aborted; the workers that were not replaced yet serve on. */
+  readonly reason: string | null;
+}
+
+/** How the restart of one worker ended. */
+export interface RestartResult {
+  /** `aborted`: the new worker failed and the old one serves on, or there was nothing to replace. */
+  readonly outcome: ReloadOutcome;
+  readonly slot: number;
+  /** Why it was aborted. */
   readonly reason: string | null;
 }
 

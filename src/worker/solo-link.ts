@@ -4,6 +4,7 @@ import type {
   ClusterSnapshot,
   CollectedMetrics,
   ReloadResult,
+  RestartResult,
 } from '../snapshot/index.js';
 import { NoPrimaryError } from '../errors/index.js';
 import { LocalLink } from './local-link.js';
@@ -56,6 +57,10 @@ export class SoloLink extends LocalLink implements ClusterLink {
 
   async scale(): Promise<ClusterSnapshot> {
     throw new NoPrimaryError('scale()', NO_PRIMARY);
+  }
+
+  async restart(): Promise<RestartResult> {
+    throw new NoPrimaryError('restart()', NO_PRIMARY);
   }
 
   requestReplacement(): void {

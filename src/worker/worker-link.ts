@@ -1,7 +1,7 @@
 import { AddressUnavailableError, NoPrimaryError } from '../errors/index.js';
 import type { ClusterEventName } from '../events/index.js';
 import { type ExaminationMessage, type PrimaryMessage, reportError } from '../ipc/index.js';
-import { checkWorkerCount } from '../options/index.js';
+import { checkSlot, checkWorkerCount } from '../options/index.js';
 import {
   type AgedSnapshot,
   type ClusterLink,
@@ -10,6 +10,7 @@ import {
   type HealthVerdict,
   type LinkEventListener,
   type ReloadResult,
+  type RestartResult,
   SCRAPE_TIMEOUT_MS,
   type ThreadsOfProcess,
 } from '../snapshot/index.js';
@@ -29,7 +30,7 @@ const ASK_AGAIN_MS = 15_000;
 
 /** Messages that answer what this side asked. */
 export type AnswerMessage = PrimaryMessage & {
-  type: 'snapshot' | 'collected' | 'reloaded' | 'scaled' | 'scale-refused';
+  type: 'snapshot' | 'collected' | 'reloaded' | 'restarted' | 'scaled' | 'scale-refused';
 };
 
 /** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
@@ -41,6 +42,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   readonly #snapshots = new PendingRequests<ClusterSnapshot>(SNAPSHOT_TIMEOUT_MS);
   readonly #collections = new PendingRequests<CollectedMetrics>(SCRAPE_TIMEOUT_MS);
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
+  readonly #restarts = new PendingRequests<RestartResult>(NO_TIMEOUT);
   readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
   readonly bootstrapped = true;
   #subscribing = false;
@@ -66,6 +68,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
       }
       case 'reloaded':
         return this.#reloads.answer(message.id, message.result);
+      case 'restarted':
+        return this.#restarts.answer(message.id, message.result);
       case 'scaled':
         return this.#scalings.answer(message.id, message.snapshot);
       case 'scale-refused':
@@ -114,9 +118,9 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 
   /** The primary is gone: nobody will answer any more. */
   abandon(): void {
-    for (const pending of [this.#snapshots, this.#collections, this.#reloads, this.#scalings]) {
-      pending.abandon();
-    }
+    this.#snapshots.abandon();
+    this.#collections.abandon();
+    for (const pending of [this.#reloads, this.#restarts, this.#scalings]) pending.abandon();
   }
 
   /** Whether what would be given without the primary is the picture of a cluster that still boots. */
@@ -164,6 +168,14 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     );
     if (result instanceof AddressUnavailableError) throw result;
     return result ?? primaryIsGone('scale()');
+  }
+
+  async restart(slot: number): Promise<RestartResult> {
+    checkSlot(slot);
+    const result = await this.#restarts.askAlone((id) =>
+      this.channel.send({ type: 'restart-request', id, slot }),
+    );
+    return result ?? primaryIsGone('restart()');
   }
 
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void {

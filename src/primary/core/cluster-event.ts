@@ -37,6 +37,12 @@ export type ClusterEvent =
       readonly error: Error | undefined;
     }
   | {
+      readonly type: 'restart';
+      readonly slot: number;
+      readonly reason: string;
+      readonly asker: Asker;
+    }
+  | {
       readonly type: 'stop';
       readonly reason: string;
       /** `undefined` of a call. */

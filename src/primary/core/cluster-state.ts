@@ -202,6 +202,7 @@ export interface ClusterState {
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
   readonly reloadAskers: readonly Asker[];
   readonly scaleAskers: readonly Asker[];
+  readonly restartAskers: readonly { readonly slot: number; readonly asker: Asker }[];
 
   readonly replacement: Replacement | undefined;
   readonly replacementsWaiting: readonly ReplacementRequest[];

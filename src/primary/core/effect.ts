@@ -1,6 +1,6 @@
 import type { ClusterEventName, ClusterEvents } from '../../events/index.js';
 import type { PrimaryMessage } from '../../ipc/index.js';
-import type { ReloadResult } from '../../snapshot/index.js';
+import type { ReloadResult, RestartResult } from '../../snapshot/index.js';
 import type { Asker, Served, Timer, WorkerId } from './cluster-state.js';
 import type { Release } from '../release.js';
 
@@ -34,6 +34,7 @@ export type Effect =
   | { readonly type: 'gone'; readonly worker: WorkerId }
   | Emit
   | { readonly type: 'answer-reload'; readonly asker: Asker; readonly result: ReloadResult }
+  | { readonly type: 'answer-restart'; readonly asker: Asker; readonly result: RestartResult }
   /** With the cluster as it is now. */
   | { readonly type: 'answer-scale'; readonly asker: Asker }
   /** There would be nothing to listen on. */

@@ -6,7 +6,7 @@ import { scheduleRestart } from './restart.js';
 import type { Step } from './step.js';
 import { fork, isWanted } from './workers.js';
 
-/** What the asker of a replacement makes of its turns: the reload, or the upkeep of a worker. */
+/** What the asker of a replacement makes of its turns: the reload, a restart, or the upkeep of a worker. */
 export interface ReplacementAskers {
   /** The new worker serves in the place of the old one, which has yet to drain. */
   tookOver(step: Step, request: ReplacementRequest): void;

@@ -5,6 +5,7 @@ import type { ClusterEvent } from './cluster-event.js';
 import { retire } from './departure.js';
 import { cancelReload } from './reload.js';
 import { cancelReplacements } from './replacement.js';
+import { cancelRestarts } from './restart-request.js';
 import { cancelScaling } from './scaling.js';
 import type { Step } from './step.js';
 
@@ -72,6 +73,7 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   }
   cancelReload(step);
   cancelScaling(step);
+  cancelRestarts(step);
   endIfEmpty(step);
 }
 

@@ -1,4 +1,4 @@
-import type { ClusterSnapshot } from '../../snapshot/index.js';
+import type { ClusterSnapshot, ReplaceCause } from '../../snapshot/index.js';
 import { NO_BOOT_ERRORS } from './boot-errors.js';
 import type { ClusterEvent } from './cluster-event.js';
 import type { ClusterState, Timer } from './cluster-state.js';
@@ -7,6 +7,7 @@ import type { Effect } from './effect.js';
 import { beat } from './liveness.js';
 import { letsSlotGo, reload, reloadTo, slotConcluded, slotReloaded } from './reload.js';
 import { startWhereNeeded } from './restart.js';
+import { awaitsRestart, restart, restartConcluded, restartTookOver } from './restart-request.js';
 import { newSlot, scale, scaleTo } from './scaling.js';
 import type { ReplacementAskers } from './replacement.js';
 import { releaseSockets, stop, tellReleased } from './shutdown.js';
@@ -24,14 +25,24 @@ export interface Transition {
 }
 
 const ASKERS: ReplacementAskers = {
-  tookOver: (step, request) =>
-    request.cause === 'reload' ? slotReloaded(step) : replaced(step, request),
-  letsGo: (step, { cause, slot }) => cause === 'reload' && letsSlotGo(step, slot),
-  concluded: (step, request, failure) =>
-    request.cause === 'reload'
-      ? slotConcluded(step, request.slot, failure)
-      : replacementConcluded(step, request, failure),
+  tookOver: (step, request) => BY_CAUSE[request.cause].tookOver(step, request),
+  letsGo: (step, { cause, slot }) =>
+    (cause === 'reload' && letsSlotGo(step, slot)) || awaitsRestart(step, slot),
+  concluded: (step, request, failure) => BY_CAUSE[request.cause].concluded(step, request, failure),
 };
+
+const UPKEEP = { tookOver: replaced, concluded: replacementConcluded };
+
+const BY_CAUSE: Readonly<Record<ReplaceCause, Pick<ReplacementAskers, 'tookOver' | 'concluded'>>> =
+  {
+    reload: {
+      tookOver: slotReloaded,
+      concluded: (step, { slot }, failure) => slotConcluded(step, slot, failure),
+    },
+    restart: { tookOver: restartTookOver, concluded: restartConcluded },
+    recycle: UPKEEP,
+    memory: UPKEEP,
+  };
 
 /**
  * What an event makes of a cluster. Pure: no process, no timer, no clock.
@@ -69,6 +80,7 @@ export function newCluster(
     reloads: { completed: 0, aborted: 0 },
     reloadAskers: [],
     scaleAskers: [],
+    restartAskers: [],
     replacement: undefined,
     replacementsWaiting: [],
     checks: 0,
@@ -112,6 +124,8 @@ function handle(step: Step, event: ClusterEvent): void {
       return scale(step, event.workers, event.reason, event.asker);
     case 'reserved':
       return scaleTo(step, event.workers, event.reason, event.asker, event.error);
+    case 'restart':
+      return restart(step, event.slot, event.reason, event.asker);
     case 'stop':
       return stop(step, event);
     case 'acceptors-closed':

@@ -8,7 +8,7 @@ import { countRestart } from './restart.js';
 import type { Step } from './step.js';
 import { condemn } from './workers.js';
 
-type UpkeepCause = Exclude<ReplaceCause, 'reload'>;
+type UpkeepCause = Exclude<ReplaceCause, 'reload' | 'restart'>;
 
 /** Finds workers that have grown too large or served long enough, and has them replaced. */
 export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): void {

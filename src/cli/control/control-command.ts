@@ -1,0 +1,59 @@
+import { type Command, Option } from 'commander';
+import { ControlClient } from './control-client.js';
+import { AmbiguousClusterError, findCluster } from './found-cluster.js';
+
+/** `EX_USAGE` of sysexits.h. */
+const USAGE_EXIT_CODE = 64;
+
+/** What every command that talks to a running cluster takes. */
+export interface ControlOptions {
+  readonly cluster?: string;
+  readonly json: boolean;
+}
+
+interface Description {
+  /** As in `restart <slot>`. */
+  readonly usage: string;
+  readonly summary: string;
+  /** More than the summary, where there is more to say. */
+  readonly description?: string;
+  /** What comes after the name of the program. */
+  readonly example: string;
+}
+
+/** Adds a command that talks to a running cluster. A wrong use of it exits with 64. */
+export function controlCommand(
+  program: Command,
+  { usage, summary, description = summary, example }: Description,
+): Command {
+  return withJson(program.command(usage), example)
+    .summary(summary)
+    .description(`${description}.`)
+    .addOption(
+      new Option(
+        '-c, --cluster <name>',
+        'name of the cluster, pid of its primary or path of its socket, where there are several',
+      ),
+    );
+}
+
+/** A command that prints JSON if asked, and shows an example in its help. */
+export function withJson(command: Command, example: string): Command {
+  return command
+    .option('--json', 'print JSON', false)
+    .addHelpText('after', `\nExample:\n  nestjs-cluster ${example}`)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE));
+}
+
+/** The cluster that a command is to talk to. Where it is in doubt that is a wrong use. */
+export async function clientFor(
+  command: Command,
+  { cluster }: Pick<ControlOptions, 'cluster'>,
+): Promise<ControlClient> {
+  try {
+    return new ControlClient(await findCluster(cluster));
+  } catch (error) {
+    if (error instanceof AmbiguousClusterError) return command.error(`error: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,111 @@
+import { lstatSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:net';
+import { ClusterUnreachableError } from '../../errors/index.js';
+import {
+  controlDirectories,
+  ownUid,
+  parseSocketName,
+  problemOfDirectory,
+} from '../../control/control-address.js';
+
+/** A control socket, and what its name tells: a primary that is stopped answers nothing. */
+export interface FoundCluster {
+  /** Its path, where it was told where to be. */
+  readonly name: string;
+  readonly pid: number | undefined;
+  readonly path: string;
+}
+
+/** It takes several clusters to be in doubt. Exit code 64. */
+export class AmbiguousClusterError extends Error {}
+
+const CONNECT_MS = 1_500;
+
+/**
+ * The cluster that is meant.
+ *
+ * @param wanted its name, the pid of its primary or the path of its socket; may be left out where there is one.
+ * @throws ClusterUnreachableError, AmbiguousClusterError
+ */
+export async function findCluster(wanted: string | undefined): Promise<FoundCluster> {
+  if (wanted?.includes('/')) return { name: wanted, pid: undefined, path: wanted };
+  const all = await clustersOfUser();
+  const fit = all.filter(
+    ({ name, pid }) => wanted === undefined || name === wanted || String(pid) === wanted,
+  );
+  if (fit.length === 1) return fit[0]!;
+  const shown = (fit.length > 0 ? fit : all).map(labelOf).join(', ');
+  if (fit.length > 1) {
+    throw new AmbiguousClusterError(`there are several clusters: ${shown}; choose by --cluster`);
+  }
+  throw new ClusterUnreachableError(
+    wanted ?? 'this machine',
+    shown === ''
+      ? 'no cluster of this user is running here, or it has no control socket'
+      : `there is none of that name or pid; there are ${shown}`,
+  );
+}
+
+/** All clusters of this user that listen; what dead ones have left is removed. */
+export async function clustersOfUser(): Promise<readonly FoundCluster[]> {
+  const found = controlDirectories().filter(isOwn).flatMap(socketsIn);
+  const listening = await Promise.all(found.map(isListening));
+  return found.filter((_, index) => listening[index]);
+}
+
+export function labelOf({ name, pid }: FoundCluster): string {
+  return pid === undefined ? name : `${name} (pid ${pid})`;
+}
+
+/** Whether the kernel has stopped the process, as SIGSTOP and debuggers do; Linux tells. */
+export function isStopped(pid: number | undefined): boolean {
+  try {
+    return /^\d+ \(.*\) [Tt] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+function socketsIn(directory: string): FoundCluster[] {
+  return readdirSync(directory).flatMap((file) => {
+    const named = parseSocketName(file);
+    return named === undefined ? [] : [{ ...named, path: join(directory, file) }];
+  });
+}
+
+/** One that refuses is of a dead primary. One that does not accept is busy. */
+async function isListening(cluster: FoundCluster): Promise<boolean> {
+  const code = await new Promise<string | undefined>((resolve) => {
+    const socket = connect(cluster.path, () => resolve(undefined));
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+    socket.setTimeout(CONNECT_MS, () => resolve(undefined));
+    socket.once('close', () => resolve(undefined));
+    socket.once('connect', () => socket.destroy());
+  });
+  if (code === 'ECONNREFUSED' && !isAlive(cluster.pid!)) removeStale(cluster.path);
+  return code === undefined || code === 'EAGAIN';
+}
+
+function removeStale(path: string): void {
+  try {
+    const stats = lstatSync(path);
+    if (stats.isSocket() && stats.uid === ownUid()) unlinkSync(path);
+  } catch {
+    // Somebody else was faster.
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+function isOwn(directory: string): boolean {
+  const stats = lstatSync(directory, { throwIfNoEntry: false });
+  return stats !== undefined && problemOfDirectory(stats) === undefined;
+}

@@ -1,0 +1,21 @@
+import type { Readable } from 'node:stream';
+
+/** Longest line that is read: a sample of 256 workers has 130 KB. */
+const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
+
+/** The frames of server-sent events whose data is JSON in one line. */
+export async function* parseFrames(
+  source: Readable,
+): AsyncGenerator<{ readonly type: string; readonly data: unknown }> {
+  let rest = '';
+  source.setEncoding('utf8');
+  for await (const chunk of source as AsyncIterable<string>) {
+    const frames = (rest + chunk).split('\n\n');
+    rest = frames.pop()!;
+    if (rest.length > MAX_FRAME_LENGTH) throw new Error('an event is too long');
+    for (const frame of frames) {
+      const [, type, data] = /^event: (\w+)\ndata: (.*)$/.exec(frame) ?? [];
+      if (data !== undefined) yield { type: type!, data: JSON.parse(data) };
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { readFileSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { cleanName } from './control-address.js';
+
+/** The name in the nearest package.json above a program, or that of its directory. */
+export function appName(script: string): string {
+  const start = dirname(realPath(script));
+  for (let at = start; ; at = dirname(at)) {
+    const name = nameIn(join(at, 'package.json'));
+    if (name !== undefined) return name;
+    if (at === dirname(at)) return cleanName(basename(start)) || 'app';
+  }
+}
+
+function nameIn(file: string): string | undefined {
+  try {
+    const { name } = JSON.parse(readFileSync(file, 'utf8')) as { readonly name?: unknown };
+    return (typeof name === 'string' && cleanName(name)) || undefined;
+  } catch {
+    return undefined; // none, or none that can be read
+  }
+}
+
+function realPath(script: string): string {
+  try {
+    return realpathSync(script);
+  } catch {
+    return script;
+  }
+}

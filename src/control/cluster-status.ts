@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
+import { ownFile } from '../process/own-file.js';
+import type { ClusterSnapshot } from '../snapshot/index.js';
+import type { Controlled } from './controlled-cluster.js';
+import { type PublishedOptions, publishedOptions } from './published-options.js';
+
+/** The cluster as `/health` shows it. */
+export function clusterReport(snapshot: ClusterSnapshot) {
+  const { status, reason } = judgeCluster(snapshot, snapshot.minReady);
+  return {
+    status,
+    ...describeCluster({ snapshot, ageMs: 0 }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+export type ClusterReport = ReturnType<typeof clusterReport>;
+
+/** What `GET /v1/status` answers. */
+export interface ClusterStatus {
+  readonly name: string;
+  readonly pid: number;
+  /** Of nestjs-cluster; `null` where that is part of a bundle. */
+  readonly version: string | null;
+  readonly node: string;
+  /** ISO 8601, UTC. */
+  readonly startedAt: string;
+  readonly options: PublishedOptions;
+  readonly cluster: ClusterReport;
+}
+
+/** What is always the same is made once. */
+export function statusOf({ cluster, name, options, startedAt }: Controlled): () => ClusterStatus {
+  const fixed = {
+    name,
+    pid: process.pid,
+    version: ownVersion(),
+    node: process.versions.node,
+    startedAt: startedAt.toISOString(),
+    options: publishedOptions(options),
+  };
+  return () => ({ ...fixed, cluster: clusterReport(cluster.snapshot()) });
+}
+
+function ownVersion(): string | null {
+  try {
+    const file = ownFile('../package.json');
+    const { name, version } = JSON.parse(readFileSync(file!, 'utf8')) as Record<string, string>;
+    return name === 'nestjs-cluster' ? (version ?? null) : null;
+  } catch {
+    return null; // part of a bundle
+  }
+}

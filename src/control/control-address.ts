@@ -1,0 +1,103 @@
+import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+
+/** `sun_path` of sockaddr_un, without the closing NUL. */
+export const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
+
+const SUFFIX = '.sock';
+const MAX_NAME_LENGTH = 40;
+
+/** Bits of a mode. */
+const OTHERS = 0o077;
+const WRITABLE_BY_ALL = 0o002;
+const STICKY = 0o1000;
+
+/** Directories in which clusters of this user may have their sockets. The first that is fit gets a new one. */
+export function controlDirectories(
+  env: NodeJS.ProcessEnv = process.env,
+  uid: number = ownUid(),
+): readonly string[] {
+  const runtime = env['XDG_RUNTIME_DIR'];
+  return [
+    ...(runtime !== undefined && isAbsolute(runtime) ? [join(runtime, 'nestjs-cluster')] : []),
+    join(tmpdir(), `nestjs-cluster-${uid}`),
+  ];
+}
+
+/** Where a new cluster listens, unless it was told where. Its directory need not exist. */
+export function defaultSocketPath(name: string, pid: number, env?: NodeJS.ProcessEnv): string {
+  const directories = controlDirectories(env);
+  // After `su` or `sudo` it may be that of another user.
+  const directory = directories.find((each) => isOwn(dirname(each))) ?? directories.at(-1)!;
+  const end = `.${pid}${SUFFIX}`;
+  const room = MAX_PATH_BYTES - Buffer.byteLength(directory) - 1 - end.length;
+  return join(directory, `${name.slice(0, Math.max(1, room))}${end}`);
+}
+
+/** Of a socket that {@link defaultSocketPath} named. */
+export function parseSocketName(
+  path: string,
+): { readonly name: string; readonly pid: number } | undefined {
+  const [, name, pid] = /^([\w.-]+)\.(\d{1,10})\.sock$/.exec(basename(path)) ?? [];
+  return name === undefined ? undefined : { name, pid: Number(pid) };
+}
+
+/** A name as it stands in a path, a line and a terminal: of a package's name, `@acme/shop` is `acme-shop`. */
+export function cleanName(name: string): string {
+  return name
+    .replaceAll(/[^\w.-]+/g, '-')
+    .replace(/^[-.]+/, '')
+    .slice(0, MAX_NAME_LENGTH);
+}
+
+/**
+ * Makes a directory that is this user's alone, or finds that it is.
+ *
+ * @throws Error where it cannot be made, or is somebody else's, a link or a file.
+ */
+export function claimDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  const problem = problemOfDirectory(lstatSync(directory));
+  if (problem !== undefined) throw new Error(`${directory} ${problem}`);
+  refuseSwappable(dirname(directory));
+}
+
+/** Why a directory is not for sockets of this user alone, if it is not. */
+export function problemOfDirectory(stats: Stats, uid: number = ownUid()): string | undefined {
+  if (!stats.isDirectory()) return 'is no directory (a link or a file); remove it';
+  if (stats.uid !== uid) return `belongs to another user (uid ${stats.uid}); remove it`;
+  if ((stats.mode & OTHERS) !== 0) return 'is open to other users; chmod 700 it';
+  return undefined;
+}
+
+/**
+ * @throws Error where another user could put something else in the place of what is in a directory.
+ */
+export function refuseSwappable(directory: string): void {
+  const { uid, mode } = statSync(directory);
+  if (uid !== ownUid() && uid !== 0) {
+    throw new Error(`${directory} belongs to another user (uid ${uid})`);
+  }
+  if ((mode & WRITABLE_BY_ALL) !== 0 && (mode & STICKY) === 0) {
+    throw new Error(`${directory} is writable by everybody`);
+  }
+}
+
+/** -1 where users have no numbers (Windows). */
+export function ownUid(): number {
+  return process.geteuid?.() ?? -1;
+}
+
+function isOwn(directory: string): boolean {
+  try {
+    const stats = lstatSync(directory);
+    return stats.isDirectory() && stats.uid === ownUid();
+  } catch {
+    return false;
+  }
+}

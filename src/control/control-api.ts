@@ -1,0 +1,108 @@
+import * as v from 'valibot';
+import { AddressUnavailableError, clean } from '../errors/index.js';
+import { MAX_WORKERS } from '../options/index.js';
+import type { ReloadResult, RestartResult } from '../snapshot/index.js';
+import { statusOf } from './cluster-status.js';
+import type { Controlled } from './controlled-cluster.js';
+import { EventStream } from './event-stream.js';
+import { busy, Mutations } from './mutations.js';
+import { ok, Refusal, type Routes } from './route.js';
+
+const REASON = 'control socket';
+
+/** What `POST /v1/scale` answers. `ready` is below `workers` where new ones have failed. */
+export interface ScaleAnswer {
+  readonly from: number;
+  readonly workers: number;
+  readonly ready: number;
+}
+
+/** What `POST /v1/stop` answers, once every worker has left. */
+export interface StopAnswer {
+  readonly exitCode: number;
+}
+
+export type { ReloadResult as ReloadAnswer, RestartResult as RestartAnswer };
+
+/** The routes of the control socket. */
+export class ControlApi {
+  readonly #mutations = new Mutations();
+  readonly #events: EventStream;
+  #end!: (exitCode: number) => void;
+  readonly #ended = new Promise<number>((resolve) => (this.#end = resolve));
+  readonly routes: Routes;
+
+  constructor(controlled: Controlled) {
+    this.#events = new EventStream(controlled);
+    const status = statusOf(controlled);
+    const { cluster } = controlled;
+    this.routes = {
+      'GET /v1/status': () => ok(status()),
+      'GET /v1/events': () => ({
+        status: 200,
+        contentType: 'text/event-stream; charset=utf-8',
+        stream: this.#events.open(),
+      }),
+      'POST /v1/reload': ({ body }) => {
+        parse(nothing, body);
+        // Its result would be that of the program as it was when that one began.
+        if (cluster.reloading) throw busy('a reload');
+        return this.#mutations.run('a reload', () => cluster.reload(REASON));
+      },
+      'POST /v1/scale': ({ body }) => {
+        const { workers } = parse(scaleTo, body);
+        return this.#mutations.run(`a change to ${workers} workers`, async () => {
+          const from = cluster.snapshot().desired;
+          const { desired, ready } = await cluster.scale(workers, REASON).catch(refuseAddress);
+          return { from, workers: desired, ready } satisfies ScaleAnswer;
+        });
+      },
+      'POST /v1/workers/:slot/restart': ({ slot, body }) => {
+        parse(nothing, body);
+        mustExist(slot, cluster.snapshot().desired);
+        return this.#mutations.run(`a restart of worker ${slot}`, () =>
+          cluster.restart(slot, REASON),
+        );
+      },
+      // Also while something else is under way: that ends with it.
+      'POST /v1/stop': async ({ body }) => {
+        parse(nothing, body);
+        cluster.stop(REASON);
+        return ok({ exitCode: await this.#ended } satisfies StopAnswer);
+      },
+    };
+  }
+
+  /** The cluster has ended. */
+  end(exitCode: number): void {
+    this.#end(exitCode);
+    this.#events.end();
+  }
+}
+
+/** @throws Refusal where the cluster has no such slot. */
+export function mustExist(slot: number, desired: number): void {
+  if (slot < desired) return;
+  throw new Refusal(404, 'NO_SUCH_SLOT', `there is no slot ${slot}: slots are 0 to ${desired - 1}`);
+}
+
+const nothing = v.optional(v.strictObject({}, 'nothing, or {}'));
+
+const EXPECTED_WORKERS = `{ "workers": <a whole number from 1 to ${MAX_WORKERS}> }`;
+
+const scaleTo = v.strictObject(
+  { workers: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)) },
+  EXPECTED_WORKERS,
+);
+
+function parse<T extends v.GenericSchema>(schema: T, body: unknown): v.InferOutput<T> {
+  const result = v.safeParse(schema, body);
+  if (result.success) return result.output;
+  const expected = schema === (scaleTo as v.GenericSchema) ? EXPECTED_WORKERS : 'nothing, or {}';
+  throw new Refusal(400, 'BAD_REQUEST', `the body is not as expected: ${expected}`);
+}
+
+function refuseAddress(error: unknown): never {
+  if (!(error instanceof AddressUnavailableError)) throw error;
+  throw new Refusal(409, error.code, clean(error.message));
+}

@@ -1,0 +1,107 @@
+import { Readable } from 'node:stream';
+import {
+  CLUSTER_EVENT_NAMES,
+  type ClusterEventName,
+  type ClusterEvents,
+  describeEvent,
+} from '../events/index.js';
+import { oneLine } from '../errors/index.js';
+import type { LogLevel } from '../options/index.js';
+import type { PrimaryStats } from '../snapshot/index.js';
+import { type ClusterReport, clusterReport } from './cluster-status.js';
+import type { Controlled } from './controlled-cluster.js';
+
+/** What a client may leave unread before it is dropped: a sample of 256 workers has 130 KB. */
+const MAX_UNREAD_BYTES = 512 * 1024;
+
+const SAMPLE_MS = 1_000;
+
+/** The data of an `event: log`. */
+export interface StreamedEvent {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly name: ClusterEventName;
+  readonly level: LogLevel;
+  /** As in the log, one line. */
+  readonly text: string;
+  readonly event: ClusterEvents[ClusterEventName];
+}
+
+/** The data of an `event: sample`: one a second, and one at once. */
+export interface Sample {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly cluster: ClusterReport;
+  readonly primary: PrimaryStats | null;
+}
+
+/** Server-sent events for all who listen. While nobody does it costs nothing. */
+export class EventStream {
+  readonly #readers = new Set<Readable>();
+  // That one follows another, and is no line of the log.
+  readonly #listeners = CLUSTER_EVENT_NAMES.filter((name) => name !== 'worker-exit').map(
+    (name) => ({
+      name,
+      tell: (event: ClusterEvents[ClusterEventName]) => this.#tell(name, event),
+    }),
+  );
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly of: Pick<Controlled, 'cluster' | 'events'>) {}
+
+  /** One that does not read is destroyed. */
+  open(): Readable {
+    const reader = new Readable({ read: () => {}, highWaterMark: MAX_UNREAD_BYTES });
+    this.#readers.add(reader);
+    reader.once('close', () => this.#leave(reader));
+    if (this.#readers.size === 1) this.#begin();
+    this.#push(reader, this.#sample());
+    return reader;
+  }
+
+  /** Nothing more will happen. */
+  end(): void {
+    for (const reader of this.#readers) reader.push(null);
+  }
+
+  #begin(): void {
+    for (const { name, tell } of this.#listeners) this.of.events.on(name, tell);
+    this.#timer = setInterval(() => this.#pushAll(this.#sample()), SAMPLE_MS).unref();
+  }
+
+  #leave(reader: Readable): void {
+    this.#readers.delete(reader);
+    if (this.#readers.size > 0) return;
+    clearInterval(this.#timer);
+    for (const { name, tell } of this.#listeners) this.of.events.off(name, tell);
+  }
+
+  #tell<N extends ClusterEventName>(name: N, event: ClusterEvents[N]): void {
+    const { level, text } = describeEvent(name, event);
+    const told: StreamedEvent = { at: now(), name, level, text: oneLine(text), event };
+    this.#pushAll(frame('log', told));
+  }
+
+  #sample(): string {
+    const snapshot = this.of.cluster.snapshot();
+    const { primary } = snapshot;
+    return frame('sample', { at: now(), cluster: clusterReport(snapshot), primary });
+  }
+
+  #pushAll(text: string): void {
+    for (const reader of this.#readers) this.#push(reader, text);
+  }
+
+  #push(reader: Readable, text: string): void {
+    if (reader.readableLength + text.length > MAX_UNREAD_BYTES) reader.destroy();
+    else reader.push(text);
+  }
+}
+
+function frame(event: 'log' | 'sample', data: StreamedEvent | Sample): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

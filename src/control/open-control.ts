@@ -1,0 +1,92 @@
+import type { Socket } from 'node:net';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { appName } from './app-name.js';
+import type { ControlApi } from './control-api.js';
+import { claimDirectory, defaultSocketPath } from './control-address.js';
+import type { ControlServer } from './control-server.js';
+import { ControlSocket } from './control-socket.js';
+import type { Controlled } from './controlled-cluster.js';
+
+/** For the last answers to be written, before the process exits. */
+const LAST_WORDS_MS = 200;
+
+interface Serving {
+  readonly api: ControlApi;
+  readonly server: ControlServer;
+}
+
+/** The control socket of a cluster. While nobody has connected it is a listening socket and nothing else. */
+export class Control {
+  readonly #connections = new Set<Socket>();
+  #socket!: ControlSocket;
+  #serving: Promise<Serving> | undefined;
+
+  private constructor(
+    private readonly controlled: Controlled,
+    private readonly warn: (message: string) => void,
+  ) {}
+
+  /** @returns `undefined` where it cannot be made: that is one warning, and the cluster runs. */
+  static async open(
+    controlled: Controlled,
+    path: string | undefined,
+    warn: (message: string) => void,
+  ): Promise<Control | undefined> {
+    const control = new Control(controlled, warn);
+    try {
+      const at = path ?? defaultSocketPath(controlled.name, process.pid);
+      if (path === undefined) claimDirectory(dirname(at));
+      control.#socket = await ControlSocket.open(at, (socket) => control.#take(socket));
+      return control;
+    } catch (error) {
+      const { message } = error as Error;
+      warn(`there is no control socket: ${message}; control: false leaves it out`);
+      return undefined;
+    }
+  }
+
+  /** Answers whoever waits for the end. Resolves once they have been told, or soon. */
+  async end(exitCode: number): Promise<void> {
+    this.#socket.remove();
+    if (this.#connections.size === 0) return;
+    const left = [...this.#connections].map(
+      (socket) => new Promise((resolve) => void socket.once('close', resolve)),
+    );
+    const told = this.#serving!.then(({ api }) => api.end(exitCode)).then(() => Promise.all(left));
+    await Promise.race([told.catch(() => {}), delay(LAST_WORDS_MS)]);
+  }
+
+  #take(socket: Socket): void {
+    this.#connections.add(socket);
+    socket.once('close', () => this.#connections.delete(socket));
+    this.#serving ??= serve(this.controlled, this.warn);
+    this.#serving.then(
+      ({ server }) => server.take(socket),
+      (error: unknown) => {
+        socket.destroy();
+        this.warn(`the control socket cannot answer: ${String(error)}`);
+      },
+    );
+  }
+}
+
+/** @returns `undefined` where it cannot be made: that is one warning, and the cluster runs. */
+export async function openControlOf(
+  { options, ...of }: Pick<Controlled, 'cluster' | 'events' | 'options'>,
+  warn: (message: string) => void,
+): Promise<Control | undefined> {
+  const name = options.name ?? appName(process.argv[1]!);
+  const controlled = { ...of, options, name, startedAt: new Date() };
+  return Control.open(controlled, options.control?.path, warn);
+}
+
+/** Most clusters are never asked: what answers is loaded when somebody does. */
+async function serve(controlled: Controlled, warn: (message: string) => void): Promise<Serving> {
+  const [{ ControlApi: Api }, { ControlServer: Server }] = await Promise.all([
+    import('./control-api.js'),
+    import('./control-server.js'),
+  ]);
+  const api = new Api(controlled);
+  return { api, server: new Server(api.routes, warn) };
+}

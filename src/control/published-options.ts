@@ -1,0 +1,47 @@
+import type { ResolvedClusterOptions } from '../options/index.js';
+
+/**
+ * The options that are shown to whoever may control the cluster. Field by field:
+ * what is added to the options is not published by accident, since it may be a
+ * secret. JSON has no `Infinity`: no limit is `null`.
+ */
+export function publishedOptions(options: ResolvedClusterOptions) {
+  const { address, restart, heartbeat, memory, recycle, reload, shutdown, admin, log } = options;
+  return {
+    ...(address.kind === 'tcp'
+      ? { port: address.port, host: address.host ?? null }
+      : { path: address.path }),
+    workers: options.workers,
+    balancing: options.balancing,
+    rebalance: options.rebalance,
+    readyTimeoutMs: options.readyTimeoutMs,
+    watchdog: options.watchdog,
+    expressPrototypes: options.expressPrototypes,
+    restart: {
+      backoffMs: restart.backoffMs,
+      backoffFactor: restart.backoffFactor,
+      maxBackoffMs: restart.maxBackoffMs,
+      jitterRatio: restart.jitterRatio,
+      stableAfterMs: restart.stableAfterMs,
+      maxFailures: restart.maxFailures,
+      windowMs: restart.windowMs,
+    },
+    heartbeat: { intervalMs: heartbeat.intervalMs, timeoutMs: heartbeat.timeoutMs },
+    memory: { softLimitBytes: memory.softLimitBytes, hardLimitBytes: memory.hardLimitBytes },
+    recycle: {
+      maxRequests: recycle.maxRequests,
+      maxAgeMs: recycle.maxAgeMs,
+      jitterRatio: recycle.jitterRatio,
+    },
+    reload: { canaryMs: reload.canaryMs },
+    shutdown: {
+      lameDuckMs: shutdown.lameDuckMs,
+      drainTimeoutMs: shutdown.drainTimeoutMs,
+      killTimeoutMs: shutdown.killTimeoutMs,
+    },
+    admin: admin === undefined ? null : { port: admin.port, host: admin.host },
+    log: { format: log.format, level: log.level },
+  };
+}
+
+export type PublishedOptions = ReturnType<typeof publishedOptions>;

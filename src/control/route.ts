@@ -1,0 +1,57 @@
+import type { Readable } from 'node:stream';
+
+/** A request that has passed the guards. */
+export interface Call {
+  /** Of a path with `:slot`; it need not exist. */
+  readonly slot: number;
+  readonly query: URLSearchParams;
+  /** What was sent, as JSON; `undefined` where nothing was. */
+  readonly body: unknown;
+  /** Aborted when the client is gone. */
+  readonly gone: AbortSignal;
+}
+
+/** JSON, or a stream of whatever length that is read as fast as the client reads. */
+export type Answer =
+  | { readonly status: number; readonly json: object }
+  | { readonly status: number; readonly contentType: string; readonly stream: Readable };
+
+export type Handler = (call: Call) => Promise<Answer> | Answer;
+
+/** By method and path. A path may hold `:slot`, which is a whole number. */
+export type Routes = Readonly<Record<`${'GET' | 'POST'} /v1/${string}`, Handler>>;
+
+/** Why a request is not done. */
+export class Refusal extends Error {
+  /** @param code for programs; the message is for people. */
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function ok(json: object): Answer {
+  return { status: 200, json };
+}
+
+/** @throws Refusal where there is no such route. */
+export function findRoute(
+  routes: Routes,
+  method: string,
+  path: string,
+): { readonly handler: Handler; readonly slot: number } {
+  const [, slot, action] = /^\/v1\/workers\/(\d{1,4})(\/.*)$/.exec(path) ?? [];
+  const pattern = slot === undefined ? path : `/v1/workers/:slot${action}`;
+  const handler = (each: string) =>
+    Object.hasOwn(routes, `${each} ${pattern}`) ? routes[`${each} ${pattern}` as never] : undefined;
+  const found = handler(method) as Handler | undefined;
+  if (found !== undefined) return { handler: found, slot: Number(slot) };
+  const other = ['GET', 'POST'].find((each) => handler(each) !== undefined);
+  if (other !== undefined) {
+    throw new Refusal(405, 'METHOD_NOT_ALLOWED', `this path takes ${other} only`);
+  }
+  throw new Refusal(404, 'NOT_FOUND', `not found; here are ${Object.keys(routes).join(', ')}`);
+}
