@@ -11,6 +11,10 @@ import {
   portNumber,
   workerCount,
 } from './arguments.js';
+import { addChangeCommands } from './control/change-commands.js';
+import { addCompletionCommand } from './control/completion.js';
+import { addInspectCommands } from './control/inspect-commands.js';
+import { addWatchCommands } from './control/watch-commands.js';
 import { addDoctorCommand } from './doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
@@ -36,7 +40,7 @@ const { version } = JSON.parse(
 
 const program = new Command('nestjs-cluster')
   .description(
-    "Prints the configuration of a proxy or packet filter in front of a cluster with balancing 'ports', finds the number of workers for an app, and what in it does not fit several.",
+    'Shows and steers running clusters, prints the configuration of a proxy or packet filter in front of one, finds the number of workers for an app, and what in it does not fit several.',
   )
   .version(version)
   .showHelpAfterError('(--help shows what there is)')
@@ -116,8 +120,12 @@ generator('nftables', 'Prints a ruleset of nftables that balances over the worke
     process.stdout.write(nftablesRuleset(await workerPorts(options), options));
   });
 
+addInspectCommands(program);
+addWatchCommands(program);
+addChangeCommands(program);
 addTuneCommand(program);
 addDoctorCommand(program);
+addCompletionCommand(program);
 
 // A reader that leaves early (head, a pager) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -37,7 +37,7 @@ export function statusOf({ cluster, name, options, startedAt }: Controlled): () 
     pid: process.pid,
     version: ownVersion(),
     node: process.versions.node,
-    startedAt: startedAt.toISOString(),
+    startedAt,
     options: publishedOptions(options),
   };
   return () => ({ ...fixed, cluster: clusterReport(cluster.snapshot()) });

@@ -20,5 +20,6 @@ export interface Controlled {
   readonly events: Pick<EventListeners, 'on' | 'off'>;
   readonly name: string;
   readonly options: ResolvedClusterOptions;
-  readonly startedAt: Date;
+  /** ISO 8601, UTC. */
+  readonly startedAt: string;
 }

@@ -77,7 +77,7 @@ export async function openControlOf(
   warn: (message: string) => void,
 ): Promise<Control | undefined> {
   const name = options.name ?? appName(process.argv[1]!);
-  const controlled = { ...of, options, name, startedAt: new Date() };
+  const controlled = { ...of, options, name, startedAt: new Date().toISOString() };
   return Control.open(controlled, options.control?.path, warn);
 }
 

@@ -68,6 +68,12 @@ export class ClusterUnreachableError extends ClusterError {
   }
 }
 
+/** There is no running cluster, or none that was meant. Exit code 69 (`EX_UNAVAILABLE`). */
+export class NoClusterError extends ClusterError {
+  readonly code = 'CLUSTER_NOT_FOUND';
+  readonly exitCode = 69;
+}
+
 /** A running cluster was asked for something, and refused it or could not do it. Exit code 1. */
 export class ClusterRefusedError extends ClusterError {
   readonly code = 'CLUSTER_REFUSED';

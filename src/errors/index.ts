@@ -3,6 +3,7 @@ export {
   ClusterError,
   ClusterRefusedError,
   ClusterUnreachableError,
+  NoClusterError,
   NoPrimaryError,
   NotMeasuredError,
   UncloneableValueError,

@@ -33,6 +33,8 @@ function describeEvent(event: ClusterEvent, { before }: Observation): string {
       return event.program instanceof Error ? 'the program is not there' : 'the program is there';
     case 'scale':
       return `scale to ${event.workers}, asked by ${asker(event)}`;
+    case 'restart':
+      return `restart of slot ${event.slot}, asked by ${asker(event)}`;
     case 'reserved':
       return `reserved for ${event.workers}${event.error ? ': refused' : ''}`;
     case 'stop':
@@ -67,6 +69,8 @@ function describeEffect(effect: Effect): string {
     }
     case 'answer-reload':
       return `answer ${asker(effect)}: ${effect.result.outcome}`;
+    case 'answer-restart':
+      return `answer ${asker(effect)}: restart ${effect.result.outcome}`;
     case 'answer-scale':
     case 'refuse-scale':
       return `${effect.type} ${asker(effect)}`;

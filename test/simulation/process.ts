@@ -13,6 +13,8 @@ export interface Surface {
   tell(worker: WorkerId, event: WorkerEvent): void;
   askForReload(worker: WorkerId): void;
   askToScale(worker: WorkerId): void;
+  /** For its own restart. */
+  askToRestart(worker: WorkerId): void;
   /** Nothing of it is left. */
   buried(worker: WorkerId): void;
 }
@@ -161,6 +163,8 @@ export class SimulatedProcess {
         return this.#arrive(() => around.askForReload(this.id));
       case 'asks-to-scale':
         return this.#arrive(() => around.askToScale(this.id));
+      case 'asks-to-restart':
+        return this.#arrive(() => around.askToRestart(this.id));
     }
   }
 

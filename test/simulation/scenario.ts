@@ -44,6 +44,7 @@ const FATES = [
   'breaks-channel',
   'asks-for-reload',
   'asks-to-scale',
+  'asks-to-restart',
 ] as const;
 
 export type Fate = 'lives' | (typeof FATES)[number];
@@ -52,6 +53,8 @@ export type Fate = 'lives' | (typeof FATES)[number];
 export type Deed =
   | { readonly kind: 'reload'; readonly broken: boolean }
   | { readonly kind: 'scale'; readonly workers: number; readonly refused: boolean }
+  /** The slot may not be there. */
+  | { readonly kind: 'restart'; readonly slot: number }
   /** The primary stands still, with or without its workers. */
   | { readonly kind: 'suspend'; readonly ms: number; readonly workersToo: boolean };
 
@@ -186,6 +189,13 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       kind: fc.constant('scale' as const),
       workers: fc.integer({ min: 1, max: 6 }),
       refused: often(6, false, fc.constant(true)),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('restart' as const),
+      slot: fc.integer({ min: 0, max: 4 }),
     }),
   },
   {

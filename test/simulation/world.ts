@@ -79,13 +79,14 @@ export class World implements Surface {
   /** Nothing is under way, and every worker serves that should. */
   get atRest(): boolean {
     const { slots, desired, workers, reload, replacement, shutdown } = this.state;
-    const { replacementsWaiting, reloadAskers, scaleAskers, everReady } = this.state;
+    const { replacementsWaiting, reloadAskers, scaleAskers, restartAskers, everReady } = this.state;
     if (shutdown !== undefined) return this.ended !== undefined;
     return (
       everReady &&
       reload === undefined &&
       replacement === undefined &&
-      replacementsWaiting.length + reloadAskers.length + scaleAskers.length === 0 &&
+      replacementsWaiting.length === 0 &&
+      reloadAskers.length + scaleAskers.length + restartAskers.length === 0 &&
       slots.every(({ index, worker }) => index >= desired || stateOf(worker) === 'ready') &&
       [...workers.values()].every(({ slot }) => slot < desired)
     );
@@ -113,6 +114,13 @@ export class World implements Surface {
 
   askToScale(by: WorkerId | undefined, workers = 2): void {
     this.post({ type: 'scale', workers, reason: 'test', asker: this.#asker(by) });
+  }
+
+  /** A worker asks for its own. */
+  askToRestart(by: WorkerId | undefined, slot = 0): void {
+    const asker = this.#asker(by);
+    const which = asker.by === 'worker' ? asker.slot : slot;
+    this.post({ type: 'restart', slot: which, reason: 'test', asker });
   }
 
   post(event: ClusterEvent): void {
@@ -147,6 +155,7 @@ export class World implements Surface {
       case 'disarm':
         return this.#disarm(keyOf(effect.timer));
       case 'answer-reload':
+      case 'answer-restart':
       case 'answer-scale':
       case 'refuse-scale': {
         const name = nameOf(effect.asker);
@@ -213,6 +222,8 @@ export class World implements Surface {
         this.askToScale(undefined, deed.workers);
         this.#refuses = false;
         return;
+      case 'restart':
+        return this.askToRestart(undefined, deed.slot);
       case 'suspend':
         return this.clock.suspend(deed.ms, deed.workersToo);
     }

@@ -40,6 +40,7 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   verified: { type: 'verified', error: ERROR },
   'reload-request': { type: 'reload-request', id: 5 },
   'scale-request': { type: 'scale-request', id: 6, workers: 3 },
+  'restart-request': { type: 'restart-request', id: 7, slot: 1 },
   'replace-request': { type: 'replace-request', reason: 'held by native code' },
   warning: { type: 'warning', message: 'odd' },
   pong: { type: 'pong', seq: 7, stats: STATS, debugged: false },
@@ -96,6 +97,11 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
     type: 'reloaded',
     id: 4,
     result: { outcome: 'aborted', generation: 2, reason: 'worker=0 gen=2: exited with code 1' },
+  },
+  restarted: {
+    type: 'restarted',
+    id: 5,
+    result: { outcome: 'aborted', slot: 1, reason: 'it died' },
   },
   scaled: { type: 'scaled', id: 5, snapshot: SNAPSHOT },
   'scale-refused': {
@@ -259,6 +265,8 @@ describe('a message of a worker', () => {
     ['checked', 'id'],
     ['reload-request', 'id'],
     ['scale-request', 'id'],
+    ['restart-request', 'id'],
+    ['restart-request', 'slot'],
     ['snapshot-request', 'id'],
     ['collect-request', 'id'],
     ['load', 'requests'],

@@ -6,7 +6,7 @@ import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
 import { parseFrames } from './parse-frames.js';
 
 /** A primary that has not answered by then is blocked or stopped: the command says so within 2 s. */
-const ANSWER_MS = 1_500;
+const ANSWER_MS = 1_000;
 
 /** What `GET /v1/events` tells. */
 export type Told =

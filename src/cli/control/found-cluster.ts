@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:net';
-import { ClusterUnreachableError } from '../../errors/index.js';
+import { NoClusterError } from '../../errors/index.js';
 import {
   controlDirectories,
   ownUid,
@@ -20,13 +20,17 @@ export interface FoundCluster {
 /** It takes several clusters to be in doubt. Exit code 64. */
 export class AmbiguousClusterError extends Error {}
 
-const CONNECT_MS = 1_500;
+const CONNECT_MS = 1_000;
+
+/** What there is to say where nobody is there. */
+export const NOBODY =
+  'no cluster of this user is running here, or it has no control socket; --cluster takes the path of one that is elsewhere';
 
 /**
  * The cluster that is meant.
  *
  * @param wanted its name, the pid of its primary or the path of its socket; may be left out where there is one.
- * @throws ClusterUnreachableError, AmbiguousClusterError
+ * @throws NoClusterError, AmbiguousClusterError
  */
 export async function findCluster(wanted: string | undefined): Promise<FoundCluster> {
   if (wanted?.includes('/')) return { name: wanted, pid: undefined, path: wanted };
@@ -39,11 +43,10 @@ export async function findCluster(wanted: string | undefined): Promise<FoundClus
   if (fit.length > 1) {
     throw new AmbiguousClusterError(`there are several clusters: ${shown}; choose by --cluster`);
   }
-  throw new ClusterUnreachableError(
-    wanted ?? 'this machine',
+  throw new NoClusterError(
     shown === ''
-      ? 'no cluster of this user is running here, or it has no control socket'
-      : `there is none of that name or pid; there are ${shown}`,
+      ? NOBODY
+      : `no cluster has the name or pid ${JSON.stringify(wanted)}; there are ${shown}`,
   );
 }
 

@@ -21,7 +21,9 @@ export function restart(step: Step, slot: number, reason: string, asker: Asker):
         ? undefined
         : `there is no slot ${slot}: slots are 0 to ${state.desired - 1}`;
   if (refusal !== undefined) return tell(step, asker, slot, refusal);
-  const isUnderWay = state.restartAskers.some((each) => each.slot === slot);
+  const isUnderWay = [state.replacement, ...state.replacementsWaiting].some(
+    (each) => each?.cause === 'restart' && each.slot === slot,
+  );
   step.set({ restartAskers: [...state.restartAskers, { slot, asker }] });
   if (!isUnderWay) {
     const { release } = state.slots[slot]!;

@@ -20,6 +20,11 @@ export const FAULTS = [
       replace: '',
     },
     {
+      what: 'who waits for a restart is forgotten by the shutdown',
+      find: 'cancelRestarts(step);',
+      replace: '',
+    },
+    {
       what: 'who waits for a reload is forgotten by the shutdown',
       find: 'cancelReload(step);',
       replace: '',
@@ -122,6 +127,50 @@ export const FAULTS = [
       what: 'the end of a reload is not counted',
       find: 'reloads[result.outcome] + 1',
       replace: 'reloads[result.outcome]',
+    },
+  ]),
+  ...inFile(`${CORE}transition.ts`, [
+    {
+      what: 'a worker that waits for a restart is waited for, whatever replaces it',
+      find: '|| awaitsRestart(step, slot)',
+      replace: '',
+    },
+  ]),
+  ...inFile(`${CORE}restart-request.ts`, [
+    {
+      what: 'who waits for a restart is forgotten',
+      find: 'for (const { asker } of told) tell(step, asker, slot, reason);',
+      replace: 'void told;',
+    },
+    {
+      what: 'who asked for a restart is told twice',
+      find: 'restartAskers.filter((each) => !told.includes(each))',
+      replace: 'restartAskers',
+    },
+    {
+      what: 'who asked for a restart is told before the old worker has left',
+      find: `(asker) => asker.by === 'worker' && asker.slot === slot);\n}`,
+      replace: `() => slot >= 0);\n}`,
+    },
+    {
+      what: 'a restart that failed is told as one that was done',
+      find: `isGone ? 'its slot was scaled away' : failure,`,
+      replace: `isGone ? 'its slot was scaled away' : null,`,
+    },
+    {
+      what: 'a worker is restarted as often as somebody asks',
+      find: 'if (!isUnderWay) {',
+      replace: '{',
+    },
+    {
+      what: 'a slot that is not there is restarted',
+      find: ': isWanted(state, slot)',
+      replace: ': isWanted(state, 0)',
+    },
+    {
+      what: 'a worker that waits for its own restart is waited for',
+      find: `if (asker.by === 'worker') noLongerAwait(step, { id: asker.worker });`,
+      replace: '',
     },
   ]),
   ...inFile(`${CORE}replacement.ts`, [

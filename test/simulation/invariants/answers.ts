@@ -1,4 +1,5 @@
-import type { ClusterState } from '../../../src/primary/core/cluster-state.js';
+import type { ClusterState, WorkerId } from '../../../src/primary/core/cluster-state.js';
+import type { Effect } from '../../../src/primary/core/effect.js';
 import { nameOf, type Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';
@@ -7,9 +8,24 @@ import { emitted } from './telling.js';
 export class Answers implements Invariant {
   #reloadsBegun = 0;
   #reloadsEnded = 0;
+  /** The worker of the slot when its restart was asked for, by asker. */
+  readonly #toRestart = new Map<string, WorkerId | undefined>();
 
   after(step: Observation): void {
-    const { effects, state, world } = step;
+    const { effects, state, world, event, before } = step;
+    if (event.type === 'restart') {
+      // One that is under way is everybody's.
+      const first = before.restartAskers.find(({ slot }) => slot === event.slot);
+      const { replacement } = before;
+      const leaves =
+        replacement?.phase === 'handing-over' &&
+        replacement.cause === 'restart' &&
+        replacement.slot === event.slot
+          ? replacement.predecessor
+          : before.slots[event.slot]?.worker;
+      const old = first === undefined ? leaves : this.#toRestart.get(nameOf(first.asker));
+      this.#toRestart.set(nameOf(event.asker), old);
+    }
     for (const effect of effects) {
       if ('asker' in effect && effect.type !== 'reserve') {
         const times = world.answered.get(nameOf(effect.asker));
@@ -18,6 +34,7 @@ export class Answers implements Invariant {
       if (effect.type === 'answer-scale' && state.shutdown === undefined) {
         this.#scaled(step, effect.asker.by === 'worker');
       }
+      if (effect.type === 'answer-restart') this.#restarted(step, effect);
       if (effect.type !== 'answer-reload' || state.shutdown !== undefined) continue;
       const { outcome, generation } = effect.result;
       hold('an answer is of the last reload', generation === state.lastReload, () => effect);
@@ -30,6 +47,13 @@ export class Answers implements Invariant {
       if (outcome === 'completed') isReplaced(state, generation);
     }
     this.#reloads(step);
+    const { replacement, restartAskers } = state;
+    const awaited = replacement?.phase === 'handing-over' ? replacement.predecessor : undefined;
+    hold(
+      'nobody waits for a worker that waits for a restart',
+      !restartAskers.some(({ asker }) => asker.by === 'worker' && asker.worker === awaited),
+      () => replacement,
+    );
   }
 
   atRest({ state, world }: Pick<Observation, 'state' | 'world'>): void {
@@ -60,6 +84,30 @@ export class Answers implements Invariant {
       byWorker || surplus.length === 0,
       () => surplus,
     );
+  }
+
+  /** It is told at the end; the worker that it is about, before it drains. */
+  #restarted(
+    { state, before, event }: Observation,
+    { asker, result }: Extract<Effect, { type: 'answer-restart' }>,
+  ): void {
+    const { slot, outcome, reason } = result;
+    const seen = () => ({ asker, result, slot: state.slots[slot] });
+    hold('a restart says why it was aborted', (outcome === 'aborted') === (reason !== null), seen);
+    if (outcome === 'aborted') return;
+    const old = this.#toRestart.get(nameOf(asker));
+    hold(
+      'a restarted worker serves no more',
+      old !== state.slots[slot]!.worker || old === undefined,
+      seen,
+    );
+    const askers = before.restartAskers.map((each) => each.asker);
+    if (event.type === 'restart' || event.type === 'reload') askers.push(event.asker);
+    const early = askers.some((each) => each.by === 'worker' && each.slot === slot);
+    const worker = old === undefined ? undefined : state.workers.get(old);
+    // It may have been scaled away, and the slot be back.
+    const left = worker?.state !== 'draining' || worker.retirement?.cause !== 'restart';
+    hold('a restart is over when a caller is told', left || early, seen);
   }
 
   #reloads({ effects, before, state }: Observation): void {

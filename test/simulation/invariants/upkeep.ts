@@ -32,7 +32,7 @@ export class Upkeep implements Invariant {
     if (
       replacement !== undefined &&
       replacement.phase !== 'handing-over' &&
-      replacement.cause !== 'reload'
+      isUpkeep(replacement)
     ) {
       const { slot, candidate } = replacement;
       const isOver = state.replacement !== replacement && candidateOf(state) !== candidate;
@@ -40,9 +40,12 @@ export class Upkeep implements Invariant {
       if (failed) this.#failedAt.set(slot, now);
     }
     const { maxBackoffMs } = world.settings.options.restart;
+    const restarts = requestsOf(state).filter(({ cause }) => cause === 'restart');
+    const restarting = new Set(restarts.map(({ slot }) => slot));
+    hold('a slot waits for one restart', restarts.length === restarting.size, () => restarts);
     for (const { slot, cause, detail } of requestsOf(state)) {
       if (
-        cause === 'reload' ||
+        !isUpkeep({ cause }) ||
         requestsOf(before).some((each) => isSame(each, { slot, cause, detail }))
       ) {
         continue;
@@ -136,4 +139,9 @@ function candidateOf({ replacement }: ClusterState): WorkerId | undefined {
 
 function requestsOf({ replacement, replacementsWaiting }: ClusterState) {
   return replacement === undefined ? replacementsWaiting : [replacement, ...replacementsWaiting];
+}
+
+/** The worker did not ask for it, and neither did an operator. */
+function isUpkeep({ cause }: Pick<ReplacementRequest, 'cause'>): boolean {
+  return cause === 'memory' || cause === 'recycle';
 }

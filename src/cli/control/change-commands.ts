@@ -1,0 +1,147 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type {
+  ReloadAnswer,
+  RestartAnswer,
+  ScaleAnswer,
+  StopAnswer,
+} from '../../control/control-api.js';
+import type { ClusterStatus } from '../../control/cluster-status.js';
+import { ClusterRefusedError } from '../../errors/index.js';
+import { MAX_WORKERS } from '../../options/index.js';
+import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
+import type { ControlClient, Told } from './control-client.js';
+import { printJson, printLine } from './output.js';
+import { watchedChange } from './watched-change.js';
+
+type Logged = Told & { type: 'log' };
+
+/** What is of interest while the command waits. */
+const shown = ({ data }: Logged): string | undefined => `  ${data.text}`;
+
+export function addChangeCommands(program: Command): void {
+  const reload = controlCommand(program, {
+    usage: 'reload',
+    summary: 'Replaces every worker by one of the program as it is on disk now',
+    description:
+      'Replaces every worker, slot by slot and without a gap, by one of the program as it is on disk now. ' +
+      'At the first that fails the rest stay as they are, and the exit code is 1',
+    example: 'reload --cluster shop',
+  }).action(async (options: ControlOptions) => {
+    const client = await clientFor(reload, options);
+    const { cluster } = await client.get<ClusterStatus>('/v1/status');
+    const answer = await change<ReloadAnswer>(client, options, '/v1/reload', {}, slots(cluster));
+    const { outcome, generation, reason } = answer;
+    conclude(options, answer, outcome === 'completed', {
+      done: `reload gen=${generation} completed`,
+      failed: `reload gen=${generation} aborted, the workers before it stay: ${reason}`,
+    });
+  });
+
+  const scale = controlCommand(program, {
+    usage: 'scale',
+    summary: 'Changes the number of workers',
+    description: 'Changes the number of workers: to 4, by one more (+1) or one less (-1)',
+    example: 'scale +1',
+  })
+    .argument('<workers>', '4, +1 or -1', workersWanted)
+    .action(async (wanted: Wanted, options: ControlOptions) => {
+      const client = await clientFor(scale, options);
+      const { cluster } = await client.get<ClusterStatus>('/v1/status');
+      const workers = wanted.relative ? cluster.desired + wanted.by : wanted.by;
+      if (workers < 1 || workers > MAX_WORKERS) {
+        throw new ClusterRefusedError(
+          `there cannot be ${workers} workers, only 1 to ${MAX_WORKERS}`,
+        );
+      }
+      const answer = await change<ScaleAnswer>(client, options, '/v1/scale', { workers }, shown);
+      const { from, ready } = answer;
+      conclude(options, answer, ready >= answer.workers, {
+        done: `scaled from ${from} to ${answer.workers} workers`,
+        failed: `scaled from ${from} to ${answer.workers} workers, of which ${ready} are ready: the log of the cluster says why`,
+      });
+    });
+
+  const restart = controlCommand(program, {
+    usage: 'restart',
+    summary: 'Replaces one worker without a gap',
+    description: 'Replaces the worker of a slot, without a gap, by one of the same program',
+    example: 'restart 2',
+  })
+    .argument('<slot>', 'number of the slot, as status shows it', slotNumber)
+    .action(async (slot: number, options: ControlOptions) => {
+      const client = await clientFor(restart, options);
+      const path = `/v1/workers/${slot}/restart`;
+      const answer = await change<RestartAnswer>(client, options, path, {}, shown);
+      conclude(options, answer, answer.outcome === 'completed', {
+        done: `worker ${slot} restarted`,
+        failed: `worker ${slot} was not restarted: ${answer.reason}`,
+      });
+    });
+
+  const stop = controlCommand(program, {
+    usage: 'stop',
+    summary: 'Drains every worker and ends the cluster',
+    description: 'Drains every worker and ends the cluster, as SIGTERM does',
+    example: 'stop --cluster shop',
+  }).action(async (options: ControlOptions) => {
+    const client = await clientFor(stop, options);
+    const answer = await change<StopAnswer>(client, options, '/v1/stop', {}, shown);
+    conclude(options, answer, answer.exitCode === 0, {
+      done: 'stopped',
+      failed: `stopped with exit code ${answer.exitCode}: the log of the cluster says why`,
+    });
+  });
+}
+
+function change<T>(
+  client: ControlClient,
+  { json }: ControlOptions,
+  path: string,
+  body: object,
+  progress: (told: Logged) => string | undefined,
+): Promise<T> {
+  return watchedChange<T>(client, path, body, json ? undefined : progress);
+}
+
+function conclude(
+  { json }: ControlOptions,
+  answer: object,
+  isDone: boolean,
+  { done, failed }: { readonly done: string; readonly failed: string },
+): void {
+  if (json) {
+    printJson(answer);
+    process.exitCode = isDone ? 0 : 1;
+  } else if (isDone) {
+    printLine(done);
+  } else {
+    throw new ClusterRefusedError(failed);
+  }
+}
+
+/** Counts the slots that a reload is done with. */
+function slots({ desired }: ClusterStatus['cluster']): (told: Logged) => string | undefined {
+  let done = 0;
+  return (told) => {
+    const { name, event, text } = told.data;
+    if (name !== 'worker-stopped') return `  ${text}`;
+    if ((event as { readonly cause?: unknown }).cause === 'reload') done += 1;
+    return `  [${done}/${desired}] ${text}`;
+  };
+}
+
+interface Wanted {
+  readonly relative: boolean;
+  readonly by: number;
+}
+
+function workersWanted(text: string): Wanted {
+  const [, sign] = /^([+-]?)\d{1,3}$/.exec(text) ?? [];
+  if (sign !== undefined) return { relative: sign !== '', by: Number(text) };
+  throw new InvalidArgumentError(`expected a number from 1 to ${MAX_WORKERS}, or +n or -n.`);
+}
+
+function slotNumber(text: string): number {
+  if (/^\d{1,3}$/.test(text) && Number(text) < MAX_WORKERS) return Number(text);
+  throw new InvalidArgumentError('expected the number of a slot, as status shows it.');
+}

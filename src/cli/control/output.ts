@@ -1,0 +1,22 @@
+import { oneLine } from '../../errors/index.js';
+
+/** One line of text, without what a terminal would obey. */
+export function printLine(text: string): void {
+  process.stdout.write(`${oneLine(text)}\n`);
+}
+
+export function printLines(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** One line of JSON. JSON leaves the control characters beyond ASCII as they are. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${jsonLine(value)}\n`);
+}
+
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u007f-\u009f]/g,
+    (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
+  );
+}

@@ -1,0 +1,56 @@
+const CSI = '\u001b[';
+
+/** The other screen of the terminal, without a cursor; and back. */
+const ENTER = `${CSI}?1049h${CSI}?25l`;
+const LEAVE = `${CSI}?25h${CSI}?1049l`;
+
+const CTRL_C = '\u0003';
+
+/** The whole terminal, drawn over and over. It is as it was before once this is left. */
+export class Screen {
+  #isLeft = false;
+  #lines: readonly string[] = [];
+  readonly #onResize = (): void => this.draw(this.#lines);
+  readonly #onInput = (data: Buffer): void => this.#press(data.toString('utf8'));
+  readonly #onSignal = (): void => this.#end();
+
+  /** @param onKey gets each key but those that end it: q and Ctrl-C. */
+  constructor(private readonly onKey: (key: string) => void) {
+    process.stdout.write(ENTER);
+    process.stdout.on('resize', this.#onResize);
+    // Node ends the process by a signal without running anything else.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+      process.once(signal, this.#onSignal);
+    if (!process.stdin.isTTY) return;
+    process.stdin.setRawMode(true);
+    process.stdin.on('data', this.#onInput);
+  }
+
+  /** What does not fit is left out. */
+  draw(lines: readonly string[]): void {
+    this.#lines = lines;
+    if (this.#isLeft) return;
+    const { columns, rows } = process.stdout;
+    const fit = lines.slice(0, rows).map((line) => `${line.slice(0, columns)}${CSI}K`);
+    process.stdout.write(`${CSI}H${fit.join('\r\n')}${CSI}J`);
+  }
+
+  leave(): void {
+    if (this.#isLeft) return;
+    this.#isLeft = true;
+    process.stdout.off('resize', this.#onResize);
+    process.stdin.off('data', this.#onInput).pause();
+    if (process.stdin.isTTY) process.stdin.setRawMode(false);
+    process.stdout.write(LEAVE);
+  }
+
+  #press(key: string): void {
+    if (key === 'q' || key === CTRL_C) this.#end();
+    else this.onKey(key);
+  }
+
+  #end(): void {
+    this.leave();
+    process.exit(0);
+  }
+}

@@ -1,0 +1,90 @@
+import type { Command } from 'commander';
+import { ClusterUnreachableError } from '../../errors/index.js';
+import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
+import type { Told } from './control-client.js';
+import { labelOf } from './found-cluster.js';
+import { jsonLine, printJson, printLine, printLines } from './output.js';
+import { Screen } from './screen.js';
+import { TopView } from './top-view.js';
+
+/** A primary sends a sample a second. */
+const SILENT_MS = 1_800;
+
+export function addWatchCommands(program: Command): void {
+  const events = controlCommand(program, {
+    usage: 'events',
+    summary: 'Follows what happens in a cluster',
+    description: 'Writes a line for each event of the cluster from now on, until it ends or Ctrl-C',
+    example: 'events --json',
+  }).action(async (options: ControlOptions) => {
+    const client = await clientFor(events, options);
+    const warn = (): void => void process.stderr.write(`${SILENCE}\n`);
+    let last: string | undefined;
+    for await (const told of noticingSilence(await client.events(), warn)) {
+      if (told.type !== 'log') continue;
+      const { data } = told;
+      last = data.name;
+      if (options.json) printJson(data);
+      else printLine(`${data.at} ${data.level.padEnd(5)} ${data.text}`);
+    }
+    if (last !== 'stopped') throw new ClusterUnreachableError(labelOf(client.cluster), GONE);
+  });
+
+  const top = controlCommand(program, {
+    usage: 'top',
+    summary: 'Shows the workers of a cluster, live',
+    description:
+      'Shows the workers of a cluster once a second. Keys: s r l m sort by slot, requests, event loop, memory; q ends. ' +
+      'Where standard output is no terminal it writes plain lines',
+    example: 'top --cluster shop',
+  }).action(async (options: ControlOptions) => {
+    const client = await clientFor(top, options);
+    const view = new TopView();
+    const told = await client.events();
+    if (options.json || !process.stdout.isTTY) {
+      const warn = (): void => void process.stderr.write(`${SILENCE}\n`);
+      for await (const { type, data } of noticingSilence(told, warn)) {
+        if (type !== 'sample') continue;
+        if (options.json) process.stdout.write(`${jsonLine(data)}\n`);
+        else printLines([...view.lines(data), '']);
+      }
+    } else {
+      const screen = new Screen((key) => {
+        view.press(key);
+        screen.draw(view.again());
+      });
+      const warn = (): void => screen.draw([SILENCE, ...view.again().slice(1)]);
+      try {
+        for await (const { type, data } of noticingSilence(told, warn)) {
+          if (type === 'sample') screen.draw(view.lines(data));
+        }
+      } finally {
+        screen.leave();
+      }
+    }
+    throw new ClusterUnreachableError(labelOf(client.cluster), GONE);
+  });
+}
+
+const SILENCE = 'the primary does not answer: it is blocked or stopped';
+
+const GONE = 'it has ended';
+
+/** Calls `silent` where nothing comes for too long, and once only until something comes. */
+async function* noticingSilence(
+  source: AsyncIterable<Told>,
+  silent: () => void,
+): AsyncGenerator<Told> {
+  const timer = setTimeout(silent, SILENT_MS);
+  try {
+    for await (const told of source) {
+      timer.refresh();
+      yield told;
+    }
+  } catch (error) {
+    // The process was killed in the middle of an answer.
+    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
