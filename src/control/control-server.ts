@@ -36,6 +36,7 @@ export class ControlServer {
   constructor(
     private readonly routes: Routes,
     private readonly warn: (message: string) => void,
+    private readonly requestMs = REQUEST_MS,
   ) {
     this.#http.maxRequestsPerSocket = 1;
   }
@@ -46,7 +47,7 @@ export class ControlServer {
     if (!this.#bucket.take()) return void socket.end(TOO_MANY, () => socket.destroy());
     this.#deadlines.set(
       socket,
-      setTimeout(() => socket.destroy(), REQUEST_MS),
+      setTimeout(() => socket.destroy(), this.requestMs),
     );
     socket.once('close', () => clearTimeout(this.#deadlines.get(socket)));
     this.#http.emit('connection', socket);

@@ -1,15 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MAX_PATH_BYTES, ownUid, refuseSwappable } from './control-address.js';
+import { probe } from './stale-sockets.js';
 
 const MAX_CONNECTIONS = 32;
-
-/** Whoever has the path already answers by then, or is stopped. */
-const PROBE_MS = 1_000;
 
 /** Read and write for the owner alone: what `umask` leaves of 0777. */
 const OWNER_ONLY_UMASK = 0o177;
@@ -101,21 +98,11 @@ async function staleAt(path: string): Promise<Stats | undefined> {
   }
   const answer = await probe(path);
   if (answer !== 'ECONNREFUSED') {
-    throw new Error(`another process answers on ${path} (${answer}); give another path`);
+    throw new Error(
+      `another process listens on ${path}${answer === undefined ? '' : ` (${answer})`}; give another path`,
+    );
   }
   return stats;
-}
-
-/** @returns what came of the attempt to connect. */
-async function probe(path: string): Promise<string> {
-  const socket = connect(path);
-  const connected = once(socket, 'connect').then(
-    () => 'connected',
-    (error: NodeJS.ErrnoException) => error.code ?? error.message,
-  );
-  const answer = await Promise.race([connected, delay(PROBE_MS, 'no answer', { ref: false })]);
-  socket.destroy();
-  return answer;
 }
 
 function statsOf(path: string): Stats | undefined {

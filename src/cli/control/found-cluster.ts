@@ -1,13 +1,7 @@
-import { lstatSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import { connect } from 'node:net';
+import { lstatSync, readFileSync } from 'node:fs';
 import { NoClusterError } from '../../errors/index.js';
-import {
-  controlDirectories,
-  ownUid,
-  parseSocketName,
-  problemOfDirectory,
-} from '../../control/control-address.js';
+import { controlDirectories, problemOfDirectory } from '../../control/control-address.js';
+import { listeningSockets } from '../../control/stale-sockets.js';
 
 /** A control socket, and what its name tells: a primary that is stopped answers nothing. */
 export interface FoundCluster {
@@ -19,8 +13,6 @@ export interface FoundCluster {
 
 /** It takes several clusters to be in doubt. Exit code 64. */
 export class AmbiguousClusterError extends Error {}
-
-const CONNECT_MS = 1_000;
 
 /** What there is to say where nobody is there. */
 export const NOBODY =
@@ -52,9 +44,7 @@ export async function findCluster(wanted: string | undefined): Promise<FoundClus
 
 /** All clusters of this user that listen; what dead ones have left is removed. */
 export async function clustersOfUser(): Promise<readonly FoundCluster[]> {
-  const found = controlDirectories().filter(isOwn).flatMap(socketsIn);
-  const listening = await Promise.all(found.map(isListening));
-  return found.filter((_, index) => listening[index]);
+  return (await Promise.all(controlDirectories().filter(isOwn).map(listeningSockets))).flat();
 }
 
 export function labelOf({ name, pid }: FoundCluster): string {
@@ -67,44 +57,6 @@ export function isStopped(pid: number | undefined): boolean {
     return /^\d+ \(.*\) [Tt] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;
-  }
-}
-
-function socketsIn(directory: string): FoundCluster[] {
-  return readdirSync(directory).flatMap((file) => {
-    const named = parseSocketName(file);
-    return named === undefined ? [] : [{ ...named, path: join(directory, file) }];
-  });
-}
-
-/** One that refuses is of a dead primary. One that does not accept is busy. */
-async function isListening(cluster: FoundCluster): Promise<boolean> {
-  const code = await new Promise<string | undefined>((resolve) => {
-    const socket = connect(cluster.path, () => resolve(undefined));
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
-    socket.setTimeout(CONNECT_MS, () => resolve(undefined));
-    socket.once('close', () => resolve(undefined));
-    socket.once('connect', () => socket.destroy());
-  });
-  if (code === 'ECONNREFUSED' && !isAlive(cluster.pid!)) removeStale(cluster.path);
-  return code === undefined || code === 'EAGAIN';
-}
-
-function removeStale(path: string): void {
-  try {
-    const stats = lstatSync(path);
-    if (stats.isSocket() && stats.uid === ownUid()) unlinkSync(path);
-  } catch {
-    // Somebody else was faster.
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }
 
