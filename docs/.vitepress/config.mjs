@@ -28,6 +28,7 @@ const SECTIONS = {
     ['Reload and releases', 'reload-and-releases'],
     ['Number of workers', 'number-of-workers'],
     ['Balancing', 'balancing'],
+    ['Control socket and commands', 'control'],
     ['Security', 'security'],
   ],
   Watch: [

@@ -6,6 +6,7 @@ import type { Asker } from '../../src/primary/core/cluster-state.js';
 import type { ClusterSnapshot } from '../../src/snapshot/index.js';
 
 const RESULT = { outcome: 'completed', generation: 1, reason: null } as const;
+const RESTARTED = { outcome: 'aborted', slot: 1, reason: 'it died' } as const;
 const SNAPSHOT = { desired: 2 } as ClusterSnapshot;
 const TAKEN = new AddressUnavailableError('127.0.0.1:3001', new Error('taken'));
 const WORKER: Asker = { by: 'worker', worker: 7, slot: 1, id: 5 };
@@ -25,10 +26,12 @@ function start() {
 describe('whoever calls', () => {
   it('is told what became of its own call, by a promise', async () => {
     const { askers, asked, call, sent } = start();
-    const [reload, scaling, refused] = [call(), call(), call()];
+    const [reload, scaling, refused, restart] = [call(), call(), call(), call()];
     askers.scaled(asked[1]!, SNAPSHOT);
+    askers.restarted(asked[3]!, RESTARTED);
     askers.refused(asked[2]!, TAKEN);
     askers.reloaded(asked[0]!, RESULT);
+    expect(await restart).toBe(RESTARTED);
     expect(await Promise.allSettled([reload, scaling, refused])).toEqual([
       { status: 'fulfilled', value: RESULT },
       { status: 'fulfilled', value: SNAPSHOT },

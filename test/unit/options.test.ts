@@ -527,6 +527,36 @@ describe('restart', () => {
   });
 });
 
+describe('control', () => {
+  it('is on unless it is false, where it was told to be', () => {
+    expect(resolve({ control: {} }).control).toEqual({ path: undefined });
+    expect(resolve({ control: { path: '/run/shop/c.sock' } }).control?.path).toBe(
+      '/run/shop/c.sock',
+    );
+    expect(resolve({ control: false }).control).toBeUndefined();
+  });
+
+  it.each([true, 'a.sock', { path: '' }, { path: 'x'.repeat(108) }, { socket: 'a' }])(
+    'is refused as %j',
+    (control) => {
+      expect(refusal({ control })).toContain('control');
+    },
+  );
+});
+
+describe('name', () => {
+  it.each(['shop', 'acme-shop', '3d.v2_x', 'x'.repeat(40)])('may be %s', (name) => {
+    expect(resolve({ name }).name).toBe(name);
+  });
+
+  it.each(['', '../shop', '@acme/shop', '-x', '.x', 'a b', 'a\u001b[2J', 'x'.repeat(41), 7])(
+    'is refused as %j',
+    (name) => {
+      expect(refusal({ name })).toContain('expected at most 40 letters, digits and . _ -');
+    },
+  );
+});
+
 describe('admin', () => {
   it.each([{}, { admin: undefined }])('is no listener for %j', (options) => {
     expect(resolve(options).admin).toBeUndefined();
@@ -1017,6 +1047,7 @@ describe('resolveOptions', () => {
       log: { format: 'text', level: 'info', write: undefined },
       doctor: { warnings: true, ignore: [] },
       bootLogs: 'first',
+      control: { path: undefined },
     });
   });
 

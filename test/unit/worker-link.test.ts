@@ -172,6 +172,25 @@ describe('reload() in a worker', () => {
   });
 });
 
+describe('restart() in a worker', () => {
+  it('asks the primary for each slot by itself, and resolves with the result', async () => {
+    const { link, sent } = start();
+    const [first, second] = [link.restart(0), link.restart(1)];
+    expect(sent('restart-request')).toMatchObject([{ slot: 0 }, { slot: 1 }]);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    const [, asked] = sent('restart-request');
+    const result = { outcome: 'completed', slot: 1, reason: null } as const;
+    link.answer({ type: 'restarted', id: asked!.id, result });
+    expect(await second).toEqual(result);
+    link.abandon();
+    await expect(first).rejects.toThrow(NoPrimaryError);
+  });
+
+  it.each([-1, 0.5, 256, Number.NaN])('refuses %d, which is no slot', async (slot) => {
+    await expect(start().link.restart(slot)).rejects.toThrow('a whole number from 0 to 255');
+  });
+});
+
 describe('scale() in a worker', () => {
   it('asks the primary and resolves with its snapshot, however long that takes', async () => {
     const { link, sent, snapshotOf } = start();
@@ -262,6 +281,7 @@ describe('a process without a primary', () => {
   it.each([
     ['reload()', (link: SoloLink) => link.reload()],
     ['scale()', (link: SoloLink) => link.scale()],
+    ['restart()', (link: SoloLink) => link.restart()],
   ])('rejects %s and says what to do', async (call, ask) => {
     const link = new SoloLink();
     const failed = ask(link);

@@ -103,15 +103,17 @@ function beginNext(step: Step): void {
   const [request, ...waiting] = step.state.replacementsWaiting;
   if (step.state.replacement !== undefined || request === undefined) return;
   step.set({ replacementsWaiting: waiting });
-  const { slot, cause, detail, release } = request;
+  const { slot, cause, detail } = request;
   if (!isWanted(step.state, slot)) return concluded(step, request, null);
-  const { worker } = step.state.slots[slot]!;
+  const { worker, release: current } = step.state.slots[slot]!;
+  // The slot may have been reloaded while this one waited.
+  const release = cause === 'reload' ? request.release : current;
   if (cause !== 'reload' && worker !== undefined) {
     step.emit('worker-replacing', { worker, cause, detail });
   }
   step.disarm({ type: 'start-due', slot });
   const candidate = fork(step, slot, release);
-  step.set({ replacement: { ...request, phase: 'booting', candidate, checkId: 0 } });
+  step.set({ replacement: { ...request, release, phase: 'booting', candidate, checkId: 0 } });
 }
 
 function beginCanary(step: Step, candidacy: Candidacy): void {

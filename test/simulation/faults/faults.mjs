@@ -175,6 +175,11 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}replacement.ts`, [
     {
+      what: 'a worker that is restarted after a reload runs what was before it',
+      find: `cause === 'reload' ? request.release : current`,
+      replace: 'request.release ?? current',
+    },
+    {
       what: 'the end of the canary time changes nothing',
       find: 'canary: endCanary',
       replace: 'canary: nothing',

@@ -1,0 +1,172 @@
+import { spawn } from 'node:child_process';
+import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { MAIN } from '../support/command-line.js';
+import { request } from '../support/http-client.js';
+import { type CommandResult, plainEnvironment, runCommand } from '../support/run-command.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+/** Not a user of this machine who has anything. */
+const NOBODY = '65534';
+
+describe('a running cluster', () => {
+  const runtime = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
+  const env = { XDG_RUNTIME_DIR: runtime };
+  const directory = join(runtime, 'nestjs-cluster');
+  let cluster: ClusterProcess;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { name: 'shop', workers: 2, reload: { canaryMs: 0 } },
+      env: { ...env, DATABASE_URL: 'postgres://shop:SECRET@db/shop' },
+    });
+  });
+
+  afterAll(async () => {
+    await stopAll();
+    rmSync(runtime, { recursive: true });
+  });
+
+  const command = (...args: string[]): Promise<CommandResult> =>
+    runCommand(NODE, [MAIN, ...args], { cwd: '/', env: { ...plainEnvironment(), ...env } });
+  /** What a command prints that ends well. */
+  const done = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await command(...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return stdout;
+  };
+  const json = async (...args: string[]) => JSON.parse(await done(...args, '--json'));
+  const socket = () => join(directory, `shop.${cluster.pid}.sock`);
+
+  it('is found, by name, by pid and by the path of its socket, which is its user’s alone', async () => {
+    expect(readdirSync(directory)).toEqual([`shop.${cluster.pid}.sock`]);
+    expect([lstatSync(directory).mode & 0o777, lstatSync(socket()).mode & 0o777]).toEqual([
+      0o700, 0o600,
+    ]);
+    expect(await json('ps')).toMatchObject([{ name: 'shop', pid: cluster.pid, path: socket() }]);
+    expect(await done('ps')).toMatch(new RegExp(`^name .*\\nshop +${cluster.pid} +2/2 `));
+    for (const name of ['shop', String(cluster.pid), socket()]) {
+      const status = await json('status', '--cluster', name);
+      expect(status).toMatchObject({ name: 'shop', pid: cluster.pid, cluster: { ready: 2 } });
+      expect(JSON.stringify(status)).not.toContain('SECRET');
+    }
+    expect(await command('status', '-c', 'shop\u001b[2J')).toMatchObject({
+      code: 69,
+      stderr: expect.not.stringContaining('\u001b'),
+    });
+  });
+
+  it('lets nobody in who is another user', async () => {
+    const script = `require('net').connect(${JSON.stringify(socket())}).on('connect',()=>console.log('in')).on('error',({code})=>console.log(code))`;
+    const result = await runCommand(
+      'setpriv',
+      [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', NODE, '-e', script],
+      { cwd: '/', env: plainEnvironment() },
+    );
+    expect(result.stdout.trim()).toBe('EACCES');
+  });
+
+  it('is changed while it serves, and tells what becomes of it', async () => {
+    const [, old] = cluster.workerPids;
+    expect(await done('restart', '1')).toMatch(
+      /worker=1 .* being replaced \(cause=restart\).*\n[^]*\nworker 1 restarted\n$/,
+    );
+    expect(cluster.workerPids[1]).not.toBe(old);
+    await cluster.event('worker-stopped', ({ pid, cause }) => pid === old && cause === 'restart');
+    expect(await command('restart', '7')).toMatchObject({
+      code: 1,
+      stderr: 'error: there is no slot 7: slots are 0 to 1\n',
+    });
+    expect(await json('scale', '+1')).toEqual({ from: 2, workers: 3, ready: 3 });
+    expect(await done('scale', '-1')).toMatch(/scaled from 3 to 2 workers\n$/);
+    expect(await command('scale', '0')).toMatchObject({ code: 1 });
+    expect(await command('scale', 'many')).toMatchObject({ code: 64 });
+
+    const both = await Promise.all([command('reload'), command('reload')]);
+    const [first, second] = both.toSorted((a, b) => a.code! - b.code!);
+    expect(first!.stdout).toMatch(/\[1\/2\][^]*\[2\/2\][^]*reload gen=1 completed\n$/);
+    expect(second).toMatchObject({ code: 1 });
+    expect(second!.stderr).toMatch(/^error: a reload is under way/);
+    expect((await request(cluster.url, '/')).status).toBe(200);
+  });
+
+  it('is seen by top on a terminal, and leaves that as it was', async () => {
+    const top = spawn('script', ['-qec', `${NODE} ${MAIN} top`, '/dev/null'], {
+      env: { ...plainEnvironment(), ...env, TERM: 'xterm' },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    let screen = '';
+    const exit = new Promise((resolve) => void top.once('close', resolve));
+    await new Promise<void>((resolve) => {
+      top.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+        screen += chunk;
+        if (screen.includes('sorted by memory')) resolve();
+        else if (screen.includes('sorted by slot')) top.stdin.write('m');
+      });
+      top.once('close', () => resolve());
+    });
+    top.stdin.end('q');
+    expect(await exit).toBe(0);
+    expect(screen).toMatch(/^\u001b\[\?1049h\u001b\[\?25l/);
+    expect(screen).toContain('up, 2/2 workers ready, generation 1');
+    expect(screen).toMatch(/\u001b\[\?25h\u001b\[\?1049l$/);
+  });
+
+  it('is not waited for while its primary is stopped', async () => {
+    cluster.kill('SIGSTOP');
+    try {
+      for (const args of [['status'], ['reload'], ['ps', '--json']]) {
+        const { code, stdout, stderr } = await command(...args);
+        expect(code).toBe(args[0] === 'ps' ? 0 : 69);
+        expect(stdout + stderr).toContain('its primary is stopped (SIGSTOP, or a debugger)');
+      }
+    } finally {
+      cluster.kill('SIGCONT');
+    }
+    expect(cluster.all('reload-started')).toHaveLength(1);
+  });
+
+  it('tells its events until it has stopped, and leaves no socket', async () => {
+    const events = command('events', '--json');
+    const top = command('top', '--json');
+    const plain = command('top');
+    // Whoever follows has a connection by the time that a sample has come.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(await done('stop')).toMatch(/worker=0 .* draining \(cause=shutdown\)[^]*\nstopped\n$/);
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    const told = (await events).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(told.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['stopping', 'worker-draining', 'worker-stopped']),
+    );
+    expect(told.at(-1)).toMatchObject({ name: 'stopped', level: 'info', event: { exitCode: 0 } });
+    expect((await events).code).toBe(0);
+    const [sample] = (await top).stdout.split('\n');
+    expect(JSON.parse(sample!)).toMatchObject({
+      cluster: { ready: 2 },
+      primary: { pid: cluster.pid },
+    });
+    expect((await plain).stdout).toContain('up, 2/2 workers ready');
+    expect((await top).code).toBe(69);
+    expect(existsSync(socket())).toBe(false);
+    expect(await command('ps')).toMatchObject({ code: 69, stdout: '' });
+  });
+});
+
+describe('a cluster whose control socket cannot be made', () => {
+  afterEach(stopAll);
+
+  it('says so in one warning and serves', async () => {
+    const path = join(temporaryDirectory(), 'missing/a.sock');
+    const cluster = await ClusterProcess.start({ options: { workers: 1, control: { path } } });
+    expect((await request(cluster.url, '/')).status).toBe(200);
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^there is no control socket: ENOENT.*; control: false leaves it out$/),
+    ]);
+  });
+});
