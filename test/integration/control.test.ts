@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
+import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { type CommandResult, plainEnvironment, runCommand } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -39,6 +40,13 @@ describe('a running cluster', () => {
     return stdout;
   };
   const json = async (...args: string[]) => JSON.parse(await done(...args, '--json'));
+  /** Resolves once so many clients have a connection to the control socket. */
+  const followed = (clients: number) =>
+    eventually(
+      `${clients} clients`,
+      () => readFileSync('/proc/net/unix', 'utf8').split(`${directory}/.`).length - 2,
+      (count) => count >= clients,
+    );
   const socket = () => join(directory, `shop.${cluster.pid}.sock`);
 
   it('is found, by name, by pid and by the path of its socket, which is its user’s alone', async () => {
@@ -90,7 +98,7 @@ describe('a running cluster', () => {
     expect(first!.stdout).toMatch(/\[1\/2\][^]*\[2\/2\][^]*reload gen=1 completed\n$/);
     expect(second).toMatchObject({ code: 1 });
     expect(second!.stderr).toMatch(/^error: a reload is under way/);
-    expect((await request(cluster.url, '/')).status).toBe(200);
+    expect((await request(cluster.url, '/hello')).status).toBe(200);
   });
 
   it('is seen by top on a terminal, and leaves that as it was', async () => {
@@ -133,8 +141,7 @@ describe('a running cluster', () => {
     const events = command('events', '--json');
     const top = command('top', '--json');
     const plain = command('top');
-    // Whoever follows has a connection by the time that a sample has come.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await followed(3);
     expect(await done('stop')).toMatch(/worker=0 .* draining \(cause=shutdown\)[^]*\nstopped\n$/);
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     const told = (await events).stdout
@@ -164,7 +171,7 @@ describe('a cluster whose control socket cannot be made', () => {
   it('says so in one warning and serves', async () => {
     const path = join(temporaryDirectory(), 'missing/a.sock');
     const cluster = await ClusterProcess.start({ options: { workers: 1, control: { path } } });
-    expect((await request(cluster.url, '/')).status).toBe(200);
+    expect((await request(cluster.url, '/hello')).status).toBe(200);
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
       expect.stringMatching(/^there is no control socket: ENOENT.*; control: false leaves it out$/),
     ]);

@@ -30,7 +30,9 @@ export class Screen {
   draw(lines: readonly string[]): void {
     this.#lines = lines;
     if (this.#isLeft) return;
-    const { columns, rows } = process.stdout;
+    // A terminal that nobody has told its size has none.
+    const columns = process.stdout.columns || 80;
+    const rows = process.stdout.rows || 24;
     const fit = lines.slice(0, rows).map((line) => `${line.slice(0, columns)}${CSI}K`);
     process.stdout.write(`${CSI}H${fit.join('\r\n')}${CSI}J`);
   }
