@@ -15,7 +15,8 @@ const NOBODY = '65534';
 
 describe('a running cluster', () => {
   const runtime = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
-  const env = { XDG_RUNTIME_DIR: runtime };
+  // Other clusters of this user are none of the test.
+  const env = { XDG_RUNTIME_DIR: runtime, TMPDIR: runtime };
   const directory = join(runtime, 'nestjs-cluster');
   let cluster: ClusterProcess;
 
