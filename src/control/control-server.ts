@@ -30,13 +30,13 @@ export class ControlServer {
     .createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) =>
       this.#onRequest(request, response),
     );
-  readonly #bucket = new TokenBucket(CONNECTIONS_A_SECOND, CONNECTIONS_AT_ONCE);
   readonly #deadlines = new WeakMap<Socket, NodeJS.Timeout>();
 
   constructor(
     private readonly routes: Routes,
     private readonly warn: (message: string) => void,
     private readonly requestMs = REQUEST_MS,
+    private readonly bucket = new TokenBucket(CONNECTIONS_A_SECOND, CONNECTIONS_AT_ONCE),
   ) {
     this.#http.maxRequestsPerSocket = 1;
   }
@@ -44,7 +44,7 @@ export class ControlServer {
   /** @param socket paused, of a client that has connected. */
   take(socket: Socket): void {
     socket.on('error', () => {}); // it is gone
-    if (!this.#bucket.take()) return void socket.end(TOO_MANY, () => socket.destroy());
+    if (!this.bucket.take()) return void socket.end(TOO_MANY, () => socket.destroy());
     this.#deadlines.set(
       socket,
       setTimeout(() => socket.destroy(), this.requestMs),
