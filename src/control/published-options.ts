@@ -27,6 +27,7 @@ export function publishedOptions(options: ResolvedClusterOptions) {
       windowMs: restart.windowMs,
     },
     heartbeat: { intervalMs: heartbeat.intervalMs, timeoutMs: heartbeat.timeoutMs },
+    hang: { profileSeconds: options.hang.profileSeconds },
     memory: { softLimitBytes: memory.softLimitBytes, hardLimitBytes: memory.hardLimitBytes },
     recycle: {
       maxRequests: recycle.maxRequests,

@@ -85,3 +85,31 @@ export class NotMeasuredError extends ClusterError {
   readonly code = 'CLUSTER_NOT_MEASURED';
   readonly exitCode = 70;
 }
+
+/** Why it was not possible to look into a worker. */
+export type InspectionFailure =
+  | 'no-worker'
+  | 'no-watchdog'
+  /** It is being profiled already. */
+  | 'busy'
+  /** Memory would not suffice. */
+  | 'no-memory'
+  /** It does not answer, not even its watchdog. */
+  | 'silent'
+  /** It ended in the middle. */
+  | 'ended'
+  | 'too-large'
+  | 'failed';
+
+/** A stack, a profile or a snapshot of a worker is not to be had. */
+export class InspectionError extends ClusterError {
+  readonly code = 'CLUSTER_INSPECTION';
+  readonly exitCode = 1;
+
+  constructor(
+    readonly failure: InspectionFailure,
+    message: string,
+  ) {
+    super(message);
+  }
+}

@@ -4,6 +4,8 @@ export {
   ClusterRefusedError,
   ClusterUnreachableError,
   NoClusterError,
+  InspectionError,
+  type InspectionFailure,
   NoPrimaryError,
   NotMeasuredError,
   UncloneableValueError,

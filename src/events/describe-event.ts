@@ -135,13 +135,14 @@ function formatAddress(
 const FRAMES_SHOWN = 5;
 
 /** What a blocked event loop was doing. */
-function formatBlock({ requests, frames }: BlockReport): string {
+function formatBlock({ requests, frames, profile }: BlockReport): string {
   const flight = requests.map(
     ({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`,
   );
   return [
     flight.length > 0 ? `in flight: ${flight.join(', ')}` : 'no request in flight',
     frames.length > 0 ? `blocked ${frames.slice(0, FRAMES_SHOWN).join(' < ')}` : 'no stack',
+    ...(profile === undefined ? [] : [`profile: ${profile}`]),
   ].join('; ');
 }
 

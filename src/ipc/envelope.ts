@@ -66,6 +66,11 @@ const stats = v.pipe(
     return Object.fromEntries(known.map(([name]) => [name, given[name]]));
   }),
 );
+const inFlight = v.pipe(
+  v.array(v.object({ method: text, path: text, forMs: amount })),
+  v.maxLength(MAX_BLOCKED_REQUESTS),
+);
+const frames = lines(MAX_FRAMES);
 const error = v.object({
   name: text,
   message: text,
@@ -96,11 +101,18 @@ const workerMessageSchema = v.variant('type', [
   v.object({
     type: v.literal('blocked'),
     forMs: amount,
-    requests: v.pipe(
-      v.array(v.object({ method: text, path: text, forMs: amount })),
-      v.maxLength(MAX_BLOCKED_REQUESTS),
-    ),
-    frames: lines(MAX_FRAMES),
+    requests: inFlight,
+    frames,
+    profile: v.optional(text),
+  }),
+  v.object({ type: v.literal('unprofiled'), problem: text }),
+  v.object({
+    type: v.literal('stack'),
+    id: count,
+    blockedForMs: v.nullable(amount),
+    requests: inFlight,
+    frames,
+    answered: v.boolean(),
   }),
   v.object({ type: v.literal('resumed') }),
   v.object({

@@ -40,7 +40,32 @@ export interface BlockReport {
   readonly requests: readonly BlockedRequest[];
   /** JavaScript frames, innermost first; none where the inspector is not to be had. */
   readonly frames: readonly string[];
+  /** File of a CPU profile of the block, once there is one. */
+  readonly profile?: string | undefined;
 }
+
+/** What a worker is doing, blocked or not. */
+export interface StackReport extends Omit<BlockReport, 'forMs' | 'profile'> {
+  /** `null` where its event loop turns. */
+  readonly blockedForMs: number | null;
+  /** Whether its main thread could say so: in native code it cannot. */
+  readonly answered: boolean;
+}
+
+/** What the thread of a watchdog can record of its worker, also while that is blocked. */
+export const RECORDINGS = ['cpu-profile', 'heap-profile'] as const;
+export type RecordingKind = (typeof RECORDINGS)[number];
+
+export interface Recording {
+  readonly kind: RecordingKind;
+  readonly seconds: number;
+}
+
+/** What the primary asks the watchdog of a worker, one JSON object a line, over the pipe on which that reports. */
+export type WatchdogRequest =
+  | { readonly type: 'stack'; readonly id: number }
+  /** `to`: unix socket that takes the recording. */
+  | ({ readonly type: 'record'; readonly to: string } & Recording);
 
 /** Where a worker listens: the primary's handle travels beside this message. */
 export type ListenTarget =
@@ -92,6 +117,10 @@ export type WorkerMessage =
   | ({ readonly type: 'blocked' } & BlockReport)
   /** The event loop that was blocked goes on. */
   | { readonly type: 'resumed' }
+  /** Likewise from the watchdog: there is no profile of the block. */
+  | { readonly type: 'unprofiled'; readonly problem: string }
+  /** Likewise: answers its request `stack`. */
+  | ({ readonly type: 'stack'; readonly id: number } & StackReport)
   /** Answers `check`. */
   | ({ readonly type: 'checked'; readonly id: number } & HealthVerdict)
   /** Answers `verify`: what stands in the way. */

@@ -51,6 +51,15 @@ export interface HeartbeatOptions {
   timeoutMs?: number | undefined;
 }
 
+/** What is kept of a worker that is killed because it hangs. */
+export interface HangOptions {
+  /**
+   * Length of the CPU profile that is written before a hung worker is killed, in seconds; 0 = none.
+   * At least 2 s below `heartbeat.timeoutMs`. Default 0.
+   */
+  profileSeconds?: number | undefined;
+}
+
 /** How much memory a worker may hold: its resident memory (RSS), looked at every second. */
 export interface MemoryOptions {
   /** Above it the worker is replaced: first the new one is ready, then it drains. Bytes. Default: none. */
@@ -161,6 +170,8 @@ export interface ClusterOptions {
    * primary is gone while it is blocked. Costs 8 to 13 MB of memory a worker. Default true.
    */
   watchdog?: boolean | undefined;
+  /** See {@link HangOptions}. */
+  hang?: HangOptions | undefined;
   /**
    * Has the server of an Express app create its requests and responses with the prototypes that
    * Express gives them later: the same objects, at a fraction of the CPU. Without effect on other
@@ -219,6 +230,7 @@ export interface ResolvedClusterOptions extends Pick<
   readonly restart: InForce<RestartOptions>;
   /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
   readonly heartbeat: InForce<HeartbeatOptions>;
+  readonly hang: InForce<HangOptions>;
   /** `Infinity` = no limit. */
   readonly memory: InForce<MemoryOptions>;
   /** `Infinity` = never. */

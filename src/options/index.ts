@@ -5,6 +5,7 @@ export type {
   BootLogs,
   ClusterOptions,
   ControlOptions,
+  HangOptions,
   HeartbeatOptions,
   InForce,
   ListenAddress,
@@ -30,5 +31,10 @@ export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
 export { ADMIN_TOKEN_VARIABLE } from './environment.js';
 export { checkEventName } from './event-listeners.js';
 export { MAX_TIMER_MS, show } from './validate.js';
-export { MAX_PORT, MAX_WORKERS } from './options.schema.js';
+export {
+  HANG_PROFILE_MARGIN_MS,
+  MAX_PORT,
+  MAX_PROFILE_SECONDS,
+  MAX_WORKERS,
+} from './options.schema.js';
 export { checkSlot, checkWorkerCount, logFormatIn, resolveOptions } from './resolve-options.js';

@@ -94,6 +94,18 @@ export const tokenSchema = token(EXPECTED_TOKEN);
 
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 
+/** Longer ones are large, and say no more. */
+export const MAX_PROFILE_SECONDS = 60;
+
+/** From the end of the profile of a hang to the kill: time to take it from V8 and to write it. */
+export const HANG_PROFILE_MARGIN_MS = 1_500;
+
+/** A block that is shorter is none worth a profile. */
+const HANG_PROFILE_AFTER_MS = 500;
+
+/** How much longer than its profile a hang has to be. */
+export const HANG_PROFILE_REST_MS = HANG_PROFILE_AFTER_MS + HANG_PROFILE_MARGIN_MS;
+
 /** What a user may pass to `bootstrap()`, and what each option is when nobody sets it. */
 export const clusterOptionsSchema = optionGroup({
   port: option(portSchema, 3_000),
@@ -118,6 +130,7 @@ export const clusterOptionsSchema = optionGroup({
     intervalMs: option(durationMs(10), HEARTBEAT_INTERVAL_MS),
     timeoutMs: option(durationMs(100), 10_000),
   }),
+  hang: optionGroup({ profileSeconds: option(integer(0, MAX_PROFILE_SECONDS), 0) }),
   watchdog: option(flag, true),
   expressPrototypes: option(flag, true),
   memory: optionGroup({

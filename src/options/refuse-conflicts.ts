@@ -1,7 +1,7 @@
 import { ClusterConfigurationError } from '../errors/index.js';
 import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
 import { isLoopback } from './loopback.js';
-import { MAX_PORT } from './options.schema.js';
+import { HANG_PROFILE_REST_MS, MAX_PORT } from './options.schema.js';
 
 /** What the strategies rest on. */
 export interface Platform {
@@ -43,6 +43,7 @@ export function refuseConflicts(
       `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
     );
   }
+  refuseHangProfile({ heartbeat, ...resolved });
   // One process has nothing to balance, and no primary.
   if (resolved.workers > 0) {
     refuseBalancing({ address, ...resolved }, platform);
@@ -78,6 +79,25 @@ export function refuseUnmeantZero(
         `${key} is 0 in production (NODE_ENV), where nobody would find a port that the system chose; Number('') is 0, too: ${meant(key)}`,
       );
     }
+  }
+}
+
+function refuseHangProfile({
+  hang: { profileSeconds },
+  heartbeat: { timeoutMs },
+  watchdog,
+}: Pick<ResolvedClusterOptions, 'hang' | 'heartbeat' | 'watchdog'>): void {
+  if (profileSeconds === 0) return;
+  if (!watchdog || timeoutMs === Infinity) {
+    refuse(
+      `hang.profileSeconds (${profileSeconds}) needs ${watchdog ? 'heartbeat' : 'watchdog'}, which is false; set one of them otherwise`,
+    );
+  }
+  const leastMs = profileSeconds * 1_000 + HANG_PROFILE_REST_MS;
+  if (timeoutMs < leastMs) {
+    refuse(
+      `hang.profileSeconds (${profileSeconds}) needs heartbeat.timeoutMs (${timeoutMs}) to be at least ${leastMs}; lower the first or raise the second`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { existsSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
 import { ADMIN_TOKEN_VARIABLE } from '../options/index.js';
@@ -134,7 +134,7 @@ function follow(
   guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));
   // Node's types know five.
   const stdio = worker.process.stdio as readonly unknown[];
-  const reports = stdio[REPORT_DESCRIPTOR] as Readable | null | undefined;
+  const reports = stdio[REPORT_DESCRIPTOR] as Duplex | null | undefined;
   const kept = stdio[BOOT_OUTPUT_DESCRIPTOR] as Readable | null | undefined;
   const bootOutput = kept ? new BootOutput(kept) : undefined;
   if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
@@ -159,6 +159,7 @@ function follow(
       isConnected: () => worker.isConnected(),
       send: (message, handle, callback) => worker.send(message as never, handle, callback),
       kill: (signal) => void worker.process.kill(signal),
+      askWatchdog: reports ? (line) => void reports.write(line) : undefined,
     },
     bootOutput,
   );

@@ -18,6 +18,7 @@ import type { Settings } from './core/step.js';
 import { newCluster, transition } from './core/transition.js';
 import { EventQueue } from './event-queue.js';
 import type { ProcessEvent } from './fork-worker.js';
+import { Inspections } from './inspections.js';
 import { laterBy } from './later.js';
 import { ClusterAcceptors } from './listening/cluster-acceptors.js';
 import type { Listening } from './listening/listening.interface.js';
@@ -59,6 +60,8 @@ export class Supervisor {
   readonly #relay: MetricsRelay;
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
+  /** Looks into a worker, also one that does not answer. */
+  readonly inspections: Inspections;
   readonly #acceptors = new ClusterAcceptors();
   readonly #ticks = new Ticks();
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
@@ -93,7 +96,16 @@ export class Supervisor {
     const relay = (this.#relay = new MetricsRelay(table, emit, later));
     const balance = (this.#balance = new Balance(table));
     const readings = (this.#readings = new WorkerReadings(options));
-    this.#switchboard = new Switchboard({ listening, table, relay, balance, readings, emit });
+    const inspections = (this.inspections = new Inspections(table));
+    this.#switchboard = new Switchboard({
+      listening,
+      table,
+      relay,
+      balance,
+      readings,
+      inspections,
+      emit,
+    });
   }
 
   /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */

@@ -1,9 +1,16 @@
 import type { EmitEvent } from '../events/index.js';
-import { foreignVersionOf, isOurs, parseWorkerMessage, reportError } from '../ipc/index.js';
+import {
+  foreignVersionOf,
+  isOurs,
+  parseWorkerMessage,
+  reportError,
+  type WorkerMessage,
+} from '../ipc/index.js';
 import type { Balance } from './balance.js';
 import type { ClusterEvent, WorkerEvent } from './core/cluster-event.js';
 import type { WorkerId } from './core/cluster-state.js';
 import type { ProcessEvent } from './fork-worker.js';
+import type { Inspections } from './inspections.js';
 import { HandOver } from './hand-over.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
@@ -18,6 +25,14 @@ type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 /** Different warnings of workers that are told; an app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
 
+/** Said by the watchdog of a worker, which lives on while the event loop is blocked. */
+const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
+  'blocked',
+  'resumed',
+  'unprofiled',
+  'stack',
+]);
+
 /** What the switchboard connects workers with. */
 interface Exchange {
   readonly listening: Listening;
@@ -25,6 +40,7 @@ interface Exchange {
   readonly relay: MetricsRelay;
   readonly balance: Balance;
   readonly readings: WorkerReadings;
+  readonly inspections: Inspections;
   readonly emit: EmitEvent;
 }
 
@@ -75,9 +91,9 @@ export class Switchboard {
     const { slot } = worker.identity;
     const now = performance.now();
     // The watchdog's word is no sign of life: it lives on while the event loop is blocked.
-    if (message.type !== 'blocked') worker.seenAt = now;
+    if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) worker.seenAt = now;
     // The watchdog has a pipe of its own: what it says tells nothing of the channel.
-    if (message.type !== 'blocked' && message.type !== 'resumed') worker.isUnderstood = true;
+    if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     switch (message.type) {
       case 'listen-request': {
         if (worker.hasSocket) return undefined;
@@ -115,6 +131,12 @@ export class Switchboard {
         return undefined;
       case 'warning':
         this.#warnOnce(message.message, worker);
+        return undefined;
+      case 'stack':
+        this.to.inspections.answered(id, message);
+        return undefined;
+      case 'unprofiled':
+        this.#warnOnce(`its hang leaves no profile: ${message.problem}`, worker);
         return undefined;
       case 'ready':
         worker.bootOutput?.drop();

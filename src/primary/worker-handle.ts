@@ -1,5 +1,5 @@
 import type { EmitEvent } from '../events/index.js';
-import { type PrimaryMessage, seal } from '../ipc/index.js';
+import { type PrimaryMessage, seal, type WatchdogRequest } from '../ipc/index.js';
 import type { WorkerIdentity, WorkerState, WorkerStats } from '../snapshot/index.js';
 import type { BootOutput } from './boot-output.js';
 import type { Worker } from './core/cluster-state.js';
@@ -32,6 +32,8 @@ export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
   kill(signal: NodeJS.Signals): void;
+  /** Missing where it has no watchdog. */
+  readonly askWatchdog?: ((line: string) => void) | undefined;
 }
 
 /** Whether a worker answers its pings in time. One that is blocked or stopped does not. */
@@ -118,6 +120,12 @@ export class WorkerHandle {
     this.#missed = 0;
     this.send({ type: 'event', name, event, missed });
   };
+
+  /** Asks its watchdog, which answers also while the event loop is blocked. @returns whether it has one. */
+  askWatchdog(request: WatchdogRequest): boolean {
+    this.process.askWatchdog?.(`${JSON.stringify(request)}\n`);
+    return this.process.askWatchdog !== undefined;
+  }
 
   /** It says what it measures: what it leaves out stays as it was. */
   report(stats: Partial<WorkerStats>): void {

@@ -13,6 +13,7 @@ import { connectionLimit } from './connection-limit.js';
 import { presetExpressPrototypes } from './express-prototypes.js';
 import { ListenRequest } from './listen-request.js';
 import { LocalProcess } from './local-process.js';
+import { hangProfile } from './hang-profile.js';
 import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { PrimaryChannel } from './primary-channel.js';
 import type { ConnectionHandle } from './rpc-connection.js';
@@ -91,6 +92,7 @@ export class WorkerAgent {
       hangTimeoutMs: options.heartbeat.timeoutMs,
       primaryPid,
       reportTo,
+      hangProfile: hangProfile(options, identity),
       requests: () => this.#local.tracker.describeInFlight(),
       failed: (error) => this.link.warn(`its watchdog is gone: ${reportError(error).message}`),
     });

@@ -4,9 +4,15 @@ import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
 import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
+import type {
+  BlockReport,
+  WatchdogRequest,
+  WorkerMessage,
+} from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
+import type { RecorderData, RecorderResult } from './recorder-thread.cjs';
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
-const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question } =
+const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, recorder, hangProfile } =
   workerThreads.workerData as WatchdogData;
 const beats = new Int32Array(beat);
 
@@ -21,6 +27,17 @@ const ANSWER_TIMEOUT_MS = 500;
 /** The thread's own tick came so late that the whole process was stopped: nothing was blocked. */
 const LATE_FACTOR = 4;
 
+/** A main thread that has missed this many beats is busy with one thing. */
+const BLOCKED_BEATS = 2;
+
+/** A primary that is behind is waited for this often; the tick is due again by then. */
+const WRITE_TRIES = 20;
+const WRITE_RETRY_MS = 10;
+
+const REQUEST_BYTES = 4_096;
+
+const pause = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
 let lastBeat = -1;
 let lastBeatAt = performance.now();
 let lastTickAt = lastBeatAt;
@@ -28,6 +45,16 @@ let orphanedAt: number | undefined;
 /** Of the block that was reported; counts up so that a late answer to an earlier question is dropped. */
 let block = 0;
 let reported = false;
+let lastReport: BlockReport | undefined;
+/** Records the block for its line in the log. */
+let hangRecorder: workerThreads.Worker | undefined;
+let hangFile: string | undefined;
+let profiled = false;
+/** Of the primary; what has come of a line so far. */
+let request = '';
+const input = Buffer.alloc(reportTo === undefined ? 0 : REQUEST_BYTES);
+// An empty pipe is an error each time: nobody reads its stack.
+Error.stackTraceLimit = 0;
 
 setInterval(() => {
   const now = performance.now();
@@ -39,30 +66,54 @@ setInterval(() => {
     lastBeat = beatNow;
     lastBeatAt = now;
     reported = false;
+    profiled = false;
+    lastReport = undefined;
+    hangFile = undefined;
     block += 1;
+    void hangRecorder?.terminate();
+    hangRecorder = undefined;
   } else if (!reported && now - lastBeatAt >= blockedAfterMs) {
     reported = true;
-    askMainThread(block);
+    const asked = block;
+    askMainThread(({ requests, frames }) => {
+      if (asked !== block) return;
+      report({ forMs: blockedMs(), requests, frames });
+    });
   }
+  if (hangProfile !== undefined && !profiled && blockedMs() >= hangProfile.afterMs) {
+    profiled = true;
+    profileHang(hangProfile, block);
+  }
+  readRequests();
   if (process.ppid !== primaryPid) {
     orphanedAt ??= now;
     if (now - orphanedAt >= ORPHAN_MS) process.kill(process.pid, 'SIGKILL');
   }
 }, tickMs);
 
+function blockedMs(): number {
+  return performance.now() - lastBeatAt;
+}
+
+function isBlocked(): boolean {
+  return blockedMs() > BLOCKED_BEATS * tickMs;
+}
+
+type Description = Pick<BlockReport, 'requests' | 'frames'> & { readonly answered: boolean };
+
 /**
  * Asks the main thread what it is doing. The inspector interrupts whatever runs
  * there, an endless loop or a regular expression, so that the answer's stack is
  * that of the block.
  */
-function askMainThread(asked: number): void {
-  let answered = false;
-  const answer = (found: { requests: unknown; frames: unknown }): void => {
-    if (answered || asked !== block) return;
-    answered = true;
-    write({ type: 'blocked', forMs: performance.now() - lastBeatAt, ...found });
+function askMainThread(tell: (found: Description) => void): void {
+  let told = false;
+  const answer = (found: Description): void => {
+    if (told) return;
+    told = true;
+    tell(found);
   };
-  const nothing = { requests: [], frames: [] };
+  const nothing = { requests: [], frames: [], answered: false };
   setTimeout(() => answer(nothing), ANSWER_TIMEOUT_MS);
   try {
     // Loaded when it is needed, and not to be had in every build of Node.
@@ -72,18 +123,83 @@ function askMainThread(asked: number): void {
     session.post('Runtime.evaluate', { expression: question }, (error, reply) => {
       session.disconnect();
       const value: unknown = reply?.result?.value;
-      answer(error === null && typeof value === 'string' ? JSON.parse(value) : nothing);
+      const isKnown = error === null && typeof value === 'string';
+      answer(isKnown ? { ...JSON.parse(value), answered: true } : nothing);
     });
   } catch {
     answer(nothing);
   }
 }
 
-function write(message: object): void {
-  if (reportTo === undefined) return;
+function report(found: BlockReport): void {
+  lastReport = found;
+  write({ type: 'blocked', ...found, ...(hangFile && { profile: hangFile }) });
+}
+
+/** Says what the file is called by saying again what blocks: the primary keeps the last word. */
+function profileHang(
+  { ms, directory, name }: NonNullable<WatchdogData['hangProfile']>,
+  of: number,
+): void {
+  const file = `hang-${new Date().toISOString().replaceAll(':', '-')}-${name}.cpuprofile`;
+  hangRecorder = record({ kind: 'cpu-profile', ms, blocked: true, to: { directory, name: file } });
+  hangRecorder?.once('message', (result: RecorderResult) => {
+    if (of !== block) return;
+    if ('problem' in result) return write({ type: 'unprofiled', problem: result.problem });
+    hangFile = result.file;
+    if (lastReport !== undefined) report({ ...lastReport, forMs: blockedMs() });
+  });
+}
+
+/** A thread that cannot be had, or fails, records nothing: who waits for that has a deadline. */
+function record(workerData: RecorderData): workerThreads.Worker | undefined {
   try {
-    fs.writeSync(reportTo, `${JSON.stringify({ ...ENVELOPE, ...message })}\n`);
+    const thread = new workerThreads.Worker(recorder, {
+      workerData,
+      execArgv: [],
+      env: {},
+      trackUnmanagedFds: false,
+    });
+    thread.on('error', () => {});
+    return thread;
   } catch {
-    // the primary is gone, or too far behind to read one more report
+    return undefined;
+  }
+}
+
+/** Looks whether the primary asks something. The main thread has seen to it that this does not wait. */
+function readRequests(): void {
+  if (reportTo === undefined) return;
+  let bytes: number;
+  try {
+    bytes = fs.readSync(reportTo, input);
+  } catch {
+    return; // mostly EAGAIN: nothing is asked
+  }
+  const lines = (request + input.toString('latin1', 0, bytes)).split('\n');
+  request = lines.pop()!;
+  for (const line of lines) answerRequest(JSON.parse(line) as WatchdogRequest);
+}
+
+function answerRequest(asked: WatchdogRequest): void {
+  if (asked.type === 'stack') {
+    const { id } = asked;
+    const blockedForMs = isBlocked() ? blockedMs() : null;
+    return askMainThread((found) => write({ type: 'stack', id, blockedForMs, ...found }));
+  }
+  const { kind, seconds, to } = asked;
+  record({ kind, ms: seconds * 1_000, blocked: isBlocked(), to: { socket: to } });
+}
+
+function write(message: WorkerMessage): void {
+  if (reportTo === undefined) return;
+  let left = Buffer.from(`${JSON.stringify({ ...ENVELOPE, ...message })}\n`);
+  for (let tries = 0; left.length > 0 && tries < WRITE_TRIES; tries += 1) {
+    try {
+      left = left.subarray(fs.writeSync(reportTo, left));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return; // the primary is gone
+      Atomics.wait(pause, 0, 0, WRITE_RETRY_MS);
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
@@ -13,6 +14,19 @@ export interface WatchdogData {
   readonly reportTo: number | undefined;
   /** What to evaluate in the main thread: gives the answer as JSON. */
   readonly question: string;
+  /** File of the thread that records profiles. */
+  readonly recorder: string;
+  readonly hangProfile: HangProfile | undefined;
+}
+
+/** A CPU profile that is to be there before a hung worker is killed. */
+export interface HangProfile {
+  /** Time that the event loop has to be blocked before it begins. */
+  readonly afterMs: number;
+  readonly ms: number;
+  readonly directory: string;
+  /** Part of its file's name. */
+  readonly name: string;
 }
 
 export interface WatchdogOptions {
@@ -20,6 +34,7 @@ export interface WatchdogOptions {
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number | undefined;
+  readonly hangProfile: HangProfile | undefined;
   /** Requests in flight, oldest first. */
   readonly requests: () => readonly BlockedRequest[];
   /** The thread could not be started, or has ended. */
@@ -42,7 +57,10 @@ const HOOK = 'nestjs-cluster.describe-main-thread';
  */
 export function startWatchdog(options: WatchdogOptions): void {
   const program = ownFile('worker/watchdog-thread.cjs');
-  if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
+  const recorder = ownFile('worker/recorder-thread.cjs');
+  if (program === undefined || recorder === undefined) {
+    return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
+  }
   const blockedAfterMs = options.hangTimeoutMs / 2;
   const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
   const beat = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
@@ -56,12 +74,23 @@ export function startWatchdog(options: WatchdogOptions): void {
     primaryPid: options.primaryPid,
     reportTo: options.reportTo,
     question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
+    recorder,
+    hangProfile: options.hangProfile,
   };
   try {
+    if (options.reportTo !== undefined) makeNonBlocking(options.reportTo);
     startThread(program, workerData, options.failed);
   } catch (error) {
     options.failed(error); // no thread to be had: the app serves without
   }
+}
+
+/**
+ * The thread looks at its tick whether the primary asks something, which costs less than a stream
+ * of its own; there is no other way to a read that does not wait.
+ */
+function makeNonBlocking(descriptor: number): void {
+  new Socket({ fd: descriptor, readable: false, writable: false }).unref();
 }
 
 function startThread(
