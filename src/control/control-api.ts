@@ -6,6 +6,7 @@ import { statusOf } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
 import { EventStream } from './event-stream.js';
 import { busy, Mutations } from './mutations.js';
+import { profileRoutes } from './profile-routes.js';
 import { ok, Refusal, type Routes } from './route.js';
 
 const REASON = 'control socket';
@@ -64,6 +65,7 @@ export class ControlApi {
           cluster.restart(slot, REASON),
         );
       },
+      ...profileRoutes(cluster),
       // Also while something else is under way: that ends with it.
       'POST /v1/stop': async ({ body }) => {
         parse(nothing, body);

@@ -1,6 +1,12 @@
 import type { EventListeners } from '../events/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import type { ClusterSnapshot, ReloadResult, RestartResult } from '../snapshot/index.js';
+import type {
+  ClusterSnapshot,
+  Recording,
+  ReloadResult,
+  RestartResult,
+  WorkerStack,
+} from '../snapshot/index.js';
 
 /** What can be seen of a cluster, and asked of it. */
 export interface ControlledCluster {
@@ -11,6 +17,12 @@ export interface ControlledCluster {
   scale(workers: number, reason: string): Promise<ClusterSnapshot>;
   restart(slot: number, reason: string): Promise<RestartResult>;
   stop(reason: string): void;
+  /** Looks into a worker, also one that is blocked. What they throw is an `InspectionError`. */
+  readonly inspections: {
+    stack(slot: number): Promise<WorkerStack>;
+    record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void>;
+    snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void>;
+  };
 }
 
 /** A cluster and what is known of it besides. */

@@ -3,6 +3,7 @@ import type {
   ClusterSnapshot,
   CollectedMetrics,
   HealthVerdict,
+  Recording,
   ReloadResult,
   RestartResult,
   RetireCause,
@@ -50,15 +51,6 @@ export interface StackReport extends Omit<BlockReport, 'forMs' | 'profile'> {
   readonly blockedForMs: number | null;
   /** Whether its main thread could say so: in native code it cannot. */
   readonly answered: boolean;
-}
-
-/** What the thread of a watchdog can record of its worker, also while that is blocked. */
-export const RECORDINGS = ['cpu-profile', 'heap-profile'] as const;
-export type RecordingKind = (typeof RECORDINGS)[number];
-
-export interface Recording {
-  readonly kind: RecordingKind;
-  readonly seconds: number;
 }
 
 /** What the primary asks the watchdog of a worker, one JSON object a line, over the pipe on which that reports. */
@@ -211,6 +203,8 @@ export type PrimaryMessage =
       readonly cause: RetireCause;
       /** For the app's shutdown hooks; a primary of an older version does not say. */
       readonly signal?: NodeJS.Signals;
+      /** Unix socket that takes a snapshot of its heap, once it has served its last request. */
+      readonly snapshotTo?: string | undefined;
     }
   /** The connection beside this message is yours: of another worker, or your own that nobody else could take. */
   | { readonly type: 'connection'; readonly server: string }

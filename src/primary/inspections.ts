@@ -1,23 +1,24 @@
 import { InspectionError } from '../errors/index.js';
-import type { Recording, StackReport, WorkerMessage } from '../ipc/index.js';
+import type { WorkerMessage } from '../ipc/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import type { Recording, RestartResult, WorkerStack } from '../snapshot/index.js';
 import type { WorkerId } from './core/cluster-state.js';
+import { roomForSnapshot } from './snapshot-room.js';
 import { Transfer } from './transfer.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
-/** What a worker is doing. */
-export interface WorkerStack extends Omit<StackReport, 'answered'> {
-  readonly slot: number;
-  readonly pid: number;
-  /** Why there is no stack, in words. */
-  readonly problem: string | null;
-}
-
 /** The answer is promised within a second. */
 const STACK_TIMEOUT_MS = 900;
 
+/** Time for a watchdog to come with what it was asked for; it looks 4 times a second. */
+const WATCHDOG_MS = 2_000;
+
 /** Beyond the time that a recording takes: V8 hands over what it has recorded, on a machine that may be busy. */
-const RECORDING_GRACE_MS = 10_000;
+const GRACE_MS = 10_000;
+
+/** V8 takes some seconds for each 100 MB of a heap before the first byte comes. */
+const SNAPSHOT_SILENCE_MS = 120_000;
 
 const STOPPED =
   'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
@@ -25,37 +26,29 @@ const NATIVE = 'its main thread did not answer: it is in native code';
 
 type Answer = WorkerMessage & { readonly type: 'stack' };
 
+interface AwaitedStack {
+  readonly promise: Promise<WorkerStack>;
+  settle(answer: Answer | undefined): void;
+}
+
 /** Looks into workers through their watchdogs, which answer also where the event loop does not. */
 export class Inspections {
-  /** Stacks that are awaited. */
-  readonly #stacks = new Map<WorkerId, { promise: Promise<WorkerStack>; settle: Settle }>();
+  readonly #stacks = new Map<WorkerId, AwaitedStack>();
+  /** Workers that are being recorded. */
   readonly #recorded = new Set<WorkerId>();
   #asked = 0;
 
-  constructor(private readonly table: Pick<WorkerTable, 'state' | 'find'>) {}
+  constructor(
+    private readonly table: Pick<WorkerTable, 'state' | 'find'>,
+    private readonly memory: ResolvedClusterOptions['memory'],
+    private readonly replace: (slot: number, snapshotTo: string) => Promise<RestartResult>,
+  ) {}
 
   /** @throws InspectionError */
   async stack(slot: number): Promise<WorkerStack> {
     const { id, worker } = this.#find(slot);
-    const under = this.#stacks.get(id);
-    if (under !== undefined) return under.promise;
-    const { pid } = worker.identity;
-    const asked = (this.#asked += 1);
-    if (!worker.askWatchdog({ type: 'stack', id: asked })) throw noWatchdog(slot);
-    let resolve!: (stack: WorkerStack) => void;
-    const promise = new Promise<WorkerStack>((resolved) => (resolve = resolved));
-    const none = { blockedForMs: null, requests: [], frames: [], answered: true };
-    const timer = setTimeout(() => settle(undefined), STACK_TIMEOUT_MS);
-    const settle: Settle = (answer) => {
-      if (answer !== undefined && answer.id !== asked) return;
-      clearTimeout(timer);
-      this.#stacks.delete(id);
-      const { blockedForMs, requests, frames, answered } = answer ?? none;
-      const problem = answer === undefined ? STOPPED : answered ? null : NATIVE;
-      resolve({ slot, pid, blockedForMs, requests, frames, problem });
-    };
-    this.#stacks.set(id, { promise, settle });
-    return promise;
+    const awaited = this.#stacks.get(id) ?? this.#ask(id, worker);
+    return awaited.promise;
   }
 
   /** The watchdog of a worker answers. */
@@ -67,20 +60,55 @@ export class Inspections {
    * Records what a worker does, and passes it on as it comes. Whoever reads no
    * further ends the recording.
    *
+   * @param gone nobody waits for it any more.
    * @throws InspectionError before or in the middle.
    */
-  async *record(slot: number, recording: Recording): AsyncGenerator<Buffer, void> {
+  record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void> {
+    return this.#exclusively(slot, gone, (worker, transfer) => {
+      const asked = worker.askWatchdog({ type: 'record', to: transfer.path, ...recording });
+      if (!asked) throw noWatchdog(slot);
+      const silent = new InspectionError('silent', `worker=${slot}: ${STOPPED}`);
+      return transfer.read(recording.seconds * 1_000 + GRACE_MS, after(WATCHDOG_MS, silent));
+    });
+  }
+
+  /**
+   * Takes a snapshot of the heap of a worker: another one takes its place, it
+   * drains, and ends with the snapshot.
+   *
+   * @throws InspectionError before or in the middle.
+   */
+  snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void> {
+    return this.#exclusively(slot, gone, (worker, transfer) => {
+      roomForSnapshot(worker, this.memory);
+      const left = this.replace(slot, transfer.path).then(
+        ({ reason }) =>
+          new InspectionError(
+            'failed',
+            reason === null
+              ? `worker=${slot} was replaced and left no snapshot; ask again`
+              : `worker=${slot} is not replaced, and so serves on: ${reason}`,
+          ),
+      );
+      return transfer.read(SNAPSHOT_SILENCE_MS, left);
+    });
+  }
+
+  async *#exclusively(
+    slot: number,
+    gone: AbortSignal,
+    take: (worker: WorkerHandle, transfer: Transfer) => AsyncGenerator<Buffer, void>,
+  ): AsyncGenerator<Buffer, void> {
     const { id, worker } = this.#find(slot);
     if (this.#recorded.has(id)) {
-      throw new InspectionError('busy', `worker=${slot} is being profiled; wait for the end of that`);
+      const message = `worker=${slot} is being profiled already; ask again when that is over`;
+      throw new InspectionError('busy', message);
     }
     this.#recorded.add(id);
     try {
-      const transfer = await Transfer.open();
+      const transfer = await Transfer.open(gone);
       try {
-        const asked = worker.askWatchdog({ type: 'record', to: transfer.path, ...recording });
-        if (!asked) throw noWatchdog(slot);
-        yield* transfer.read(recording.seconds * 1_000 + RECORDING_GRACE_MS);
+        yield* take(worker, transfer);
       } finally {
         await transfer.close();
       }
@@ -89,22 +117,42 @@ export class Inspections {
     }
   }
 
+  #ask(id: WorkerId, worker: WorkerHandle): AwaitedStack {
+    const { slot, pid } = worker.identity;
+    const asked = (this.#asked += 1);
+    if (!worker.askWatchdog({ type: 'stack', id: asked })) throw noWatchdog(slot);
+    let resolve!: (stack: WorkerStack) => void;
+    const promise = new Promise<WorkerStack>((resolved) => (resolve = resolved));
+    const timer = setTimeout(() => awaited.settle(undefined), STACK_TIMEOUT_MS);
+    const awaited: AwaitedStack = {
+      promise,
+      settle: (answer) => {
+        if (answer !== undefined && answer.id !== asked) return; // late, to an earlier question
+        clearTimeout(timer);
+        this.#stacks.delete(id);
+        const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
+        const problem = answer === undefined ? STOPPED : answer.answered ? null : NATIVE;
+        resolve({ slot, pid, blockedForMs, requests, frames, problem });
+      },
+    };
+    this.#stacks.set(id, awaited);
+    return awaited;
+  }
+
   #find(slot: number): { readonly id: WorkerId; readonly worker: WorkerHandle } {
     const id = this.table.state.slots[slot]?.worker;
     const worker = id === undefined ? undefined : this.table.find(id);
     if (id !== undefined && worker !== undefined) return { id, worker };
-    throw new InspectionError(
-      'no-worker',
-      `there is no worker in slot ${slot} now; the cluster has slots 0 to ${this.table.state.desired - 1}`,
-    );
+    const message = `there is no worker in slot ${slot} now; look at the slots with nestjs-cluster status`;
+    throw new InspectionError('no-worker', message);
   }
 }
 
-type Settle = (answer: Answer | undefined) => void;
-
 function noWatchdog(slot: number): InspectionError {
-  return new InspectionError(
-    'no-watchdog',
-    `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`,
-  );
+  const message = `worker=${slot} has no watchdog, which is what looks into it; leave the option watchdog at true`;
+  return new InspectionError('no-watchdog', message);
+}
+
+function after<T>(ms: number, value: T): Promise<T> {
+  return new Promise((resolve) => setTimeout(resolve, ms, value).unref());
 }

@@ -96,7 +96,9 @@ export class Supervisor {
     const relay = (this.#relay = new MetricsRelay(table, emit, later));
     const balance = (this.#balance = new Balance(table));
     const readings = (this.#readings = new WorkerReadings(options));
-    const inspections = (this.inspections = new Inspections(table));
+    const inspections = (this.inspections = new Inspections(table, options.memory, (slot, path) =>
+      this.restart(slot, 'heap snapshot', path),
+    ));
     this.#switchboard = new Switchboard({
       listening,
       table,
@@ -138,9 +140,15 @@ export class Supervisor {
     return this.#askers.call((asker) => this.#post({ type: 'scale', workers, reason, asker }));
   }
 
-  /** Replaces the worker of one slot without a gap, by one of the program that it runs. */
-  restart(slot: number, reason: string): Promise<RestartResult> {
-    return this.#askers.call((asker) => this.#post({ type: 'restart', slot, reason, asker }));
+  /**
+   * Replaces the worker of one slot without a gap, by one of the program that it runs.
+   *
+   * @param snapshotTo unix socket that takes a snapshot of the heap of the old one.
+   */
+  restart(slot: number, reason: string, snapshotTo?: string): Promise<RestartResult> {
+    return this.#askers.call((asker) =>
+      this.#post({ type: 'restart', slot, reason, asker, snapshotTo }),
+    );
   }
 
   /** Whether a reload is under way, whoever asked for it. */

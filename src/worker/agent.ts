@@ -53,6 +53,7 @@ export class WorkerAgent {
   readonly #sockets: WorkerSockets;
   readonly #listenRequest = new ListenRequest(this.#channel);
   #exitCode = 0;
+  #snapshotTo: string | undefined;
   #asked = false; // the primary, to be let go
   #resolveDrained!: () => void;
   readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
@@ -168,6 +169,7 @@ export class WorkerAgent {
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
         this.#appEnd.signal ??= message.signal ?? LEAVE_SIGNAL;
+        this.#snapshotTo = message.snapshotTo;
         if (message.cause === 'shutdown') this.#sockets.beLast();
         return void this.#leave(this.options.shutdown);
       case 'connection':
@@ -208,7 +210,10 @@ export class WorkerAgent {
     if (this.#app === undefined) return this.#end(0);
     const steps: LeaveSteps = {
       stopAccepting: (atOnce, rpc) => this.#sockets.leave(atOnce, rpc),
-      beforeClose: () => this.#reports.lastMetrics(),
+      beforeClose: async () => {
+        await this.#reports.lastMetrics();
+        await this.#leaveSnapshot();
+      },
       handOver: (...connection) =>
         this.#sockets.othersStay ? this.#channel.give(...connection) : undefined,
     };
@@ -216,6 +221,13 @@ export class WorkerAgent {
     await this.#channel.send({ type: 'drained', report });
     this.#resolveDrained();
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
+  }
+
+  /** Of the heap, for whoever has asked for it: there is no request left that it would keep waiting. */
+  async #leaveSnapshot(): Promise<void> {
+    if (this.#snapshotTo === undefined) return;
+    const { sendHeapSnapshot } = await import('./heap-snapshot.js');
+    await Promise.race([sendHeapSnapshot(this.#snapshotTo), this.#appEnd.forced]);
   }
 
   /** What the app is in now nobody knows: it serves what it has begun, and ends. */

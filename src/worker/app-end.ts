@@ -27,7 +27,7 @@ export class AppEnd {
   signal: string | undefined;
   /** Ends its open connections now. */
   force!: () => void;
-  readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
+  readonly forced = new Promise<void>((resolve) => (this.force = resolve));
   /** Ends the lame duck now. */
   cutShort!: () => void;
   readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
@@ -66,6 +66,6 @@ export class AppEnd {
       cutShort: this.#cutShort,
       signal: () => this.signal,
     };
-    return drain(this.#closing!, local, { ...steps, ...own }, shutdown, this.#forced);
+    return drain(this.#closing!, local, { ...steps, ...own }, shutdown, this.forced);
   }
 }

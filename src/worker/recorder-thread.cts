@@ -5,7 +5,7 @@ import inspector = require('node:inspector');
 import path = require('node:path');
 import workerThreads = require('node:worker_threads');
 import ByteSink = require('./byte-sink.cjs');
-import type { RecordingKind } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
+import type { RecordingKind } from '../snapshot/index.js' with { 'resolution-mode': 'import' };
 
 /** What the thread is started with. */
 export interface RecorderData {

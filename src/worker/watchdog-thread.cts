@@ -4,11 +4,9 @@ import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
 import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
-import type {
-  BlockReport,
-  WatchdogRequest,
-  WorkerMessage,
-} from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
+import type { BlockReport, WatchdogRequest, WorkerMessage } from '../ipc/protocol.js' with {
+  'resolution-mode': 'import',
+};
 import type { RecorderData, RecorderResult } from './recorder-thread.cjs';
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 

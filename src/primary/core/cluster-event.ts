@@ -41,6 +41,8 @@ export type ClusterEvent =
       readonly slot: number;
       readonly reason: string;
       readonly asker: Asker;
+      /** Where the old worker sends a snapshot of its heap, once it has served its last request. */
+      readonly snapshotTo?: string | undefined;
     }
   | {
       readonly type: 'stop';

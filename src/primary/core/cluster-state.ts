@@ -75,6 +75,8 @@ export interface Retirement {
   readonly cause: RetireCause;
   /** What the shutdown hooks of its app are told. */
   readonly signal: NodeJS.Signals;
+  /** Where it is to send a snapshot of its heap. */
+  readonly snapshotTo?: string | undefined;
   readonly since: number;
 }
 
@@ -106,6 +108,8 @@ export interface ReplacementRequest {
   readonly detail: string;
   /** What the new worker runs. */
   readonly release: Release;
+  /** Where the old one sends a snapshot of its heap. */
+  readonly snapshotTo?: string | undefined;
 }
 
 /** The replacement under way: one at a time. */

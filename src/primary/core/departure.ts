@@ -2,7 +2,13 @@ import { type ErrorReport, LEAVE_SIGNAL } from '../../ipc/index.js';
 import type { ShutdownOptions } from '../../options/index.js';
 import type { RetireCause } from '../../snapshot/index.js';
 import { describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
-import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from './cluster-state.js';
+import type {
+  DrainingWorker,
+  ReadyWorker,
+  Retirement,
+  StartingWorker,
+  Worker,
+} from './cluster-state.js';
 import type { Step } from './step.js';
 import { vacate } from './workers.js';
 
@@ -12,14 +18,18 @@ const ABANDON_BOOT_MS = 1_000;
 /** Time for an exit to travel, on top of what the worker was promised. */
 const EXIT_GRACE_MS = 500;
 
+/** Time for a snapshot of the heap: some seconds for each 100 MB, and a client that reads it. */
+const SNAPSHOT_MS = 180_000;
+
 /** Asks a worker to leave, and sees to it that it does. */
 export function retire(
   step: Step,
   worker: StartingWorker | ReadyWorker,
   cause: RetireCause,
   signal: NodeJS.Signals = LEAVE_SIGNAL,
+  snapshotTo?: string,
 ): void {
-  const retirement = { cause, signal, since: step.now };
+  const retirement = { cause, signal, snapshotTo, since: step.now };
   drainAs(step, worker, retirement);
   if (worker.state === 'ready') {
     askToDrain(step, worker, retirement);
@@ -109,13 +119,10 @@ function drainAs(
   });
 }
 
-function askToDrain(
-  step: Step,
-  worker: Worker,
-  { cause, signal }: NonNullable<DrainingWorker['retirement']>,
-): void {
-  step.send(worker, { type: 'drain', cause, signal });
-  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
+function askToDrain(step: Step, worker: Worker, { cause, signal, snapshotTo }: Retirement): void {
+  step.send(worker, { type: 'drain', cause, signal, snapshotTo });
+  const snapshotMs = snapshotTo === undefined ? 0 : SNAPSHOT_MS;
+  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown) + snapshotMs);
 }
 
 function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<ShutdownOptions>) {

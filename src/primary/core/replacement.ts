@@ -156,7 +156,7 @@ function timeOut(step: Step, candidacy: Candidacy): void {
 
 /** The candidate takes the place of the old worker, which drains. */
 function takeOver(step: Step, candidacy: Candidacy): void {
-  const { slot, cause, detail, release, candidate } = candidacy;
+  const { slot, cause, detail, release, snapshotTo, candidate } = candidacy;
   const { worker, failures } = step.state.slots[slot]!;
   const predecessor = worker === undefined ? undefined : step.worker(worker);
   step.set({ replacement: undefined });
@@ -177,7 +177,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
     predecessor: predecessor.id,
   };
   step.set({ replacement: handingOver });
-  retire(step, predecessor, cause);
+  retire(step, predecessor, cause, undefined, snapshotTo);
   if (step.askers.letsGo(step, request)) end(step, handingOver, null);
 }
 

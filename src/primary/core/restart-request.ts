@@ -1,4 +1,5 @@
 import type { RestartResult } from '../../snapshot/index.js';
+import type { ClusterEvent } from './cluster-event.js';
 import type { Asker, ReplacementRequest } from './cluster-state.js';
 import { noLongerAwait, requestReplacement } from './replacement.js';
 import type { Step } from './step.js';
@@ -12,7 +13,10 @@ const SHUTTING_DOWN = 'the cluster is shutting down';
  * being restarted already, that is everybody's who asks; a replacement for
  * another cause comes before.
  */
-export function restart(step: Step, slot: number, reason: string, asker: Asker): void {
+export function restart(
+  step: Step,
+  { slot, reason, asker, snapshotTo }: Extract<ClusterEvent, { type: 'restart' }>,
+): void {
   const { state } = step;
   const refusal =
     state.shutdown !== undefined
@@ -27,7 +31,7 @@ export function restart(step: Step, slot: number, reason: string, asker: Asker):
   step.set({ restartAskers: [...state.restartAskers, { slot, asker }] });
   if (!isUnderWay) {
     const { release } = state.slots[slot]!;
-    requestReplacement(step, { slot, cause: 'restart', detail: reason, release });
+    requestReplacement(step, { slot, cause: 'restart', detail: reason, release, snapshotTo });
   }
   // One that is on its way out already would wait for a replacement that waits for its exit.
   if (asker.by === 'worker') noLongerAwait(step, { id: asker.worker });

@@ -125,7 +125,7 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'reserved':
       return scaleTo(step, event.workers, event.reason, event.asker, event.error);
     case 'restart':
-      return restart(step, event.slot, event.reason, event.asker);
+      return restart(step, event);
     case 'stop':
       return stop(step, event);
     case 'acceptors-closed':

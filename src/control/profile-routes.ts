@@ -1,0 +1,75 @@
+import { Readable } from 'node:stream';
+import { InspectionError, type InspectionFailure } from '../errors/index.js';
+import { MAX_PROFILE_SECONDS } from '../options/index.js';
+import type { RecordingKind } from '../snapshot/index.js';
+import type { ControlledCluster } from './controlled-cluster.js';
+import { type Answer, type Handler, ok, Refusal, type Routes } from './route.js';
+
+const DEFAULT_SECONDS = 10;
+
+const STATUS: Readonly<Record<InspectionFailure, number>> = {
+  'no-worker': 404,
+  'no-watchdog': 409,
+  busy: 409,
+  'no-memory': 507,
+  silent: 504,
+  ended: 502,
+  'too-large': 502,
+  failed: 502,
+};
+
+/** What can be seen of a worker from inside. A profile is passed on as it comes. */
+export function profileRoutes({ inspections }: Pick<ControlledCluster, 'inspections'>): Routes {
+  const record =
+    (kind: RecordingKind): Handler =>
+    async ({ slot, query, gone }) => {
+      const seconds = secondsIn(query);
+      return streamed(inspections.record(slot, { kind, seconds }, gone));
+    };
+  return {
+    'GET /v1/workers/:slot/stack': async ({ slot }) =>
+      ok(await inspections.stack(slot).catch(refuse)),
+    'POST /v1/workers/:slot/cpu-profile': record('cpu-profile'),
+    'POST /v1/workers/:slot/heap-profile': record('heap-profile'),
+    'POST /v1/workers/:slot/heap-snapshot': ({ slot, gone }) =>
+      streamed(inspections.snapshot(slot, gone)),
+  };
+}
+
+/** Begins with the first bytes: until then a failure has a status of its own. */
+async function streamed(bytes: AsyncGenerator<Buffer, void>): Promise<Answer> {
+  const first = await bytes.next().catch(refuse);
+  const stream = Readable.from(rest(first, bytes), { objectMode: false });
+  // Also where the client left before the first byte was read.
+  stream.once('close', () => void bytes.return());
+  return { status: 200, contentType: 'application/json; charset=utf-8', stream };
+}
+
+async function* rest(
+  first: IteratorResult<Buffer, void>,
+  bytes: AsyncGenerator<Buffer, void>,
+): AsyncGenerator<Buffer, void> {
+  if (first.done !== true) yield first.value;
+  yield* bytes;
+}
+
+/** @throws Refusal */
+function secondsIn(query: URLSearchParams): number {
+  const text = query.get('seconds') ?? String(DEFAULT_SECONDS);
+  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= MAX_PROFILE_SECONDS) return seconds;
+  throw new Refusal(
+    400,
+    'BAD_REQUEST',
+    `seconds is not as expected: a whole number from 1 to ${MAX_PROFILE_SECONDS}`,
+  );
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof InspectionError)) throw error;
+  throw new Refusal(
+    STATUS[error.failure],
+    error.failure.toUpperCase().replaceAll('-', '_'),
+    error.message,
+  );
+}

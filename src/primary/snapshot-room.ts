@@ -1,0 +1,54 @@
+import { freemem } from 'node:os';
+import { InspectionError } from '../errors/index.js';
+import type { ResolvedClusterOptions } from '../options/index.js';
+import { residentMemoryBytes } from './resident-memory.js';
+import type { WorkerHandle } from './worker-handle.js';
+
+/** V8 builds a graph of the heap beside it, and the text of that waits to be read: measured 1.2 to 2 times the heap. */
+const SNAPSHOT_OF_HEAP = 2;
+
+/** What is free for this process, and for its control group where that has a limit. */
+function availableBytes(): number {
+  return Math.min(process.availableMemory?.() ?? Infinity, freemem());
+}
+
+/**
+ * Whether there is memory for a snapshot of the heap of a worker, and for the
+ * worker that is to take its place before.
+ *
+ * @throws InspectionError with the figures, where there is not.
+ */
+export function roomForSnapshot(
+  { identity: { slot, pid }, stats }: Pick<WorkerHandle, 'identity' | 'stats'>,
+  { hardLimitBytes }: ResolvedClusterOptions['memory'],
+  available: () => number = availableBytes,
+  measure: (pid: number) => number | undefined = residentMemoryBytes,
+): void {
+  const residentBytes = measure(pid) ?? stats?.residentMemoryBytes ?? 0;
+  const graphBytes = SNAPSHOT_OF_HEAP * (stats?.heapUsedBytes ?? residentBytes);
+  const freeBytes = available();
+  const neededBytes = residentBytes + graphBytes;
+  if (neededBytes > freeBytes) {
+    refuse(
+      slot,
+      `${inMegabytes(neededBytes)} of memory (another worker of ${inMegabytes(residentBytes)}, and ${inMegabytes(graphBytes)} for the snapshot), and ${inMegabytes(freeBytes)} are available`,
+    );
+  }
+  if (residentBytes + graphBytes > hardLimitBytes) {
+    refuse(
+      slot,
+      `${inMegabytes(graphBytes)} beside the ${inMegabytes(residentBytes)} that it holds, above memory.hardLimitBytes (${inMegabytes(hardLimitBytes)}), at which it is killed`,
+    );
+  }
+}
+
+function refuse(slot: number, needs: string): never {
+  throw new InspectionError(
+    'no-memory',
+    `a heap snapshot of worker=${slot} needs ${needs}; take a heap profile, which needs hardly any`,
+  );
+}
+
+function inMegabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
+}
