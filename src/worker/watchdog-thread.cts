@@ -7,10 +7,11 @@ import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'im
 import type { BlockReport, WatchdogRequest, WorkerMessage } from '../ipc/protocol.js' with {
   'resolution-mode': 'import',
 };
-import type { RecorderData, RecorderResult } from './recorder-thread.cjs';
+import type { RecordingKind } from '../snapshot/index.js' with { 'resolution-mode': 'import' };
+import type Recorder = require('./recorder.cjs');
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
-const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, recorder, hangProfile } =
+const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile } =
   workerThreads.workerData as WatchdogData;
 const beats = new Int32Array(beat);
 
@@ -45,7 +46,7 @@ let block = 0;
 let reported = false;
 let lastReport: BlockReport | undefined;
 /** Records the block for its line in the log. */
-let hangRecorder: workerThreads.Worker | undefined;
+let hangRecorder: InstanceType<typeof Recorder> | undefined;
 let hangFile: string | undefined;
 let profiled = false;
 /** Of the primary; what has come of a line so far. */
@@ -68,7 +69,7 @@ setInterval(() => {
     lastReport = undefined;
     hangFile = undefined;
     block += 1;
-    void hangRecorder?.terminate();
+    hangRecorder?.stop();
     hangRecorder = undefined;
   } else if (!reported && now - lastBeatAt >= blockedAfterMs) {
     reported = true;
@@ -140,29 +141,21 @@ function profileHang(
   of: number,
 ): void {
   const file = `hang-${new Date().toISOString().replaceAll(':', '-')}-${name}.cpuprofile`;
-  hangRecorder = record({ kind: 'cpu-profile', ms, blocked: true, to: { directory, name: file } });
-  hangRecorder?.once('message', (result: RecorderResult) => {
-    if (of !== block) return;
-    if ('problem' in result) return write({ type: 'unprofiled', problem: result.problem });
-    hangFile = result.file;
-    if (lastReport !== undefined) report({ ...lastReport, forMs: blockedMs() });
-  });
+  hangRecorder = newRecorder('cpu-profile', ms);
+  hangRecorder.save(directory, file).then(
+    (saved) => {
+      if (of !== block) return;
+      hangFile = saved;
+      if (lastReport !== undefined) report({ ...lastReport, forMs: blockedMs() });
+    },
+    (error: Error) => write({ type: 'unprofiled', problem: error.message }),
+  );
 }
 
-/** A thread that cannot be had, or fails, records nothing: who waits for that has a deadline. */
-function record(workerData: RecorderData): workerThreads.Worker | undefined {
-  try {
-    const thread = new workerThreads.Worker(recorder, {
-      workerData,
-      execArgv: [],
-      env: {},
-      trackUnmanagedFds: false,
-    });
-    thread.on('error', () => {});
-    return thread;
-  } catch {
-    return undefined;
-  }
+function newRecorder(kind: RecordingKind, ms: number): InstanceType<typeof Recorder> {
+  // Loaded when it is needed, as the inspector is.
+  const Loaded = require('./recorder.cjs') as typeof Recorder;
+  return new Loaded({ kind, ms, blocked: isBlocked() });
 }
 
 /** Looks whether the primary asks something. The main thread has seen to it that this does not wait. */
@@ -186,7 +179,7 @@ function answerRequest(asked: WatchdogRequest): void {
     return askMainThread((found) => write({ type: 'stack', id, blockedForMs, ...found }));
   }
   const { kind, seconds, to } = asked;
-  record({ kind, ms: seconds * 1_000, blocked: isBlocked(), to: { socket: to } });
+  void newRecorder(kind, seconds * 1_000).send(to);
 }
 
 function write(message: WorkerMessage): void {

@@ -14,8 +14,6 @@ export interface WatchdogData {
   readonly reportTo: number | undefined;
   /** What to evaluate in the main thread: gives the answer as JSON. */
   readonly question: string;
-  /** File of the thread that records profiles. */
-  readonly recorder: string;
   readonly hangProfile: HangProfile | undefined;
 }
 
@@ -44,8 +42,8 @@ export interface WatchdogOptions {
 const MAX_TICK_MS = 250;
 const MIN_TICK_MS = 25;
 
-/** The whole process may need little, this thread of it less. */
-const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 };
+/** The thread needs 2 MB until it is to record a profile; that of a minute in a large app may have 20 MB as text. */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
 
 /** How the thread finds {@link describeMainThread}. */
 const HOOK = 'nestjs-cluster.describe-main-thread';
@@ -57,10 +55,7 @@ const HOOK = 'nestjs-cluster.describe-main-thread';
  */
 export function startWatchdog(options: WatchdogOptions): void {
   const program = ownFile('worker/watchdog-thread.cjs');
-  const recorder = ownFile('worker/recorder-thread.cjs');
-  if (program === undefined || recorder === undefined) {
-    return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
-  }
+  if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
   const blockedAfterMs = options.hangTimeoutMs / 2;
   const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
   const beat = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
@@ -74,7 +69,6 @@ export function startWatchdog(options: WatchdogOptions): void {
     primaryPid: options.primaryPid,
     reportTo: options.reportTo,
     question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
-    recorder,
     hangProfile: options.hangProfile,
   };
   try {
