@@ -15,6 +15,7 @@ import { addChangeCommands } from './control/change-commands.js';
 import { addCompletionCommand } from './control/completion.js';
 import { addInspectCommands } from './control/inspect-commands.js';
 import { addWatchCommands } from './control/watch-commands.js';
+import { addProfileCommands } from './control/profile-commands.js';
 import { addDoctorCommand } from './doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
@@ -123,6 +124,7 @@ generator('nftables', 'Prints a ruleset of nftables that balances over the worke
 addInspectCommands(program);
 addWatchCommands(program);
 addChangeCommands(program);
+addProfileCommands(program);
 addTuneCommand(program);
 addDoctorCommand(program);
 addCompletionCommand(program);

@@ -11,6 +11,7 @@ const STATUS: Readonly<Record<InspectionFailure, number>> = {
   'no-worker': 404,
   'no-watchdog': 409,
   busy: 409,
+  blocked: 409,
   'no-memory': 507,
   silent: 504,
   ended: 502,

@@ -92,6 +92,8 @@ export type InspectionFailure =
   | 'no-watchdog'
   /** It is being profiled already. */
   | 'busy'
+  /** It is blocked, and what was asked for takes an event loop that turns. */
+  | 'blocked'
   /** Memory would not suffice. */
   | 'no-memory'
   /** It does not answer, not even its watchdog. */

@@ -78,8 +78,13 @@ export class Inspections {
    *
    * @throws InspectionError before or in the middle.
    */
-  snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void> {
-    return this.#exclusively(slot, gone, (worker, transfer) => {
+  async *snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void> {
+    const { blockedForMs, problem } = await this.stack(slot);
+    if (blockedForMs !== null || problem !== null) {
+      const message = `worker=${slot} is blocked, and cannot drain for a heap snapshot; take a heap profile, which it can`;
+      throw new InspectionError('blocked', message);
+    }
+    yield* this.#exclusively(slot, gone, (worker, transfer) => {
       roomForSnapshot(worker, this.memory);
       const left = this.replace(slot, transfer.path).then(
         ({ reason }) =>

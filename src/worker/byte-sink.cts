@@ -62,4 +62,4 @@ function header(length: number): Buffer {
   return bytes;
 }
 
-export = ByteSink;
+export = { ByteSink };

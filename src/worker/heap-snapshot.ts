@@ -1,10 +1,11 @@
 import { getHeapSnapshot } from 'node:v8';
-import ByteSink from './byte-sink.cjs';
+// oxlint-disable-next-line import/default -- what a CommonJS file exports is its default
+import byteSink from './byte-sink.cjs';
 
 /** Sends a snapshot of the heap. Where nobody takes it there is none: whoever asked has left. */
 export async function sendHeapSnapshot(path: string): Promise<void> {
   let left = false;
-  const sink = await ByteSink.open(path, () => (left = true)).catch(() => undefined);
+  const sink = await byteSink.ByteSink.open(path, () => (left = true)).catch(() => undefined);
   if (sink === undefined) return;
   try {
     for await (const chunk of getHeapSnapshot() as AsyncIterable<Buffer | string>) {

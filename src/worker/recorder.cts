@@ -2,7 +2,7 @@
 import fs = require('node:fs');
 import inspector = require('node:inspector');
 import path = require('node:path');
-import ByteSink = require('./byte-sink.cjs');
+import byteSink = require('./byte-sink.cjs');
 import type { RecordingKind } from '../snapshot/index.js' with { 'resolution-mode': 'import' };
 
 interface Job {
@@ -24,7 +24,7 @@ class Recorder {
 
   /** To whoever listens on a unix socket; nobody there any more ends it. */
   async send(socket: string): Promise<void> {
-    const sink = await ByteSink.open(socket, () => this.stop()).catch(() => undefined);
+    const sink = await byteSink.ByteSink.open(socket, () => this.stop()).catch(() => undefined);
     if (sink === undefined) return;
     try {
       await sink.write(await this.#record());
