@@ -22,6 +22,7 @@ const SNAPSHOT_SILENCE_MS = 120_000;
 
 const STOPPED =
   'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
+const ENDED = 'it has ended meanwhile';
 const NATIVE = 'its main thread did not answer: it is in native code';
 
 type Answer = WorkerMessage & { readonly type: 'stack' };
@@ -67,8 +68,12 @@ export class Inspections {
     return this.#exclusively(slot, gone, (worker, transfer) => {
       const asked = worker.askWatchdog({ type: 'record', to: transfer.path, ...recording });
       if (!asked) throw noWatchdog(slot);
-      const silent = new InspectionError('silent', `worker=${slot}: ${STOPPED}`);
-      return transfer.read(recording.seconds * 1_000 + GRACE_MS, after(WATCHDOG_MS, silent));
+      const overdue = after(WATCHDOG_MS).then(() =>
+        worker.known === undefined
+          ? new InspectionError('ended', 'the worker ended before it was complete')
+          : new InspectionError('silent', `worker=${slot}: ${STOPPED}`),
+      );
+      return transfer.read(recording.seconds * 1_000 + GRACE_MS, overdue);
     });
   }
 
@@ -136,7 +141,8 @@ export class Inspections {
         clearTimeout(timer);
         this.#stacks.delete(id);
         const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
-        const problem = answer === undefined ? STOPPED : answer.answered ? null : NATIVE;
+        const silence = worker.known === undefined ? ENDED : STOPPED;
+        const problem = answer === undefined ? silence : answer.answered ? null : NATIVE;
         resolve({ slot, pid, blockedForMs, requests, frames, problem });
       },
     };
@@ -158,6 +164,6 @@ function noWatchdog(slot: number): InspectionError {
   return new InspectionError('no-watchdog', message);
 }
 
-function after<T>(ms: number, value: T): Promise<T> {
-  return new Promise((resolve) => setTimeout(resolve, ms, value).unref());
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

@@ -1038,6 +1038,7 @@ describe('resolveOptions', () => {
         windowMs: 60_000,
       },
       heartbeat: { intervalMs: 1_000, timeoutMs: 10_000 },
+      hang: { profileSeconds: 0 },
       watchdog: true,
       expressPrototypes: true,
       memory: { softLimitBytes: Infinity, hardLimitBytes: Infinity },

@@ -34,8 +34,18 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
     forMs: 1_500,
     requests: [{ method: 'GET', path: '/spin', forMs: 1_498.5 }],
     frames: ['spin (/app/main.js:3:7)', 'handle (/app/main.js:9:1)'],
+    profile: '/tmp/hang.cpuprofile',
   },
   resumed: { type: 'resumed' },
+  unprofiled: { type: 'unprofiled', problem: 'no space left on device' },
+  stack: {
+    type: 'stack',
+    id: 8,
+    blockedForMs: null,
+    requests: [{ method: 'GET', path: '/spin', forMs: 1_498.5 }],
+    frames: ['spin (/app/main.js:3:7)'],
+    answered: true,
+  },
   checked: { type: 'checked', id: 4, healthy: false, detail: 'database: connection refused' },
   verified: { type: 'verified', error: ERROR },
   'reload-request': { type: 'reload-request', id: 5 },
@@ -156,6 +166,7 @@ const NULLABLE = new Set([
   'drained.report.hookError',
   'checked.detail',
   'verified.error',
+  'stack.blockedForMs',
 ]);
 const OPTIONAL = new Set(['error.stack', 'error.code', 'stats.droppedConnectionsTotal']);
 const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
@@ -173,6 +184,7 @@ const INFORMS =
 /** Fields that may be missing, and not be wrong. */
 const MAY_MISS = new Set([
   'ready.url',
+  'blocked.profile',
   'ready.endpoints',
   'ready.minReady',
   'checked.detail',

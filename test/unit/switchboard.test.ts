@@ -4,6 +4,7 @@ import { resolveOptions } from '../../src/options/index.js';
 import { Balance } from '../../src/primary/balance.js';
 import { WorkerMap } from '../../src/primary/core/worker-map.js';
 import { newCluster } from '../../src/primary/core/transition.js';
+import type { Inspections } from '../../src/primary/inspections.js';
 import { laterBy } from '../../src/primary/later.js';
 import type { BoundSocket } from '../../src/primary/listening/bound-socket.js';
 import { SharedListening } from '../../src/primary/listening/shared-listening.js';
@@ -41,7 +42,16 @@ function start() {
     laterBy((action) => action()),
   );
   const readings = new WorkerReadings(resolveOptions({}, {}));
-  const switchboard = new Switchboard({ listening, table, relay, balance, readings, emit });
+  const inspections = { answered: vi.fn() } as unknown as Inspections;
+  const switchboard = new Switchboard({
+    listening,
+    table,
+    relay,
+    balance,
+    readings,
+    inspections,
+    emit,
+  });
   const receiveRaw = (message: unknown, from = worker, handle?: unknown) =>
     switchboard.receive(from === worker ? 1 : 2, { type: 'message', message, handle });
   return {
