@@ -37,6 +37,7 @@ const SECTIONS = {
     ['Metrics', 'metrics'],
     ['Admin listener', 'admin-listener'],
     ['Alerts', 'alerts'],
+    ['Profiles', 'profiles'],
     ['Troubleshooting', 'troubleshooting'],
   ],
   Understand: [

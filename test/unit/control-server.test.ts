@@ -46,6 +46,7 @@ async function serve(
     scale: vi.fn(async () => SNAPSHOT),
     restart: vi.fn(async () => DONE),
     stop: vi.fn(),
+    inspections: { stack: vi.fn(), record: vi.fn(), snapshot: vi.fn() },
     ...cluster,
   };
   const options = resolveOptions({ workers: 2, log: { write: () => {} } }, {});

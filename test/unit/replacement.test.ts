@@ -481,3 +481,32 @@ describe('a cluster that shuts down', () => {
     expect(cluster.forked).toHaveLength(3);
   });
 });
+
+describe('a worker that is to leave a snapshot of its heap', () => {
+  const PATIENCE_MS = 12_500;
+  const SNAPSHOT_MS = 180_000;
+
+  it('is told with its drain, once the new one is ready, and has more time', () => {
+    const cluster = start(1);
+    const old = cluster.current(0);
+    void cluster.supervisor.restart(0, 'test', '/tmp/snapshot.sock');
+    expect(old.sent('drain')).toEqual([]);
+    cluster.newest(0).becomeReady();
+    expect(old.sent('drain')).toMatchObject([
+      { cause: 'restart', snapshotTo: '/tmp/snapshot.sock' },
+    ]);
+    vi.advanceTimersByTime(PATIENCE_MS + SNAPSHOT_MS - 1);
+    expect(old.signals).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(old.signals).toEqual(['SIGKILL']);
+  });
+
+  it('has no more time than others where it is not', () => {
+    const cluster = start(1);
+    const old = cluster.current(0);
+    void cluster.supervisor.restart(0, 'test');
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(PATIENCE_MS);
+    expect(old.signals).toEqual(['SIGKILL']);
+  });
+});
