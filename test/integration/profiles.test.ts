@@ -1,6 +1,7 @@
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
@@ -20,15 +21,17 @@ const FUNCTIONS = { loop: 'loopForEver', regexp: 'matchCatastrophically' } as co
 /** No worker of it is killed because it hangs. */
 async function start(workers: number) {
   const socket = join(temporaryDirectory(), 'control.sock');
+  const temporary = temporaryDirectory();
   const cluster = await ClusterProcess.start({
     options: { workers, heartbeat: false, control: { path: socket } },
-    env: behaviour('hang-routes'),
+    env: { ...behaviour('hang-routes'), TMPDIR: temporary },
   });
   const slotOf = (pid: number) =>
     cluster.all('worker-ready').find((line) => line.pid === pid)!.worker!;
   return {
     cluster,
     socket,
+    temporary,
     /** Blocks a worker, and says which. */
     block: async (kind: keyof typeof FUNCTIONS) => {
       const pid = await hang(cluster, await RawClient.open(cluster.url), kind);
@@ -81,7 +84,7 @@ it('shows what blocks a worker and profiles it, while the others serve', async (
 });
 
 it('profiles a worker once at a time, and not for a client that has left', async () => {
-  const { cluster, socket, block } = await start(2);
+  const { cluster, socket, temporary, block } = await start(2);
   const { slot, pid } = await block('loop');
   const path = `/v1/workers/${slot}/cpu-profile`;
 
@@ -109,13 +112,12 @@ it('profiles a worker once at a time, and not for a client that has left', async
   }
 
   const directory = temporaryDirectory();
+  // The primary makes a socket for it: nothing that is asked here competes with the command.
+  const watcher = watch(temporary);
+  onTestFinished(() => watcher.close());
+  const asked = once(watcher, 'change');
   const ended = command(directory, socket, 'cpu-profile', String(slot), '--seconds', '30');
-  await eventually('a profile that is under way', () => readdirSync(directory).length > 0);
-  await eventually(
-    'a worker that is being profiled',
-    () => ask(socket, 'POST', `${path}?seconds=1`),
-    ({ status }) => status === 409,
-  );
+  await asked;
   process.kill(pid, 'SIGKILL');
   expect(await ended).toMatchObject({
     code: 1,
