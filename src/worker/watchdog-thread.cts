@@ -148,7 +148,10 @@ function profileHang(
       hangFile = saved;
       if (lastReport !== undefined) report({ ...lastReport, forMs: blockedMs() });
     },
-    (error: Error) => write({ type: 'unprofiled', problem: error.message }),
+    (error: Error) => {
+      // Of a block that is over nobody wants one.
+      if (of === block) write({ type: 'unprofiled', problem: error.message });
+    },
   );
 }
 
