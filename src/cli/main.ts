@@ -16,6 +16,7 @@ import { addCompletionCommand } from './control/completion.js';
 import { addInspectCommands } from './control/inspect-commands.js';
 import { addWatchCommands } from './control/watch-commands.js';
 import { addProfileCommands } from './control/profile-commands.js';
+import { addDashboardCommand } from './dashboard/command.js';
 import { addDoctorCommand } from './doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
@@ -127,6 +128,7 @@ addChangeCommands(program);
 addProfileCommands(program);
 addTuneCommand(program);
 addDoctorCommand(program);
+addDashboardCommand(program);
 addCompletionCommand(program);
 
 // A reader that leaves early (head, a pager) is no failure.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
 import { ownFile } from '../process/own-file.js';
-import type { ClusterSnapshot } from '../snapshot/index.js';
+import type { ClusterSnapshot, FailureCause } from '../snapshot/index.js';
 import type { Controlled } from './controlled-cluster.js';
 import { type PublishedOptions, publishedOptions } from './published-options.js';
 
@@ -12,7 +12,20 @@ export function clusterReport(snapshot: ClusterSnapshot) {
     status,
     ...describeCluster({ snapshot, ageMs: 0 }),
     ...(reason !== undefined && { reason }),
+    restartsByCause: restartsByCause(snapshot),
   };
+}
+
+/** Of all slots that there were. One that is being replaced is listed for each of its processes. */
+function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
+  const slots = new Map([...dismissed, ...workers].map((each) => [each.slot, each]));
+  const sums: Partial<Record<FailureCause, number>> = {};
+  for (const { restartsByCause: restarts } of slots.values()) {
+    for (const [cause, count] of Object.entries(restarts) as [FailureCause, number][]) {
+      sums[cause] = (sums[cause] ?? 0) + count;
+    }
+  }
+  return sums;
 }
 
 export type ClusterReport = ReturnType<typeof clusterReport>;

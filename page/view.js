@@ -1,0 +1,198 @@
+// The whole page, from its state.
+import { html } from '/vendor/htm-preact.js';
+import { Charts } from '/chart.js';
+import { Confirmation } from '/dialogs.js';
+import { age, bytes, count, ms, NONE, percent, time } from '/format.js';
+import { SlotStrip, WorkerTable } from '/workers.js';
+
+const LINES_SHOWN = 100;
+
+export function App({ state, actions, canChange }) {
+  const { hello, link, sample, series, dialog } = state;
+  if (hello?.name === undefined || sample === undefined) {
+    return html`<p class="notice" role="status">
+      ${link.message ?? 'Connecting to the cluster …'}
+    </p>`;
+  }
+  const { cluster, primary } = sample;
+  return html`
+    <${Header} ...${{ hello, cluster, primary, actions, canChange }} />
+    <main class=${link.state === 'connected' ? '' : 'stale'}>
+      <${Notices} ...${{ state, cluster, actions }} />
+      <${SlotStrip} cluster=${cluster} options=${hello.options} />
+      <${Tiles} cluster=${cluster} series=${series} />
+      <${Charts} series=${series} metrics=${state.metrics}><${Restarts} cluster=${cluster} /><//>
+      <${WorkerTable} ...${{ cluster, options: hello.options, actions, canChange }} />
+      <${Log} entries=${state.log} />
+    </main>
+    <footer>
+      ${hello.name}, primary pid ${hello.pid}, Node ${hello.node}
+      ${hello.version && `, nestjs-cluster ${hello.version}`}, balancing ${cluster.balancing}
+      ${primary && `, primary ${bytes(primary.residentMemoryBytes)}`}
+    </footer>
+    ${dialog && html`<${Confirmation} ...${{ dialog, cluster, actions }} />`}
+  `;
+}
+
+function Header({ hello, cluster, primary, actions, canChange }) {
+  const button = (kind, label) => html`
+    <button
+      type="button"
+      class=${kind === 'stop' ? 'danger' : ''}
+      disabled=${canChange !== 'now'}
+      onClick=${() => actions.open({ kind })}
+    >
+      ${label}
+    </button>
+  `;
+  return html`
+    <header>
+      <div class="title">
+        <h1>${hello.name}</h1>
+        <span class="status ${cluster.status}">${cluster.status}</span>
+        <span class="meta">
+          ${cluster.ready} of ${cluster.desired} ready, generation
+          ${` ${cluster.generation}`}${primary && `, up ${age(primary.uptimeSeconds)}`}
+        </span>
+      </div>
+      ${
+        canChange === 'never'
+          ? html`<p class="meta">read-only</p>`
+          : html`<div class="actions" role="group" aria-label="Change the cluster">
+              ${button('reload', 'Reload')} ${button('scale', 'Scale')} ${button('stop', 'Stop')}
+            </div>`
+      }
+    </header>
+  `;
+}
+
+function Notices({ state: { link, pending, outcome }, cluster, actions }) {
+  return html`
+    <div role="alert">
+      ${
+        link.state !== 'connected' &&
+        link.message !== null &&
+        html`<p class="banner bad">Not live: ${link.message}. The page goes on by itself.</p>`
+      }
+    </div>
+    <div role="status">
+      ${cluster.reason && html`<p class="banner warn">${cluster.reason}</p>`}
+      ${pending && html`<p class="banner busy">${pending} …</p>`}
+      ${
+        outcome &&
+        html`<p class="banner ${outcome.done ? 'done' : 'bad'}">
+          <span>${outcome.text}</span>
+          <button type="button" class="plain" aria-label="Dismiss" onClick=${actions.forget}>
+            ×
+          </button>
+        </p>`
+      }
+    </div>
+  `;
+}
+
+function Tiles({ cluster, series }) {
+  const last = (name) => series[name]?.at(-1) ?? null;
+  const tiles = [
+    ['Requests', count(last('requests')), 'a second'],
+    ['Latency p99', ms(last('p99Ms')), last('p50Ms') === null ? '' : `p50 ${ms(last('p50Ms'))}`],
+    ['In flight', count(last('inFlight')), 'requests'],
+    ['Connections', count(last('connections')), 'open'],
+    ['Loop delay p99', ms(last('delayWorstMs')), 'worst worker'],
+    [
+      'Utilisation',
+      percent(last('utilizationWorst')),
+      `worst, mean ${percent(last('utilizationMean'))}`,
+    ],
+    ['Memory', bytes(last('residentBytes')), `heap ${bytes(last('heapBytes'))}`],
+    ['Restarts', count(restartsOf(cluster)), 'since the start'],
+  ];
+  return html`
+    <section aria-label="Now">
+      <dl class="tiles">
+        ${tiles.map(
+          ([name, value, more]) => html`
+            <div key=${name}>
+              <dt>${name}</dt>
+              <dd>${value} <small>${value === NONE ? '' : more}</small></dd>
+            </div>
+          `,
+        )}
+      </dl>
+    </section>
+  `;
+}
+
+function restartsOf({ restartsByCause }) {
+  return Object.values(restartsByCause ?? {}).reduce((sum, each) => sum + each, 0);
+}
+
+function Restarts({ cluster: { restartsByCause = {} } }) {
+  const causes = Object.entries(restartsByCause).toSorted(([, a], [, b]) => b - a);
+  return html`
+    <figure>
+      <figcaption><h3>Restarts by cause</h3></figcaption>
+      ${
+        causes.length === 0
+          ? html`<p class="missing">No worker has failed since the primary started.</p>`
+          : html`<table class="causes">
+              <thead>
+                <tr>
+                  <th scope="col">Cause</th>
+                  <th scope="col" class="number">Restarts</th>
+                </tr>
+              </thead>
+              <tbody>
+                ${causes.map(
+                  ([cause, times]) => html`
+                    <tr key=${cause}>
+                      <th scope="row">${cause}</th>
+                      <td class="number">${times}</td>
+                    </tr>
+                  `,
+                )}
+              </tbody>
+            </table>`
+      }
+    </figure>
+  `;
+}
+
+function Log({ entries }) {
+  return html`
+    <section class="log">
+      <h2 id="log">Events</h2>
+      <div role="log" aria-live="polite" aria-labelledby="log" tabindex="0">
+        ${entries.length === 0 && html`<p class="meta">Nothing has happened since you look.</p>`}
+        <ul>
+          ${entries
+            .slice(-LINES_SHOWN)
+            .toReversed()
+            .map(
+              ({ id, at, level, text }) => html`
+                <li key=${id} class=${level}>
+                  <time datetime=${at}>${time(at)}</time>
+                  <span class="level">${level}</span>
+                  <span>${text}</span>
+                </li>
+              `,
+            )}
+        </ul>
+      </div>
+    </section>
+  `;
+}
+
+/** Nobody is let in without a link. */
+export function Refused({ why }) {
+  return html`
+    <main class="refused">
+      <h1>Not open</h1>
+      <p role="alert">${why}.</p>
+      <p>
+        A link opens the dashboard once, in one browser. Press Enter where
+        <code> nestjs-cluster dashboard </code> runs: it prints another one.
+      </p>
+    </main>
+  `;
+}

@@ -1,0 +1,71 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from '../../control/route.js';
+
+const TOKEN_BYTES = 32;
+
+/** The header that a change needs besides the cookie: other ports of this host get the cookie too. */
+export const TOKEN_HEADER = 'x-dashboard-token';
+
+type Headers = Pick<IncomingMessage, 'headers'>;
+
+/** Who may look, and who may change something: the browser that has opened the printed link. */
+export class Access {
+  readonly #cookie = newToken();
+  readonly #header = newToken();
+  #link: string | undefined;
+
+  /** A token for one link. The one before it is worth nothing any more. */
+  newLink(): string {
+    this.#link = newToken();
+    return this.#link;
+  }
+
+  /**
+   * Takes the token of a link, which is used up by that.
+   *
+   * @returns what the browser has to send from now on.
+   * @throws Refusal
+   */
+  exchange(token: unknown, port: number): { readonly cookie: string; readonly header: string } {
+    const expected = this.#link;
+    if (expected === undefined || !isSame(token, expected)) {
+      throw new Refusal(403, 'LINK_USED', 'this link is wrong, or has been used before');
+    }
+    this.#link = undefined;
+    // Cookies know no ports: the name keeps two dashboards apart.
+    const cookie = `${cookieName(port)}=${this.#cookie}; Path=/api; HttpOnly; SameSite=Strict`;
+    return { cookie, header: this.#header };
+  }
+
+  /** @throws Refusal unless a request comes from a browser that was let in. */
+  mustView({ headers }: Headers, port: number): void {
+    const wanted = `${cookieName(port)}=`;
+    const cookies = (headers.cookie ?? '').split(';').map((each) => each.trim());
+    const sent = cookies.filter((each) => each.startsWith(wanted));
+    if (sent.some((each) => isSame(each.slice(wanted.length), this.#cookie))) return;
+    throw new Refusal(401, 'NO_SESSION', 'open the link that the command has printed');
+  }
+
+  /** @throws Refusal unless it is the page itself that asks. */
+  mustChange({ headers }: Headers): void {
+    if (isSame(headers[TOKEN_HEADER], this.#header)) return;
+    throw new Refusal(403, 'NO_TOKEN', `a change needs the header ${TOKEN_HEADER}`);
+  }
+}
+
+function newToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
+function cookieName(port: number): string {
+  return `nestjs-cluster-${port}`;
+}
+
+function isSame(given: unknown, expected: string): boolean {
+  return typeof given === 'string' && timingSafeEqual(digest(given), digest(expected));
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ClusterStatus } from '../../control/cluster-status.js';
+import type { ControlClient } from '../control/control-client.js';
+import { COLUMNS, History } from './history.js';
+import { MetricsSource, metricsUrlOf } from './metrics-source.js';
+import { frame, Viewers } from './viewers.js';
+
+/** A sample comes every second. */
+const SILENCE_MS = 3_000;
+const RETRY_MS = 1_000;
+
+/** The part of the command line's client that is used. */
+export type Client = Pick<ControlClient, 'get' | 'post' | 'events'>;
+
+/** Whether the cluster is heard; it comes back by itself. */
+export interface Link {
+  readonly state: 'connecting' | 'connected' | 'silent' | 'gone';
+  /** What is wrong, in words. */
+  readonly message: string | null;
+}
+
+export interface FeedSettings {
+  /** Finds the cluster, also after it has been started again. */
+  readonly connect: () => Promise<Client>;
+  readonly readOnly: boolean;
+  /** `false`: the metrics are left alone. `undefined`: where the options say. */
+  readonly metrics?: string | false | undefined;
+  readonly silenceMs?: number;
+  readonly retryMs?: number;
+}
+
+/** One stream of the control socket, for all pages that are open. */
+export class ClusterFeed {
+  readonly viewers = new Viewers();
+  readonly history = new History();
+  readonly metrics = new MetricsSource(() => this.#metricsUrl());
+  link: Link = { state: 'connecting', message: null };
+  #client: Client | undefined;
+  #status: Omit<ClusterStatus, 'cluster'> | undefined;
+  #sample: unknown;
+
+  constructor(private readonly settings: FeedSettings) {}
+
+  /** The client of the cluster as it was heard last. */
+  get client(): Client | undefined {
+    return this.#client;
+  }
+
+  /** Follows the cluster until it is told to end. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { connect, metrics, retryMs = RETRY_MS } = this.settings;
+    if (metrics !== false) void this.metrics.run(signal);
+    while (!signal.aborted) {
+      try {
+        await this.#follow(await connect(), signal);
+        this.#setLink('gone', 'the cluster has ended');
+      } catch (error) {
+        this.#setLink('gone', (error as Error).message);
+      }
+      await delay(retryMs, undefined, { signal }).catch(() => {});
+    }
+    this.viewers.end();
+  }
+
+  /** What a page is told first: the cluster, the history, and how it is now. */
+  introduction(): string {
+    const { rows, log } = this.history;
+    return [
+      frame('hello', this.#hello()),
+      frame('history', { columns: COLUMNS, rows, log }),
+      frame('link', this.link),
+      ...(this.#sample === undefined ? [] : [frame('sample', this.#sample)]),
+    ].join('');
+  }
+
+  async #follow(client: Client, signal: AbortSignal): Promise<void> {
+    const status = await client.get<ClusterStatus>('/v1/status');
+    const { cluster: _, ...fixed } = status;
+    if (fixed.pid !== this.#status?.pid) this.history.restart();
+    this.#client = client;
+    this.#status = fixed;
+    const stream = await client.events(signal);
+    this.viewers.tell(frame('hello', this.#hello()));
+    const silence = setTimeout(
+      () => this.#setLink('silent', 'its primary is blocked or stopped'),
+      this.settings.silenceMs ?? SILENCE_MS,
+    );
+    try {
+      for await (const told of stream) {
+        silence.refresh();
+        this.#setLink('connected', null);
+        if (told.type === 'log') {
+          this.viewers.tell(frame('log', this.history.addEvent(told.data)));
+          continue;
+        }
+        const row = this.history.add(told.data, this.metrics.readings);
+        this.#sample = { row, cluster: told.data.cluster, primary: told.data.primary };
+        const { state } = this.metrics;
+        this.viewers.tell(frame('sample', { ...(this.#sample as object), metrics: state }));
+      }
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+
+  #hello() {
+    const { readOnly } = this.settings;
+    return { readOnly, metrics: this.metrics.state, ...this.#status };
+  }
+
+  #metricsUrl(): string | undefined {
+    const { metrics } = this.settings;
+    if (typeof metrics === 'string') return metrics;
+    return this.#status && metricsUrlOf(this.#status.options);
+  }
+
+  #setLink(state: Link['state'], message: string | null): void {
+    if (state === this.link.state && message === this.link.message) return;
+    this.link = { state, message };
+    this.viewers.tell(frame('link', this.link));
+  }
+}

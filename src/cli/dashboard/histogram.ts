@@ -1,0 +1,61 @@
+/** Counts up to a bound in seconds, over all series of a histogram. */
+export type Buckets = ReadonlyMap<number, number>;
+
+/**
+ * The buckets of a histogram on a page of metrics, whatever prefix its name has.
+ *
+ * @param without a route that is not counted.
+ */
+export function bucketsOf(page: string, name: string, without: string): Buckets {
+  const buckets = new Map<number, number>();
+  for (const { labels, value } of samplesOf(page, `${name}_bucket`)) {
+    const [, bound] = /(?:^|,)le="([^"]*)"/.exec(labels) ?? [];
+    if (bound === undefined || labels.includes(`route="${without}"`)) continue;
+    const seconds = bound === '+Inf' ? Infinity : Number(bound);
+    buckets.set(seconds, (buckets.get(seconds) ?? 0) + value);
+  }
+  return buckets;
+}
+
+/** The sum of all series of a metric, or `undefined` where there is none. */
+export function sumOf(page: string, name: string): number | undefined {
+  let sum: number | undefined;
+  for (const { value } of samplesOf(page, name)) sum = (sum ?? 0) + value;
+  return sum;
+}
+
+/** What came between two readings; `undefined` where the counts have begun anew. */
+export function since(before: Buckets, now: Buckets): Buckets | undefined {
+  const between = new Map<number, number>();
+  for (const [bound, count] of now) {
+    const more = count - (before.get(bound) ?? 0);
+    if (more < 0) return undefined;
+    between.set(bound, more);
+  }
+  return between;
+}
+
+/** As Prometheus' `histogram_quantile`: linear within a bucket. `undefined` where nothing was counted. */
+export function quantile(buckets: Buckets, share: number): number | undefined {
+  const sorted = [...buckets].toSorted(([a], [b]) => a - b);
+  const total = sorted.at(-1)?.[1] ?? 0;
+  if (total === 0) return undefined;
+  const rank = share * total;
+  let [lower, below] = [0, 0];
+  for (const [bound, count] of sorted) {
+    if (count >= rank) {
+      if (bound === Infinity) return lower;
+      return lower + (bound - lower) * ((rank - below) / Math.max(1, count - below));
+    }
+    [lower, below] = [bound, count];
+  }
+  return lower;
+}
+
+function* samplesOf(
+  page: string,
+  name: string,
+): Generator<{ readonly labels: string; readonly value: number }> {
+  const line = new RegExp(`^\\w*${name}(?:\\{(.*)\\})? ([\\d.e+-]+)`, 'gm');
+  for (const [, labels = '', value] of page.matchAll(line)) yield { labels, value: Number(value) };
+}

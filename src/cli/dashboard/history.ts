@@ -1,0 +1,115 @@
+import type { Sample, StreamedEvent } from '../../control/event-stream.js';
+import type { Readings } from './metrics-source.js';
+import { RequestRate } from './request-rate.js';
+
+/** 15 minutes, a sample a second. */
+export const MAX_ROWS = 900;
+export const MAX_LOG = 300;
+const MAX_TEXT_LENGTH = 1_000;
+
+/** After this the lines of the charts are broken. */
+const GAP_SECONDS = 5;
+
+/** What a row holds. */
+export const COLUMNS = [
+  'at',
+  'requests',
+  'inFlight',
+  'connections',
+  'ready',
+  'residentBytes',
+  'heapBytes',
+  'delayWorstMs',
+  'delayPrimaryMs',
+  'utilizationMean',
+  'utilizationWorst',
+  'p50Ms',
+  'p95Ms',
+  'p99Ms',
+  'queued',
+  'offloaded',
+] as const;
+
+export type Row = readonly (number | null)[];
+
+/** A line of the log: what the page shows of an event. */
+export interface LogEntry {
+  readonly at: string;
+  readonly name: string;
+  readonly level: string;
+  readonly text: string;
+}
+
+/** The last 15 minutes, for pages that are opened or reloaded. Its size has a limit. */
+export class History {
+  readonly rows: Row[] = [];
+  readonly log: LogEntry[] = [];
+  readonly #rate = new RequestRate();
+  #lastAt = -Infinity;
+
+  constructor(private readonly now: () => number = Date.now) {}
+
+  /** Adds a sample, with what the metrics have told last. */
+  add({ cluster: { workers, ready }, primary }: Sample, readings: Readings): Row {
+    // Charts need a time that goes forward; clocks are set back.
+    const at = Math.max(Math.round(this.now()) / 1_000, this.#lastAt + 0.001);
+    if (at - this.#lastAt > GAP_SECONDS && this.rows.length > 0) {
+      this.#push([this.#lastAt + 0.001, ...COLUMNS.slice(1).map(() => null)]);
+    }
+    this.#lastAt = at;
+    const of = <K extends keyof (typeof workers)[number]>(key: K) =>
+      workers.map((each) => each[key]).filter((value) => typeof value === 'number');
+    const utilization = of('eventLoopUtilization');
+    const values: Record<(typeof COLUMNS)[number], number | null> = {
+      at,
+      requests: this.#rate.next(at, workers),
+      inFlight: sum(of('requestsInFlight')),
+      connections: sum(of('openConnections')),
+      ready,
+      residentBytes: sum(of('residentMemoryBytes')),
+      heapBytes: sum(of('heapUsedBytes')),
+      delayWorstMs: highest(of('eventLoopDelayP99Ms')),
+      delayPrimaryMs: primary?.eventLoopDelayP99Ms ?? null,
+      utilizationMean: utilization.length === 0 ? null : sum(utilization)! / utilization.length,
+      utilizationWorst: highest(utilization),
+      p50Ms: readings.p50Ms,
+      p95Ms: readings.p95Ms,
+      p99Ms: readings.p99Ms,
+      queued: readings.queued,
+      offloaded: readings.offloaded,
+    };
+    const row = COLUMNS.map((name) => rounded(values[name]));
+    this.#push(row);
+    return row;
+  }
+
+  addEvent({ at, name, level, text }: StreamedEvent): LogEntry {
+    const entry = { at, name, level, text: text.slice(0, MAX_TEXT_LENGTH) };
+    this.log.push(entry);
+    if (this.log.length > MAX_LOG) this.log.shift();
+    return entry;
+  }
+
+  /** Another primary: its counts begin anew. */
+  restart(): void {
+    this.#rate.reset();
+  }
+
+  #push(row: Row): void {
+    this.rows.push(row);
+    if (this.rows.length > MAX_ROWS) this.rows.shift();
+  }
+}
+
+function sum(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((total, value) => total + value, 0);
+}
+
+function highest(values: readonly number[]): number | null {
+  return values.length === 0 ? null : Math.max(...values);
+}
+
+/** Short in JSON. */
+function rounded(value: number | null): number | null {
+  return value === null ? null : Math.round(value * 1_000) / 1_000;
+}

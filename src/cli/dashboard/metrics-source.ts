@@ -1,0 +1,135 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PublishedOptions } from '../../control/published-options.js';
+import { bucketsOf, type Buckets, quantile, since, sumOf } from './histogram.js';
+
+/** Workers measure latency for their metrics alone, so that it is to be had from there. */
+export interface Readings {
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  readonly p99Ms: number | null;
+  /** Calls of `@CpuBound()` methods that wait for a thread. */
+  readonly queued: number | null;
+  /** Such calls that ended, a second. */
+  readonly offloaded: number | null;
+}
+
+/** Where the metrics are asked for, and what came of it. */
+export interface MetricsState {
+  readonly url: string | null;
+  /** Why there is no latency to show, in words. */
+  readonly problem: string | null;
+}
+
+export const NOTHING: Readings = {
+  p50Ms: null,
+  p95Ms: null,
+  p99Ms: null,
+  queued: null,
+  offloaded: null,
+};
+
+const INTERVAL_MS = 5_000;
+const ANSWER_MS = 3_000;
+const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+
+const LATENCY = 'http_request_duration_seconds';
+const QUEUE = 'nestjs_cluster_offload_queue_size';
+const TASKS = 'nestjs_cluster_offload_tasks_total';
+
+const HINT = '--metrics <url> says where the metrics are';
+
+/** What the page of metrics tells, asked every few seconds. */
+export class MetricsSource {
+  readings: Readings = NOTHING;
+  state: MetricsState = { url: null, problem: `unknown where the metrics are; ${HINT}` };
+  #before: { readonly at: number; readonly latency: Buckets; readonly tasks: number } | undefined;
+
+  constructor(
+    /** `undefined` while it is not known. */
+    private readonly url: () => string | undefined,
+    private readonly ask: typeof fetch = fetch,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.read();
+      await delay(INTERVAL_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async read(): Promise<void> {
+    const url = this.url();
+    if (url === undefined) return this.#failed(null, `unknown where the metrics are; ${HINT}`);
+    try {
+      const answer = await this.ask(url, {
+        redirect: 'error',
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
+      if (answer.status !== 200) {
+        await answer.body?.cancel();
+        return this.#failed(url, `${url} answers ${answer.status}; ${HINT}`);
+      }
+      this.#take(url, await bounded(answer));
+    } catch {
+      this.#failed(url, `${url} does not answer; ${HINT}`);
+    }
+  }
+
+  #take(url: string, page: string): void {
+    const at = this.now();
+    // Its own requests would be most of those of a quiet cluster.
+    const latency = bucketsOf(page, LATENCY, new URL(url).pathname);
+    if (latency.size === 0) return this.#failed(url, `${url} has no ${LATENCY} (yet)`);
+    const tasks = sumOf(page, TASKS);
+    const before = this.#before;
+    this.#before = { at, latency, tasks: tasks ?? 0 };
+    this.state = { url, problem: null };
+    const recent = before && since(before.latency, latency);
+    const ms = (share: number) => {
+      const seconds = recent && quantile(recent, share);
+      return seconds === undefined ? null : seconds * 1_000;
+    };
+    this.readings = {
+      p50Ms: ms(0.5),
+      p95Ms: ms(0.95),
+      p99Ms: ms(0.99),
+      queued: sumOf(page, QUEUE) ?? null,
+      offloaded:
+        before === undefined || tasks === undefined
+          ? null
+          : Math.max(0, tasks - before.tasks) / ((at - before.at) / 1_000),
+    };
+  }
+
+  #failed(url: string | null, problem: string): void {
+    this.readings = NOTHING;
+    this.state = { url, problem };
+    this.#before = undefined;
+  }
+}
+
+/** Where the metrics are unless the user says so: the admin listener, or the app's own port. */
+export function metricsUrlOf(options: PublishedOptions): string | undefined {
+  const { admin } = options;
+  const at = admin ?? ('port' in options ? options : undefined);
+  // Port 0 is whichever was free.
+  if (at === undefined || typeof at.port !== 'number' || at.port === 0) return undefined;
+  return `http://${reachable(at.host)}:${at.port}/metrics`;
+}
+
+function reachable(host: string | null): string {
+  if (host === null || host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+async function bounded(answer: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > MAX_PAGE_BYTES) throw new Error('too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
