@@ -185,7 +185,13 @@ function optionsOf({ width, format, floor, lines, setAt }) {
       y: { range: (_plot, _min, max) => [0, Math.max(floor, (max ?? 0) * 1.1)] },
     },
     axes: [
-      { ...axis, size: 24, space: 70, values: (_plot, splits) => splits.map(minutes) },
+      {
+        ...axis,
+        size: 24,
+        space: 60,
+        incrs: [60, 120, 180, 300],
+        values: (_plot, splits) => splits.map(minutes),
+      },
       {
         ...axis,
         size: 56,

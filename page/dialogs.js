@@ -1,5 +1,5 @@
 // What is asked before something is changed.
-import { html, useEffect, useRef, useState } from '/vendor/htm-preact.js';
+import { html, useLayoutEffect, useRef, useState } from '/vendor/htm-preact.js';
 
 const MAX_WORKERS = 256;
 
@@ -37,7 +37,7 @@ export function Confirmation({ dialog, cluster, actions }) {
   const { title, text, confirm, busy, danger } = KINDS[kind](dialog);
   const element = useRef(null);
   const [workers, setWorkers] = useState(cluster.desired);
-  useEffect(() => {
+  useLayoutEffect(() => {
     element.current.showModal();
   }, []);
   const run = (event) => {

@@ -13,7 +13,10 @@ export async function openSession() {
   let refusal;
   if (token !== undefined) {
     const answer = await ask('/api/session', { token });
-    if (answer.ok) return void localStorage.setItem(KEY, (await answer.json()).token);
+    if (answer.ok) {
+      localStorage.setItem(KEY, (await answer.json()).token);
+      return;
+    }
     refusal = await reasonOf(answer);
   }
   const answer = await fetch('/api/session');

@@ -95,14 +95,17 @@ export function WorkerTable({ cluster: { workers, desired }, options, actions, c
                   ${
                     mayRestart &&
                     html`<td class="action">
-                      <button
-                        type="button"
-                        aria-label=${`Restart worker ${worker.slot}`}
-                        disabled=${canChange !== 'now' || worker.slot >= desired}
-                        onClick=${() => actions.open({ kind: 'restart', slot: worker.slot })}
-                      >
-                        Restart
-                      </button>
+                      ${
+                        state !== 'draining' &&
+                        html`<button
+                          type="button"
+                          aria-label=${`Restart worker ${worker.slot}`}
+                          disabled=${canChange !== 'now' || worker.slot >= desired}
+                          onClick=${() => actions.open({ kind: 'restart', slot: worker.slot })}
+                        >
+                          Restart
+                        </button>`
+                      }
                     </td>`
                   }
                 </tr>

@@ -17,6 +17,7 @@ const PACKAGES = {
   wrk: 'wrk',
   unshare: 'util-linux',
   faketime: 'faketime',
+  chromium: 'chromium',
   mount: 'mount',
   prlimit: 'util-linux',
 } as const;

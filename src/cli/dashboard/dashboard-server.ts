@@ -17,6 +17,7 @@ const HOST = '127.0.0.1';
 /** From the connection to the end of a request. */
 const REQUEST_MS = 5_000;
 const MAX_CONNECTIONS = 64;
+const KEEP_ALIVE_MS = 2_000;
 
 /** A file of the page, besides what the control socket's answers can be. */
 type PageAnswer =
@@ -46,6 +47,7 @@ export class DashboardServer {
       (request, response) => void this.#onRequest(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
   /** @param port 0: whichever is free. @throws where it is taken. */

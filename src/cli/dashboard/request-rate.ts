@@ -5,34 +5,34 @@ type Workers = Sample['cluster']['workers'];
 /** Heartbeats bring the counts, and are not in step with the samples. */
 const WINDOW_SECONDS = 3;
 
-interface Counted {
-  readonly at: number;
-  readonly bySlot: ReadonlyMap<number, number>;
-}
-
 /** Requests a second over the last few seconds. */
 export class RequestRate {
-  #window: Counted[] = [];
+  /** Requests that were seen, by the time: seconds. */
+  #window: { readonly at: number; readonly total: number }[] = [];
+  #total = 0;
+  #bySlot: ReadonlyMap<number, number> = new Map();
 
   /** @param at seconds. @returns `null` until there is something to compare with. */
   next(at: number, workers: Workers): number | null {
     // A slot that is being replaced is there twice, with the count of the slot.
-    const now = { at, bySlot: new Map(workers.map((each) => [each.slot, each.requestsTotal])) };
-    const before = this.#window[0];
-    this.#window.push(now);
-    while (this.#window.length > 1 && at - this.#window[0]!.at >= WINDOW_SECONDS) {
+    const counts = new Map(workers.map((each) => [each.slot, each.requestsTotal]));
+    for (const [slot, count] of counts) {
+      this.#total += Math.max(0, count - (this.#bySlot.get(slot) ?? count));
+    }
+    this.#bySlot = counts;
+    while (this.#window.length > 1 && at - this.#window[0]!.at > WINDOW_SECONDS) {
       this.#window.shift();
     }
-    if (before === undefined || at <= before.at) return null;
-    let requests = 0;
-    for (const [slot, count] of now.bySlot) {
-      requests += Math.max(0, count - (before.bySlot.get(slot) ?? count));
-    }
-    return requests / (at - before.at);
+    const before = this.#window[0];
+    this.#window.push({ at, total: this.#total });
+    return before === undefined || at <= before.at
+      ? null
+      : (this.#total - before.total) / (at - before.at);
   }
 
   /** Another primary counts anew. */
   reset(): void {
     this.#window = [];
+    this.#bySlot = new Map();
   }
 }

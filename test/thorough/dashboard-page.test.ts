@@ -1,0 +1,181 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { newPage, startBrowser } from '../support/browser.js';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { MAIN } from '../support/command-line.js';
+import { eventually } from '../support/eventually.js';
+import { request } from '../support/http-client.js';
+import { PATIENCE_MS } from '../support/patience.js';
+import { plainEnvironment } from '../support/run-command.js';
+import { SteadyLoad } from '../support/steady-load.js';
+import { describeWith } from '../support/system-packages.js';
+
+const WIDTHS = [390, 1_440];
+const SCHEMES = ['light', 'dark'] as const;
+
+describeWith(['chromium'], 'the dashboard in a browser', () => {
+  let cluster: ClusterProcess;
+  let command: ChildProcess;
+  let browser: Browser;
+  let load: SteadyLoad;
+  let directory: string;
+  let url: string;
+  let page: Page;
+  let complaints: string[];
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'dashboard-'));
+    const path = join(directory, 'c.sock');
+    cluster = await ClusterProcess.start({
+      options: { workers: 2, control: { path }, name: 'shop' },
+      env: behaviour('faults'),
+    });
+    command = spawn(
+      NODE,
+      [MAIN, 'dashboard', '--cluster', path, '--json', '--metrics', `${cluster.url}/metrics`],
+      {
+        env: plainEnvironment(),
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const [line] = (await once(command.stdout!, 'data')) as [Buffer];
+    ({ url } = JSON.parse(String(line)) as { url: string });
+    load = new SteadyLoad(cluster.url, ['/hello'], 20);
+    browser = await startBrowser();
+    ({ page, complaints } = await newPage(browser, { viewport: { width: 1_440, height: 900 } }));
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(url);
+  });
+
+  afterAll(async () => {
+    await load?.stop();
+    await browser?.close();
+    command?.kill('SIGKILL');
+    await stopAll();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const descriptors = () => readdirSync(`/proc/${command.pid}/fd`).length;
+  const status = () => page.getByRole('status');
+  const rows = () => page.getByRole('region', { name: 'Workers' }).locator('tbody tr');
+  /** Presses a button, and that of its dialog. */
+  const confirm = async (button: string, answer: string) => {
+    await page.getByRole('button', { name: button }).click();
+    await page.getByRole('dialog').getByRole('button', { name: answer }).click();
+  };
+
+  it('shows the workers, their load and latency', async () => {
+    await rows().nth(1).waitFor();
+    await page.getByText(/^[1-9][\d.]*\s*a second$/).waitFor();
+    await page.getByRole('img', { name: /^Latency: p99 [\d.]+ ms/ }).waitFor();
+
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('shop');
+    // Its token is worth nothing any more, and is not kept where it could be read.
+    expect(page.url()).toBe(new URL('/', url).href);
+    expect(await page.evaluate('document.cookie')).toBe('');
+  });
+
+  it('shows a kill, its cause and the new worker', async () => {
+    const pid = cluster.workerPids[0]!;
+    process.kill(pid, 'SIGKILL');
+
+    await page.getByRole('log').getByText(`pid=${pid} died`).waitFor();
+    await page.getByRole('row', { name: 'killed 1' }).waitFor();
+    await rows().first().getByText('ready').waitFor();
+  });
+
+  it('shows what a worker says as text, whatever is in it', async () => {
+    await request(cluster.url, '/faults/markup');
+
+    await page.getByRole('log').getByText('<b id="x">bold</b>').first().waitFor();
+    expect(await page.locator('#x').count()).toBe(0);
+    await page.getByText('2 of 2 ready').waitFor();
+  });
+
+  it('has its history again after it was loaded anew', async () => {
+    await page.reload();
+
+    await page.getByRole('log').getByText('died').first().waitFor();
+    await page.getByRole('img', { name: /^Latency: p99 [\d.]+ ms/ }).waitFor();
+  });
+
+  it('scales, reloads and restarts, each after a question', async () => {
+    const lost = load.lost.length;
+    await page.getByRole('button', { name: 'Scale' }).click();
+    await page.getByRole('spinbutton', { name: 'Workers' }).fill('3');
+    await page.keyboard.press('Enter');
+    await status().getByText('Scaled from 2 to 3: 3 of 3 are ready.').waitFor();
+    await rows().nth(2).waitFor();
+
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(cluster.all('reload-started')).toEqual([]);
+    await confirm('Reload', 'Reload');
+    await status().getByText('every worker is of generation 1').waitFor();
+
+    await confirm('Restart worker 2', 'Restart');
+    await status().getByText('Worker 2 was replaced').waitFor();
+    expect(load.lost.slice(lost)).toEqual([]);
+  });
+
+  it.each(WIDTHS.flatMap((width) => SCHEMES.map((scheme) => ({ width, scheme }))))(
+    'fits a page of $width px, $scheme',
+    async ({ width, scheme }) => {
+      await page.setViewportSize({ width, height: 844 });
+      await page.emulateMedia({ colorScheme: scheme });
+      // Charts are drawn for the width that they have.
+      const widest = () =>
+        page.evaluate<number>(
+          `Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('canvas')].map((each) => each.getBoundingClientRect().right))`,
+        );
+      await eventually('no scrolling to the side', widest, (pixels) => pixels <= width);
+
+      const dark = await page.evaluate<boolean>(
+        `getComputedStyle(document.body).backgroundColor === 'rgb(16, 19, 22)'`,
+      );
+      expect(dark).toBe(scheme === 'dark');
+    },
+  );
+
+  it('says that a primary is silent, and goes on when it is back', async () => {
+    cluster.kill('SIGSTOP');
+    await page.getByRole('alert').getByText('blocked or stopped').waitFor();
+    expect(await page.getByRole('button', { name: 'Reload' }).isDisabled()).toBe(true);
+
+    cluster.kill('SIGCONT');
+    await page.getByRole('alert').getByText('Not live').waitFor({ state: 'detached' });
+  });
+
+  it('lets nobody in by a link that was used, and leaves no descriptor behind', async () => {
+    const before = descriptors();
+    const other = await newPage(browser);
+    await other.page.goto(url);
+    await other.page.getByText('has been used before').waitFor();
+    expect(await other.page.getByRole('log').count()).toBe(0);
+    await other.page.context().close();
+
+    for (let i = 0; i < 3; i += 1) {
+      await page.reload();
+      await rows().nth(2).waitFor();
+    }
+    await eventually('descriptors as before', descriptors, (count) => count <= before);
+  });
+
+  it('breaks no rule of its own policy, and no other', () => {
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that the cluster has ended', async () => {
+    await confirm('Stop', 'Stop the cluster');
+    await page.getByText('The cluster has stopped (exit code 0).').waitFor();
+    await page.getByRole('alert').getByText('Not live').waitFor();
+    expect((await cluster.exited()).code).toBe(0);
+  });
+});
