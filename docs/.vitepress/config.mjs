@@ -36,6 +36,7 @@ const SECTIONS = {
     ['Health', 'health'],
     ['Metrics', 'metrics'],
     ['Admin listener', 'admin-listener'],
+    ['Dashboard', 'dashboard'],
     ['Alerts', 'alerts'],
     ['Profiles', 'profiles'],
     ['Troubleshooting', 'troubleshooting'],

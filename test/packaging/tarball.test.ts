@@ -36,8 +36,11 @@ beforeAll(async () => {
 afterAll(() => project.remove());
 
 describe('the tarball', () => {
-  it('holds dist/ and its documents, and nothing else', () => {
-    const built = readdirSync(join(ROOT, 'dist'), { recursive: true, withFileTypes: true })
+  it('holds dist/, the page of the dashboard and its documents, and nothing else', () => {
+    const built = ['dist', 'page']
+      .flatMap((folder) =>
+        readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }),
+      )
       .filter((entry) => entry.isFile())
       .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
     const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
@@ -130,7 +133,7 @@ describe('package.json', () => {
       autocannon: { optional: true },
       'prom-client': { optional: true },
     });
-    const allowed = ['commander', 'negotiator', 'piscina', 'valibot'];
+    const allowed = ['commander', 'htm', 'negotiator', 'piscina', 'uplot', 'valibot'];
     expect(Object.keys(manifest.dependencies).filter((name) => !allowed.includes(name))).toEqual(
       [],
     );
