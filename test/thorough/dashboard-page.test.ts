@@ -119,6 +119,12 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await confirm('Reload', 'Reload');
     await status().getByText('every worker is of generation 1').waitFor();
 
+    // Those before them are shown until they have left.
+    await eventually(
+      'a row for each',
+      () => rows().count(),
+      (count) => count === 3,
+    );
     await confirm('Restart worker 2', 'Restart');
     await status().getByText('Worker 2 was replaced').waitFor();
   });
