@@ -16,6 +16,9 @@ const MAX_UNREAD_BYTES = 512 * 1024;
 
 const SAMPLE_MS = 1_000;
 
+/** `worker-exit` follows another event, and is no line of the log. */
+const LOGGED = CLUSTER_EVENT_NAMES.filter((name) => name !== 'worker-exit');
+
 /** The data of an `event: log`. */
 export interface StreamedEvent {
   /** ISO 8601, UTC. */
@@ -38,13 +41,10 @@ export interface Sample {
 /** Server-sent events for all who listen. While nobody does it costs nothing. */
 export class EventStream {
   readonly #readers = new Set<Readable>();
-  // That one follows another, and is no line of the log.
-  readonly #listeners = CLUSTER_EVENT_NAMES.filter((name) => name !== 'worker-exit').map(
-    (name) => ({
-      name,
-      tell: (event: ClusterEvents[ClusterEventName]) => this.#tell(name, event),
-    }),
-  );
+  readonly #listeners = LOGGED.map((name) => ({
+    name,
+    tell: (event: ClusterEvents[typeof name]) => this.#tell(name, event),
+  }));
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly of: Pick<Controlled, 'cluster' | 'events'>) {}

@@ -1,10 +1,11 @@
-import { checkWorkerCount } from '../../options/index.js';
+import { checkSlot, checkWorkerCount } from '../../options/index.js';
 import type {
   AgedSnapshot,
   ClusterLink,
   ClusterSnapshot,
   CollectedMetrics,
   ReloadResult,
+  RestartResult,
   WorkerIdentity,
   WorkerStats,
 } from '../../snapshot/index.js';
@@ -85,6 +86,10 @@ export class TestingLink implements ClusterLink {
   async scale(workers: number): Promise<ClusterSnapshot> {
     this.#workers = checkWorkerCount(workers);
     return this.#snapshot();
+  }
+
+  async restart(slot: number): Promise<RestartResult> {
+    return { outcome: 'completed', slot: checkSlot(slot), reason: null };
   }
 
   watchClient(): () => void {
