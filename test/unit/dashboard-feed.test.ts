@@ -165,6 +165,7 @@ describe('the feed of the dashboard', () => {
     expect((await becomes('silent')).message).toContain('blocked or stopped');
     client.sample();
     await becomes('connected');
+    await becomes('silent');
   });
 
   it('finds the cluster again after its end, and keeps the history', async () => {
