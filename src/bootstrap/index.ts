@@ -19,6 +19,7 @@ export type {
   ControlOptions,
   DoctorOptions,
   FindingName,
+  HangOptions,
   HeartbeatOptions,
   LogFormat,
   LogLevel,

@@ -2,16 +2,21 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
 
-/** Everything a file names as a module: `import` in every form, `require()`, references. */
+/** Everything a file names as a module: `import` in every form, `require()`, `require.resolve()`, references. */
 export function importsOf(path: string): string[] {
+  const source = readFileSync(path, 'utf8');
   const { importedFiles, referencedFiles, typeReferenceDirectives } = ts.preProcessFile(
-    readFileSync(path, 'utf8'),
+    source,
     true,
     true,
   );
-  return [...importedFiles, ...referencedFiles, ...typeReferenceDirectives].map(
+  const imported = [...importedFiles, ...referencedFiles, ...typeReferenceDirectives].map(
     ({ fileName }) => fileName,
   );
+  const resolved = [...source.matchAll(/\brequire\.resolve\('([^']+)'\)/g)].map(
+    ([, name]) => name!,
+  );
+  return [...imported, ...resolved];
 }
 
 /** Modules outside the package that `entry` may load, at once or later, through any of its files. */

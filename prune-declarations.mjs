@@ -1,0 +1,24 @@
+// Removes the declarations in dist that no entry of the package leads to: the compiler writes one
+// for each file, and a user's compiler reads those of the public names alone.
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+const { exports } = JSON.parse(readFileSync('package.json', 'utf8'));
+const reached = new Set();
+
+function reach(file) {
+  if (reached.has(file)) return;
+  reached.add(file);
+  const source = readFileSync(file, 'utf8').replaceAll(/\/\*.*?\*\//gs, '');
+  for (const [, specifier] of source.matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g)) {
+    reach(resolve(dirname(file), specifier.replace(/\.(c|m)?js$/, '.d.$1ts')));
+  }
+}
+
+for (const entry of Object.values(exports)) {
+  if (typeof entry === 'object') reach(resolve(entry.default.types));
+}
+for (const path of readdirSync('dist', { recursive: true })) {
+  const file = resolve('dist', path);
+  if (/\.d\.(c|m)?ts$/.test(file) && !reached.has(file)) rmSync(join('dist', path));
+}
