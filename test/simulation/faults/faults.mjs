@@ -211,7 +211,7 @@ export const FAULTS = [
     },
     {
       what: 'the old worker is never asked to leave',
-      find: 'retire(step, predecessor, cause);',
+      find: 'retire(step, predecessor, cause, undefined, snapshotTo);',
       replace: '',
     },
     {
@@ -487,7 +487,7 @@ export const FAULTS = [
     },
     {
       what: 'who is to leave is not asked',
-      find: `step.send(worker, { type: 'drain', cause, signal });`,
+      find: `step.send(worker, { type: 'drain', cause, signal, snapshotTo });`,
       replace: '',
     },
   ]),
