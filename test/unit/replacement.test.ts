@@ -501,6 +501,19 @@ describe('a worker that is to leave a snapshot of its heap', () => {
     expect(old.signals).toEqual(['SIGKILL']);
   });
 
+  it('has no more time than others once the cluster stops', () => {
+    const cluster = start(1);
+    const old = cluster.current(0);
+    void cluster.supervisor.restart(0, 'test', '/tmp/snapshot.sock');
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(PATIENCE_MS);
+    cluster.supervisor.stop('SIGTERM', 'SIGTERM');
+    vi.advanceTimersByTime(PATIENCE_MS - 1);
+    expect(old.signals).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(old.signals).toEqual(['SIGKILL']);
+  });
+
   it('has no more time than others where it is not', () => {
     const cluster = start(1);
     const old = cluster.current(0);

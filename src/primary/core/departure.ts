@@ -42,6 +42,12 @@ export function retire(
   step.emit('worker-draining', { worker: worker.id, cause });
 }
 
+/** The cluster stops: nobody waits for a snapshot any longer than for a drain. */
+export function hurrySnapshot(step: Step, worker: DrainingWorker): void {
+  if (worker.retirement?.snapshotTo === undefined) return;
+  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
+}
+
 /** A worker that was to be ended while it came up has become ready meanwhile: it serves, so it drains. */
 export function drainAfterAll(step: Step, worker: DrainingWorker): void {
   const { readyAt, retirement } = worker;

@@ -2,7 +2,7 @@ import { type ClusterError, WorkersFailedError } from '../../errors/index.js';
 import { type ErrorReport, LEAVE_SIGNAL } from '../../ipc/index.js';
 import type { ShutdownPhase } from './cluster-state.js';
 import type { ClusterEvent } from './cluster-event.js';
-import { retire } from './departure.js';
+import { hurrySnapshot, retire } from './departure.js';
 import { cancelReload } from './reload.js';
 import { cancelReplacements } from './replacement.js';
 import { cancelRestarts } from './restart-request.js';
@@ -69,7 +69,8 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
   cancelReplacements(step);
   for (const worker of step.state.workers.values()) {
-    if (worker.state !== 'draining') retire(step, worker, 'shutdown', signal);
+    if (worker.state === 'draining') hurrySnapshot(step, worker);
+    else retire(step, worker, 'shutdown', signal);
   }
   cancelReload(step);
   cancelScaling(step);
