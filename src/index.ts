@@ -49,6 +49,7 @@ export type {
   ControlOptions,
   DoctorOptions,
   FindingName,
+  HangOptions,
   HeartbeatOptions,
   LogFormat,
   LogLevel,
