@@ -40,6 +40,8 @@ export function describeNestProject(
           env: { PORT: '0', CLUSTER_WORKERS: '2', CLUSTER_THREADS: '1' },
         });
 
+        await cluster.event('started');
+
         const ask = async (path: string) => (await request(cluster.url, path)).body;
         expect([await ask('/'), await ask('/report')]).toEqual(['Hello World!', 'thread']);
         const { status, body } = await getJson(cluster.url, '/health');
