@@ -41,13 +41,20 @@ describe('a running cluster', () => {
     return stdout;
   };
   const json = async (...args: string[]) => JSON.parse(await done(...args, '--json'));
-  /** Resolves once so many clients have a connection to the control socket. */
-  const followed = (clients: number) =>
-    eventually(
-      `${clients} clients`,
-      () => readFileSync('/proc/net/unix', 'utf8').split(`${directory}/.`).length - 2,
-      (count) => count >= clients,
-    );
+  /** Resolves once so many clients follow the cluster: a connection for one answer lasts a second at most. */
+  const followed = (clients: number) => {
+    const seen = new Map<string, number>();
+    const followers = (): number => {
+      const open = readFileSync('/proc/net/unix', 'utf8')
+        .split('\n')
+        .filter((line) => line.includes(`${directory}/.`))
+        .map((line) => line.split(/ +/)[6]!);
+      for (const inode of open) seen.set(inode, seen.get(inode) ?? performance.now());
+      // One of them listens.
+      return open.filter((inode) => performance.now() - seen.get(inode)! > 1_100).length - 1;
+    };
+    return eventually(`${clients} clients`, followers, (count) => count >= clients);
+  };
   const socket = () => join(directory, `shop.${cluster.pid}.sock`);
 
   it('is found, by name, by pid and by the path of its socket, which is its user’s alone', async () => {

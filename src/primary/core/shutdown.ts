@@ -69,8 +69,8 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
   cancelReplacements(step);
   for (const worker of step.state.workers.values()) {
-    if (worker.state === 'draining') hurrySnapshot(step, worker);
-    else retire(step, worker, 'shutdown', signal);
+    if (worker.state !== 'draining') retire(step, worker, 'shutdown', signal);
+    else hurrySnapshot(step, worker);
   }
   cancelReload(step);
   cancelScaling(step);
