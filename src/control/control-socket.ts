@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -32,7 +31,8 @@ export class ControlSocket {
    * @throws Error where it cannot be made; its message says what to do.
    */
   static async open(path: string, onConnection: (socket: Socket) => void): Promise<ControlSocket> {
-    const beside = join(dirname(path), `.${randomBytes(3).toString('hex')}`);
+    // No secret: node:crypto would cost every primary a megabyte.
+    const beside = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
     const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(beside));
     if (bytes > MAX_PATH_BYTES) {
       throw new Error(
