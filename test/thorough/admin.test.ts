@@ -9,14 +9,16 @@ import type { ClusterOptions } from 'nestjs-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { adminUrlOf, probe } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts, holdPort } from '../support/free-ports.js';
 import type { HealthBody } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
+import { NetworkNamespace } from '../support/network-namespace.js';
 import { RawClient } from '../support/raw-client.js';
 import { anyPage, hasPrimary, scrape, scrapeAll } from '../support/scrape.js';
 import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
+import { describeWith } from '../support/system-packages.js';
 
 /** Pings often, so that a test need not wait; kills nobody. */
 const PATIENT = { intervalMs: 200, timeoutMs: 120_000 } as const;
@@ -408,13 +410,15 @@ describe('an admin listener that cannot be', () => {
 });
 
 describe('the admin listener for other machines', () => {
+  afterEach(stopAll);
+
   it('wants the token that workers are not given, and is the only one with details', async () => {
     const token = 'a-secret-of-the-operator';
     const cluster = await ClusterProcess.start({
-      options: { admin: { port: 0, host: '0.0.0.0' }, expose: 'admin' },
+      options: { admin: { port: 0 }, expose: 'admin' },
       env: { CLUSTER_ADMIN_TOKEN: token },
     });
-    const admin = adminUrlOf(cluster).replace('0.0.0.0', '127.0.0.1');
+    const admin = adminUrlOf(cluster);
     const headers = { authorization: `Bearer ${token}`, host: 'my-pod.example:9464' };
     await request(cluster.url, '/hello');
 
@@ -435,14 +439,25 @@ describe('the admin listener for other machines', () => {
     }
     expect(cluster.output).not.toContain(token);
   });
+});
 
-  it('runs without a token where that is said', async () => {
+describeWith(['ip'], 'the admin listener without a token', () => {
+  afterEach(stopAll);
+
+  it('is open to other machines where that is said, and not to names of others', async () => {
+    const network = await NetworkNamespace.create();
+    onTestFinished(() => network.remove());
     const cluster = await ClusterProcess.start({
       options: { workers: 1, admin: { port: 0, host: '0.0.0.0', token: false } },
+      within: network.within,
     });
-    const admin = adminUrlOf(cluster).replace('0.0.0.0', '127.0.0.1');
-    expect((await request(admin, '/metrics')).status).toBe(200);
-    const headers = { host: 'evil.example' };
-    expect((await request(admin, '/metrics', { headers })).status).toBe(421);
+    const { port } = new URL(adminUrlOf(cluster));
+    const statusFor = (host: string) =>
+      network.output(NODE, [
+        '-e',
+        `require('http').get({ port: ${port}, path: '/metrics', headers: { host: '${host}' } }, ({ statusCode }) => { console.log(statusCode); process.exit(); })`,
+      ]);
+    expect(await statusFor(`127.0.0.1:${port}`)).toBe('200\n');
+    expect(await statusFor('evil.example')).toBe('421\n');
   });
 });
