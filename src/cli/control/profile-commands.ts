@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { oneLine } from '../../errors/index.js';
 import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../../options/index.js';
+import type { WorkerStack } from '../../snapshot/index.js';
 import { wholeNumber } from '../arguments.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
 import { ProfileFile } from './profile-file.js';
@@ -8,20 +9,6 @@ import { ProfileFile } from './profile-file.js';
 interface RecordOptions extends ControlOptions {
   readonly seconds?: number;
   readonly output?: string;
-}
-
-/** As `GET /v1/workers/:slot/stack` answers. */
-interface Stack {
-  readonly slot: number;
-  readonly pid: number;
-  readonly blockedForMs: number | null;
-  readonly requests: readonly {
-    readonly method: string;
-    readonly path: string;
-    readonly forMs: number;
-  }[];
-  readonly frames: readonly string[];
-  readonly problem: string | null;
 }
 
 const DEFAULT_SECONDS = 10;
@@ -62,7 +49,7 @@ function addStackCommand(program: Command): void {
     .argument('<slot>', 'slot of the worker', slotNumber)
     .action(async (slot: number, options: ControlOptions) => {
       const client = await clientFor(command, options);
-      const stack = await client.get<Stack>(`/v1/workers/${slot}/stack`);
+      const stack = await client.get<WorkerStack>(`/v1/workers/${slot}/stack`);
       process.stdout.write(options.json ? `${JSON.stringify(stack)}\n` : inWords(stack));
       if (stack.problem !== null) process.exitCode = 1;
     });
@@ -155,7 +142,7 @@ function timestamp(): string {
   return new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
 }
 
-function inWords({ slot, pid, blockedForMs, requests, frames, problem }: Stack): string {
+function inWords({ slot, pid, blockedForMs, requests, frames, problem }: WorkerStack): string {
   const worker = `worker=${slot} pid=${pid}`;
   if (problem !== null) return `${worker} shows no stack: ${oneLine(problem)}\n`;
   const state =
