@@ -24,6 +24,16 @@ export class ClusterService {
   }
 
   /**
+   * Whether this process is the one that runs what one alone is to run: the leader is the worker
+   * that has been ready longest and does not drain. Ask right before you begin something: a worker
+   * that is blocked for 0.9 s leads no more. The first question asks the primary, and is answered
+   * with `false`: ask once in a hook such as `onModuleInit()`. Without workers it is always true.
+   */
+  get isLeader(): boolean {
+    return this.link.leaderRole.leads;
+  }
+
+  /**
    * The whole cluster, fresh within one heartbeat. Answers within 500 ms: the
    * last known state where the primary does not.
    */

@@ -1,6 +1,7 @@
 /** A folder of tests, by the same name. */
 export interface Project {
-  readonly name: 'unit' | 'simulation' | 'integration' | 'thorough' | 'timed' | 'packaging';
+  readonly name:
+    'unit' | 'simulation' | 'integration' | 'thorough' | 'seconds' | 'timed' | 'packaging';
   readonly holds: string;
   /** Why `npm test` leaves it out; `undefined` where it does not. */
   readonly leftOutFor?: string;
@@ -16,8 +17,13 @@ export const PROJECTS: readonly Project[] = [
     leftOutFor: 'it takes the longest',
   },
   {
+    name: 'seconds',
+    holds: 'promises in seconds',
+    leftOutFor: 'it needs a core for each of its two files',
+  },
+  {
     name: 'timed',
-    holds: 'promises in seconds, measurements, and a minute of chaos',
+    holds: 'measurements, a boot in seconds, and a minute of chaos',
     leftOutFor: 'it needs a machine that does nothing else',
   },
   {
@@ -26,3 +32,41 @@ export const PROJECTS: readonly Project[] = [
     leftOutFor: 'it installs packages',
   },
 ];
+
+/**
+ * What rests on Node's own workings, which differ from line to line: these files run once more on
+ * that Node, in a project `node-24` or `node-26`, where `TEST_NODES` lists its program. The rest is
+ * ours on every Node. What rests on Node least is run on one of the two.
+ */
+export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
+  [
+    24,
+    [
+      'integration/drain',
+      'integration/hang',
+      'integration/offload',
+      'thorough/accept-queue',
+      'thorough/async-contexts',
+      'thorough/descriptors',
+      'thorough/ipc',
+      'thorough/metrics-requests',
+      'thorough/reuse-port',
+    ],
+  ],
+  [
+    26,
+    [
+      'integration/control',
+      'thorough/drain-streams',
+      'thorough/drain-tls',
+      'thorough/listen',
+      'thorough/lost-output',
+      'thorough/microservices',
+      'thorough/offload-faults',
+      'thorough/ports',
+      'thorough/rebalance',
+      'thorough/round-robin',
+      'thorough/second-servers',
+    ],
+  ],
+]);

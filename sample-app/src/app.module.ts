@@ -12,6 +12,15 @@ import { PrimesModule } from './offload/primes.module.js';
 import { WaitModule } from './wait/wait.module.js';
 import { WhoamiModule } from './whoami/whoami.module.js';
 
+// BullMQ is loaded only where there is a Redis for it.
+const queued =
+  environment.redisUrl === undefined
+    ? []
+    : [(await import('./queued/queued.module.js')).QueuedModule.at(environment.redisUrl)];
+
+// What all workers share is loaded only where it was asked for.
+const shared = environment.shared ? [(await import('./shared/shared.module.js')).SharedModule] : [];
+
 @Module({
   imports: [
     ClusterModule.forRoot({ offload: { module: PrimesModule } }),
@@ -21,6 +30,8 @@ import { WhoamiModule } from './whoami/whoami.module.js';
     EchoModule,
     WaitModule,
     EventsModule,
+    ...queued,
+    ...shared,
     ...(environment.faults ? [FaultsModule] : []),
   ],
   controllers: [AppController],

@@ -5,6 +5,15 @@ export async function createApp(): Promise<INestApplication> {
   if (environment.failBoot) {
     throw new Error('The app does not start because SAMPLE_FAIL_BOOT is set');
   }
+  const app = await createOnAdapter();
+  if (environment.shared) {
+    const { ClusterIoAdapter } = await import('nestjs-cluster/socket.io');
+    app.useWebSocketAdapter(new ClusterIoAdapter(app));
+  }
+  return app;
+}
+
+async function createOnAdapter(): Promise<INestApplication> {
   const { AppModule } = await import('./app.module.js');
   if (environment.adapter === 'fastify') {
     const { createFastifyApp } = await import('./adapters/fastify-app.js');

@@ -5,6 +5,8 @@ export const environment = Object.freeze({
   options: readOptions(),
   adapter: readAdapter(),
   faults: process.env.SAMPLE_FAULTS === '1',
+  shared: process.env.SAMPLE_SHARED === '1',
+  redisUrl: process.env.REDIS_URL || undefined,
   failBoot: Boolean(process.env.SAMPLE_FAIL_BOOT),
 });
 

@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { show } from '../options/index.js';
+import { explainLostImport } from './lost-import.js';
 import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -14,7 +15,12 @@ export async function createAppBy<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,
   context: CreateAppContext,
 ): Promise<AppOf<S>> {
-  const created: unknown = await createApp(context);
+  let created: unknown;
+  try {
+    created = await createApp(context);
+  } catch (error) {
+    throw explainLostImport(error);
+  }
   if (isApp<AppOf<S>>(created)) return created;
   const create = factoryIn(created);
   if (create !== undefined) return (await createAppBy(create, context)) as AppOf<S>;

@@ -15,6 +15,11 @@ export function setCurrentLink(link: ClusterLink | undefined): void {
   holder[KEY] = link;
 }
 
+/** The link that `bootstrap()` set up in this process; `undefined` where it was not called. */
+export function currentLink(): ClusterLink | undefined {
+  return holder[KEY];
+}
+
 /** The link that `bootstrap()` set up in this process, else one that answers for it alone. */
 export function linkOfThisProcess(): ClusterLink {
   return holder[KEY] ?? new SoloLink();

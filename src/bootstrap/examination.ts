@@ -24,13 +24,18 @@ const SEVERAL = 2;
 export async function examination(
   link: WorkerLink,
   { doctor, workers }: ResolvedClusterOptions,
-  { identity, examination: asked }: OwnAssignment,
+  { identity, examination: asked, workers: assigned }: OwnAssignment,
 ): Promise<Examination> {
   if (asked !== undefined) {
     const { SignalListeners } = await import('../findings/signal-listeners.js');
     const listeners = new SignalListeners();
     void link.snapshot(); // any message tells the doctor whose program this is
     return afterwards(link, async (app) => {
+      try {
+        await link.threads?.verify(); // a primary would ask
+      } catch (error) {
+        return link.reportBootFailure(error);
+      }
       const { examine } = await import('../findings/examine.js');
       const main = process.argv[1]!;
       const situation = { ...asked, main, workers: Math.max(workers, SEVERAL) };
@@ -45,7 +50,8 @@ export async function examination(
   if (!doctor.warnings || identity.slot !== WARNING_SLOT) return NOBODY;
   return afterwards(link, async (app) => {
     const { startWarnings } = await import('../findings/start-warnings.js');
-    for (const line of startWarnings(app, doctor.ignore)) link.warn(line);
+    const situated = Math.max(assigned, SEVERAL); // there is a slot 1
+    for (const line of startWarnings(app, doctor.ignore, { workers: situated })) link.warn(line);
   });
 }
 

@@ -6,6 +6,7 @@ import {
   EventListeners,
   FirstStart,
   quietLog,
+  UNLOGGED,
   workerExitIn,
 } from '../events/index.js';
 import {
@@ -23,9 +24,13 @@ import { keepYoungGenerationSmall } from '../primary/small-heap.js';
 import { Supervisor } from '../primary/supervisor.js';
 import type { PrimaryRuntime } from './cluster-runtime.interface.js';
 import { setTitle } from '../process/process-title.js';
+import { endTelemetry } from '../process/telemetry.js';
 import { NO_HTTP_SERVER } from './no-http-server.js';
 import { guardOutput } from './guard-output.js';
 import { tellOfListener } from './tell-of-listener.js';
+
+/** For an SDK of OpenTelemetry to end, which nobody waits for. */
+const TELEMETRY_MS = 5_000;
 
 /** Asks the cluster to end. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -45,6 +50,8 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     );
   }
   keepYoungGenerationSmall();
+  // Preloaded here as in each worker. It has nothing to tell of, and its ports are for the workers.
+  void endTelemetry(TELEMETRY_MS);
   const output = guardOutput(options.log);
   const startedAt = performance.now();
   const log = createEventLog(options.log, output);
@@ -170,7 +177,7 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
 /** Logs each event, then tells of it. */
 function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): EmitEvent {
   const emit: EmitEvent = (name, event) => {
-    log(name, event);
+    if (!UNLOGGED.has(name)) log(name, event);
     tell(name, event);
     const exit = workerExitIn(name, event);
     if (exit !== undefined) tell('worker-exit', exit);

@@ -128,7 +128,8 @@ export async function runStandalone<S extends AppSource>(
     const forcedCode = 128 + constants.signals[signal];
     if (signals === 1) {
       emit('stopping', { reason: signal, workers: 0, force: 'drain' });
-      void shutdown(signal).then((exitCode) => {
+      void shutdown(signal).then(async (exitCode) => {
+        await appEnd.endTelemetry(options.shutdown);
         const code = signals > 1 ? forcedCode : exitCode;
         emit('stopped', { exitCode: code, uptimeMs: performance.now() - startedAt });
         process.exit(code);

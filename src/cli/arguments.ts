@@ -11,8 +11,23 @@ export function wholeNumber(max: number, what: string): (text: string) => number
   };
 }
 
+/** A parser of a number with or without decimals. */
+export function decimal(min: number, max: number, what: string): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}(?:\.\d{1,9})?$/.test(text) ? Number(text) : NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`expected ${what} from ${min} to ${max}.`);
+  };
+}
+
 export const portNumber = wholeNumber(MAX_PORT, 'a port');
 export const workerCount = wholeNumber(MAX_WORKERS, 'a whole number');
+
+/** Slots begin at 0. */
+export function slotNumber(text: string): number {
+  if (/^\d{1,3}$/.test(text) && Number(text) < MAX_WORKERS) return Number(text);
+  throw new InvalidArgumentError('expected the number of a slot, as status shows it.');
+}
 
 /** Of an upstream, a chain, a table: what all three allow. */
 export function identifier(text: string): string {

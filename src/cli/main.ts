@@ -21,6 +21,7 @@ import { addDoctorCommand } from './doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration } from './nginx.js';
+import { addPlanCommand } from './plan/command.js';
 import { addTuneCommand } from './tune/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';
 
@@ -36,16 +37,21 @@ const DEFAULT_URL = 'http://127.0.0.1:3000/health';
 const DEFAULT_NAME = 'nestjs_cluster';
 const DEFAULT_PORT = 80;
 
+/** `EX_USAGE` of sysexits.h. 1 says that something was refused, failed or found. */
+const USAGE_EXIT_CODE = 64;
+
 const { version } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as { version: string };
 
 const program = new Command('nestjs-cluster')
   .description(
-    'Shows and steers running clusters, prints the configuration of a proxy or packet filter in front of one, finds the number of workers for an app, and what in it does not fit several.',
+    'Shows and steers running clusters, prints the configuration of a proxy or packet filter in front of one, finds the number of workers for an app, computes what a load needs, and finds what in an app does not fit several workers.',
   )
   .version(version)
   .showHelpAfterError('(--help shows what there is)')
+  // Commands that are added to it inherit this.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE))
   .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 
 function generator(name: string, description: string): Command {
@@ -127,6 +133,7 @@ addWatchCommands(program);
 addChangeCommands(program);
 addProfileCommands(program);
 addTuneCommand(program);
+addPlanCommand(program);
 addDoctorCommand(program);
 addDashboardCommand(program);
 addCompletionCommand(program);

@@ -16,8 +16,8 @@ const MAX_UNREAD_BYTES = 512 * 1024;
 
 const SAMPLE_MS = 1_000;
 
-/** `worker-exit` follows another event, and is no line of the log. */
-const LOGGED = CLUSTER_EVENT_NAMES.filter((name) => name !== 'worker-exit');
+/** Every line of the log, and who leads. `worker-exit` would tell each end twice. */
+const TOLD = CLUSTER_EVENT_NAMES.filter((name) => name !== 'worker-exit');
 
 /** The data of an `event: log`. */
 export interface StreamedEvent {
@@ -25,7 +25,7 @@ export interface StreamedEvent {
   readonly at: string;
   readonly name: ClusterEventName;
   readonly level: LogLevel;
-  /** As in the log, one line. */
+  /** One line, as in the log where it has one there. */
   readonly text: string;
   readonly event: ClusterEvents[ClusterEventName];
 }
@@ -41,7 +41,7 @@ export interface Sample {
 /** Server-sent events for all who listen. While nobody does it costs nothing. */
 export class EventStream {
   readonly #readers = new Set<Readable>();
-  readonly #listeners = LOGGED.map((name) => ({
+  readonly #listeners = TOLD.map((name) => ({
     name,
     tell: (event: ClusterEvents[typeof name]) => this.#tell(name, event),
   }));

@@ -6,7 +6,7 @@ import type { ControlApi } from './control-api.js';
 import { claimDirectory, defaultSocketPath } from './control-address.js';
 import type { ControlServer } from './control-server.js';
 import { ControlSocket } from './control-socket.js';
-import { listeningSockets } from './stale-sockets.js';
+import { removeStaleSockets } from './stale-sockets.js';
 import type { Controlled } from './controlled-cluster.js';
 
 /** For the last answers to be written, before the process exits. */
@@ -40,7 +40,7 @@ export class Control {
       if (path === undefined) claimDirectory(dirname(at));
       control.#socket = await ControlSocket.open(at, (socket) => control.#take(socket));
       // Of primaries that were killed: nobody else may ever look.
-      if (path === undefined) void listeningSockets(dirname(at)).catch(() => {});
+      if (path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
       return control;
     } catch (error) {
       const { message } = error as Error;

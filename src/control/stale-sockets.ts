@@ -18,16 +18,34 @@ const CONNECT_MS = 1_000;
  * that was killed is removed.
  */
 export async function listeningSockets(directory: string): Promise<readonly NamedSocket[]> {
-  const sockets = readdirSync(directory).flatMap((file) => {
+  const sockets = socketsIn(directory);
+  const errors = await Promise.all(sockets.map(probeAndClear));
+  return sockets.filter((_, index) => [undefined, 'EAGAIN'].includes(errors[index]));
+}
+
+/**
+ * Removes what primaries have left that were killed. Those that live are left alone: whoever
+ * connects to one has it load all that answers, which takes it more than a megabyte.
+ */
+export async function removeStaleSockets(directory: string): Promise<void> {
+  await Promise.all(
+    socketsIn(directory)
+      .filter(({ pid }) => !isAlive(pid))
+      .map(probeAndClear),
+  );
+}
+
+function socketsIn(directory: string): NamedSocket[] {
+  return readdirSync(directory).flatMap((file) => {
     const named = parseSocketName(file);
     return named === undefined ? [] : [{ ...named, path: join(directory, file) }];
   });
-  const errors = await Promise.all(sockets.map(({ path }) => probe(path)));
-  return sockets.filter(({ path, pid }, index) => {
-    const error = errors[index];
-    if (error === 'ECONNREFUSED' && !isAlive(pid)) removeSocket(path);
-    return error === undefined || error === 'EAGAIN';
-  });
+}
+
+async function probeAndClear({ path, pid }: NamedSocket): Promise<string | undefined> {
+  const error = await probe(path);
+  if (error === 'ECONNREFUSED' && !isAlive(pid)) removeSocket(path);
+  return error;
 }
 
 /** @returns the code of the error with which a connection fails; `undefined` where somebody listens. */
@@ -44,7 +62,7 @@ export function probe(path: string): Promise<string | undefined> {
   });
 }
 
-function removeSocket(path: string): void {
+export function removeSocket(path: string): void {
   try {
     const stats = lstatSync(path);
     if (stats.isSocket() && stats.uid === ownUid()) unlinkSync(path);
@@ -53,7 +71,7 @@ function removeSocket(path: string): void {
   }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -79,10 +79,12 @@ export class ExaminedWorker {
 
   /** Resolves when the app has been looked at, or will not be. */
   async outcome(): Promise<Outcome> {
-    const timer = setTimeout(
-      () => this.#fail(`was not ready within ${READY_MS / 1_000} s`),
-      READY_MS,
-    );
+    const timer = setTimeout(() => {
+      const missing = this.#isOurs
+        ? 'was not ready'
+        : 'has not called bootstrap() of nestjs-cluster';
+      this.#fail(`${missing} within ${READY_MS / 1_000} s`);
+    }, READY_MS);
     const [outcome] = await once(this.#outcome, 'outcome');
     clearTimeout(timer);
     return outcome as Outcome;

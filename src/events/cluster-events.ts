@@ -8,8 +8,8 @@ import type {
 } from '../snapshot/index.js';
 
 /**
- * What happens in a cluster, by name. Each is one line of the log, but for `worker-exit`, and one
- * event of the primary's runtime.
+ * What happens in a cluster, by name. Each is one line of the log, but for `worker-exit` and
+ * `leader`, and one event of the primary's runtime.
  */
 export interface ClusterEvents {
   /** The primary begins. */
@@ -84,6 +84,8 @@ export interface ClusterEvents {
     /** How it failed, or what did not end well, in words. */
     detail: string | null;
   };
+  /** Another worker leads: it runs what one alone is to run. Without `worker`: for now none can. */
+  leader: { worker?: WorkerIdentity };
   /** Every worker is to be replaced by one of the program as it is now. */
   'reload-started': { generation: number; reason: string };
   'reload-ended': ReloadResult & { durationMs: number };

@@ -76,6 +76,7 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
   },
   'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
+  leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-ended': ({ outcome, generation, reason, durationMs }) =>
     outcome === 'completed'
@@ -101,6 +102,9 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
       `${worker ? `${formatIdentity(worker)} ` : ''}${message}${reported ? `: ${formatError(reported)}` : ''}`,
     ),
 };
+
+/** No line of the log: the one follows another event, the other matters where something asks who leads. */
+export const UNLOGGED: ReadonlySet<ClusterEventName> = new Set(['worker-exit', 'leader']);
 
 export const CLUSTER_EVENT_NAMES = Object.keys(DESCRIPTIONS) as readonly ClusterEventName[];
 

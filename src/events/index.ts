@@ -4,7 +4,7 @@ export type {
   ClusterEvents,
   EmitEvent,
 } from './cluster-events.js';
-export { CLUSTER_EVENT_NAMES, describeEvent } from './describe-event.js';
+export { CLUSTER_EVENT_NAMES, describeEvent, UNLOGGED } from './describe-event.js';
 export { EventListeners } from './event-listeners.js';
 export { createEventFormat, createEventLog } from './event-log.js';
 export { FirstStart } from './first-start.js';

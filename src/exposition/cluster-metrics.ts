@@ -150,6 +150,11 @@ export function clusterMetrics(
         ),
       ),
     ),
+    gauge(
+      'leader',
+      'Whether the worker runs what one alone is to run (1) or not (0)',
+      byWorker(workers, ({ slot }) => (slot === snapshot.leader?.slot ? 1 : 0)),
+    ),
     ...SLOT_COUNTERS.map(([name, help, read]) => counter(name, help, byWorker(counts, read))),
     ...WORKER_GAUGES.map(([name, help, read]) =>
       gauge(`worker_${name}`, help, byWorker(workers, read)),

@@ -5,7 +5,7 @@ import { cache } from './checks/cache.js';
 import { scheduledJobs } from './checks/scheduled-jobs.js';
 import { socketIoAdapter, socketIoPolling } from './checks/socket-io.js';
 import { throttler } from './checks/throttler.js';
-import type { Finding } from './finding.js';
+import type { Finding, Situation } from './finding.js';
 
 /** What costs nothing to see, and holds for any number of workers above one. */
 export const CHEAP_CHECKS: readonly Check[] = [
@@ -17,9 +17,13 @@ export const CHEAP_CHECKS: readonly Check[] = [
 ];
 
 /** A line for each finding, which are the same in every worker of the app. */
-export function startWarnings(app: object, ignore: readonly FindingName[]): string[] {
+export function startWarnings(
+  app: object,
+  ignore: readonly FindingName[],
+  situation?: Pick<Situation, 'workers'>,
+): string[] {
   const checks = CHEAP_CHECKS.filter(({ name }) => !ignore.includes(name));
-  return findingsOf(checks, new AppView(app), undefined).map(lineOf);
+  return findingsOf(checks, new AppView(app), situation).map(lineOf);
 }
 
 function lineOf({ name, where, problem, remedy, docs }: Finding): string {

@@ -29,6 +29,9 @@ export const MAX_FRAMES = 20;
 /** More than there are events, in whatever version. */
 const MAX_SUBSCRIPTIONS = 100;
 
+/** Jobs that run in one worker at once. */
+const MAX_JOBS = 1_000;
+
 /** Each check finds a few at most. */
 const MAX_FINDINGS = 1_000;
 
@@ -126,6 +129,10 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('scale-request'), id: count, workers: workerCount }),
   v.object({ type: v.literal('restart-request'), id: count, slot: count }),
   v.object({ type: v.literal('replace-request'), reason: text }),
+  v.object({ type: v.literal('lead-request') }),
+  v.object({ type: v.literal('leads'), seq: count }),
+  v.object({ type: v.literal('resigned'), at: amount }),
+  v.object({ type: v.literal('jobs'), running: lines(MAX_JOBS), done: v.optional(text) }),
   v.object({ type: v.literal('warning'), message: text }),
   v.object({
     type: v.literal('pong'),
@@ -155,6 +162,7 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('snapshot-request'), id: count, stats }),
   v.object({ type: v.literal('collect-request'), id: count, stats, ageMs: measured, body }),
   v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: measured, body }),
+  v.object({ type: v.literal('hub-request'), id: count }),
   v.object({ type: v.literal('subscribe'), events: lines(MAX_SUBSCRIPTIONS) }),
   v.object({ type: v.literal('folded'), epoch: count, count, body: foldedBody }),
 ]) satisfies v.GenericSchema<unknown, WorkerMessage>;

@@ -1,3 +1,4 @@
+export * from './block-report.js';
 export * from './envelope.js';
 export * from './error-report.js';
 export * from './protocol.js';

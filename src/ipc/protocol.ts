@@ -1,9 +1,10 @@
+import type { BlockReport, StackReport } from './block-report.js';
 import type { ErrorReport } from './error-report.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
   HealthVerdict,
-  Recording,
+  HubAddress,
   ReloadResult,
   RestartResult,
   RetireCause,
@@ -24,40 +25,6 @@ export interface DrainReport {
   /** Why `app.close()` did not end well. */
   readonly hookError: string | null;
 }
-
-/** A request that was in flight when the event loop was blocked. */
-export interface BlockedRequest {
-  readonly method: string;
-  /** Path without the query: that may hold secrets. */
-  readonly path: string;
-  readonly forMs: number;
-}
-
-/** What blocks a worker's event loop, as its watchdog saw it. */
-export interface BlockReport {
-  /** Time that the event loop had been blocked by then. */
-  readonly forMs: number;
-  /** Oldest first. */
-  readonly requests: readonly BlockedRequest[];
-  /** JavaScript frames, innermost first; none where the inspector is not to be had. */
-  readonly frames: readonly string[];
-  /** File of a CPU profile of the block, once there is one. */
-  readonly profile?: string | undefined;
-}
-
-/** What a worker is doing, blocked or not. */
-export interface StackReport extends Omit<BlockReport, 'forMs' | 'profile'> {
-  /** `null` where its event loop turns. */
-  readonly blockedForMs: number | null;
-  /** Whether its main thread could say so: in native code it cannot. */
-  readonly answered: boolean;
-}
-
-/** What the primary asks the watchdog of a worker, one JSON object a line, over the pipe on which that reports. */
-export type WatchdogRequest =
-  | { readonly type: 'stack'; readonly id: number }
-  /** `to`: unix socket that takes the recording. */
-  | ({ readonly type: 'record'; readonly to: string } & Recording);
 
 /** Where a worker listens: the primary's handle travels beside this message. */
 export type ListenTarget =
@@ -122,6 +89,18 @@ export type WorkerMessage =
   | { readonly type: 'restart-request'; readonly id: number; readonly slot: number }
   /** Something in it cannot be stopped or repaired: another worker should take its place. */
   | { readonly type: 'replace-request'; readonly reason: string }
+  /** It has something that one worker alone is to run: it wants to be told when it leads. */
+  | { readonly type: 'lead-request' }
+  /** Answers `lead`. */
+  | { readonly type: 'leads'; readonly seq: number }
+  /** It leads no more, and begins nothing that is due after `at`, of the machine's clock. */
+  | { readonly type: 'resigned'; readonly at: number }
+  /** What runs in it that one worker alone is to run. `done`: has begun, and is to run once. */
+  | {
+      readonly type: 'jobs';
+      readonly running: readonly string[];
+      readonly done?: string | undefined;
+    }
   /** Something the operator should know; one line. */
   | { readonly type: 'warning'; readonly message: string }
   | {
@@ -159,6 +138,8 @@ export type WorkerMessage =
       readonly ageMs: number;
       readonly body: string;
     }
+  /** Where is the hub? It is started for the first who asks. */
+  | { readonly type: 'hub-request'; readonly id: number }
   /** From now on it wants to be told of these events of the cluster, and of no others. */
   | { readonly type: 'subscribe'; readonly events: readonly string[] }
   /** The `count` bodies of a `fold`, as one. */
@@ -184,6 +165,16 @@ export type FindingReport = Readonly<
   Record<'name' | 'level' | 'where' | 'problem' | 'remedy' | 'docs', string>
 >;
 
+/** What a leader has to know of those before it. Times are of the machine's monotonic clock, in ms. */
+export interface Inheritance {
+  /** What was due up to then is not its own; `undefined` where nobody led before. */
+  readonly since?: number | undefined;
+  /** Jobs that still run in other workers. */
+  readonly busy: readonly string[];
+  /** Jobs that are to run once, and have. */
+  readonly done: readonly string[];
+}
+
 export type PrimaryMessage =
   /** With a handle beside it: listen on that. Without: listen through node:cluster. */
   | { readonly type: 'listen'; readonly target: ListenTarget }
@@ -194,6 +185,8 @@ export type PrimaryMessage =
   /** That slot has one again. */
   | { readonly type: 'release'; readonly slot: number }
   | { readonly type: 'ping'; readonly seq: number }
+  /** You lead until then. */
+  | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)
   /** What have you carried since you last said? */
   | { readonly type: 'report-load' }
   /** Ask clients that make up this share of the load to connect again, 0..1. */
@@ -227,6 +220,8 @@ export type PrimaryMessage =
       readonly cause: ErrorReport;
     }
   | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: ClusterSnapshot }
+  | ({ readonly type: 'hub'; readonly id: number } & HubAddress)
+  | { readonly type: 'hub-refused'; readonly id: number; readonly reason: string }
   | { readonly type: 'collect' }
   /** Fold the metrics of workers that are gone into one body. */
   | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }

@@ -4,7 +4,11 @@ import { foldBodies } from '../exposition/cluster-page.js';
 import type { MetricFamily } from '../exposition/metric-family.js';
 import { encodeBody } from '../exposition/metrics-body.js';
 import { droppedFamily, SeriesLimit } from '../exposition/series-limit.js';
-import { MAX_METRICS_BODY_LENGTH, type MetricsSource } from '../snapshot/index.js';
+import {
+  MAX_METRICS_BODY_LENGTH,
+  type MetricsContribution,
+  type MetricsSource,
+} from '../snapshot/index.js';
 import { measureDefaults } from './default-metrics.js';
 import type { HttpMetrics } from './http-metrics.js';
 import { type Reading, readRegistry } from './read-registry.js';
@@ -72,6 +76,13 @@ export class ProcessMetrics implements MetricsSource {
   include(metrics: readonly Metric[], labelled: readonly Metric[]): void {
     for (const metric of metrics) this.#own.registerMetric(metric);
     for (const metric of labelled) this.#labelled.registerMetric(metric);
+  }
+
+  extend(contribution: MetricsContribution): void {
+    contribution(this.options.prefix).then(
+      ({ all, labelled }) => this.include(all as readonly Metric[], labelled as readonly Metric[]),
+      (error: unknown) => this.logger.warn(`Metrics are left out: ${String(error)}`),
+    );
   }
 
   async serialize(): Promise<string> {

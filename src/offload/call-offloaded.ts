@@ -1,22 +1,27 @@
 import { adviseRetry } from './advise-retry.js';
 import { captureContexts } from './carry-context.js';
-import type { Dispatcher } from './dispatcher.js';
 import { TaskRejectedException } from './offload.exceptions.js';
+import type { Submitter } from './remote-runner.js';
 import type { Task } from './task.js';
+import type { CallTrace } from './trace-context.js';
 import type { WaitingClient } from './waiting-client.js';
 
 /** One call of a `@CpuBound()` method: for whoever waits, in the context that it is made in. */
 export async function callOffloaded(
-  dispatcher: Dispatcher,
+  submitter: Submitter,
   task: Task,
   args: unknown[],
   client: WaitingClient,
+  trace?: CallTrace,
 ): Promise<unknown> {
   const response = client.current;
   try {
     const watch = task.abortOnDisconnect && response ? client.watch(response) : undefined;
-    return await dispatcher.submit(task, args, captureContexts(), watch);
+    const result = await submitter.submit(task, args, captureContexts(), watch, trace);
+    trace?.completed();
+    return result;
   } catch (error) {
+    trace?.failed(error);
     if (error instanceof TaskRejectedException && response !== undefined) {
       adviseRetry(response, error.retryAfterSeconds);
     }

@@ -1,6 +1,7 @@
 import { contentsOf } from './parcel.js';
 import type { Offer, Run, RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
+import type { CallTrace } from './trace-context.js';
 
 /** Watches whether the one who waits is still there. @returns what ends the watch. */
 export type Watch = (gone: () => void) => () => void;
@@ -9,6 +10,7 @@ export type Watch = (gone: () => void) => () => void;
 export interface Waiter {
   /** What it waits for, once that is admitted. */
   call: Call | undefined;
+  readonly trace: CallTrace | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
   /** Ends the watch on its client. */
@@ -39,6 +41,8 @@ export class Call {
     readonly key: string | undefined,
     /** Rises with each call. */
     readonly order: number,
+    /** Of the one who made it. */
+    readonly trace: CallTrace | undefined,
   ) {}
 
   /** Something of its arguments is moved to its thread: it can be handed over once. */
@@ -55,6 +59,7 @@ export class Call {
 
   addWaiter(waiter: Waiter): void {
     waiter.call = this;
+    if (waiter.trace !== this.trace) waiter.trace?.joined();
     this.waiters.add(waiter);
   }
 

@@ -38,6 +38,11 @@ export function defineCpuBound(definition: CpuBoundDefinition): void {
   (owner as Decorated)[DEFINITIONS]!.set(method, definition);
 }
 
+/** `Class.method`, where it is declared. */
+export function functionNameOf({ owner, method }: CpuBoundDefinition): string {
+  return `${owner.constructor.name}.${method}`;
+}
+
 /** Methods that the class of `prototype` itself declares. */
 export function ownDefinitions(prototype: object): readonly CpuBoundDefinition[] {
   if (!Object.hasOwn(prototype, DEFINITIONS)) return [];

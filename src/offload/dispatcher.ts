@@ -77,9 +77,10 @@ export class Dispatcher {
     args: readonly unknown[],
     contexts: RunRequest['contexts'],
     watch: Watch = NOBODY,
+    trace?: Waiter['trace'],
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const waiter: Waiter = { call: undefined, resolve, reject, unwatch: () => {} };
+      const waiter: Waiter = { call: undefined, trace, resolve, reject, unwatch: () => {} };
       let gone = false;
       waiter.unwatch = watch(() => {
         gone = true;
@@ -126,7 +127,7 @@ export class Dispatcher {
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
       // What the caller does with its arguments meanwhile is nothing to a call that waits.
       const kept = this.#canStart ? request : copyRequest(request);
-      call = new Call(task, kept, performance.now(), key, ++this.#calls);
+      call = new Call(task, kept, performance.now(), key, ++this.#calls, waiter.trace);
     } catch (error) {
       return this.#turnAway(waiter, task, failedWith(uncloneableArguments(task, request, error)));
     }
@@ -187,9 +188,12 @@ export class Dispatcher {
 
   #onResult(call: Call, result: RunResult): void {
     if (call.state === 'over') return this.pump(); // what could not be ended has ended
+    call.trace?.ran(result.ran);
     if (result.ok) return this.#complete(call, result);
-    const failure = failed(() => restoreError(result.error));
-    this.#fail(call, failure);
+    this.#fail(
+      call,
+      failed(() => restoreError(result.error)),
+    );
   }
 
   #onLost(call: Call, error: unknown): void {

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { contentsOf, restoreBuffers } from './parcel.js';
-import { runBody } from './run-body.js';
+import { runTraced } from './run-traced.js';
 import type { Run, Runner, RunRequest, RunResult } from './runner.interface.js';
+import type { TracedTask } from './trace-context.js';
 
 /** Runs calls on the event loop, and copies what a thread would be given and give. */
 export class InlineRunner implements Runner {
@@ -15,8 +16,7 @@ export class InlineRunner implements Runner {
     readonly size: number,
     /** Calls the method of a task. */
     private readonly call: (task: number, args: unknown[]) => unknown,
-    /** Names of the tasks. */
-    private readonly names: readonly string[],
+    private readonly tasks: readonly TracedTask[],
   ) {}
 
   /** Whether what runs now is a task itself: what it calls runs within it, as in a thread. */
@@ -51,7 +51,9 @@ export class InlineRunner implements Runner {
     this.#running += 1;
     try {
       const body = () => this.call(task, given);
-      const result = await this.#inside.run(true, () => runBody(this.names[task]!, body, carried));
+      const result = await this.#inside.run(true, () =>
+        runTraced(this.tasks[task]!, body, carried),
+      );
       return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
     } finally {
       this.#running -= 1;

@@ -11,3 +11,12 @@ export interface OffloadSnapshot {
   /** There are tasks, and no thread that could run them. */
   readonly unavailable: boolean;
 }
+
+/** Where nothing is offloaded. */
+export const IDLE: OffloadSnapshot = {
+  threads: 0,
+  running: 0,
+  queueSize: 0,
+  fullForMs: 0,
+  unavailable: false,
+};

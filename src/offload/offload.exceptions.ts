@@ -7,14 +7,16 @@ import {
 
 /**
  * Why a call was not begun: the queue was full, it waited for too long, no
- * thread can be started, or the process is ending.
+ * thread can be started, its queue cannot be reached, or the process is ending.
  */
-export type TaskRejection = 'queue-full' | 'queue-timeout' | 'unavailable' | 'closing';
+export type TaskRejection =
+  'queue-full' | 'queue-timeout' | 'unavailable' | 'queue-unavailable' | 'closing';
 
 const REJECTIONS: Readonly<Record<TaskRejection, string>> = {
   'queue-full': 'too many calls are waiting',
   'queue-timeout': 'it waited too long for a thread',
   unavailable: 'no thread could be started',
+  'queue-unavailable': 'its queue cannot be reached',
   closing: 'this process is ending',
 };
 

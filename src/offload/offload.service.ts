@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
 import { ClusterConfigurationError, oneLine } from '../errors/index.js';
@@ -10,19 +10,27 @@ import {
   type ResolvedModuleOptions,
 } from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
+import { startTracing } from '../tracing/start-tracing.js';
 import { parameterNames } from './arguments.js';
-import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
+import { bindOffloaded, type CpuBoundDefinition, functionNameOf } from './cpu-bound.metadata.js';
 import { Dispatcher } from './dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './inline-runner.js';
 import { LossLog } from './loss-log.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
-import type { OffloadSnapshot } from './offload-snapshot.js';
+import { IDLE, type OffloadSnapshot } from './offload-snapshot.js';
 import type { OffloadMetrics } from './offload.metrics.js';
 import { mainFile, refusalOfModule } from './refusals.js';
+import {
+  REMOTE_RUNNER,
+  refusalsOfQueues,
+  type RemoteRunner,
+  startRemote,
+} from './remote-runner.js';
 import type { Runner } from './runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task.js';
 import type { PlannedTask, ThreadPlan } from './thread/plan.js';
+import { threadsFor } from './threads-for.js';
 import { WaitingClient } from './waiting-client.js';
 
 /** Where `offload.module` was given: a thread finds it there. */
@@ -30,14 +38,6 @@ export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
 /** Beyond it they only take memory, and the time of those that are started beside them. */
 const MAX_THREADS_PER_CORE = 4;
-
-const IDLE: OffloadSnapshot = {
-  threads: 0,
-  running: 0,
-  queueSize: 0,
-  fullForMs: 0,
-  unavailable: false,
-};
 
 /** Offloads the `@CpuBound()` methods of an app, from its start to its end. */
 @Injectable()
@@ -55,6 +55,7 @@ export class Offload {
     @Inject(MODULE_ORIGIN) private readonly moduleOrigin: string | undefined,
     @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
     @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
+    @Optional() @Inject(REMOTE_RUNNER) private readonly remote?: RemoteRunner,
   ) {}
 
   /**
@@ -75,7 +76,8 @@ export class Offload {
       threads: !COMMON_JS && mode === 'threads',
       mainFile: this.link.bootstrapped ? undefined : mainFile(),
     };
-    const { found, refusals, warnings } = this.explorer.explore(situation);
+    const { found, warnings, ...explored } = this.explorer.explore(situation);
+    const refusals = [...explored.refusals, ...refusalsOfQueues(found, this.remote)];
     const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
     if (misplaced !== undefined && found.length > 0) refuse([...refusals, misplaced]);
     for (const warning of warnings) this.#logger.warn(warning);
@@ -95,6 +97,14 @@ export class Offload {
     const client = new WaitingClient(this.link);
     client.follow();
     this.#client = client;
+    const tracing = await startTracing((message) => this.#logger.warn(message));
+    const { metrics } = this.options;
+    const submitterOf = await startRemote(this.remote, {
+      tasks,
+      local: dispatcher,
+      threads: this.#runner.size,
+      metricsPrefix: metrics === false ? undefined : metrics.prefix,
+    });
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     for (const { instance, definition } of found) {
       const task = tasks[definitions.indexOf(definition)]!;
@@ -102,7 +112,7 @@ export class Offload {
       bindOffloaded(instance, definition, (args) =>
         runner instanceof InlineRunner && runner.isInside
           ? definition.body.apply(instance, args)
-          : callOffloaded(dispatcher, task, args, client),
+          : callOffloaded(submitterOf(task), task, args, client, tracing?.follow(task)),
       );
     }
     return true;
@@ -110,7 +120,7 @@ export class Offload {
 
   /** For the registry of this process; empty where nothing is offloaded or measured. */
   get metrics(): readonly Metric[] {
-    return this.#metrics?.all ?? [];
+    return [...(this.#metrics?.all ?? []), ...(this.remote?.metrics ?? [])];
   }
 
   /** Those that have a label for the worker. */
@@ -133,6 +143,7 @@ export class Offload {
 
   /** Ends what still runs, and the threads. */
   async close(): Promise<void> {
+    await this.remote?.close();
     this.#dispatcher?.close();
     await this.#runner?.close();
     this.#client?.close();
@@ -143,11 +154,13 @@ export class Offload {
     const { options, body } = definition;
     return {
       name: nameOf(definition, found),
+      functionName: functionNameOf(definition),
       index,
       timeoutMs: options.timeoutMs ?? offload.timeoutMs,
       queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
       coalesce: options.coalesce ?? false,
       abortOnDisconnect: options.abortOnDisconnect ?? true,
+      queue: options.queue,
       parameters: parameterNames(body),
     };
   }
@@ -175,7 +188,10 @@ export class Offload {
       return new InlineRunner(
         threads,
         (task, args) => definitions[task]!.body.apply(instances[task], args),
-        definitions.map((definition) => nameOf(definition, found)),
+        definitions.map((definition) => ({
+          name: nameOf(definition, found),
+          functionName: functionNameOf(definition),
+        })),
       );
     }
     const { ThreadPool } = await import('./thread-pool.js');
@@ -230,11 +246,6 @@ export class Offload {
 
 function nameOf(definition: CpuBoundDefinition, found: readonly Found[]): string {
   return found.find((each) => each.definition === definition)!.name;
-}
-
-/** The cores, shared out; the first slots have what is left over. */
-export function threadsFor(cores: number, workers: number, slot: number): number {
-  return Math.max(1, Math.floor(cores / workers) + (slot < cores % workers ? 1 : 0));
 }
 
 function refuse(problems: readonly string[]): void {

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import { besideThis } from '../process/own-file.js';
+import { environmentOfThread } from '../process/telemetry.js';
+import type { Niceness } from './niceness.js';
 import { contentsOf } from './parcel.js';
 import type { Offer, OfferEvents, Run, RunRequest, RunResult } from './runner.interface.js';
 import { NO_PLACE, type Offers } from './thread/offers.js';
@@ -17,8 +19,7 @@ const CLOSE_MS = 1_000;
 /** A call that runs, one that is offered, one that was taken back, and the word to close. */
 const MAX_MESSAGES = 4;
 
-export interface ThreadOptions {
-  readonly niceIncrement: number;
+export interface ThreadOptions extends Niceness {
   /** `Infinity` = Node's own limit. */
   readonly heapLimitBytes: number;
 }
@@ -67,7 +68,8 @@ export class PoolThread {
     private readonly events: ThreadEvents,
   ) {
     this.exited = new Promise((resolve) => (this.#resolveExited = resolve));
-    this.#opened = this.#open({ plan, offers: offers.memory, place }, options);
+    const { niceOnceLoaded } = options;
+    this.#opened = this.#open({ plan, offers: offers.memory, place, niceOnceLoaded }, options);
     this.report = this.#opened.then(() => this.#post({ type: 'check' }) as Promise<ThreadReport>);
     this.#opened.catch(() => this.#resolveExited()); // there is nothing to exit
   }
@@ -150,6 +152,7 @@ export class PoolThread {
     const { niceIncrement, heapLimitBytes } = options;
     // With the first thread and not before: it takes some 8 MB.
     const { Piscina } = await import('piscina');
+    const env = environmentOfThread();
     // One thread each: which of them gets a call, and when one comes or goes, is decided by the pool.
     const piscina = new Piscina({
       filename: ENTRY,
@@ -162,6 +165,7 @@ export class PoolThread {
       recordTiming: false,
       niceIncrement,
       workerData: settings,
+      ...(env && { env }),
       ...(Number.isFinite(heapLimitBytes) && {
         resourceLimits: { maxOldGenerationSizeMb: Math.floor(heapLimitBytes / 2 ** 20) },
       }),

@@ -10,20 +10,23 @@ import { describeError } from './task-error.js';
  * travel. Never rejects.
  *
  * @param contexts a copy of those of the caller.
+ * @param within runs it, in those contexts.
  */
 export async function runBody(
   /** Of the task, for messages. */
   name: string,
   body: () => unknown,
   contexts: CarriedContexts | undefined,
+  within: <R>(run: () => Promise<R>) => Promise<R> = (run) => run(),
 ): Promise<RunResult> {
   try {
-    return await runInContexts(contexts, async () => {
+    const run = async (): Promise<RunResult> => {
       const value = await settle(await body());
       const obstacle = findUncloneable(value, 'result');
       if (obstacle !== undefined) throw uncloneableResult(name, obstacle);
       return { ok: true, value, buffers: contentsOf([value]).buffers };
-    });
+    };
+    return await runInContexts(contexts, () => within(run));
   } catch (thrown) {
     return { ok: false, error: describeError(thrown) };
   }

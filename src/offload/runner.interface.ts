@@ -1,6 +1,7 @@
 import type { CarriedContexts } from './carry-context.js';
 import type { Place } from './parcel.js';
 import type { TaskError } from './task-error.js';
+import type { RunTimes } from './trace-context.js';
 
 /** One call as its runner gets it. */
 export interface RunRequest {
@@ -17,14 +18,18 @@ export interface SentRequest extends RunRequest {
 }
 
 /** How a call ended in the thread. */
-export type RunResult =
+export type RunResult = (
   | {
       readonly ok: true;
       readonly value: unknown;
       /** What of the value was a Buffer; the value stands for the first of a list. */
       readonly buffers: readonly Place[];
     }
-  | { readonly ok: false; readonly error: TaskError };
+  | { readonly ok: false; readonly error: TaskError }
+) & {
+  /** Of a call that is traced. */
+  readonly ran?: RunTimes;
+};
 
 /** It ended well. */
 export type Completed = RunResult & { ok: true };

@@ -27,6 +27,7 @@ export class RunningCalls {
     call.startedAt = performance.now();
     this.#calls.add(call);
     this.observer.began(task, call.startedAt - call.calledAt);
+    call.trace?.began();
     call.timer = setTimeout(() => {
       // Where the event loop was late, the result may be there: it is looked at first.
       setImmediate(() => {

@@ -2,12 +2,16 @@
 export interface Task {
   /** Unique; label of its metrics. */
   readonly name: string;
+  /** `Class.method`. */
+  readonly functionName: string;
   /** Its place in the plan of the threads. */
   readonly index: number;
   readonly timeoutMs: number;
   readonly queueTimeoutMs: number;
   readonly coalesce: boolean;
   readonly abortOnDisconnect: boolean;
+  /** Whoever consumes it runs the task. */
+  readonly queue: string | undefined;
   /** Names of the method's parameters, as far as they are known: for messages. */
   readonly parameters: readonly string[];
 }

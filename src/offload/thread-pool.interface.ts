@@ -1,7 +1,12 @@
-import type { PoolThread, ThreadEvents, ThreadOptions } from './pool-thread.js';
+import type { Niceness } from './niceness.js';
+import type { PoolThread, ThreadEvents } from './pool-thread.js';
 import type { Offers } from './thread/offers.js';
 
-export interface PoolOptions extends ThreadOptions {
+export interface PoolOptions {
+  /** How much nicer than the process a thread is while it computes. */
+  readonly niceIncrement: number;
+  /** `Infinity` = Node's own limit. */
+  readonly heapLimitBytes: number;
   /** Threads at most. */
   readonly threads: number;
   /** Threads that are kept. */
@@ -35,4 +40,9 @@ export type PooledThread = Pick<
 >;
 
 /** @param place of its offers. */
-export type OpenThread = (offers: Offers, place: number, events: ThreadEvents) => PooledThread;
+export type OpenThread = (
+  offers: Offers,
+  place: number,
+  events: ThreadEvents,
+  niceness: Niceness,
+) => PooledThread;

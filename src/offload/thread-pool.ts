@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Niceness, nicenessOf, NO_NICER } from './niceness.js';
 import { PoolThread, type ThreadEvents } from './pool-thread.js';
 import type { Offer, OfferEvents, Run, Runner, RunRequest } from './runner.interface.js';
 import { Offers } from './thread/offers.js';
@@ -36,6 +37,8 @@ const CLOSE_MS = 1_000;
 export class ThreadPool implements Runner {
   readonly #threads: PooledThread[] = [];
   readonly #offers: Offers;
+  /** The last one that was started while there was no other to wait for. */
+  #only: PooledThread | undefined;
   #startMs = 0;
   /** The last one that was started cannot do its work. */
   #failing = false;
@@ -51,8 +54,8 @@ export class ThreadPool implements Runner {
     private readonly plan: ThreadPlan,
     private readonly options: PoolOptions,
     private readonly events: ThreadPoolEvents,
-    private readonly open: OpenThread = (offers, place, told) =>
-      new PoolThread(plan, options, offers, place, told),
+    private readonly open: OpenThread = (offers, place, told, niceness) =>
+      new PoolThread(plan, { ...options, ...niceness }, offers, place, told),
   ) {
     this.#warnings = new ThreadWarnings(plan, options.heapLimitBytes, (message) =>
       events.warning(message),
@@ -85,7 +88,8 @@ export class ThreadPool implements Runner {
   async check(): Promise<readonly string[]> {
     if (this.#ready > 0) return [];
     // None of those that calls wait for: it goes again, and with it its memory.
-    const thread = this.#start({ lost() {}, died() {}, changed() {} });
+    // And it computes for nobody: the start and a reload wait for it, on a machine that may be busy.
+    const thread = this.#start({ lost() {}, died() {}, changed() {} }, NO_NICER);
     try {
       return describeProblems((await thread.report).problems);
     } catch (error) {
@@ -149,10 +153,10 @@ export class ThreadPool implements Runner {
     return count;
   }
 
-  #start(events: ThreadEvents): PooledThread {
+  #start(events: ThreadEvents, niceness: Niceness): PooledThread {
     const startedAt = performance.now();
     const place = this.#offers.takePlace();
-    const thread = this.open(this.#offers, place, events);
+    const thread = this.open(this.#offers, place, events, niceness);
     void thread.exited.then(() => this.#offers.freePlace(place));
     this.#warnings.follow(thread.report);
     thread.report.then(
@@ -164,13 +168,18 @@ export class ThreadPool implements Runner {
 
   /** Starts one that stays as long as there is something for it to do. */
   #add(): void {
-    const thread: PooledThread = this.#start({
-      lost: () => this.#onLost(thread),
-      died: (error) => {
-        if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
+    const isOnly = !this.#threads.some((each) => each.state === 'ready' || each === this.#only);
+    const thread: PooledThread = this.#start(
+      {
+        lost: () => this.#onLost(thread),
+        died: (error) => {
+          if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
+        },
+        changed: () => this.events.changed(),
       },
-      changed: () => this.events.changed(),
-    });
+      nicenessOf(this.options.niceIncrement, isOnly),
+    );
+    if (isOnly) this.#only = thread;
     this.#threads.push(thread);
     thread.report.then(
       ({ problems }) => this.#onReport(thread, problems),

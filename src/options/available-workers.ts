@@ -4,7 +4,7 @@ import { type CgroupLimits, readCgroupLimits } from './cgroup.js';
 const MIB = 1024 * 1024;
 
 /** A Nest app needs about 100 MB of RSS before it holds anything of its own. */
-const MEMORY_PER_WORKER_BYTES = 128 * MIB;
+export const MEMORY_PER_WORKER_BYTES = 128 * MIB;
 /** What the primary holds, rounded up. */
 export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 

@@ -1,6 +1,6 @@
 import type { ClusterEventListeners } from '../events/index.js';
-import type { DoctorOptions, ResolvedDoctorOptions } from './doctor-options.interface.js';
-import type { LogOptions, ResolvedLogOptions } from './log-options.interface.js';
+import type { DoctorOptions } from './doctor-options.interface.js';
+import type { LogOptions } from './log-options.interface.js';
 
 /**
  * How connections reach the workers.
@@ -114,14 +114,6 @@ export interface AdminOptions {
   token?: string | false | undefined;
 }
 
-/** {@link AdminOptions} with every value in force. */
-export interface ResolvedAdminOptions {
-  readonly port: number;
-  readonly host: string;
-  /** Not enumerable: whatever shows the options leaves it out. `undefined` = none is wanted. */
-  readonly token: string | undefined;
-}
-
 /** The unix socket by which the command line and the dashboard take hold of the cluster. */
 export interface ControlOptions {
   /**
@@ -213,46 +205,6 @@ export interface ClusterOptions {
    */
   doctor?: DoctorOptions | false | undefined;
 }
-
-/** Options with every value in force. */
-export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
-
-/** Every option with its value in force. Frozen. */
-export interface ResolvedClusterOptions extends Pick<
-  InForce<ClusterOptions>,
-  'balancing' | 'expose' | 'rebalance' | 'readyTimeoutMs' | 'watchdog' | 'expressPrototypes'
-> {
-  readonly address: ListenAddress;
-  /** Else it is the default, for an app that has an HTTP server. */
-  readonly addressGiven: boolean;
-  /** 0 = standalone. */
-  readonly workers: number;
-  readonly restart: InForce<RestartOptions>;
-  /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
-  readonly heartbeat: InForce<HeartbeatOptions>;
-  readonly hang: InForce<HangOptions>;
-  /** `Infinity` = no limit. */
-  readonly memory: InForce<MemoryOptions>;
-  /** `Infinity` = never. */
-  readonly recycle: InForce<RecycleOptions>;
-  readonly reload: InForce<ReloadOptions>;
-  readonly shutdown: InForce<ShutdownOptions>;
-  /** `undefined` = no such listener. */
-  readonly admin: ResolvedAdminOptions | undefined;
-  readonly on: ClusterEventListeners | undefined;
-  /** `undefined` = no such socket. */
-  readonly control: { readonly path: string | undefined } | undefined;
-  /** `undefined` = that of the app. */
-  readonly name: string | undefined;
-  readonly log: ResolvedLogOptions;
-  readonly doctor: ResolvedDoctorOptions;
-  readonly bootLogs: BootLogs;
-}
-
-/** What is listened on: a port of a host (`undefined` = all interfaces), or a unix socket. */
-export type ListenAddress =
-  | { readonly kind: 'tcp'; readonly port: number; readonly host: string | undefined }
-  | { readonly kind: 'unix'; readonly path: string };
 
 /** Whose port shows more than that the app is up. */
 export const EXPOSE = ['app', 'admin'] as const;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { ClusterConfigurationError } from '../errors/index.js';
 import { durationMs, flag, optionGroup, validate } from './validate.js';
 
 /** Options of one `@CpuBound()` method. */
@@ -20,9 +21,23 @@ export interface CpuBoundOptions {
    * timer that a request has started. Default true.
    */
   readonly abortOnDisconnect?: boolean | undefined;
+  /**
+   * Calls are run by any process that consumes this queue, on whatever machine: needs
+   * `ClusterQueueModule` of `nestjs-cluster/bullmq`. 1 to 100 letters, digits and `_ . -`. Default:
+   * a thread of this process runs them.
+   */
+  readonly queue?: string | undefined;
 }
 
 const EXPECTED_NAME = "1 to 100 letters, digits and '_', '.', ':' or '-'";
+
+const EXPECTED_QUEUE = "1 to 100 letters, digits and '_', '.' or '-'";
+
+/** The name of a queue: part of keys in Redis. */
+export const queueNameSchema = v.pipe(
+  v.string(EXPECTED_QUEUE),
+  v.regex(/^[\w.-]{1,100}$/, EXPECTED_QUEUE),
+);
 
 const cpuBoundSchema = optionGroup({
   name: v.optional(v.pipe(v.string(EXPECTED_NAME), v.regex(/^[\w.:-]{1,100}$/, EXPECTED_NAME))),
@@ -30,6 +45,7 @@ const cpuBoundSchema = optionGroup({
   queueTimeoutMs: v.optional(durationMs(0)),
   coalesce: v.optional(flag),
   abortOnDisconnect: v.optional(flag),
+  queue: v.optional(queueNameSchema),
 });
 
 /**
@@ -39,5 +55,11 @@ const cpuBoundSchema = optionGroup({
  * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
  */
 export function resolveCpuBoundOptions(input: unknown, subject: string): CpuBoundOptions {
-  return validate(cpuBoundSchema, input, `options of @CpuBound() on ${subject}`);
+  const options = validate(cpuBoundSchema, input, `options of @CpuBound() on ${subject}`);
+  if (options.queue !== undefined && options.coalesce) {
+    throw new ClusterConfigurationError(
+      `${subject} has queue: "${options.queue}" and coalesce: true; calls of a queue go to many machines, and are not computed together: leave one out`,
+    );
+  }
+  return options;
 }

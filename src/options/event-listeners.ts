@@ -18,6 +18,7 @@ const LISTENERS: Record<ClusterEventName, typeof listener> = {
   'worker-draining': listener,
   'worker-stopped': listener,
   'worker-exit': listener,
+  leader: listener,
   'reload-started': listener,
   'reload-ended': listener,
   scaling: listener,

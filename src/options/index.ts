@@ -7,16 +7,18 @@ export type {
   ControlOptions,
   HangOptions,
   HeartbeatOptions,
-  InForce,
-  ListenAddress,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
-  ResolvedAdminOptions,
-  ResolvedClusterOptions,
   RestartOptions,
   ShutdownOptions,
 } from './cluster-options.interface.js';
+export type {
+  InForce,
+  ListenAddress,
+  ResolvedAdminOptions,
+  ResolvedClusterOptions,
+} from './resolved-options.interface.js';
 export { type DoctorOptions, FINDING_NAMES, type FindingName } from './doctor-options.interface.js';
 export type {
   LogFormat,
@@ -26,7 +28,12 @@ export type {
 } from './log-options.interface.js';
 export { LOG_LEVELS } from './log-options.interface.js';
 export { COMMON_JS } from './common-js.js';
-export { availableCores, availableWorkers, MEMORY_OF_PRIMARY_BYTES } from './available-workers.js';
+export {
+  availableCores,
+  availableWorkers,
+  MEMORY_OF_PRIMARY_BYTES,
+  MEMORY_PER_WORKER_BYTES,
+} from './available-workers.js';
 export { type CgroupLimits, readCgroupLimits, readOomKills } from './cgroup.js';
 export { ADMIN_TOKEN_VARIABLE } from './environment.js';
 export { checkEventName } from './event-listeners.js';

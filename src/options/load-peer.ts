@@ -12,15 +12,17 @@ export async function loadPeer<T>(group: keyof typeof PEERS, load: () => Promise
   try {
     return await load();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
     const name = PEERS[group];
-    // What such a package itself misses is not ours to explain.
-    const isMissing =
-      (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') &&
-      message.includes(`'${name}'`);
-    if (!isMissing) throw error;
+    if (!isMissing(name, error)) throw error;
     throw new ClusterConfigurationError(
       `${group} of ClusterModule needs ${name}, which is not installed; run npm install ${name}, or set ${group}: false in forRoot()`,
     );
   }
+}
+
+/** Whether a package that was imported is not there. What it misses itself is not ours to explain. */
+export function isMissing(name: string, error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+  return isNotFound && message.includes(`'${name}'`);
 }

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { InForce, OffloadMode } from './cluster-options.interface.js';
+import type { OffloadMode } from './cluster-options.interface.js';
+import type { InForce } from './resolved-options.interface.js';
 
 /** Workers that must be ready: a count from 1, a share of the desired ones below 1, or all of them. */
 export type MinReady = number | 'all';
@@ -104,7 +105,7 @@ export interface OffloadOptions {
   queueTimeoutMs?: number | undefined;
   /** Longest run, then 504 and a fresh thread, in ms. Default 30 000. */
   timeoutMs?: number | undefined;
-  /** How much nicer threads are than the event loop, 0..19 (Linux, macOS): it comes first. Default 10. */
+  /** How much nicer threads are than the event loop, 0..19 (Linux, macOS): it comes first. On Linux the first one takes it once it has loaded. Default 10. */
   niceIncrement?: number | undefined;
   /** The queue being full for this long turns `OffloadHealthIndicator` down, in ms. Default 5 000. */
   queueFullMs?: number | undefined;

@@ -12,7 +12,7 @@ export type {
   ResolvedModuleOptions,
   ResolvedOffloadOptions,
 } from './module-options.interface.js';
-export { loadPeer } from './load-peer.js';
+export { isMissing, loadPeer } from './load-peer.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './available-workers.js';
 export { COMMON_JS } from './common-js.js';

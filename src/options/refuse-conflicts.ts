@@ -1,5 +1,6 @@
 import { ClusterConfigurationError } from '../errors/index.js';
-import type { ClusterOptions, ResolvedClusterOptions } from './cluster-options.interface.js';
+import type { ClusterOptions } from './cluster-options.interface.js';
+import type { ResolvedClusterOptions } from './resolved-options.interface.js';
 import { isLoopback } from './loopback.js';
 import { HANG_PROFILE_REST_MS, MAX_PORT } from './options.schema.js';
 

@@ -10,6 +10,7 @@ import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
 import { BootOutput } from './boot-output.js';
 import { readReports } from './watchdog-reports.js';
+import { RESOURCE_VARIABLE, resourceAttributes } from './resource-attributes.js';
 import { followConnections } from './unacknowledged-connections.js';
 import { guardChannel } from './guard-channel.js';
 import type { WorkerArguments } from './worker-arguments.js';
@@ -117,6 +118,7 @@ function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),
+    [RESOURCE_VARIABLE]: resourceAttributes(assignment),
     [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out what is undefined
   });
 }

@@ -1,19 +1,15 @@
 import { constants } from 'node:os';
 import type { ClusterEventName, EmitEvent } from '../events/index.js';
+import { machineClockMs } from '../ipc/machine-clock.js';
 import { reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
-import type {
-  ClusterSnapshot,
-  CollectedMetrics,
-  ReloadResult,
-  RestartResult,
-} from '../snapshot/index.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../snapshot/index.js';
 import { Askers } from './askers.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
 import type { ShowOutput } from './boot-output.js';
 import type { ClusterEvent } from './core/cluster-event.js';
 import type { Served, WorkerId } from './core/cluster-state.js';
-import type { Effect, Emit } from './core/effect.js';
+import type { Effect } from './core/effect.js';
 import type { Settings } from './core/step.js';
 import { newCluster, transition } from './core/transition.js';
 import { EventQueue } from './event-queue.js';
@@ -22,6 +18,7 @@ import { Inspections } from './inspections.js';
 import { laterBy } from './later.js';
 import { ClusterAcceptors } from './listening/cluster-acceptors.js';
 import type { Listening } from './listening/listening.interface.js';
+import { reserve } from './listening/reserve.js';
 import { MetricsRelay } from './metrics-relay.js';
 import { PrimaryMeter } from './primary-meter.js';
 import type { Program } from './release.js';
@@ -65,7 +62,13 @@ export class Supervisor {
   readonly #acceptors = new ClusterAcceptors();
   readonly #ticks = new Ticks();
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
-  readonly #askers = new Askers((worker, message) => this.#table.find(worker)?.send(message));
+  readonly #askers = new Askers(
+    (worker, message) => this.#table.find(worker)?.send(message),
+    (event) => this.#post(event),
+  );
+  readonly reload = this.#askers.reload;
+  readonly scale = this.#askers.scale;
+  readonly restart = this.#askers.restart;
   readonly #onError = ({ type }: { readonly type: string }, error: unknown): void =>
     this.#warn(`unexpected error on ${type}`, error);
   readonly #queue = new EventQueue<Happening>(
@@ -83,7 +86,12 @@ export class Supervisor {
     private readonly output: { readonly dropped: () => number; readonly show: ShowOutput },
     private readonly startProcess = startWorker,
   ) {
-    this.#settings = { options, url: listening.url, mayBeDebugged: mayBeDebugged() };
+    this.#settings = {
+      options,
+      url: listening.url,
+      mayBeDebugged: mayBeDebugged(),
+      machineClockMs: machineClockMs(),
+    };
     this.#meter = new PrimaryMeter(output.dropped);
     const state = newCluster(
       options.workers,
@@ -126,31 +134,6 @@ export class Supervisor {
     this.#post({ type: 'stop', reason, signal: sent });
   }
 
-  /** Replaces every worker by one of the program as it is on disk now. */
-  reload(reason: string): Promise<ReloadResult> {
-    return this.#askers.call((asker) => this.#post({ type: 'reload', reason, asker }));
-  }
-
-  /**
-   * Resolves once there are as many workers, or those that are missing have failed.
-   *
-   * @throws AddressUnavailableError where a new one would have nothing to listen on.
-   */
-  scale(workers: number, reason: string): Promise<ClusterSnapshot> {
-    return this.#askers.call((asker) => this.#post({ type: 'scale', workers, reason, asker }));
-  }
-
-  /**
-   * Replaces the worker of one slot without a gap, by one of the program that it runs.
-   *
-   * @param snapshotTo unix socket that takes a snapshot of the heap of the old one.
-   */
-  restart(slot: number, reason: string, snapshotTo?: string): Promise<RestartResult> {
-    return this.#askers.call((asker) =>
-      this.#post({ type: 'restart', slot, reason, asker, snapshotTo }),
-    );
-  }
-
   /** Whether a reload is under way, whoever asked for it. */
   get reloading(): boolean {
     return this.#table.state.reload !== undefined;
@@ -187,8 +170,8 @@ export class Supervisor {
     const { state, effects } = transition(this.#table.state, event, now, this.#settings);
     this.#table.update(state);
     for (const effect of effects) this.#effects.post(effect);
-    // The answer to a ping changes nobody's life, and there are many.
-    if (event.type === 'worker' && event.event.type === 'pong') return;
+    // These answers change nobody's life, and there are many.
+    if (event.type === 'worker' && ['pong', 'leads'].includes(event.event.type)) return;
     this.listening.settle(this.#table.workers, now);
   }
 
@@ -211,7 +194,7 @@ export class Supervisor {
       case 'disarm':
         return this.#timers.disarm(effect.timer);
       case 'emit':
-        return this.#emit(effect);
+        return this.emit<ClusterEventName>(effect.name, this.#table.identified(effect) as never);
       case 'joined':
         this.#relay.foldIfNeeded();
         return this.#balance.workerJoined();
@@ -224,15 +207,12 @@ export class Supervisor {
         return handle?.bootOutput?.show(handle.identity, this.output.show);
       }
       case 'answer-reload':
-        return this.#askers.reloaded(effect.asker, effect.result);
       case 'answer-restart':
-        return this.#askers.restarted(effect.asker, effect.result);
       case 'answer-scale':
-        return this.#askers.scaled(effect.asker, this.#table.snapshot());
       case 'refuse-scale':
-        return this.#askers.refused(effect.asker, effect.error);
+        return this.#askers.answer(effect, () => this.#table.snapshot());
       case 'reserve':
-        return this.#reserve(effect);
+        return this.#post(reserve(this.listening, effect));
       case 'find-program':
         return this.#post({ type: 'program-found', program: this.program.find() });
       case 'close-sockets':
@@ -249,22 +229,6 @@ export class Supervisor {
         this.#timers.stop();
         return this.#resolveEnded(effect.exitCode);
     }
-  }
-
-  #emit({ name, event }: Emit): void {
-    const { worker } = event as { readonly worker?: WorkerId };
-    const identity = worker === undefined ? undefined : this.#table.find(worker)?.identity;
-    this.emit<ClusterEventName>(name, (identity ? { ...event, worker: identity } : event) as never);
-  }
-
-  #reserve({ workers, reason, asker }: Effect & { type: 'reserve' }): void {
-    let error: Error | undefined;
-    try {
-      this.listening.reserve(workers);
-    } catch (thrown) {
-      error = thrown as Error;
-    }
-    this.#post({ type: 'reserved', workers, reason, asker, error });
   }
 
   #closeSockets(): void {

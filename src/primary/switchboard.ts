@@ -12,6 +12,7 @@ import type { WorkerId } from './core/cluster-state.js';
 import type { ProcessEvent } from './fork-worker.js';
 import type { Inspections } from './inspections.js';
 import { HandOver } from './hand-over.js';
+import { HubDoor } from './hub-door.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
@@ -42,6 +43,7 @@ interface Exchange {
   readonly readings: WorkerReadings;
   readonly inspections: Inspections;
   readonly emit: EmitEvent;
+  readonly hub?: Pick<HubDoor, 'address'> | undefined;
 }
 
 /**
@@ -51,9 +53,11 @@ interface Exchange {
 export class Switchboard {
   readonly #warned = new Set<string>();
   readonly #handOver: HandOver;
+  readonly #hub: Pick<HubDoor, 'address'>;
   readonly #oomWatch = new OomWatch();
 
   constructor(private readonly to: Exchange) {
+    this.#hub = to.hub ?? new HubDoor(to.emit);
     this.#handOver = new HandOver(to.table);
   }
 
@@ -123,6 +127,9 @@ export class Switchboard {
       case 'folded':
         this.to.relay.folded(worker, message.epoch, message.count, message.body);
         return undefined;
+      case 'hub-request':
+        void this.#openHub(worker, message.id);
+        return undefined;
       case 'subscribe':
         worker.wants = new Set(message.events);
         return undefined;
@@ -155,6 +162,10 @@ export class Switchboard {
         const reason = `restart() in worker=${slot}`;
         return { type: 'restart', slot: message.slot, reason, asker };
       }
+      case 'lead-request':
+      case 'leads':
+      case 'resigned':
+      case 'jobs':
       case 'drained':
       case 'resumed':
       case 'blocked':
@@ -165,6 +176,14 @@ export class Switchboard {
       case 'fatal':
       case 'leaving':
         return message;
+    }
+  }
+
+  async #openHub(worker: WorkerHandle, id: number): Promise<void> {
+    try {
+      worker.send({ type: 'hub', id, ...(await this.#hub.address()) });
+    } catch (error) {
+      worker.send({ type: 'hub-refused', id, reason: reportError(error).message });
     }
   }
 

@@ -24,8 +24,8 @@ export function takeSnapshot(
   measured: Measured,
   now: number,
 ): ClusterSnapshot {
-  const { desired, release, slots, minReady, reloads } = state;
-  const { balancing, ports, primary } = measured;
+  const { desired, release, slots, minReady, reloads, leadership } = state;
+  const { balancing, ports, primary, find } = measured;
   const wanted = slots.slice(0, desired);
   const isLeaving = (slot: Slot) => workersOf(state, slot.index).length > 0;
   const others = slots.slice(desired);
@@ -42,6 +42,7 @@ export function takeSnapshot(
       .filter((slot) => !isLeaving(slot))
       .map((slot) => countsOf(slot, [], measured)),
     primary,
+    leader: find(leadership.leader ?? 0)?.identity ?? null,
     workers: [...wanted, ...others.filter(isLeaving)].flatMap((slot) =>
       slotSnapshots(state, slot, measured, now),
     ),

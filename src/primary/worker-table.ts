@@ -1,4 +1,5 @@
 import type { ClusterSnapshot } from '../snapshot/index.js';
+import type { Emit } from './core/effect.js';
 import type { ClusterState, WorkerId } from './core/cluster-state.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { PrimaryMeter } from './primary-meter.js';
@@ -51,6 +52,13 @@ export class WorkerTable {
   /** Also of a worker that has exited by the last change. */
   find(id: WorkerId): WorkerHandle | undefined {
     return this.#handles.get(id) ?? this.#gone.get(id);
+  }
+
+  /** An event of the core, with all that is known of its worker in place of the number. */
+  identified({ event }: Emit): object {
+    const { worker } = event as { readonly worker?: WorkerId };
+    const identity = worker === undefined ? undefined : this.find(worker)?.identity;
+    return identity ? { ...event, worker: identity } : event;
   }
 
   /** Every process there is, the oldest first. */

@@ -6,6 +6,7 @@ import type {
   WorkerStats,
 } from './cluster-snapshot.js';
 import type { CollectedMetrics } from './collected-metrics.js';
+import type { LeaderRole } from './leader-role.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** Of one event or another; see `events/`, which names and types them. */
@@ -18,12 +19,27 @@ export interface AgedSnapshot {
   readonly ageMs: number;
 }
 
+/** Where the hub listens, and by what it knows workers of this cluster. */
+export interface HubAddress {
+  readonly path: string;
+  readonly token: string;
+}
+
+/** Metrics of prom-client that are made once it is known that there are to be any. */
+export type MetricsContribution = (prefix: string) => Promise<{
+  readonly all: readonly object[];
+  /** Those that tell workers apart by a label of their own. */
+  readonly labelled: readonly object[];
+}>;
+
 /** Serialises and folds metrics. Given by the metrics module, called by the process's link. */
 export interface MetricsSource {
   /** All metrics of this process. It does not wait for an app's metric that hangs. */
   serialize(): Promise<string>;
   /** Several bodies of workers that are gone as one that counts the same. */
   fold(bodies: readonly string[]): string;
+  /** Measures this as well. */
+  extend?(contribution: MetricsContribution): void;
 }
 
 /** What an app says of its own health. */
@@ -62,6 +78,9 @@ export interface RequestScope {
 /** Enters an asynchronous context of that scope, from which the work for its request begins. */
 export type EnterScope = (scope: RequestScope) => void;
 
+/** Has clients go elsewhere. Resolves once they are gone. */
+export type LeaveClients = (withinMs: number) => Promise<void>;
+
 /** Threads that nobody waits for when the process comes up. */
 export interface ThreadsOfProcess {
   /**
@@ -89,6 +108,7 @@ export interface ClusterLink {
   readonly workers: number;
   /** Whether this process still wants traffic: false from the start of a drain. */
   readonly accepting: boolean;
+  readonly leaderRole: LeaderRole;
   /** What this process measures of itself, now. */
   stats(): WorkerStats;
   /** Answers within 500 ms, with the last known snapshot if need be. */
@@ -96,6 +116,15 @@ export interface ClusterLink {
   /** Answers within 1 s; a worker that does not is represented by what it last sent. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
+  /** Metrics of an extra, for when this process is measured. */
+  contributeMetrics(contribution: MetricsContribution): void;
+  /**
+   * How to find the hub of this cluster; `undefined` where there is no primary that could have one.
+   * The promise rejects where there can be none.
+   */
+  findHub(): (() => Promise<HubAddress>) | undefined;
+  /** Tells the operator something, in one line. */
+  warn(message: string): void;
   /**
    * How the primary asks whether this process is well before it relies on it, and how many of
    * those like it must be ready.
@@ -121,6 +150,12 @@ export interface ClusterLink {
   watchClient(response: ServerResponse, gone: () => void): () => void;
   /** Whether there is work from before then (monotonic ms) that a drain should wait for, beside its requests. */
   provideTasks(pending: (before: number) => boolean): void;
+  /**
+   * Calls `leave` once this process has ceased to accept, and has its drain wait for it.
+   *
+   * @param leave is given the time that there is for what it has to tell its clients.
+   */
+  onDrain(leave: LeaveClients): void;
   /**
    * What is to be done about the threads of this process once it serves.
    *

@@ -1,3 +1,5 @@
+import type { WorkerIdentity } from './worker-identity.js';
+
 /** A worker's life. Leaving `starting` or `ready` without being asked is a failure. */
 export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
 
@@ -149,6 +151,8 @@ export interface ClusterSnapshot {
   readonly dismissed: readonly SlotCounts[];
   /** By slot; a slot that is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
+  /** The worker that runs what one alone is to run; a primary of another version does not say. */
+  readonly leader?: WorkerIdentity | null;
   /** `null` where there is none: with `workers: 0`, and without `bootstrap()`. */
   readonly primary: PrimaryStats | null;
 }

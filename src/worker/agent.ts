@@ -159,6 +159,8 @@ export class WorkerAgent {
         return this.#sockets.release(message.slot);
       case 'ping':
         return this.#reports.pong(message.seq);
+      case 'lead':
+        return this.link.leaderRole.hear(message);
       case 'check':
         return void this.#reports.health(message.id);
       case 'verify':
@@ -207,6 +209,7 @@ export class WorkerAgent {
   async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
     if (this.#local.state === 'draining') return;
     this.#local.state = 'draining';
+    this.link.leaderRole.resign();
     if (this.#app === undefined) return this.#end(0);
     const steps: LeaveSteps = {
       stopAccepting: (atOnce, rpc) => this.#sockets.leave(atOnce, rpc),
@@ -219,6 +222,7 @@ export class WorkerAgent {
     };
     const report = await this.#appEnd.drain(this.#local, steps, shutdown);
     await this.#channel.send({ type: 'drained', report });
+    await this.#appEnd.endTelemetry(shutdown);
     this.#resolveDrained();
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
   }

@@ -1,5 +1,6 @@
 import type { DrainReport } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
+import { endTelemetry } from '../process/telemetry.js';
 import { type ClosableApp, takeOverClose } from './app-close.js';
 import { drain, type DrainSteps } from './drain.js';
 import type { LocalProcess } from './local-process.js';
@@ -21,6 +22,9 @@ export interface EndPorts {
 /** What of its drain is the process's own. */
 export type LeaveSteps = Pick<DrainSteps, 'stopAccepting' | 'beforeClose' | 'handOver'>;
 
+/** For telemetry to be exported, though the app has used up the time of the drain. */
+const LEAST_TELEMETRY_MS = 250;
+
 /** The end of the app that this process serves: why, how hard, and what has to end before it. */
 export class AppEnd {
   /** Why, for the app's shutdown hooks. */
@@ -34,6 +38,9 @@ export class AppEnd {
   readonly #microservices = new Microservices();
   #app: EndableApp | undefined;
   #closing: ClosableApp | undefined;
+  #warn: EndPorts['warn'] = () => {};
+  /** When all of it has to be over; monotonic ms. */
+  #dueAt = 0;
 
   /** The app has been created: counts what its microservices have in hand. */
   created(app: MicroserviceHost): void {
@@ -46,6 +53,7 @@ export class AppEnd {
     const delayed = dropTerminusDelay(app);
     if (delayed !== undefined) warn(delayed);
     this.#app = app;
+    this.#warn = warn;
     this.#closing = takeOverClose(app, leave);
   }
 
@@ -60,6 +68,8 @@ export class AppEnd {
     steps: LeaveSteps,
     shutdown: ResolvedClusterOptions['shutdown'],
   ): Promise<DrainReport> {
+    const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
+    this.#dueAt = performance.now() + lameDuckMs + drainTimeoutMs + killTimeoutMs;
     const own = {
       microservices: this.#microservices,
       queues: new QueueWorkers(this.#app),
@@ -67,5 +77,15 @@ export class AppEnd {
       signal: () => this.signal,
     };
     return drain(this.#closing!, local, { ...steps, ...own }, shutdown, this.forced);
+  }
+
+  /**
+   * The last thing that happens in the process: exports what its requests and its hooks have left
+   * of spans, metrics and logs.
+   */
+  async endTelemetry({ killTimeoutMs }: ResolvedClusterOptions['shutdown']): Promise<void> {
+    const left = Math.min(this.#dueAt - performance.now(), killTimeoutMs);
+    const problem = await endTelemetry(Math.max(left, LEAST_TELEMETRY_MS));
+    if (problem !== undefined) this.#warn(problem);
   }
 }

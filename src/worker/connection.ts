@@ -37,8 +37,8 @@ export interface ConnectionOwner {
 export class Connection {
   /** Requests begun and not answered. More than one only with pipelining. */
   inFlight = 0;
-  /** When the oldest request in flight began, monotonic ms. */
-  startedAt = 0;
+  /** When the oldest request in flight began, or the last one; at first, when it was opened. Monotonic ms. */
+  startedAt = performance.now();
   /** Its scope, where anybody asked for one. */
   scope: Scope | undefined;
   /** The same of those behind it: responses leave in the order of their requests. */

@@ -42,7 +42,11 @@ const SWEEP_MS = 50;
  */
 export async function drain(
   app: ClosableApp,
-  { tracker, hasTasksFrom }: Pick<LocalProcess, 'tracker' | 'hasTasksFrom'>,
+  {
+    tracker,
+    hasTasksFrom,
+    leaveClients,
+  }: Pick<LocalProcess, 'tracker' | 'hasTasksFrom'> & Partial<Pick<LocalProcess, 'leaveClients'>>,
   steps: DrainSteps,
   shutdown: ResolvedClusterOptions['shutdown'],
   force: Promise<void>,
@@ -57,26 +61,32 @@ export async function drain(
   const rpc = microservices?.stopConsuming() ?? [];
   tracker.closeAfterResponse();
   const stoppedAt = performance.now();
+  let leaving = leaveClients !== undefined;
+  void leaveClients?.(shutdown.drainTimeoutMs / 2).finally(() => (leaving = false));
   const overdue = new AbortController();
   let accepting = true;
-  const left = steps.stopAccepting(overdue.signal, rpc).finally(() => (accepting = false));
+  const left = steps.stopAccepting(overdue.signal, rpc).finally(() => {
+    accepting = false;
+    tracker.postponeIdle();
+  });
   const deadline = stoppedAt + shutdown.drainTimeoutMs;
   // What an app goes on to compute by itself has no end.
   const busy = () =>
     accepting ||
+    leaving ||
     tracker.openConnections > 0 ||
     hasTasksFrom(stoppedAt) ||
     microservices?.busy === true ||
     queues?.busy === true;
   for (let state; busy() && state !== 'forced' && performance.now() < deadline;) {
     if (accepting) tracker.postponeIdle();
-    tracker.closeIdle();
     const patient = performance.now() < (stoppedAt + deadline) / 2;
+    tracker.closeIdle(patient);
     microservices?.closeIdle(patient, steps.handOver);
     // A request may have come while the event loop was blocked: it is read before it is missed.
     const looked = delay(SWEEP_MS).then(pollOnce);
-    const leaving = accepting ? [left.then(() => undefined)] : [];
-    state = await Promise.race([looked, forced, ...leaving]);
+    const closed = accepting ? [left.then(() => undefined)] : [];
+    state = await Promise.race([looked, forced, ...closed]);
   }
   overdue.abort();
   const unacceptedConnections = await left;

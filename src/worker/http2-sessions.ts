@@ -20,19 +20,23 @@ const CANCEL = 0x8;
 /** The highest number that a stream can have. */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
-/** A request that was sent before its client could know of the GOAWAY arrives within this. */
+/** How long a session that was told to go stays open for the streams that have begun. */
 const GOAWAY_GRACE_MS = 250;
 
-/** Asks a session's client to go elsewhere, by a GOAWAY that refuses no stream (RFC 9113, 6.8). */
+/**
+ * Asks a session's client to go elsewhere, by a GOAWAY that names no last stream (RFC 9113, 6.8).
+ * nghttp2 ignores each stream that begins after it, though: only a "shutdown notice" would let
+ * them in, and Node has no call for one (20 to 26). What crosses the GOAWAY is refused by the
+ * session's close, and never begun, so that it is safe to send again.
+ */
 function announceClose(session: Http2Session): void {
   // One that was destroyed is not closed until its socket is, and throws.
   if (!session.closed && !session.destroyed) session.goaway(NO_ERROR, LAST_STREAM_ID);
 }
 
 /**
- * The same, and closes the session once what was on its way has had time to
- * arrive. To be called while a stream is open: else nghttp2 wants to read no
- * more after its GOAWAY, and what crosses that is refused.
+ * The same, and closes the session soon. To be called when a request has
+ * arrived: its client is then least likely to have another on its way.
  */
 export function closeGracefully(session: Http2Session): void {
   announceClose(session);

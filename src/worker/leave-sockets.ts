@@ -2,8 +2,8 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AcceptQueue, type ListeningHandle } from '../process/accept-queue.js';
 
-/** The primary lets go of a socket within this, unless it is blocked. */
-const PRIMARY_PATIENCE_MS = 1_000;
+/** The primary lets go of a socket within this, unless it is blocked. Meanwhile what comes is served. */
+const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
  * Closes the listening socket alone. `http.Server.close()` would also destroy

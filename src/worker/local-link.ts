@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type {
+  HubAddress,
+  MetricsContribution,
   MetricsSource,
   EnterScope,
+  LeaveClients,
   LinkEventListener,
   ResponseObserver,
   ThreadsOfProcess,
@@ -23,6 +26,8 @@ export abstract class LocalLink {
     this.warn(`a listener of '${name}' threw: ${reportError(error).message}`),
   );
 
+  readonly #contributions: MetricsContribution[] = [];
+
   constructor(readonly local: LocalProcess) {}
 
   /** Tells the operator something, in one line. */
@@ -42,6 +47,16 @@ export abstract class LocalLink {
 
   provideMetrics(source: MetricsSource): void {
     this.local.metrics = source;
+    for (const contribution of this.#contributions) source.extend?.(contribution);
+  }
+
+  contributeMetrics(contribution: MetricsContribution): void {
+    this.#contributions.push(contribution);
+    this.local.metrics?.extend?.(contribution);
+  }
+
+  findHub(): (() => Promise<HubAddress>) | undefined {
+    return undefined;
   }
 
   onEvent(name: ClusterEventName, listener: LinkEventListener): void {
@@ -65,7 +80,11 @@ export abstract class LocalLink {
   }
 
   provideTasks(pending: (before: number) => boolean): void {
-    this.local.hasTasksFrom = pending;
+    this.local.tasks.push(pending);
+  }
+
+  onDrain(leave: LeaveClients): void {
+    this.local.farewells.push(leave);
   }
 
   provideThreads(_threads: ThreadsOfProcess): boolean {

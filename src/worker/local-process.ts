@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import {
   type ClusterSnapshot,
+  type LeaveClients,
   MAX_METRICS_BODY_LENGTH,
   type MetricsSource,
   type WorkerIdentity,
@@ -19,7 +20,9 @@ export class LocalProcess {
   minReady: ClusterSnapshot['minReady'] = 1;
   metrics: MetricsSource | undefined;
   /** Whether there is work from before then that is no request, for a drain to wait for. */
-  hasTasksFrom: (before: number) => boolean = () => false;
+  readonly tasks: ((before: number) => boolean)[] = [];
+  /** What has clients of its own to tell that this process leaves. */
+  readonly farewells: LeaveClients[] = [];
   /** Monotonic ms. */
   serializedAt = -Infinity;
   #lastBody = '';
@@ -32,6 +35,13 @@ export class LocalProcess {
   ) {
     this.meter = new WorkerMeter(this.tracker, droppedLogLines);
   }
+
+  readonly hasTasksFrom = (before: number): boolean => this.tasks.some((has) => has(before));
+
+  /** Resolves once they are gone; what goes wrong with that is no reason to stay. */
+  readonly leaveClients = async (withinMs: number): Promise<void> => {
+    await Promise.allSettled(this.farewells.map((leave) => leave(withinMs)));
+  };
 
   get accepting(): boolean {
     return this.state === 'ready' || this.state === 'starting';
@@ -74,6 +84,7 @@ export class LocalProcess {
       degraded: 0,
       reloads: { completed: 0, aborted: 0 },
       dismissed: [],
+      leader: this.state === 'ready' ? this.identity : null,
       primary: null,
       workers: [
         {

@@ -24,6 +24,13 @@ import { followUpgrades } from './web-socket.js';
 const IDLE_GRACE_MS = 250;
 
 /**
+ * A client that has just connected, or has just been answered, may be about to ask, and may be late
+ * on a machine that is busy. Once it asks, the answer tells it that the connection ends; if that ended
+ * before, its request would be lost.
+ */
+const RECENT_MS = 1_000;
+
+/**
  * Follows the connections and requests of HTTP servers, once for all that need
  * it: heartbeat, drain and request metrics. It listens to Node's own
  * diagnostics channels, which cost a request less than any listener added to
@@ -125,15 +132,23 @@ export class RequestTracker implements ConnectionOwner {
   /**
    * Asks what has no end of its own to end: WebSockets, streams of events. Then
    * closes connections on which nothing is going on, and those that never sent
-   * a byte; but not before a request that was on its way has had time to arrive.
+   * a byte; but not before a request that was on its way has had time to arrive,
+   * nor while a client may be about to send one.
+   *
+   * @param patient there is time left for such a client.
    */
-  closeIdle(): void {
+  closeIdle(patient = true): void {
     for (const connection of this.#connections) connection.endEndless();
     for (const { response } of this.#http2.exchanges) {
       if (isOpenEventStream(response)) endEventStream(response);
     }
-    if (performance.now() - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
+    const now = performance.now();
+    if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
     this.#http2.close();
+    // Node closes all that are idle, or none.
+    for (const { inFlight, startedAt } of this.#connections) {
+      if (patient && inFlight === 0 && now - startedAt < RECENT_MS) return;
+    }
     // A server of HTTP/2 alone has no such method.
     for (const server of this.#servers) server.closeIdleConnections?.();
     // Until Node 26.4 a connection that never sent a byte does not count as idle

@@ -3,6 +3,7 @@ import type {
   ClusterLink,
   ClusterSnapshot,
   CollectedMetrics,
+  LeaderRole,
   ReloadResult,
   RestartResult,
 } from '../snapshot/index.js';
@@ -21,6 +22,8 @@ const NO_BALANCING = 'none';
 /** The link of a process that has no primary: it answers for itself. */
 export class SoloLink extends LocalLink implements ClusterLink {
   readonly workers = 1;
+  /** There is nobody else. */
+  readonly leaderRole: LeaderRole;
   readonly #timer: NodeJS.Timeout;
 
   constructor(
@@ -30,6 +33,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
   ) {
     const identity = { slot: 0, pid: process.pid, generation: 0 };
     super(new LocalProcess(identity, NO_BALANCING, droppedLogLines));
+    this.leaderRole = soloLeader(this.local);
     this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
   }
 
@@ -84,4 +88,15 @@ export class SoloLink extends LocalLink implements ClusterLink {
     this.local.meter.stop();
     this.local.tracker.unfollow();
   }
+}
+
+function soloLeader(local: LocalProcess): LeaderRole {
+  return {
+    get leads() {
+      return local.accepting;
+    },
+    owns: () => local.accepting,
+    follow: (told) => told({ fresh: true, since: undefined, busy: [], done: [] }),
+    tellRunning: () => {},
+  };
 }

@@ -4,9 +4,10 @@ import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
 import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
-import type { BlockReport, WatchdogRequest, WorkerMessage } from '../ipc/protocol.js' with {
+import type { BlockReport, WatchdogRequest } from '../ipc/block-report.js' with {
   'resolution-mode': 'import',
 };
+import type { WorkerMessage } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
 import type { RecordingKind } from '../snapshot/index.js' with { 'resolution-mode': 'import' };
 import type Recorder = require('./recorder.cjs');
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };

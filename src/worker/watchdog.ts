@@ -45,6 +45,12 @@ const MIN_TICK_MS = 25;
 /** The thread needs 2 MB until it is to record a profile; that of a minute in a large app may have 20 MB as text. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
 
+/** Of a recursion, so that its caller is seen. */
+const DEEPEST = 300;
+
+/** Functions that call each other in turn. */
+const LONGEST_CYCLE = 3;
+
 /** How the thread finds {@link describeMainThread}. */
 const HOOK = 'nestjs-cluster.describe-main-thread';
 
@@ -108,7 +114,7 @@ function startThread(
 function describeMainThread(requests: readonly BlockedRequest[]): string {
   const limit = Error.stackTraceLimit;
   // Beside the frames of the block there are those of this function and of who evaluates it.
-  Error.stackTraceLimit = MAX_FRAMES + 10;
+  Error.stackTraceLimit = DEEPEST;
   const { stack } = new Error();
   Error.stackTraceLimit = limit;
   return JSON.stringify({
@@ -126,8 +132,22 @@ export function framesBelow(stack: string): string[] {
   const evaluated = frames.findIndex((frame) =>
     /^at (eval \()?<anonymous>:\d+:\d+\)?$/.test(frame),
   );
-  return frames
-    .slice(evaluated + 1)
-    .map((frame) => frame.slice('at '.length))
-    .slice(0, MAX_FRAMES);
+  return foldRecursion(frames.slice(evaluated + 1).map((frame) => frame.slice('at '.length))).slice(
+    0,
+    MAX_FRAMES,
+  );
+}
+
+/** Each function of a recursion once, with the number of its frames: the route stays in sight. */
+function foldRecursion(frames: readonly string[]): string[] {
+  const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
+  for (const frame of frames) {
+    // Of functions without a name the line tells which one it is.
+    const hasName = frame.endsWith(')') && !frame.includes('<anonymous>');
+    const place = hasName ? frame.replace(/:\d+:\d+\)$/, '') : frame;
+    const before = kept.slice(-LONGEST_CYCLE).find((each) => each.place === place);
+    if (before === undefined) kept.push({ frame, place, times: 1 });
+    else before.times += 1;
+  }
+  return kept.map(({ frame, times }) => (times === 1 ? frame : `${frame}, ${times} times`));
 }

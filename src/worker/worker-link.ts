@@ -8,6 +8,7 @@ import {
   type ClusterSnapshot,
   type CollectedMetrics,
   type HealthVerdict,
+  type HubAddress,
   type LinkEventListener,
   type ReloadResult,
   type RestartResult,
@@ -18,6 +19,7 @@ import { LocalLink } from './local-link.js';
 import type { LocalProcess } from './local-process.js';
 import { PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
+import { WorkerLeaderRole } from './worker-leader-role.js';
 
 /** A snapshot that takes longer is not worth waiting for: the last one is given. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
@@ -25,12 +27,23 @@ export const SNAPSHOT_TIMEOUT_MS = 500;
 /** A reload has no length of its own: it ends, or the primary does. */
 const NO_TIMEOUT = Infinity;
 
+/** A thread starts in a tenth of a second; a primary that is blocked is asked again. */
+const HUB_TIMEOUT_MS = 5_000;
+
 /** A worker that should be replaced says so this often. */
 const ASK_AGAIN_MS = 15_000;
 
 /** Messages that answer what this side asked. */
 export type AnswerMessage = PrimaryMessage & {
-  type: 'snapshot' | 'collected' | 'reloaded' | 'restarted' | 'scaled' | 'scale-refused';
+  type:
+    | 'snapshot'
+    | 'collected'
+    | 'reloaded'
+    | 'restarted'
+    | 'scaled'
+    | 'scale-refused'
+    | 'hub'
+    | 'hub-refused';
 };
 
 /** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
@@ -44,7 +57,9 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
   readonly #restarts = new PendingRequests<RestartResult>(NO_TIMEOUT);
   readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
+  readonly #hubs = new PendingRequests<HubAddress | string>(HUB_TIMEOUT_MS);
   readonly bootstrapped = true;
+  readonly leaderRole: WorkerLeaderRole;
   #subscribing = false;
   #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
@@ -55,6 +70,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     readonly workers: number = 1,
   ) {
     super(local);
+    this.leaderRole = new WorkerLeaderRole((message) => void channel.send(message));
   }
 
   /** Takes in an answer of the primary. */
@@ -72,6 +88,10 @@ export class WorkerLink extends LocalLink implements ClusterLink {
         return this.#restarts.answer(message.id, message.result);
       case 'scaled':
         return this.#scalings.answer(message.id, message.snapshot);
+      case 'hub':
+        return this.#hubs.answer(message.id, message);
+      case 'hub-refused':
+        return this.#hubs.answer(message.id, message.reason);
       case 'scale-refused':
         return this.#scalings.answer(
           message.id,
@@ -120,7 +140,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   abandon(): void {
     this.#snapshots.abandon();
     this.#collections.abandon();
-    for (const pending of [this.#reloads, this.#restarts, this.#scalings]) pending.abandon();
+    for (const pending of [this.#reloads, this.#restarts, this.#scalings, this.#hubs])
+      pending.abandon();
   }
 
   /** Whether what would be given without the primary is the picture of a cluster that still boots. */
@@ -176,6 +197,15 @@ export class WorkerLink extends LocalLink implements ClusterLink {
       this.channel.send({ type: 'restart-request', id, slot }),
     );
     return result ?? primaryIsGone('restart()');
+  }
+
+  override findHub(): () => Promise<HubAddress> {
+    return async () => {
+      const answer = await this.#hubs.ask((id) => this.channel.send({ type: 'hub-request', id }));
+      if (answer === undefined) throw new Error('the primary does not answer');
+      if (typeof answer === 'string') throw new Error(answer);
+      return { path: answer.path, token: answer.token };
+    };
   }
 
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void {

@@ -111,6 +111,7 @@ async function own(name, settings, progress) {
     workers: settings.workers ?? [2, 1],
     reloads: settings.reloads,
     requests: settings.requests,
+    parts: settings.parts,
     progress,
   });
   console.table(rows);

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { ARTICLES, COMPARISONS } from './comparisons/index.mjs';
+import { HUB_PARTS } from './scopes/hub.mjs';
 import { OWN_SCOPES } from './scopes/index.mjs';
 import { SYSTEMS } from './systems/index.mjs';
 import { UsageError } from './usage-error.mjs';
@@ -29,6 +30,8 @@ const HELP = `npm run bench -- [options]
   --starts N       how often all systems are started anew; 3   } where the cost of a request
   --windows N      how often each is measured in a start; 6    } is compared: keep-alive, …
   --events N       reloads, kills, changes of scale; 10
+  --part NAME      of scope hub, only these:
+                   ${wrapped(HUB_PARTS)}
   --json FILE      write the results there too
   --force          measure although others use the machine; for a look, not for the report
 
@@ -52,6 +55,7 @@ export function readSettings(args) {
     SYSTEMS.map(({ name }) => name),
   );
   known('--adapter', values.adapter ?? [], ADAPTERS);
+  known('--part', values.part ?? [], HUB_PARTS);
   return {
     scopes: [...new Set(scopes)],
     systems: values.system,
@@ -67,6 +71,7 @@ export function readSettings(args) {
     events: values.events === undefined ? undefined : count('--events', values.events),
     reloads: count('--reloads', values.reloads ?? '50'),
     requests: count('--requests', values.requests ?? '1000000'),
+    parts: values.part,
     json: values.json,
   };
 }
@@ -90,6 +95,7 @@ function parsed(args) {
         events: { type: 'string' },
         reloads: { type: 'string' }, // of scope reload
         requests: { type: 'string' }, // of scopes strict and request-path
+        part: { type: 'string', multiple: true }, // of scope hub
         json: { type: 'string' },
       },
     });

@@ -1,8 +1,18 @@
 import { spawn } from 'node:child_process';
-import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { eventually } from '../support/eventually.js';
@@ -18,12 +28,18 @@ describe('a running cluster', () => {
   // Other clusters of this user are none of the test.
   const env = { XDG_RUNTIME_DIR: runtime, TMPDIR: runtime };
   const directory = join(runtime, 'nestjs-cluster');
+  const block = join(runtime, 'block');
   let cluster: ClusterProcess;
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       options: { name: 'shop', workers: 2, reload: { canaryMs: 0 } },
-      env: { ...env, DATABASE_URL: 'postgres://shop:SECRET@db/shop' },
+      env: {
+        ...env,
+        ...runtimeBehaviour('blocks-on-signal'),
+        TEST_BLOCK: block,
+        DATABASE_URL: 'postgres://shop:SECRET@db/shop',
+      },
     });
   });
 
@@ -86,6 +102,13 @@ describe('a running cluster', () => {
   });
 
   it('is changed while it serves, and tells what becomes of it', async () => {
+    const events = spawn(NODE, [MAIN, 'events'], {
+      env: { ...plainEnvironment(), ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let told = '';
+    events.stdout.setEncoding('utf8').on('data', (text: string) => (told += text));
+    await followed(1);
     const [, old] = cluster.workerPids;
     expect(await done('restart', '1')).toMatch(
       /worker=1 .* being replaced \(cause=restart\).*\n[^]*\nworker 1 restarted\n$/,
@@ -106,6 +129,15 @@ describe('a running cluster', () => {
     expect(first!.stdout).toMatch(/\[1\/2\][^]*\[2\/2\][^]*reload gen=1 completed\n$/);
     expect(second).toMatchObject({ code: 1 });
     expect(second!.stderr).toMatch(/^error: a reload is under way/);
+    // No worker of before is left, so another leads than before. That is no step of the reload.
+    await eventually(
+      'the leader of the new workers',
+      () => told,
+      (text) => /Z info +worker=[01] gen=1 pid=\d+ leads\n/.test(text),
+    );
+    expect(told).toContain('reload gen=1 completed');
+    expect(first!.stdout).not.toContain(' leads');
+    events.kill();
     expect((await request(cluster.url, '/hello')).status).toBe(200);
   });
 
@@ -126,9 +158,9 @@ describe('a running cluster', () => {
     });
     top.stdin.end('q');
     expect(await exit).toBe(0);
-    expect(screen).toMatch(/^\u001b\[\?1049h\u001b\[\?25l/);
+    expect(screen.slice(0, 14)).toBe('\u001b[?1049h\u001b[?25l');
     expect(screen).toContain('up, 2/2 workers ready, generation 1');
-    expect(screen).toMatch(/\u001b\[\?25h\u001b\[\?1049l$/);
+    expect(screen.slice(-14)).toBe('\u001b[?25h\u001b[?1049l');
   });
 
   it('is not waited for while its primary is stopped', async () => {
@@ -143,6 +175,33 @@ describe('a running cluster', () => {
       cluster.kill('SIGCONT');
     }
     expect(cluster.all('reload-started')).toHaveLength(1);
+  });
+
+  it('is not waited for while its primary is blocked, and tells those who follow it', async () => {
+    const events = spawn(NODE, [MAIN, 'events'], {
+      env: { ...plainEnvironment(), ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    await followed(1);
+    writeFileSync(block, '');
+    try {
+      cluster.kill('SIGUSR2');
+      await cluster.until('the block', () => cluster.output.includes(`blocking ${cluster.pid}`));
+      const profile = join(runtime, 'x.cpuprofile');
+      const asked = [['status'], ['restart', '0'], ['cpu-profile', '0', '-o', profile]];
+      for (const result of await Promise.all(asked.map((args) => command(...args)))) {
+        expect(result).toMatchObject({
+          code: 69,
+          stderr: expect.stringContaining('within 1000 ms: it is blocked or stopped'),
+        });
+      }
+      expect(existsSync(profile)).toBe(false);
+      expect(String(await once(events.stderr, 'data'))).toMatch(/^the primary does not answer/);
+    } finally {
+      rmSync(block);
+      events.kill();
+    }
+    expect((await json('status')).cluster.ready).toBe(2);
   });
 
   it('tells its events until it has stopped, and leaves no socket', async () => {

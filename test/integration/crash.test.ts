@@ -216,7 +216,7 @@ describe('a primary that is gone', () => {
     cluster.kill('SIGKILL');
 
     await cluster.exit;
-    // Within 3 s: timed/deadlines.test.ts has that.
+    // Within 3 s: seconds/deadlines.test.ts has that.
     await Promise.all([cluster.gone(), load.stop(), keptAlive.stop()]);
     (await holdPort(Number(new URL(cluster.url).port))).close();
   });

@@ -360,7 +360,7 @@ describe('a drain whose primary is gone', () => {
 
     cluster.kill('SIGKILL');
 
-    // Within 3 s: timed/deadlines.test.ts has that.
+    // Within 3 s: seconds/deadlines.test.ts has that.
     await cluster.gone();
   });
 });

@@ -125,7 +125,7 @@ describe('a worker that hangs', () => {
 });
 
 describe('a primary that is killed', () => {
-  // Within 3 s: timed/deadlines.test.ts has that.
+  // Within 3 s: seconds/deadlines.test.ts has that.
   it.each([{ heartbeat: {} }, { heartbeat: false as const }])(
     'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat (C12)',
     async ({ heartbeat }) => {

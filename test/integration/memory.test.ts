@@ -175,6 +175,8 @@ if (mayMakeGroups) {
       const group = MemoryGroup.create(limitBytes)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
+        // Its loop grows without a pause: on a machine that is busy it would be killed as hung before.
+        options: { heartbeat: { timeoutMs: 60_000 } },
         env: behaviour('memory-routes'),
         within: group.within,
       });

@@ -12,6 +12,7 @@ import {
   TaskCounts,
   writtenTimes,
 } from '../support/offload.js';
+import { niceValuesOf } from '../support/process-stats.js';
 
 /** The same app in threads, and on the event loop: what its clients see is the same. */
 const SETUPS = [
@@ -266,10 +267,19 @@ describe('the number of threads', () => {
       ({ threads }) => threads === count,
     );
 
-  it('is what CLUSTER_THREADS says', async () => {
-    const cluster = await start(1, { ...ALL, CLUSTER_THREADS: '3' });
+  it('is what CLUSTER_THREADS says, and each is nicer than the rest in the end', async () => {
+    const nicer = offloadOptions({ minThreads: 256, niceIncrement: 7 });
+    const cluster = await start(1, { ...nicer, CLUSTER_THREADS: '3' });
 
     await started(cluster, 3);
+    const [pid] = cluster.workerPids;
+    // The first one has loaded as the process runs, the others have not.
+    await eventually(
+      'their nice values',
+      async () => niceValuesOf(pid!),
+      (values) => values.filter((value) => value === 7).length === 3,
+    );
+    expect(niceValuesOf(pid!)[0]).toBe(0);
     expect(await offloadReport(cluster.url)).toMatchObject({ status: 'up', threads: 3 });
   });
 

@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { getJson, request } from '../support/http-client.js';
 import { foreignImportsOf, packageNameOf } from './support/imports.js';
-import { packInto } from './support/tarball.js';
-import { ROOT, TemporaryProject } from './support/temporary-project.js';
+import { packed } from './support/tarball.js';
+import { dependencies, ROOT, TemporaryProject } from './support/temporary-project.js';
 
 const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   peerDependencies: object;
@@ -18,8 +18,9 @@ let project: TemporaryProject;
 
 beforeAll(async () => {
   project = await TemporaryProject.create();
-  const tarball = await packInto(project.directory);
-  await project.install([tarball.path], { withoutPeers: true });
+  // That npm installs it is in installed.test.ts and command-line.test.ts.
+  await project.unpack(packed().path, 'nestjs-cluster');
+  await project.link(dependencies(), ['']);
   await project.write({
     // The app, and Nest with it, is outside of this project.
     'main.mjs': `

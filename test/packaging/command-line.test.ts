@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { npmEnvironment, runCommand } from '../support/run-command.js';
 import { foreignImportsOf } from './support/imports.js';
-import { packInto } from './support/tarball.js';
+import { packed } from './support/tarball.js';
 import { TemporaryProject } from './support/temporary-project.js';
 
 /** The package with none of its peers: the command needs nothing of Nest. */
@@ -11,7 +11,7 @@ let project: TemporaryProject;
 
 beforeAll(async () => {
   project = await TemporaryProject.create();
-  const tarball = await packInto(project.directory);
+  const tarball = packed();
   await project.install([tarball.path], { withoutPeers: true });
 });
 

@@ -1,9 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeNestProject } from './support/describe-nest-project.js';
+import { BUNDLED, NO_TYPESCRIPT } from './support/starts.js';
 import { WatchedProject } from './support/watched-project.js';
 
-describeNestProject(11, (project) => {
-  describe("'nest start --watch'", () => {
+const SWC_NODE = { execArgv: ['-r', '@swc-node/register'], program: 'src/main.ts' };
+
+describeNestProject(11, {
+  packages: ['@swc/cli', '@swc/core', '@swc-node/register'],
+  watch: (project) => {
     it('has one cluster after each edit, and none after Ctrl-C', async () => {
       await project().edit('src/app.controller.ts', [[/\}\s*$/, BLOCK]]);
       const watched = await WatchedProject.start(project());
@@ -34,11 +38,38 @@ describeNestProject(11, (project) => {
       await watched.settles('while it drains');
       expect(await blocked).toBe('mended');
 
-      watched.interrupt();
-      await watched.cli.gone();
+      await watched.interrupt();
       expect(watched.cli.all('failed')).toEqual([]);
     });
-  });
+  },
+  starts: [
+    {
+      name: 'SWC',
+      prepare: (project) => project.command('nest build -b swc'),
+      program: 'dist/main.js',
+    },
+    {
+      name: '@swc-node/register, which does not find ./app.module.js',
+      ...SWC_NODE,
+      refusal:
+        /main\.ts imports '\.\/app\.module\.js', which is there as TypeScript, .*; import '\.\/app\.module' at the top of main\.ts, or/,
+      onlyRefused: true,
+    },
+    {
+      name: 'one file by webpack',
+      prepare: async (project) => {
+        await project.takeMain('development.md', "from './app.module'");
+        await project.command('nest build -b webpack');
+      },
+      program: 'dist/main.js',
+      refusal: BUNDLED,
+    },
+    {
+      name: '@swc-node/register for CommonJS',
+      ...SWC_NODE,
+      refusal: NO_TYPESCRIPT,
+    },
+  ],
 });
 
 const BLOCK = `

@@ -1,3 +1,62 @@
+import { expect, it } from 'vitest';
 import { describeNestProject } from './support/describe-nest-project.js';
+import { BUNDLED, NO_TYPESCRIPT } from './support/starts.js';
+import { WatchedProject } from './support/watched-project.js';
 
-describeNestProject(12);
+const TSX = { program: 'node_modules/tsx/dist/cli.mjs', args: ['src/main.ts'] };
+
+describeNestProject(12, {
+  packages: [
+    '@rspack/core',
+    'webpack-node-externals',
+    'tsconfig-paths-webpack-plugin',
+    '@swc/core',
+    '@swc-node/register',
+    'tsx',
+  ],
+  watch: (project) => {
+    it('has one cluster after an edit, and none after Ctrl-C', async () => {
+      const watched = await WatchedProject.start(project());
+      await watched.settles('Hello World!');
+      await watched.say('edited');
+      await watched.settles('edited');
+
+      await watched.interrupt();
+      expect(watched.cli.all('failed')).toEqual([]);
+    });
+  },
+  starts: [
+    {
+      name: '@swc-node/register for ES modules',
+      execArgv: ['--import', '@swc-node/register/esm-register'],
+      program: 'src/main.ts',
+    },
+    {
+      name: 'one file by rspack',
+      prepare: (project) => project.command('nest build -b rspack'),
+      program: 'dist/main.js',
+      refusal: BUNDLED,
+    },
+    {
+      name: 'tsx',
+      prepare: (project) =>
+        project.edit('src/app.controller.ts', [
+          ['{ Controller, Get }', '{ Controller, Get, Inject }'],
+          ['private readonly', '@Inject(AppService) private readonly'],
+        ]),
+      ...TSX,
+      node: 22,
+    },
+    { name: 'tsx on Node 20', ...TSX, node: 20, refusal: NO_TYPESCRIPT, onlyRefused: true },
+    {
+      name: 'one file by esbuild',
+      prepare: (project) =>
+        project.command(
+          'esbuild src/main.ts --bundle --platform=node --format=esm --packages=external --outfile=dist/one.js',
+        ),
+      program: 'dist/one.js',
+      refusal: BUNDLED,
+      onlyRefused: true,
+    },
+  ],
+});

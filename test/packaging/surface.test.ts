@@ -4,8 +4,19 @@ import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importsOf, packageNameOf } from './support/imports.js';
-import { BOOTSTRAP_NAMES, PACKAGE_NAMES, TESTING_NAMES } from './support/public-names.js';
-import { packInto, type Tarball } from './support/tarball.js';
+import {
+  BOOTSTRAP_NAMES,
+  BULLMQ_NAMES,
+  CACHE_NAMES,
+  EVENTS_NAMES,
+  LOCK_NAMES,
+  PACKAGE_NAMES,
+  SCHEDULE_NAMES,
+  SOCKET_IO_NAMES,
+  TESTING_NAMES,
+  THROTTLER_NAMES,
+} from './support/public-names.js';
+import { packed, type Tarball } from './support/tarball.js';
 import { TemporaryProject } from './support/temporary-project.js';
 
 let project: TemporaryProject;
@@ -15,7 +26,7 @@ let unpacked: string;
 
 beforeAll(async () => {
   project = await TemporaryProject.create();
-  tarball = await packInto(project.directory);
+  tarball = packed();
   await project.install([tarball.path], { withoutPeers: true });
   unpacked = project.path('node_modules/nestjs-cluster');
 });
@@ -25,7 +36,14 @@ afterAll(() => project.remove());
 describe.each([
   { entry: 'dist/index.d.ts', names: PACKAGE_NAMES },
   { entry: 'dist/bootstrap/index.d.ts', names: BOOTSTRAP_NAMES },
+  { entry: 'dist/extras/schedule/index.d.ts', names: SCHEDULE_NAMES },
   { entry: 'dist/extras/testing/index.d.ts', names: TESTING_NAMES },
+  { entry: 'dist/extras/lock/index.d.ts', names: LOCK_NAMES },
+  { entry: 'dist/extras/throttler/index.d.ts', names: THROTTLER_NAMES },
+  { entry: 'dist/extras/cache/index.d.ts', names: CACHE_NAMES },
+  { entry: 'dist/extras/events/index.d.ts', names: EVENTS_NAMES },
+  { entry: 'dist/extras/socket.io/index.d.ts', names: SOCKET_IO_NAMES },
+  { entry: 'dist/extras/bullmq/index.d.ts', names: BULLMQ_NAMES },
 ])('$entry', ({ entry, names }) => {
   let exported: ExportedName[];
 

@@ -2,7 +2,7 @@ import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packInto } from './support/tarball.js';
+import { packed } from './support/tarball.js';
 import { dependencies, TemporaryProject } from './support/temporary-project.js';
 
 const PACKAGES = [
@@ -32,7 +32,7 @@ describe.each([
   // That npm installs it is in installed.test.ts.
   beforeAll(async () => {
     project = await TemporaryProject.create();
-    const tarball = await packInto(project.directory);
+    const tarball = packed();
     await project.unpack(tarball.path, 'nestjs-cluster');
     await project.link([...PACKAGES, ...dependencies()], workspaces);
   });

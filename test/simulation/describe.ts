@@ -47,10 +47,10 @@ function describeEvent(event: ClusterEvent, { before }: Observation): string {
   }
 }
 
-/** Pings, and timers that are armed and disarmed, are too many to be told. */
+/** Pings, leases, and timers that are armed and disarmed, are too many to be told. */
 function isTold(effect: Effect): boolean {
   if (effect.type === 'arm' || effect.type === 'disarm' || effect.type === 'gone') return false;
-  return effect.type !== 'send' || effect.message.type !== 'ping';
+  return effect.type !== 'send' || !['ping', 'lead'].includes(effect.message.type);
 }
 
 function describeEffect(effect: Effect): string {

@@ -71,8 +71,9 @@ function recover(world: World): void {
   );
 }
 
-/** A round of heartbeats, an answer to a ping, or a look at memory: there are as many as the clock makes. */
+/** A round of heartbeats or of a lease, an answer to it, or a look at memory: there are as many as the clock makes. */
 export function isRoutine({ event }: Pick<Observation, 'event'>): boolean {
-  if (event.type === 'worker') return event.event.type === 'pong';
+  if (event.type === 'worker') return ['pong', 'leads'].includes(event.event.type);
+  if (event.type === 'due') return event.timer.type === 'lease-due';
   return event.type === 'heartbeat-due' || event.type === 'upkeep-due';
 }

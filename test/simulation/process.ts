@@ -9,6 +9,8 @@ export interface Surface {
   readonly clock: Clock;
   /** No fault happens any more. */
   readonly healed: boolean;
+  /** Workers want to lead. */
+  readonly scenario: { readonly hasJobs: boolean };
   /** What the primary reads. */
   tell(worker: WorkerId, event: WorkerEvent): void;
   askForReload(worker: WorkerId): void;
@@ -48,6 +50,9 @@ export class SimulatedProcess {
   #owesVerdict = false;
   #told = false;
   #lastPong: number | undefined;
+  /** Its lease, by the clock of the machine. */
+  #leadsUntil = -Infinity;
+  #resigned = false;
   /** A channel keeps the order in which it was written to. */
   #lastWordAt = 0;
   #lastHeardAt = 0;
@@ -83,6 +88,11 @@ export class SimulatedProcess {
     }
   }
 
+  /** Whether it would run what is due now, blocked or not. */
+  get leads(): boolean {
+    return !this.#resigned && this.around.clock.now < this.#leadsUntil;
+  }
+
   /** The primary has sent it something. */
   receive(message: PrimaryMessage): void {
     const { clock } = this.around;
@@ -113,7 +123,11 @@ export class SimulatedProcess {
     this.state = 'ready';
     if (pong === 'never') this.silentSince = this.around.clock.now;
     const verifiable = threads !== 'none';
+    const { hasJobs } = this.around.scenario;
+    const asksLate = this.id % 2 === 0;
+    if (hasJobs && !asksLate) this.#say({ type: 'lead-request' });
     this.#say({ type: 'ready', residentBytes: this.residentBytes, verifiable });
+    if (hasJobs && asksLate) this.#in(50, () => this.#say({ type: 'lead-request' }));
     if (debugged) this.#say({ type: 'pong', stats: {}, debugged });
     if (fate.kind !== 'lives') this.#in(fate.afterMs, () => this.#meetFate());
   }
@@ -196,6 +210,7 @@ export class SimulatedProcess {
   #obey(message: PrimaryMessage): void {
     const { type } = message;
     if (type === 'ping') this.#pong(message.seq);
+    else if (type === 'lead') this.#lead(message);
     else if (type === 'check') this.#check(message.id);
     else if (type === 'verify') this.#verify();
     else if (type === 'drain') this.#drain();
@@ -210,6 +225,21 @@ export class SimulatedProcess {
     }
     this.#lastPong = seq;
     this.#in(pong === 'late' ? 3_000 : 0, () => this.#say({ type: 'pong', seq, stats: {} }));
+  }
+
+  #lead({ seq, until }: PrimaryMessage & { type: 'lead' }): void {
+    if (this.#resigned) return;
+    this.#leadsUntil = until;
+    const { pong } = this.behaviour;
+    if (pong === 'never') return;
+    this.#in(pong === 'late' ? 3_000 : 0, () => this.#say({ type: 'leads', seq }));
+    if (pong === 'twice') this.#say({ type: 'leads', seq });
+  }
+
+  #resign(): void {
+    const { clock } = this.around;
+    if (this.leads) this.#say({ type: 'resigned', at: clock.now });
+    this.#resigned = true;
   }
 
   #check(id: number): void {
@@ -233,6 +263,7 @@ export class SimulatedProcess {
   #drain(): void {
     if (this.state === 'draining') return;
     this.state = 'draining';
+    this.#resign();
     const { kind, ms } = this.behaviour.drain;
     if (kind === 'hangs') return;
     this.#in(ms, () => {

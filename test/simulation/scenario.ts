@@ -82,6 +82,8 @@ export interface Scenario {
   readonly options: Options;
   /** The machine may be debugged: no worker has a time to come up in. */
   readonly inspected: boolean;
+  /** Its workers have something that one alone is to run. */
+  readonly hasJobs: boolean;
 }
 
 /** A worker without faults. */
@@ -240,4 +242,6 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   ),
   options,
   inspected: often(20, false, fc.constant(true)),
+  // Last: what is drawn before stays what it was. A leader has many leases.
+  hasJobs: often(15, false, fc.constant(true)),
 });

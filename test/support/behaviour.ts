@@ -11,3 +11,8 @@ export function behaviour(name: string): { readonly TEST_APP: string } {
 export function runtimeBehaviour(name: string): { readonly TEST_RUNTIME: string } {
   return { TEST_RUNTIME: join(behaviours, `${name}.mjs`) };
 }
+
+/** The same of those files that the setup copies for Nest 11; for the program `nest11`. */
+export function behaviour11(name: 'socket-io'): { readonly TEST_APP: string } {
+  return { TEST_APP: join(behaviours, `../nest-11/${name}.mjs`) };
+}

@@ -1,6 +1,9 @@
 import { cpSync, existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { installQuickPackages } from './quick-packages.js';
+import { basename, join } from 'node:path';
+import { makeCodeCaches } from './code-cache.js';
+import { NODE } from './cluster-process.js';
+import { sensitiveNodes } from './installed-nodes.js';
+import { installQuickPackages, QUICK_PACKAGES } from './quick-packages.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -17,8 +20,9 @@ export default async function setup(): Promise<void> {
   rmSync(copy, { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
   cpSync(join(root, 'package.json'), join(copy, 'package.json'));
-  for (const program of ['app.mjs', 'no-http.mjs']) {
-    cpSync(join(root, 'test/fixtures', program), join(fixture, program));
+  for (const program of ['app.mjs', 'no-http.mjs', 'behaviours/socket-io.mjs']) {
+    cpSync(join(root, 'test/fixtures', program), join(fixture, basename(program)));
   }
   await installQuickPackages();
+  makeCodeCaches(QUICK_PACKAGES, [NODE, ...sensitiveNodes().values()]);
 }

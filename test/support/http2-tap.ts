@@ -26,9 +26,15 @@ export class Http2Tap {
   resets = 0;
   /** Requests that were sent, and lie above the last stream that the server said it takes. */
   refused = 0;
+  /** Requests that were sent. */
+  requests = 0;
+  readonly #held = new Set<net.Socket>();
 
-  static async to(base: string): Promise<Http2Tap> {
-    const tap = new Http2Tap();
+  private constructor(readonly holdsGoaways: boolean) {}
+
+  /** @param holdsGoaways keeps back what a server says from its GOAWAY on, until {@link release}. */
+  static async to(base: string, { holdsGoaways = false } = {}): Promise<Http2Tap> {
+    const tap = new Http2Tap(holdsGoaways);
     const { hostname, port } = new URL(base);
     const server = net.createServer((client) => {
       const upstream = net.connect({ host: hostname, port: Number(port) });
@@ -47,20 +53,33 @@ export class Http2Tap {
     return tap;
   }
 
+  /** Clients hear what was kept from them. */
+  release(): void {
+    for (const client of this.#held) client.uncork();
+    this.#held.clear();
+  }
+
   #watch(client: net.Socket, upstream: net.Socket): void {
     let highest = 0;
     let last = Infinity;
     client.on(
       'data',
       frames(PREFACE_BYTES, ({ type, stream }) => {
-        if (type === HEADERS) highest = Math.max(highest, stream);
+        if (type !== HEADERS) return;
+        highest = Math.max(highest, stream);
+        this.requests += 1;
       }),
     );
     upstream.on(
       'data',
       frames(0, ({ type, payload }) => {
         if (type === RST_STREAM) this.resets += 1;
-        if (type === GOAWAY) last = Math.min(last, payload.readUInt32BE(0) & 0x7fff_ffff);
+        if (type !== GOAWAY) return;
+        last = Math.min(last, payload.readUInt32BE(0) & 0x7fff_ffff);
+        if (!this.holdsGoaways || this.#held.has(client)) return;
+        this.#held.add(client);
+        // It is listened to before it is passed on.
+        client.cork();
       }),
     );
     client.once('close', () => {

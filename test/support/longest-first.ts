@@ -1,44 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/**
- * Files that take longer than the others, longest first. Vitest begins with what is large, and
- * some of these are small: at the end one of them would keep the machine waiting for it alone.
- */
-const LONGEST = [
-  'integration/reload',
-  'thorough/offload-faults',
-  'packaging/nest-11',
-  'packaging/nest-12',
-  'thorough/prometheus',
-  'thorough/microservices',
-  'integration/scale',
-  'integration/drain',
-  'thorough/boot',
-  'thorough/drain-streams',
-  'thorough/rebalance',
-  'thorough/shutdown-hooks',
-  'integration/crash',
-  'integration/hang',
-  'thorough/profiles',
-  'thorough/ipc',
-  'thorough/ipc-hostile',
-  'thorough/round-robin',
-  'thorough/rebalance-clients',
-  'thorough/descriptors',
-  'thorough/crash-loops',
-  'thorough/consumers',
-  'thorough/no-http',
-  'thorough/accept-queue',
-  'thorough/recycle',
-];
+const tests = join(import.meta.dirname, '..');
 
+/** Seconds that each file took in CI; `note-durations.mjs` writes them. */
+const DURATIONS = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'durations.json'), 'utf8'),
+) as Readonly<Record<string, number>>;
+
+/** Of a file that is not among them: not so late that it could end last. */
+const UNKNOWN_SECONDS = 30;
+
+/** At the end no long file keeps the machine waiting for it alone. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ moduleId }: TestSpecification): number => {
-      const place = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
-      return place === -1 ? LONGEST.length : place;
-    };
-    return sorted.toSorted((a, b) => rank(a) - rank(b));
+    const seconds = ({ moduleId }: TestSpecification): number =>
+      DURATIONS[relative(tests, moduleId).replace('.test.ts', '')] ?? UNKNOWN_SECONDS;
+    return sorted.toSorted((a, b) => seconds(b) - seconds(a));
   }
 }

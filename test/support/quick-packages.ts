@@ -10,9 +10,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
+import { CODE_CACHE_FILES, prepareCodeCache } from './code-cache.js';
 
 const root = join(import.meta.dirname, '../..');
 const installed = join(root, 'node_modules');
@@ -59,6 +60,14 @@ const COPIES = [
   '@nestjs/websockets',
 ];
 
+/** Files of it that are found by their names: threads begin in them, and the last one is a fixture's. */
+const FOUND_BY_NAME = [
+  'admin/admin-thread',
+  'hub/server/hub-thread',
+  'offload/thread/thread-entry',
+  'hub/client/hub-client',
+];
+
 /** Small ones, for apps outside the repository that are linked to this folder. */
 const LINKS = [
   'reflect-metadata',
@@ -68,27 +77,29 @@ const LINKS = [
 ];
 
 /**
- * Gives the fixtures Nest, rxjs and prom-client in a few files. Installed, they are more than a
- * thousand files, and a worker spends a third of its start on opening them. The tests start
- * thousands of workers. The package under test stays in its own files; the sample app, Nest 11
- * itself and `test/packaging` use what is installed.
+ * Gives the fixtures Nest, rxjs, prom-client and the package under test in a few files. As they are
+ * installed, they are more than a thousand, and a worker spends more than a third of its start on opening
+ * them. The tests start thousands of workers. The sample app, the app on Nest 11, the command line
+ * and `test/packaging` run on the files that are installed, and on `dist/` as it is.
  */
 export async function installQuickPackages(): Promise<void> {
   const stamp = stampOf(
     join(root, 'package.json'),
     join(root, 'package-lock.json'),
     import.meta.filename,
+    ...CODE_CACHE_FILES,
     ...filesIn(join(root, 'dist')),
   );
   const stampFile = join(QUICK_PACKAGES, '.stamp');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   await bundleEsModules();
   for (const [name, entries] of Object.entries(COMMON_JS)) await bundleCommonJs(name, entries);
+  prepareCodeCache(building);
   for (const name of COPIES) {
     cpSync(join(installed, name), join(building, name), { recursive: true });
   }
   for (const name of LINKS) symlinkSync(join(installed, name), join(building, name));
-  copyBuiltPackage();
+  await bundleBuiltPackage();
   write('.stamp', stamp);
   rmSync(QUICK_PACKAGES, { recursive: true, force: true });
   try {
@@ -100,6 +111,7 @@ export async function installQuickPackages(): Promise<void> {
   }
 }
 
+/** As CommonJS: V8 compiles that from a cache on every Node, ES modules on none. */
 async function bundleEsModules(): Promise<void> {
   const names = Object.keys(ES_MODULES);
   const isBundled = (id: string): boolean =>
@@ -124,28 +136,19 @@ async function bundleEsModules(): Promise<void> {
   });
   await build.write({
     dir: building,
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: '@nestjs/.chunks/[name].js',
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '@nestjs/.chunks/[name].cjs',
     // Else a chunk that uses it runs before the entry that imports it.
-    banner: `import 'reflect-metadata';`,
+    banner: `require('reflect-metadata');`,
     // Nest tells providers by the names of their classes.
     keepNames: true,
   });
   await build.close();
-  for (const [name, entries] of Object.entries(ES_MODULES)) {
-    const exports: Record<string, string> = { './package.json': './package.json' };
-    for (const [entry, file] of Object.entries(entries)) {
-      exports[subpathOf(entry)] = `./${entry}.js`;
-      declare(name, entry, file);
-    }
-    const { version } = packageIn(join(installed, name));
-    write(`${name}/package.json`, JSON.stringify({ name, version, type: 'module', exports }));
-  }
+  for (const [name, entries] of Object.entries(ES_MODULES)) await describePackage(name, entries);
 }
 
 async function bundleCommonJs(name: string, entries: Record<string, string>): Promise<void> {
-  const require = createRequire(import.meta.url);
   const input = Object.fromEntries(
     Object.entries(entries).map(([entry, file]) => [entry, join(installed, name, file)]),
   );
@@ -158,15 +161,21 @@ async function bundleCommonJs(name: string, entries: Record<string, string>): Pr
     keepNames: true,
   });
   await build.close();
+  await describePackage(name, entries);
+}
+
+/** The package.json of a bundled package, its entries for `import`, its types. */
+async function describePackage(name: string, entries: Record<string, string>): Promise<void> {
   const exports: Record<string, unknown> = { './package.json': './package.json' };
   for (const [entry, file] of Object.entries(entries)) {
     exports[subpathOf(entry)] = { import: `./${entry}.mjs`, default: `./${entry}.cjs` };
     // Node would read the whole bundle for the names of its exports.
-    const names = Object.keys(require(join(installed, name, file)) as object);
+    const all = (await import(pathToFileURL(join(installed, name, file)).href)) as object;
+    const names = Object.keys(all).filter((key) => key !== 'default' && key !== 'module.exports');
     write(
       `${name}/${entry}.mjs`,
       `import { createRequire } from 'node:module';
-const all = createRequire(import.meta.url)('./${entry}.cjs');
+const all = createRequire(import.meta.url)('./${basename(entry)}.cjs');
 export default all;
 export const { ${names.join(', ')} } = all;
 `,
@@ -177,8 +186,8 @@ export const { ${names.join(', ')} } = all;
   write(`${name}/package.json`, JSON.stringify({ name, version, exports }));
 }
 
-/** Real files: through a link they would find the Nest of the repository. */
-function copyBuiltPackage(): void {
+/** Real files: through a link they would find the Nest of the repository. What an app imports of them is bundled. */
+async function bundleBuiltPackage(): Promise<void> {
   const copy = join(building, 'nestjs-cluster');
   cpSync(join(root, 'dist'), join(copy, 'dist'), {
     recursive: true,
@@ -188,6 +197,29 @@ function copyBuiltPackage(): void {
   for (const entry of ['dist/index', 'dist/bootstrap/index']) {
     declareAs(`nestjs-cluster/${entry}.d.ts`, join(root, `${entry}.js`));
   }
+  const entries = [...exportedModules(), ...FOUND_BY_NAME];
+  const build = await rolldown({
+    input: Object.fromEntries(entries.map((entry) => [entry, join(root, `dist/${entry}.js`)])),
+    platform: 'node',
+    treeshake: false,
+    external: (id) => !/^[./]/.test(id),
+  });
+  await build.write({
+    dir: join(copy, 'dist'),
+    format: 'esm',
+    entryFileNames: '[name].js',
+    // As deep as the modules in them: what is found from there is found.
+    chunkFileNames: 'chunks/[name].js',
+    keepNames: true,
+  });
+  await build.close();
+}
+
+/** The files that it exports, without `dist/` and `.js`. */
+function exportedModules(): string[] {
+  return Object.values(packageIn(root).exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : [entry.default.default.replace(/^\.\/dist\/|\.js$/g, '')],
+  );
 }
 
 /** The compiler and the linter see the types that are installed. */
@@ -212,11 +244,16 @@ function write(path: string, text: string): void {
   writeFileSync(absolute, text);
 }
 
-function packageIn(directory: string): { version: string; dependencies?: object } {
-  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as {
-    version: string;
-    dependencies?: object;
-  };
+interface Manifest {
+  readonly version: string;
+  readonly dependencies?: object;
+  readonly exports: Readonly<
+    Record<string, string | { readonly default: { readonly default: string } }>
+  >;
+}
+
+function packageIn(directory: string): Manifest {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
 }
 
 function filesIn(directory: string): string[] {

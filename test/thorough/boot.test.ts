@@ -21,10 +21,13 @@ const isRoot = process.getuid!() === 0;
 
 afterEach(stopAll);
 
-describe.each(['first', 'all'])('an app that cannot be created, %s', (bootLogs) => {
+// Of the two ways to show a boot each case has one: each way is there for errors of the main file and
+// of the app, and for a process that ends by itself.
+describe('an app that cannot be created', () => {
   it.each([
     {
       fault: 'the main file throws',
+      bootLogs: 'all',
       workers: 2,
       program: join(fixtures, 'throws-at-load.mjs'),
       error: 'Error: no such region',
@@ -32,12 +35,14 @@ describe.each(['first', 'all'])('an app that cannot be created, %s', (bootLogs) 
     },
     {
       fault: 'the app throws at import',
+      bootLogs: 'first',
       app: 'throws-at-import',
       error: 'Error: DATABASE_URL is not set',
       frame: /at .*throws-at-import\.mjs:\d+/,
     },
     {
       fault: 'onModuleInit rejects',
+      bootLogs: 'all',
       app: 'init-rejects',
       error: 'Error: the database does not answer',
       frame: /at .*init-rejects\.mjs:\d+/,
@@ -45,13 +50,14 @@ describe.each(['first', 'all'])('an app that cannot be created, %s', (bootLogs) 
     {
       // Nest logs the error itself and calls process.exit(): what it wrote is all there is.
       fault: "Nest's container cannot resolve a dependency",
+      bootLogs: 'first',
       app: 'unresolved-dependency',
       error: "Nest can't resolve dependencies of the CATS (?)",
       frame: /at .*Injector\.\w+ \(.*\.js:\d+/,
     },
   ])(
-    'exits with 70 and the first frame when $fault, and shows it whole once (B1)',
-    async ({ workers = 1, program, app, error, frame }) => {
+    'exits with 70 and the first frame when $fault, and shows it whole once: CLUSTER_BOOT_LOGS=$bootLogs (B1)',
+    async ({ workers = 1, program, app, bootLogs, error, frame }) => {
       const cluster = new ClusterProcess({
         ...(program !== undefined && { program }),
         options: { workers },
@@ -89,7 +95,7 @@ describe.each(['first', 'all'])('an app that cannot be created, %s', (bootLogs) 
     writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
     const cluster = new ClusterProcess({
       options: { workers: 1 },
-      env: { TEST_APP: path, CLUSTER_BOOT_LOGS: bootLogs },
+      env: { TEST_APP: path, CLUSTER_BOOT_LOGS: 'first' },
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
@@ -106,7 +112,7 @@ describe.each(['first', 'all'])('an app that cannot be created, %s', (bootLogs) 
   it('counts an exit with 0 before ready as a failure, and exits with 70 (B1)', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 1 },
-      env: { ...behaviour('exits-before-ready'), CLUSTER_BOOT_LOGS: bootLogs },
+      env: { ...behaviour('exits-before-ready'), CLUSTER_BOOT_LOGS: 'all' },
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
@@ -370,7 +376,7 @@ describe('a signal during boot', () => {
     expect(cluster.survivors()).toEqual([]);
   });
 
-  // Within 2 s, also of a worker that is stuck in it: timed/deadlines.test.ts has that.
+  // Within 2 s, also of a worker that is stuck in it: seconds/deadlines.test.ts has that.
 });
 
 describe('where cluster.isPrimary lies', () => {

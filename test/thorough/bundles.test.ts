@@ -37,6 +37,7 @@ const SOURCES: Sources = {
 async function bundle(format: 'esm' | 'cjs', { installed }: { installed: boolean }) {
   const app = new CompiledApp(SOURCES);
   onTestFinished(() => app.remove());
+  usePublishedFiles(app.directory);
   const build = await rolldown({
     input: app.path('main'),
     external: (id) => !/^[./]|^nestjs-cluster/.test(id),
@@ -50,6 +51,12 @@ async function bundle(format: 'esm' | 'cjs', { installed }: { installed: boolean
   app.write('main.js', output[0].code);
   if (!installed) leaveOutPackage(app.directory);
   return app;
+}
+
+/** Not those of the fixtures, which are bundles themselves. */
+function usePublishedFiles(directory: string): void {
+  rmSync(join(directory, 'node_modules'));
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(directory, 'node_modules'));
 }
 
 function leaveOutPackage(directory: string): void {
@@ -106,6 +113,7 @@ describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in
 it('a bundle of files that import this package, and of others that require it, has it once', async () => {
   const app = new CompiledApp({});
   onTestFinished(() => app.remove());
+  usePublishedFiles(app.directory);
   app.write(
     'main.js',
     `import { bootstrap } from 'nestjs-cluster/bootstrap';

@@ -84,7 +84,7 @@ describe.each(COMMANDS)('%s', (command) => {
   it.each([['--port', '3000'], ['--nope'], ['more']])(
     'refuses %s as wrong usage',
     async (...args) => {
-      expect(await refusal(1, command, ...args)).toMatch(/--help|--workers/);
+      expect(await refusal(64, command, ...args)).toMatch(/--help|--workers/);
     },
   );
 
@@ -140,7 +140,7 @@ describe('the options', () => {
   ].map((misuse) => ({ ...misuse, line: misuse.args.join(' ') }));
 
   it.each(misuses)('refuses $line', async ({ args, says }) => {
-    expect(await refusal(1, 'iptables', ...args)).toContain(says);
+    expect(await refusal(64, 'iptables', ...args)).toContain(says);
   });
 });
 
@@ -157,7 +157,7 @@ describe('nginx', () => {
   it.each(['0', '65536', '127.0.0.1', '127.0.0.1:0', '[::]', '[:::]:80', '[1:2]:80', '80;', ''])(
     'refuses to listen on %j',
     async (address) => {
-      expect(await refusal(1, ...described, `--listen=${address}`)).toContain('expected a port');
+      expect(await refusal(64, ...described, `--listen=${address}`)).toContain('expected a port');
     },
   );
 
@@ -214,7 +214,7 @@ describe('nginx --host', () => {
       // The message shows what was typed: also a line break.
       const { code, stdout, stderr } = await commandLine(...described, `--host=${host}`);
 
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
       expect(stderr).toContain('expected a host name or an address');
     },
   );
@@ -239,21 +239,21 @@ describe('nestjs-cluster', () => {
   it('shows them to those who name none, as an error', async () => {
     const { code, stdout, stderr } = await commandLine();
 
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr).toBe(await printed('--help'));
   });
 
   it.each(['haproxy', '--nope'])('refuses %s as wrong usage', async (argument) => {
-    const error = await refusal(1, argument);
+    const error = await refusal(64, argument);
 
     expect(error).toContain(`'${argument}'`);
     expect(error).toContain('--help');
   });
 
   it.each([
-    { code: 1, args: ['\u001b[2J'] },
-    { code: 1, args: ['nginx', '--\u001b]0;owned\u0007'] },
-    { code: 1, args: ['nginx', '--port', '\u009b31m', '--workers', '2'] },
+    { code: 64, args: ['\u001b[2J'] },
+    { code: 64, args: ['nginx', '--\u001b]0;owned\u0007'] },
+    { code: 64, args: ['nginx', '--port', '\u009b31m', '--workers', '2'] },
     { code: 69, args: ['nginx', '--url', 'http://127.0.0.1:9/\u001b[2J'] },
   ])('quotes $args without what a terminal would obey', async ({ code, args }) => {
     await refusal(code, ...args);
@@ -416,5 +416,35 @@ describe('an answer of something else', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/health`;
 
     expect(await refusal(69, 'nginx', '--url', url)).toContain(url);
+  });
+});
+
+describe('plan', () => {
+  it('prints what a load takes, with what was assumed', async () => {
+    const text = await printed('plan', '--rps', '20000', '--cpu-ms', '0.2', '--pool-size', '5');
+    expect(text).toMatch(/^pods +3$/m);
+    expect(text).toContain(
+      'Assumed: --wait-ms 0, --cores-per-pod 2, --memory-per-worker-mb 135, --utilization 0.7.\nCLUSTER_WORKERS=2\n',
+    );
+  });
+
+  it('prints JSON', async () => {
+    const json = JSON.parse(await printed('plan', '--rps', '100', '--offload-ms', '20', '--json'));
+    expect(json).toMatchObject({
+      input: { rps: 100, offloadMs: 20, offloadShare: 1 },
+      plan: { pods: 2, workers: 1, threads: 2 },
+    });
+    expect(json.assumed).toContain('offloadShare');
+  });
+
+  it.each([
+    [['plan'], "required option '--rps <n>'"],
+    [['plan', '--rps', '0'], 'expected requests a second from 0.001'],
+    [['plan', '--rps', '1e3'], 'expected requests a second from 0.001'],
+    [['plan', '--rps', '1', '--utilization', '1'], 'expected a ratio from 0.05 to 0.95'],
+    [['plan', '--rps', '1', '--cpu-ms', '0'], 'expected milliseconds from 0.001'],
+    [['plan', '--rps', '1', '--pool', '2'], "unknown option '--pool'"],
+  ])('refuses %j with 64', async (args, message) => {
+    expect(await refusal(64, ...args)).toContain(message);
   });
 });

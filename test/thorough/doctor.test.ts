@@ -32,6 +32,9 @@ function withMarker(marker: string): string[] {
   });
 }
 
+/** As `npm run start:prod` of Nest names it. */
+const SAMPLE = PROGRAMS.sample.replace(/\.js$/, '');
+
 describe('nestjs-cluster doctor', () => {
   it('finds everything that does not fit several workers, and says where', async () => {
     const { code, report } = await examined([PLANTED], {
@@ -69,7 +72,7 @@ describe('nestjs-cluster doctor', () => {
   });
 
   it.each(['express', 'fastify'])('finds nothing in the sample app on %s', async (adapter) => {
-    const { code, stdout, stderr } = await doctor([PROGRAMS.sample], { ADAPTER: adapter });
+    const { code, stdout, stderr } = await doctor([SAMPLE], { ADAPTER: adapter });
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^sample-app\/dist\/main\.js with \d+ workers: 0 problems, 0 notes\n$/);
@@ -185,6 +188,7 @@ describe('an app that cannot be looked at', () => {
     { what: 'too much', args: [PLANTED, 'more'], says: 'too many arguments' },
     { what: 'a number that is none', args: ['--workers', '0'], says: 'from 1 to 256' },
     { what: 'a file that is not there', args: ['nope.js'], says: 'there is no file "nope.js"' },
+    { what: 'a directory', args: ['test'], says: 'there is no file "test"; build the app first' },
   ])('is refused as wrong usage: $what', async ({ args, says }) => {
     const { code, stdout, stderr } = await doctor(args);
 
@@ -210,6 +214,21 @@ describe('an app that cannot be looked at', () => {
       program: fixture('plain.mjs'),
       env: NOTHING,
       says: ['error: the app listens and has not called bootstrap() of nestjs-cluster; '],
+    },
+    {
+      what: 'has @CpuBound() methods that no thread can run',
+      program: PROGRAMS.app,
+      env: { TEST_APP: behaviour('offload-unexported') },
+      says: [
+        'error: the app does not start: @CpuBound() cannot work here: ',
+        'no export of the class Hidden',
+      ],
+    },
+    {
+      what: 'is TypeScript that nothing compiles',
+      program: fixture('cpu-bound-app/main.ts'),
+      env: NOTHING,
+      says: ['; the file is TypeScript: give the built one, or', '; the last it wrote:\n  | '],
     },
   ])('is told with the last that it wrote where it $what', async ({ program, env, says }) => {
     const { code, stdout, stderr } = await doctor([program], env);
@@ -239,7 +258,7 @@ describe('the start of a cluster', () => {
     const silenced = warnings(cluster).map((each) => /ignore: \['([\w-]+)'\]/.exec(each)![1]);
     expect(silenced).toEqual(NAMES);
     expect(warnings(cluster)[0]).toContain(
-      'scheduled jobs run in every worker: Reports.nightly() (ReportsModule), Reports.often() (ReportsModule); run them where',
+      'scheduled jobs run in every worker, so 3 times each: Reports.nightly() (ReportsModule), Reports.often() (ReportsModule); import ClusterScheduleModule',
     );
   });
 

@@ -229,7 +229,7 @@ describe('WebSockets', () => {
 
     cluster.kill('SIGKILL');
 
-    // Within 3 s: timed/deadlines.test.ts has that.
+    // Within 3 s: seconds/deadlines.test.ts has that.
     await cluster.gone();
     expect(
       (await Promise.all(clients.map(({ closed }) => closed))).map(({ code }) => code),
@@ -487,7 +487,7 @@ describe('a drain with everything that holds one at once', () => {
 
     cluster.kill('SIGTERM');
 
-    // Within a second of the deadline: timed/deadlines.test.ts has that.
+    // Within a second of the deadline: seconds/deadlines.test.ts has that.
     expect(await cluster.exited()).toEqual(EXITED_WELL);
     expect(await Promise.all(silent.map((client) => client.end()))).toEqual(
       silent.map(() => 'fin'),

@@ -76,7 +76,7 @@ describe('a test of a whole app', () => {
         `a thread cannot import ${file}, which declares ReportController.above, ReportController.below, between, `,
     );
     expect(failure).toContain(
-      'It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, give the loader to Node itself (node --import …), ' +
+      'It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), ' +
         'or set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests and bundles do',
     );
   });

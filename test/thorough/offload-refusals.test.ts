@@ -359,7 +359,7 @@ describe('what only a thread can tell', () => {
     expect(message).toBe(
       together(
         'a thread cannot import <app>/report.ts, which declares Reports.run, Sums.run: <reason>. ' +
-          `It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, give the loader to Node itself (node --import …), or ${INLINE}`,
+          `It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), or ${INLINE}`,
       ),
     );
   });
@@ -556,7 +556,7 @@ describe('a decorator that is used wrongly', () => {
     expect(await refusal(app)).toBe(
       'giving up (exit code 78): invalid options of @CpuBound() on Wrong.run(): timeoutMs: 0 is not allowed; expected a number of milliseconds from 1 to 2147483647 | ' +
         'coalesce: 1 is not allowed; expected true or false | ' +
-        'nam: "x" is not allowed; no such option here; known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect',
+        'nam: "x" is not allowed; no such option here; known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect, queue',
     );
   });
 });

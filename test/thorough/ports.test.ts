@@ -227,6 +227,7 @@ describe('under clients of each port that open a new connection for each request
     for (const server of [holder, another]) server.close();
 
     expect(await control.scale(6)).toMatchObject({ desired: 6, ready: 6 });
+    await settled(cluster, [...ports, first + 3, first + 4, first + 5]);
     expect(await whoami(first + 5)).toMatchObject({ slot: 5 });
     expect(load.takeLost()).toEqual([]);
   });

@@ -18,7 +18,7 @@ const PATHS = ['/hello', '/hello', '/hello', '/offload/fib/10'];
 // A call that has waited too long for a thread to start is no answer that is counted here or there.
 const LOAD =
   'http_request_duration_seconds_count{route=~"/hello|/offload/fib/:n",status_code="200"}';
-const PER_SECOND = 60;
+const PER_SECOND = 30;
 const COUNTERS = '{__name__=~".+_total|.+_bucket|.+_count|.+_sum"}';
 
 /** No request failed, no client gave up, no series was left out. */

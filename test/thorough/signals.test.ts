@@ -19,7 +19,7 @@ async function begin(cluster: ClusterProcess, path: string, agent = keepAliveAge
   return { answer };
 }
 
-// S1, S4 and S5, which are promises in seconds, are in timed/deadlines.test.ts.
+// S1, S4 and S5, which are promises in seconds, are in seconds/deadlines.test.ts.
 describe('a request in flight when the cluster is told to stop', () => {
   it.each([
     { adapter: 'fastify', target: 'the primary', workers: 1 },

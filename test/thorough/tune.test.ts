@@ -69,7 +69,7 @@ describe('nestjs-cluster tune', () => {
   ])('refuses $args as wrong usage', async ({ args, says }) => {
     const { code, stdout, stderr } = await commandLine('tune', ...args);
 
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr).toMatch(/^error: /);
     expect(stderr).toContain(says);
   });
@@ -177,6 +177,24 @@ describe('an app without metrics', () => {
     expect(tune.stdout).toContain(
       'note: the CPU, and whether the route runs in threads, is not known',
     );
+  });
+});
+
+describe('a route that runs in threads', () => {
+  it('is measured with workers that have threads, and both are recommended', async () => {
+    const port = await freePorts(1);
+    const options = ['--seconds', '1', '--rounds', '1', '--max-workers', '2'];
+    const tune = new TuneProcess(
+      ['--url', `http://127.0.0.1:${port}/offload/fib/30`, ...options, '--', ...SAMPLE_APP],
+      { PORT: String(port) },
+    );
+    onTestFinished(() => void tune.child.kill('SIGTERM'));
+
+    expect([await tune.exit, tune.stderr]).toEqual([0, expect.not.stringContaining('error:')]);
+
+    expect(tune.stdout).toMatch(/^workers {2}threads each {2}/);
+    expect(tune.stderr).toContain('CLUSTER_WORKERS=1 CLUSTER_THREADS=1: ');
+    expect(tune.lastLine).toMatch(/^CLUSTER_WORKERS=\d+ CLUSTER_THREADS=\d+$/);
   });
 });
 

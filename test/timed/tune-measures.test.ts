@@ -71,13 +71,3 @@ describe('a route that waits', () => {
     expect(one!['p50 ms']).toBeGreaterThanOrEqual(50);
   });
 });
-
-describe('a route that runs in threads', () => {
-  it('is to have one worker with threads', MEASURED, async () => {
-    const found = await tune('/offload/fib/30', 1, '--max-workers', '2');
-
-    expect(found.stdout).toMatch(/^workers {2}threads each {2}/);
-    expect(found.stderr).toContain('CLUSTER_WORKERS=1 CLUSTER_THREADS=1: ');
-    expect(found.lastLine).toMatch(/^CLUSTER_WORKERS=\d+ CLUSTER_THREADS=\d+$/);
-  });
-});

@@ -13,20 +13,24 @@ const WORKER: Asker = { by: 'worker', worker: 7, slot: 1, id: 5 };
 
 function start() {
   const send = vi.fn<(worker: number, message: PrimaryMessage) => void>();
-  const askers = new Askers(send);
   const asked: Asker[] = [];
+  const askers = new Askers(send, (event) => {
+    if ('asker' in event) asked.push(event.asker);
+  });
   return {
     askers,
     asked,
     sent: send.mock.calls,
-    call: <Result>() => askers.call<Result>((asker) => asked.push(asker)),
+    call: () => askers.reload('test'),
   };
 }
 
 describe('whoever calls', () => {
   it('is told what became of its own call, by a promise', async () => {
     const { askers, asked, call, sent } = start();
-    const [reload, scaling, refused, restart] = [call(), call(), call(), call()];
+    const scale = () => askers.scale(2, 'test');
+    const [reload, scaling, refused] = [call(), scale(), scale()];
+    const restart = askers.restart(1, 'test');
     askers.scaled(asked[1]!, SNAPSHOT);
     askers.restarted(asked[3]!, RESTARTED);
     askers.refused(asked[2]!, TAKEN);

@@ -177,7 +177,8 @@ describe('a change', () => {
     const refused = await post('/v1/scale', '{"workers":4}');
     expect(refused.status).toBe(409);
     expect(refused.json.error.message).toContain('cannot listen on 127.0.0.1:3001');
-    expect(refused.text).not.toMatch(/\u001b|\\u001b/);
+    expect(refused.text).not.toContain('\u001b');
+    expect(refused.text).not.toContain('\\u001b');
     const failed = await post('/v1/reload');
     expect([failed.status, failed.text]).toEqual([500, expect.not.stringContaining('inside')]);
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('of the inside'));
@@ -367,6 +368,22 @@ describe('the stream of events', () => {
     });
     socket.destroy();
     await eventually('nobody listens', () => !events.names.includes('warning'));
+  });
+
+  it('tells who leads, and each end of a worker once', () => {
+    const events = new EventListeners(() => {});
+    const stream = new EventStream({ events, cluster: { snapshot: () => SNAPSHOT } as never });
+    const reader = stream.open();
+    const worker = { slot: 1, generation: 2, pid: 4_242 };
+    events.call('leader', { worker });
+    events.call('worker-exit', { worker, cause: 'reload', failed: false } as never);
+    events.call('leader', {});
+    const told = [...String(reader.read()).matchAll(/event: log\ndata: (.*)\n/g)];
+    expect(told.map(([, data]) => JSON.parse(data!))).toMatchObject([
+      { name: 'leader', level: 'info', text: 'worker=1 gen=2 pid=4242 leads', event: { worker } },
+      { name: 'leader', level: 'info', text: 'no worker leads', event: {} },
+    ]);
+    reader.destroy();
   });
 
   it('drops who does not read, and keeps the others', () => {

@@ -21,7 +21,8 @@ import {
   problemOfDirectory,
 } from '../../src/control/control-address.js';
 import { ControlSocket } from '../../src/control/control-socket.js';
-import { listeningSockets } from '../../src/control/stale-sockets.js';
+import { listeningSockets, probe, removeStaleSockets } from '../../src/control/stale-sockets.js';
+import { eventually } from '../support/eventually.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 async function open(path: string): Promise<ControlSocket> {
@@ -48,7 +49,8 @@ describe('the control socket', () => {
     const directory = join(temporaryDirectory(), 'own');
     const before = process.umask(0);
     const seen: number[] = [];
-    const listen = Server.prototype.listen;
+    // oxlint-disable-next-line typescript/unbound-method -- applied to its server
+    const { listen } = Server.prototype;
     const spy = vi.spyOn(Server.prototype, 'listen').mockImplementation(function (
       this: Server,
       ...args: unknown[]
@@ -125,6 +127,28 @@ describe('the control socket', () => {
     expect(readdirSync(directory).toSorted()).toEqual(
       ['live.1.sock', 'notes.4194305.sock', busy].toSorted(),
     );
+  });
+
+  it('is left alone by the start of another cluster, which removes stale ones', async () => {
+    const directory = temporaryDirectory();
+    let connected = 0;
+    const live = `live.${process.pid}.sock`;
+    const socket = await ControlSocket.open(join(directory, live), (client) => {
+      connected += 1;
+      client.destroy();
+    });
+    onTestFinished(() => socket.remove());
+    await leaveStale(join(directory, 'gone.4194305.sock'));
+    await removeStaleSockets(directory);
+    expect(readdirSync(directory)).toEqual([live]);
+    // A connection comes before one that is made after it.
+    await probe(join(directory, live));
+    await eventually(
+      'a connection',
+      () => connected,
+      (count) => count > 0,
+    );
+    expect(connected).toBe(1);
   });
 });
 

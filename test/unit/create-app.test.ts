@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { createAppBy } from '../../src/bootstrap/create-app.js';
 import type { CreateApp } from '../../src/bootstrap/cluster-runtime.interface.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const CONTEXT = { worker: { slot: 1, pid: 2, generation: 3 } };
 const app = { init: async () => {}, close: async () => {} };
@@ -44,5 +47,34 @@ describe('createApp', () => {
   it('throws on what the user’s function throws', async () => {
     const error = new Error('no database');
     await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toBe(error);
+  });
+
+  describe('that a loader of TypeScript does not find', () => {
+    /** Beside ./app.module.ts. */
+    const lost = (name: string, code = 'MODULE_NOT_FOUND') => {
+      const folder = temporaryDirectory();
+      writeFileSync(join(folder, 'app.module.ts'), '');
+      const main = join(folder, 'main.ts');
+      const message = `Cannot find module '${name}'\nRequire stack:\n- ${main}`;
+      return Object.assign(new Error(message), { code, requireStack: [main] });
+    };
+
+    it('is told what to import', async () => {
+      const error = lost('./app.module.js');
+      await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toMatchObject({
+        code: 'CLUSTER_CONFIGURATION',
+        message: `${error.requireStack[0]} imports './app.module.js', which is there as TypeScript, and the loader that the app was started by does not find it; import './app.module' at the top of main.ts, or start the app from the output of tsc or SWC`,
+        cause: error,
+      });
+    });
+
+    it.each([
+      ['a module that is nowhere', './other.js'],
+      ['a package', 'nope.js'],
+      ['another error', './app.module.js', 'EACCES'],
+    ])('is left as it is: %s', async (_what, name, code?: string) => {
+      const error = lost(name, code);
+      await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toBe(error);
+    });
   });
 });

@@ -185,7 +185,8 @@ describe('the reference of options', () => {
   );
 
   it('has every variable of the environment', () => {
-    const source = readFileSync(join(root, 'src/options/environment.ts'), 'utf8');
+    const files = ['options/environment.ts', 'extras/bullmq/queue-options.ts'];
+    const source = files.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('\n');
     const variables = new Set(source.match(/\b(?:CLUSTER_[A-Z_]+|WEB_CONCURRENCY|PORT)\b/g));
     const names = documented.map(([name]) => name).filter((name) => /^[A-Z_]+$/.test(name));
     expect(names.toSorted()).toEqual([...variables].toSorted());

@@ -97,6 +97,33 @@ describe('a drain', () => {
     await report;
   });
 
+  it('gives clients that it accepts last their time also where it was held up', async () => {
+    let empty = (): void => {};
+    const { server, report } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
+    await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs);
+    const client = server.connect();
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 2_000);
+    empty();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(false);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(true);
+    await report;
+  });
+
+  it('gives a client that has just connected a second to ask', async () => {
+    const { server, report } = start();
+    const old = server.connect();
+    await vi.advanceTimersByTimeAsync(100);
+    const late = server.connect();
+    await vi.advanceTimersByTimeAsync(900);
+    expect([old.closed, late.closed]).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect([old.closed, late.closed]).toEqual([true, true]);
+    await report;
+  });
+
   it('waits for tasks that belong to no request', async () => {
     const { state, report } = start();
     state.tasks.add(0).add(1);

@@ -1,5 +1,10 @@
 import { vi } from 'vitest';
-import type { ClusterEventName, ClusterEvents, EmitEvent } from '../../src/events/index.js';
+import {
+  type ClusterEventName,
+  type ClusterEvents,
+  type EmitEvent,
+  UNLOGGED,
+} from '../../src/events/index.js';
 import {
   type ClusterOptions,
   type ResolvedClusterOptions,
@@ -108,9 +113,9 @@ export class FakeCluster {
     return this.#events.filter(([each]) => each === name).map(([, event]) => event) as never;
   }
 
-  /** Names of all events, oldest first. */
+  /** Names of all events that the log tells, oldest first. */
   get story(): ClusterEventName[] {
-    return this.#events.map(([name]) => name);
+    return this.#events.map(([name]) => name).filter((name) => !UNLOGGED.has(name));
   }
 
   /** The newest worker of a slot. */

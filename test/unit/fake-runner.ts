@@ -12,11 +12,13 @@ import { describeError } from '../../src/offload/task-error.js';
 
 export const TASK: Task = {
   name: 'Cats.count',
+  functionName: 'Cats.countAll',
   index: 0,
   timeoutMs: 30_000,
   queueTimeoutMs: 5_000,
   coalesce: false,
   abortOnDisconnect: true,
+  queue: undefined,
   parameters: ['first', 'second'],
 };
 

@@ -43,6 +43,9 @@ export function knownWorker(
     condemned: undefined,
     printsBootError: false,
     jitter: 0,
+    follows: false,
+    lapsed: false,
+    jobs: [],
   };
   const ready = { readyAt: performance.now() };
   const more = {

@@ -7,6 +7,7 @@ import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Keyv } from 'keyv';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { ClusterScheduleModule } from '../../src/extras/schedule/index.js';
 import { AppView } from '../../src/findings/app-view.js';
 import { type Check, findingsOf } from '../../src/findings/check.js';
 import { databasePool } from '../../src/findings/checks/database-pool.js';
@@ -63,10 +64,19 @@ describe('scheduled jobs', () => {
     onTestFinished(() => clearTimeout(timer));
     app.get(SchedulerRegistry).addTimeout('report', timer);
 
-    expect(startWarnings(app, [])).toEqual([
-      "scheduled jobs run in every worker: ScheduleModule; run them where ClusterService.identity.slot is 0, or behind a lock in the database if they must never run twice (docs/shared-state.md#slot-0); doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+    expect(startWarnings(app, [], { workers: 4 })).toEqual([
+      "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker (docs/scheduled-jobs.md); doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
     ]);
     expect(startWarnings(app, ['scheduled-jobs'])).toEqual([]);
+  });
+
+  it('are no problem where one worker alone runs them', async () => {
+    @Injectable()
+    class Reports {
+      @Cron('0 3 * * *') nightly() {}
+    }
+    const imports = [ScheduleModule.forRoot(), ClusterScheduleModule];
+    expect(cheapNames(await appOf({ imports, providers: [Reports] }))).toEqual([]);
   });
 });
 

@@ -169,7 +169,7 @@ describe('the heartbeat', () => {
 
   it.each([
     [0.02, 'the machine was suspended or overloaded, or the process was stopped'],
-    [0.98, 'its own event loop was blocked'],
+    [0.98, 'its own event loop was blocked, or the process was stopped'],
   ])(
     'says once that it was late by its timeout, and why: utilization %s',
     (eventLoopUtilization, cause) => {

@@ -7,9 +7,9 @@ import type { RunRequest } from '../../src/offload/runner.interface.js';
 
 const request = (...args: unknown[]): RunRequest => ({ task: 3, args, contexts: undefined });
 
-const NAMES = ['', '', '', 'Cats.count'];
+const TASKS = ['', '', '', 'Cats.count'].map((name) => ({ name, functionName: name }));
 const inline = (size: number, call: (task: number, args: unknown[]) => unknown) =>
-  new InlineRunner(size, call, NAMES);
+  new InlineRunner(size, call, TASKS);
 
 describe('a runner on the event loop', () => {
   it('calls the method of the task with its arguments', async () => {

@@ -14,7 +14,7 @@ import {
   TaskRejectedException,
 } from '../../src/offload/offload.exceptions.js';
 import type { Exploration } from '../../src/offload/offload.explorer.js';
-import { threadsFor } from '../../src/offload/offload.service.js';
+import { threadsFor } from '../../src/offload/threads-for.js';
 import { type ClusterModuleOptions, resolveModuleOptions } from '../../src/options/module.js';
 import type { ClusterLink, EnterScope } from '../../src/snapshot/index.js';
 

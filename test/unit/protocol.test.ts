@@ -52,8 +52,13 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'scale-request': { type: 'scale-request', id: 6, workers: 3 },
   'restart-request': { type: 'restart-request', id: 7, slot: 1 },
   'replace-request': { type: 'replace-request', reason: 'held by native code' },
+  'lead-request': { type: 'lead-request' },
+  leads: { type: 'leads', seq: 8 },
+  resigned: { type: 'resigned', at: 12_345.5 },
+  jobs: { type: 'jobs', running: ['Report.send'], done: 'Cache.warm' },
   warning: { type: 'warning', message: 'odd' },
   pong: { type: 'pong', seq: 7, stats: STATS, debugged: false },
+  'hub-request': { type: 'hub-request', id: 7 },
   subscribe: { type: 'subscribe', events: ['worker-exit', 'an-event-of-tomorrow'] },
   leaving: { type: 'leaving' },
   connection: { type: 'connection', server: '127.0.0.1:3001' },
@@ -95,6 +100,7 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   adopt: { type: 'adopt', slot: 1 },
   release: { type: 'release', slot: 1 },
   ping: { type: 'ping', seq: 1 },
+  lead: { type: 'lead', seq: 1, until: 900, since: 0, busy: ['Report.send'], done: [] },
   'report-load': { type: 'report-load' },
   'give-away': { type: 'give-away', ratio: 0.25 },
   drain: { type: 'drain', cause: 'shutdown' },
@@ -121,6 +127,8 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
     cause: { name: 'Error', message: 'bind EADDRINUSE', code: 'EADDRINUSE' },
   },
   snapshot: { type: 'snapshot', id: 1, snapshot: SNAPSHOT },
+  hub: { type: 'hub', id: 7, path: '/run/user/1000/nestjs-cluster/1.ab.hub', token: 'secret' },
+  'hub-refused': { type: 'hub-refused', id: 8, reason: 'no thread is to be had' },
   collect: { type: 'collect' },
   event: { type: 'event', name: 'started', event: { ready: 2 }, missed: 0 },
   fold: { type: 'fold', epoch: 0, bodies: ['[]'] },
@@ -183,6 +191,7 @@ const INFORMS =
   /^(?:pong\.(?:seq|debugged)|ready\.verifiable|[^.]+\.(?:stats|ageMs)(?:\..*)?|boot-failed\.phase|drained\.report\.(?!hookError).*)$/;
 /** Fields that may be missing, and not be wrong. */
 const MAY_MISS = new Set([
+  'jobs.done',
   'ready.url',
   'blocked.profile',
   'ready.endpoints',

@@ -12,6 +12,7 @@ import { MetricsRelay } from '../../src/primary/metrics-relay.js';
 import { Switchboard } from '../../src/primary/switchboard.js';
 import { WorkerReadings } from '../../src/primary/worker-readings.js';
 import { WorkerTable } from '../../src/primary/worker-table.js';
+import type { HubAddress } from '../../src/snapshot/index.js';
 import { FakeCluster, METER } from './fake-cluster.js';
 import { FakeWorker, knownWorker, STATS } from './fake-worker.js';
 
@@ -27,6 +28,7 @@ const RELEASE = { generation: 0, script: '/app/main.js', cwd: '/app' };
 function start() {
   const [worker, other] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
   const emit = vi.fn();
+  const hub = vi.fn<() => Promise<HubAddress>>();
   const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
   const listening = new SharedListening('shared', socket);
   const workers = new WorkerMap(
@@ -51,6 +53,7 @@ function start() {
     readings,
     inspections,
     emit,
+    hub: { address: hub },
   });
   const receiveRaw = (message: unknown, from = worker, handle?: unknown) =>
     switchboard.receive(from === worker ? 1 : 2, { type: 'message', message, handle });
@@ -63,6 +66,7 @@ function start() {
     receive: (message: WorkerMessage, from = worker, handle?: unknown) =>
       receiveRaw(seal(message), from, handle),
     receiveRaw,
+    hub,
     warnings: () => emit.mock.calls.map(([, event]: unknown[]) => event as object),
   };
 }
@@ -311,5 +315,26 @@ describe('a warning of workers', () => {
     const { receive, warnings } = start();
     for (let i = 0; i < 1_000; i += 1) receive({ type: 'warning', message: `odd ${i}` });
     expect(warnings()).toHaveLength(100);
+  });
+});
+
+describe('a worker that asks for the hub', () => {
+  const ask = { type: 'hub-request', id: 3 } as const;
+
+  it('is told where it is, and that opens it', async () => {
+    const { worker, receive, hub } = start();
+    hub.mockResolvedValue({ path: '/run/1.ab.hub', token: 'secret' });
+    expect(hub).not.toHaveBeenCalled();
+    receive(ask);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(worker.sent('hub')).toMatchObject([{ id: 3, path: '/run/1.ab.hub', token: 'secret' }]);
+  });
+
+  it('is told why there can be none', async () => {
+    const { worker, receive, hub } = start();
+    hub.mockRejectedValue(new Error('no directory'));
+    receive(ask);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(worker.sent('hub-refused')).toMatchObject([{ id: 3, reason: 'no directory' }]);
   });
 });

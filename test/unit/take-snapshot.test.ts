@@ -102,6 +102,7 @@ describe('a snapshot', () => {
       degraded: 0,
       reloads: { completed: 3, aborted: 1 },
       dismissed: [],
+      leader: null,
       primary: PRIMARY,
       workers: [
         {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ThreadPool } from '../../src/offload/thread-pool.js';
 import type { PooledThread } from '../../src/offload/thread-pool.interface.js';
+import { type Niceness, nicenessOf } from '../../src/offload/niceness.js';
 import type { ThreadEvents } from '../../src/offload/pool-thread.js';
 import type { ThreadReport } from '../../src/offload/thread/thread-host.js';
 
@@ -29,7 +30,10 @@ class FakeThread implements PooledThread {
   readonly report = new Promise<ThreadReport>((tell, die) => Object.assign(this, { tell, die }));
   readonly exited = new Promise<void>((exit) => Object.assign(this, { exit }));
 
-  constructor(readonly events: ThreadEvents) {}
+  constructor(
+    readonly events: ThreadEvents,
+    readonly niceness: Niceness,
+  ) {}
 
   becomeReady(): void {
     this.state = 'ready';
@@ -70,7 +74,7 @@ function start({ threads = 3, minThreads = 0 } = {}) {
   const warnings: string[] = [];
   const unfit: string[] = [];
   let changes = 0;
-  const options = { threads, minThreads, niceIncrement: 0, heapLimitBytes: Infinity };
+  const options = { threads, minThreads, niceIncrement: 10, heapLimitBytes: Infinity };
   const pool = new ThreadPool(
     PLAN,
     options,
@@ -79,8 +83,8 @@ function start({ threads = 3, minThreads = 0 } = {}) {
       warning: (message) => warnings.push(message),
       unfit: (reason) => unfit.push(reason),
     },
-    (_offers, _place, events) => {
-      const thread = new FakeThread(events);
+    (_offers, _place, events, niceness) => {
+      const thread = new FakeThread(events, niceness);
       all.push(thread);
       return thread;
     },
@@ -103,6 +107,33 @@ function start({ threads = 3, minThreads = 0 } = {}) {
 }
 
 describe('threads', () => {
+  it.runIf(process.platform === 'linux')(
+    'leave the event loop the cores, but while nothing else is there to wait for',
+    async () => {
+      const { pool, all, settle } = start();
+      const onceLoaded = { niceIncrement: 0, niceOnceLoaded: 10 };
+      const fromTheBeginning = { niceIncrement: 10, niceOnceLoaded: 0 };
+      void pool.check();
+      pool.expect(2);
+      expect(all.map(({ niceness }) => niceness)).toEqual([
+        { niceIncrement: 0, niceOnceLoaded: 0 },
+        onceLoaded,
+        fromTheBeginning,
+      ]);
+      all[1]!.tell(WELL);
+      await settle();
+      pool.expect(3);
+      expect(all[3]!.niceness).toEqual(fromTheBeginning);
+      // The one that was ready is lost, and the others have hardly begun to load.
+      all[1]!.lose();
+      expect(all[4]!.niceness).toEqual(onceLoaded);
+    },
+  );
+
+  it('are nicer from their beginning where none can become so alone', () => {
+    expect(nicenessOf(10, true, 'darwin')).toEqual({ niceIncrement: 10, niceOnceLoaded: 0 });
+  });
+
   it('come when calls wait, one for each, up to the limit', async () => {
     const { pool, all } = start();
     expect([pool.size, pool.threads, pool.spare, pool.idle]).toEqual([3, 0, 3, 0]);

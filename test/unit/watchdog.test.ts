@@ -61,6 +61,19 @@ describe('the frames of a block', () => {
     expect([frames[0], frames[19]]).toEqual(['f0 (/app/main.js:0:1)', 'f19 (/app/main.js:19:1)']);
   });
 
+  it('name a function that calls itself once, so that the route is among them', () => {
+    const walk = ['walk (/app/tree.js:3:7)', 'Array.map (<anonymous>)', '/app/tree.js:4:9'];
+    const deep = Array.from({ length: 40 }, () => walk).flat();
+    const outer = ['<anonymous> (/app/a.js:1:1)', '<anonymous> (/app/a.js:2:1)', FRAMES[1]!];
+    const stack = ['walk (/app/tree.js:2:1)', ...deep, ...outer].map((frame) => `    at ${frame}`);
+    expect(framesBelow([...ASKING, '    at <anonymous>:1:51', ...stack].join('\n'))).toEqual([
+      'walk (/app/tree.js:2:1), 41 times',
+      'Array.map (<anonymous>), 40 times',
+      '/app/tree.js:4:9, 40 times',
+      ...outer,
+    ]);
+  });
+
   it.each(['', 'Error', 'undefined', '[object Array]'])('are none in %j', (stack) => {
     expect(framesBelow(stack)).toEqual([]);
   });

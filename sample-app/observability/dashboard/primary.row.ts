@@ -56,6 +56,12 @@ export const primary: Row = {
       },
     }),
     timeSeries({
+      title: 'Leader',
+      description: 'Slot of the worker that runs scheduled jobs. No line: no worker can lead.',
+      unit: Short,
+      queries: { '{{instance}} {{worker}}': `${select('nestjs_cluster_leader')} == 1` },
+    }),
+    timeSeries({
       title: 'Scrapes',
       description: 'How long Prometheus waits for the metrics.',
       unit: Seconds,

@@ -8,15 +8,14 @@ import type {
 import type { ClusterStatus } from '../../control/cluster-status.js';
 import { ClusterRefusedError } from '../../errors/index.js';
 import { MAX_WORKERS } from '../../options/index.js';
+import { slotNumber } from '../arguments.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
-import type { ControlClient, Told } from './control-client.js';
+import type { ControlClient } from './control-client.js';
 import { printJson, printLine } from './output.js';
-import { watchedChange } from './watched-change.js';
-
-type Logged = Told & { type: 'log' };
+import { type Progress, watched } from './watched.js';
 
 /** What is of interest while the command waits. */
-const shown = ({ data }: Logged): string | undefined => `  ${data.text}`;
+const shown: Progress = ({ data }) => `  ${data.text}`;
 
 export function addChangeCommands(program: Command): void {
   const reload = controlCommand(program, {
@@ -29,12 +28,12 @@ export function addChangeCommands(program: Command): void {
   }).action(async (options: ControlOptions) => {
     const client = await clientFor(reload, options);
     const { cluster } = await client.get<ClusterStatus>('/v1/status');
-    const answer = await change<ReloadAnswer>(client, options, '/v1/reload', {}, slots(cluster));
-    const { outcome, generation, reason } = answer;
-    conclude(options, answer, outcome === 'completed', {
+    const ask = () => client.post<ReloadAnswer>('/v1/reload');
+    await change(options, client, ask, slots(cluster), ({ outcome, generation, reason }) => ({
+      isDone: outcome === 'completed',
       done: `reload gen=${generation} completed`,
       failed: `reload gen=${generation} aborted, the workers before it stay: ${reason}`,
-    });
+    }));
   });
 
   const scale = controlCommand(program, {
@@ -53,12 +52,12 @@ export function addChangeCommands(program: Command): void {
           `there cannot be ${workers} workers, only 1 to ${MAX_WORKERS}`,
         );
       }
-      const answer = await change<ScaleAnswer>(client, options, '/v1/scale', { workers }, shown);
-      const { from, ready } = answer;
-      conclude(options, answer, ready >= answer.workers, {
-        done: `scaled from ${from} to ${answer.workers} workers`,
-        failed: `scaled from ${from} to ${answer.workers} workers, of which ${ready} are ready: the log of the cluster says why`,
-      });
+      const ask = () => client.post<ScaleAnswer>('/v1/scale', { workers });
+      await change(options, client, ask, shown, ({ from, ready }) => ({
+        isDone: ready >= workers,
+        done: `scaled from ${from} to ${workers} workers`,
+        failed: `scaled from ${from} to ${workers} workers, of which ${ready} are ready: the log of the cluster says why`,
+      }));
     });
 
   const restart = controlCommand(program, {
@@ -70,12 +69,12 @@ export function addChangeCommands(program: Command): void {
     .argument('<slot>', 'number of the slot, as status shows it', slotNumber)
     .action(async (slot: number, options: ControlOptions) => {
       const client = await clientFor(restart, options);
-      const path = `/v1/workers/${slot}/restart`;
-      const answer = await change<RestartAnswer>(client, options, path, {}, shown);
-      conclude(options, answer, answer.outcome === 'completed', {
+      const ask = () => client.post<RestartAnswer>(`/v1/workers/${slot}/restart`);
+      await change(options, client, ask, shown, ({ outcome, reason }) => ({
+        isDone: outcome === 'completed',
         done: `worker ${slot} restarted`,
-        failed: `worker ${slot} was not restarted: ${answer.reason}`,
-      });
+        failed: `worker ${slot} was not restarted: ${reason}`,
+      }));
     });
 
   const stop = controlCommand(program, {
@@ -85,30 +84,31 @@ export function addChangeCommands(program: Command): void {
     example: 'stop --cluster shop',
   }).action(async (options: ControlOptions) => {
     const client = await clientFor(stop, options);
-    const answer = await change<StopAnswer>(client, options, '/v1/stop', {}, shown);
-    conclude(options, answer, answer.exitCode === 0, {
+    const ask = () => client.post<StopAnswer>('/v1/stop');
+    await change(options, client, ask, shown, ({ exitCode }) => ({
+      isDone: exitCode === 0,
       done: 'stopped',
-      failed: `stopped with exit code ${answer.exitCode}: the log of the cluster says why`,
-    });
+      failed: `stopped with exit code ${exitCode}: the log of the cluster says why`,
+    }));
   });
 }
 
-function change<T>(
-  client: ControlClient,
-  { json }: ControlOptions,
-  path: string,
-  body: object,
-  progress: (told: Logged) => string | undefined,
-): Promise<T> {
-  return watchedChange<T>(client, path, body, json ? undefined : progress);
+/** What became of a change, and how a person is told. */
+interface Outcome {
+  readonly isDone: boolean;
+  readonly done: string;
+  readonly failed: string;
 }
 
-function conclude(
+async function change<Answer extends object>(
   { json }: ControlOptions,
-  answer: object,
-  isDone: boolean,
-  { done, failed }: { readonly done: string; readonly failed: string },
-): void {
+  client: ControlClient,
+  ask: () => Promise<Answer>,
+  progress: Progress,
+  outcomeOf: (answer: Answer) => Outcome,
+): Promise<void> {
+  const answer = await watched(client, json ? undefined : progress, ask);
+  const { isDone, done, failed } = outcomeOf(answer);
   if (json) {
     printJson(answer);
     process.exitCode = isDone ? 0 : 1;
@@ -120,7 +120,7 @@ function conclude(
 }
 
 /** Counts the slots that a reload is done with. */
-function slots({ desired }: ClusterStatus['cluster']): (told: Logged) => string | undefined {
+function slots({ desired }: ClusterStatus['cluster']): Progress {
   let done = 0;
   return (told) => {
     const { name, event, text } = told.data;
@@ -139,9 +139,4 @@ function workersWanted(text: string): Wanted {
   const [, sign] = /^([+-]?)\d{1,3}$/.exec(text) ?? [];
   if (sign !== undefined) return { relative: sign !== '', by: Number(text) };
   throw new InvalidArgumentError(`expected a number from 1 to ${MAX_WORKERS}, or +n or -n.`);
-}
-
-function slotNumber(text: string): number {
-  if (/^\d{1,3}$/.test(text) && Number(text) < MAX_WORKERS) return Number(text);
-  throw new InvalidArgumentError('expected the number of a slot, as status shows it.');
 }

@@ -18,8 +18,8 @@ export class ControlClient {
   constructor(readonly cluster: FoundCluster) {}
 
   /** What is answered at once. @throws ClusterUnreachableError, ClusterRefusedError */
-  async get<T>(path: string): Promise<T> {
-    return this.#json(await this.open('GET', path, { timeoutMs: ANSWER_MS }));
+  async get<T>(path: string, timeoutMs = ANSWER_MS): Promise<T> {
+    return this.#json(await this.open('GET', path, { timeoutMs }));
   }
 
   /** What takes as long as it takes. @throws ClusterUnreachableError, ClusterRefusedError */
@@ -76,7 +76,7 @@ export class ControlClient {
       );
       const timer =
         timeoutMs !== undefined &&
-        setTimeout(() => asked.destroy(new Error(this.#silence())), timeoutMs);
+        setTimeout(() => asked.destroy(new Error(this.#silence(timeoutMs))), timeoutMs);
       asked.once('close', () => timer && clearTimeout(timer));
       asked.once('response', () => timer && clearTimeout(timer));
       asked.once('error', (error: NodeJS.ErrnoException) =>
@@ -97,10 +97,10 @@ export class ControlClient {
   }
 
   /** What it means that nothing came in time. */
-  #silence(): string {
+  #silence(ms: number): string {
     return isStopped(this.cluster.pid)
       ? 'its primary is stopped (SIGSTOP, or a debugger); kill -CONT lets it go on'
-      : `its primary did not answer within ${ANSWER_MS} ms: it is blocked or stopped`;
+      : `its primary did not answer within ${ms} ms: it is blocked or stopped`;
   }
 }
 

@@ -2,9 +2,6 @@ import { type Command, Option } from 'commander';
 import { ControlClient } from './control-client.js';
 import { AmbiguousClusterError, findCluster } from './found-cluster.js';
 
-/** `EX_USAGE` of sysexits.h. */
-const USAGE_EXIT_CODE = 64;
-
 /** What every command that talks to a running cluster takes. */
 export interface ControlOptions {
   readonly cluster?: string;
@@ -21,7 +18,7 @@ interface Description {
   readonly example: string;
 }
 
-/** Adds a command that talks to a running cluster. A wrong use of it exits with 64. */
+/** Adds a command that talks to a running cluster. */
 export function controlCommand(
   program: Command,
   { usage, summary, description = summary, example }: Description,
@@ -41,8 +38,7 @@ export function controlCommand(
 export function withJson(command: Command, example: string): Command {
   return command
     .option('--json', 'print JSON', false)
-    .addHelpText('after', `\nExample:\n  nestjs-cluster ${example}`)
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE));
+    .addHelpText('after', `\nExample:\n  nestjs-cluster ${example}`);
 }
 
 /** The cluster that a command is to talk to. Where it is in doubt that is a wrong use. */

@@ -1,36 +1,44 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { oneLine } from '../../errors/index.js';
-import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../../options/index.js';
+import { MAX_PROFILE_SECONDS } from '../../options/index.js';
 import type { WorkerStack } from '../../snapshot/index.js';
-import { wholeNumber } from '../arguments.js';
+import { slotNumber, wholeNumber } from '../arguments.js';
+import { summarizeProfile } from '../profiles/summarize-profile.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
+import { printJson, printLine, printLines } from './output.js';
 import { ProfileFile } from './profile-file.js';
+import { watched } from './watched.js';
 
 interface RecordOptions extends ControlOptions {
   readonly seconds?: number;
   readonly output?: string;
 }
 
-const DEFAULT_SECONDS = 10;
+/** A primary gives a worker nearly a second to say where it is. */
+const STACK_MS = 1_400;
 
 const KINDS = [
   {
     name: 'cpu-profile',
-    summary: 'record what a worker spends its time with, also while it is blocked',
+    summary: 'Records what a worker spends its time with, also while it is blocked',
+    prints: 'Prints the functions that took most of it, and who called them',
     extension: 'cpuprofile',
-    isTimed: true,
+    defaultSeconds: 10,
   },
   {
     name: 'heap-profile',
-    summary: 'record which functions allocate what a worker keeps, also while it is blocked',
+    summary: 'Records which functions allocate what a worker keeps, also while it is blocked',
+    prints:
+      'Prints the functions of which most is held, and who called them. A leak shows only while there is traffic',
     extension: 'heapprofile',
-    isTimed: true,
+    defaultSeconds: 30, // in less, a cache that is being filled looks like a leak
   },
   {
     name: 'heap-snapshot',
-    summary: 'replace a worker, and take a snapshot of the heap of the old one before it ends',
+    summary: 'Replaces a worker, and takes a snapshot of the heap of the old one before it ends',
+    prints: 'Try heap-profile first: it says which function fills the memory',
     extension: 'heapsnapshot',
-    isTimed: false,
+    defaultSeconds: undefined,
   },
 ] as const;
 
@@ -43,13 +51,15 @@ export function addProfileCommands(program: Command): void {
 function addStackCommand(program: Command): void {
   const command = controlCommand(program, {
     usage: 'stack',
-    summary: 'show what a worker is doing, blocked or not',
+    summary: 'Shows what a worker is doing, blocked or not',
+    description:
+      'Shows what a worker is doing, blocked or not. If it is slow only now and then, cpu-profile sees more',
     example: 'stack 1',
   })
-    .argument('<slot>', 'slot of the worker', slotNumber)
+    .argument('<slot>', 'number of the slot, as status shows it', slotNumber)
     .action(async (slot: number, options: ControlOptions) => {
       const client = await clientFor(command, options);
-      const stack = await client.get<WorkerStack>(`/v1/workers/${slot}/stack`);
+      const stack = await client.get<WorkerStack>(`/v1/workers/${slot}/stack`, STACK_MS);
       process.stdout.write(options.json ? `${JSON.stringify(stack)}\n` : inWords(stack));
       if (stack.problem !== null) process.exitCode = 1;
     });
@@ -57,43 +67,51 @@ function addStackCommand(program: Command): void {
 
 function addRecordCommand(
   program: Command,
-  { name, summary, extension, isTimed }: (typeof KINDS)[number],
+  { name, summary, prints, extension, defaultSeconds }: (typeof KINDS)[number],
 ): void {
+  const isTimed = defaultSeconds !== undefined;
   const command = controlCommand(program, {
     usage: name,
     summary,
+    description: `${summary}. ${prints}`,
     example: isTimed ? `${name} 1 --seconds 5 -o slow.${extension}` : `${name} 1`,
   })
-    .argument('<slot>', 'slot of the worker', slotNumber)
+    .argument('<slot>', 'number of the slot, as status shows it', slotNumber)
     .option('-o, --output <file>', `file to write (default: worker-<slot>-<time>.${extension})`)
     .action(async (slot: number, options: RecordOptions) => {
       const client = await clientFor(command, options);
       const { seconds, output = `worker-${slot}-${timestamp()}.${extension}` } = options;
       const query = seconds === undefined ? '' : `?seconds=${seconds}`;
       const interruption = new Interruption();
-      const written = await record(output, () =>
+      const open = () =>
         client.open('POST', `/v1/workers/${slot}/${name}${query}`, {
           body: {},
           signal: interruption.signal,
-        }),
-      ).catch((error: unknown) => {
-        interruption.endProcess();
-        throw error;
-      });
-      const result = { slot, kind: name, file: output, bytes: written };
+        });
+      const written = await watched(client, undefined, () => record(output, open)).catch(
+        (error: unknown) => {
+          interruption.endProcess();
+          throw error;
+        },
+      );
+      const summarized = isTimed
+        ? await summarizeProfile(name, { file: output, bytes: written })
+        : undefined;
+      const { summary, lines = [] } = summarized ?? {};
+      const result = { slot, kind: name, file: output, bytes: written, summary };
       const size =
         written < 1e6 ? `${Math.ceil(written / 1e3)} kB` : `${Math.round(written / 1e6)} MB`;
-      process.stdout.write(
-        options.json
-          ? `${JSON.stringify(result)}\n`
-          : `worker=${slot}: ${output} (${size}); open it in Chrome's developer tools or in VS Code\n`,
+      if (options.json) return printJson(result);
+      printLine(
+        `worker=${slot}: ${output} (${size}); open it in Chrome's developer tools or in VS Code`,
       );
+      if (lines.length > 0) printLines(lines);
     });
   if (!isTimed) return;
   command.addOption(
     new Option('-s, --seconds <n>', `length of the profile, 1 to ${MAX_PROFILE_SECONDS}`)
       .argParser(wholeNumber(MAX_PROFILE_SECONDS, 'a whole number'))
-      .default(DEFAULT_SECONDS),
+      .default(defaultSeconds),
   );
 }
 
@@ -130,11 +148,6 @@ class Interruption {
   endProcess(): void {
     if (this.#by !== undefined) process.kill(process.pid, this.#by);
   }
-}
-
-function slotNumber(text: string): number {
-  if (/^\d{1,3}$/.test(text) && Number(text) < MAX_WORKERS) return Number(text);
-  throw new InvalidArgumentError(`expected a slot, a whole number from 0 to ${MAX_WORKERS - 1}.`);
 }
 
 /** In UTC, as a file may be called. */

@@ -1,14 +1,11 @@
 import type { Command } from 'commander';
 import { ClusterUnreachableError } from '../../errors/index.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
-import type { Told } from './control-client.js';
 import { labelOf } from './found-cluster.js';
 import { jsonLine, printJson, printLine, printLines } from './output.js';
 import { Screen } from './screen.js';
+import { noticingSilence, SILENCE } from './silence.js';
 import { TopView } from './top-view.js';
-
-/** A primary sends a sample a second. */
-const SILENT_MS = 1_800;
 
 export function addWatchCommands(program: Command): void {
   const events = controlCommand(program, {
@@ -66,25 +63,4 @@ export function addWatchCommands(program: Command): void {
   });
 }
 
-const SILENCE = 'the primary does not answer: it is blocked or stopped';
-
 const GONE = 'it has ended';
-
-/** Calls `silent` where nothing comes for too long, and once only until something comes. */
-async function* noticingSilence(
-  source: AsyncIterable<Told>,
-  silent: () => void,
-): AsyncGenerator<Told> {
-  const timer = setTimeout(silent, SILENT_MS);
-  try {
-    for await (const told of source) {
-      timer.refresh();
-      yield told;
-    }
-  } catch (error) {
-    // The process was killed in the middle of an answer.
-    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-}

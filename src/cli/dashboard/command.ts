@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type Command, Option } from 'commander';
+import { ClusterRefusedError } from '../../errors/index.js';
 import { httpUrl, portNumber } from '../arguments.js';
 import { ControlClient } from '../control/control-client.js';
 import { clientFor, controlCommand, type ControlOptions } from '../control/control-command.js';
@@ -56,7 +57,9 @@ async function serve(options: DashboardOptions, command: Command): Promise<void>
   try {
     await server.listen(options.port ?? 0);
   } catch (error) {
-    command.error(`error: cannot listen: ${(error as Error).message}; choose another --port`);
+    throw new ClusterRefusedError(
+      `cannot listen: ${(error as Error).message}; choose another --port`,
+    );
   }
   const print = (before: string) =>
     process.stdout.write(

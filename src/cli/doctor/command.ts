@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { ClusterError } from '../../errors/index.js';
@@ -13,9 +14,6 @@ interface DoctorArguments {
   readonly proxyKeepAlive?: number;
   readonly json: boolean;
 }
-
-/** `EX_USAGE` of sysexits.h: 1 says that something was found. */
-const USAGE_EXIT_CODE = 64;
 
 /** Where `nest build` puts it. */
 const DEFAULT_MAIN = 'dist/main.js';
@@ -52,17 +50,28 @@ export function addDoctorCommand(program: Command): void {
         'how long the proxy in front keeps an idle connection (default: 60 if the app trusts a proxy)',
       ).argParser(wholeNumber(MAX_SECONDS, 'a whole number')),
     )
-    .option('--json', 'print JSON', false)
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE));
+    .option('--json', 'print JSON', false);
   doctor.action(async (main: string, options: DoctorArguments) => {
-    const script = resolve(main);
-    if (!existsSync(script)) {
-      doctor.error(
+    const script = found(main);
+    if (script === undefined) {
+      return doctor.error(
         `error: there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
       );
     }
     await run(script, options);
   });
+}
+
+/** As `node` finds it: `dist/main` is `dist/main.js`. */
+function found(main: string): string | undefined {
+  const path = resolve(main);
+  // A link stays one: the app may look for its files beside it.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
+  try {
+    return createRequire(path).resolve(path);
+  } catch {
+    return undefined;
+  }
 }
 
 async function run(script: string, options: DoctorArguments): Promise<void> {

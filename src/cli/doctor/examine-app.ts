@@ -18,6 +18,10 @@ export interface Subject {
 
 const HOST = fileURLToPath(new URL('../../doctor/host.js', import.meta.url));
 
+const TYPESCRIPT = /\.[cm]?tsx?$/;
+const NO_LOADER =
+  '; the file is TypeScript: give the built one, or have Node load it: NODE_OPTIONS="--import tsx"';
+
 /**
  * Starts an app, has it looked at and ends it, with all that it has started.
  *
@@ -45,7 +49,8 @@ export async function examineApp(
   signal.throwIfAborted();
   if (outcome === undefined) throw app.failure;
   if (outcome.type === 'failed') {
-    throw new NotMeasuredError(`the app ${oneLine(outcome.why)}${app.lastLines}`);
+    const why = `${oneLine(outcome.why)}${TYPESCRIPT.test(script) ? NO_LOADER : ''}`;
+    throw new NotMeasuredError(`the app ${why}${app.lastLines}`);
   }
   return reportOf(outcome, script);
 }

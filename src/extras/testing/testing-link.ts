@@ -4,6 +4,7 @@ import type {
   ClusterLink,
   ClusterSnapshot,
   CollectedMetrics,
+  LeaderRole,
   ReloadResult,
   RestartResult,
   WorkerIdentity,
@@ -16,6 +17,8 @@ export interface FakeCluster {
   readonly identity?: Partial<WorkerIdentity> | undefined;
   /** How many workers there are, all of them ready. Default: as many as `identity.slot` needs. */
   readonly workers?: number | undefined;
+  /** Whether it leads. Default: it does in slot 0. */
+  readonly isLeader?: boolean | undefined;
 }
 
 /** A worker that has done nothing yet. */
@@ -42,6 +45,7 @@ export class TestingLink implements ClusterLink {
   readonly bootstrapped = false;
   readonly accepting = true;
   readonly showsDetails = true;
+  readonly leaderRole: LeaderRole;
   readonly #own: WorkerIdentity;
   #workers: number;
   #generation: number;
@@ -51,7 +55,16 @@ export class TestingLink implements ClusterLink {
   constructor({
     identity: { slot = 0, pid = process.pid, generation = 0 } = {},
     workers,
+    isLeader = slot === 0,
   }: FakeCluster) {
+    this.leaderRole = {
+      leads: isLeader,
+      owns: () => isLeader,
+      follow: (told) => {
+        if (isLeader) told({ fresh: true, since: undefined, busy: [], done: [] });
+      },
+      tellRunning: () => {},
+    };
     this.#own = { slot, pid, generation };
     this.#generation = generation;
     this.#workers = checkWorkerCount(workers ?? slot + 1);
@@ -92,6 +105,14 @@ export class TestingLink implements ClusterLink {
     return { outcome: 'completed', slot: checkSlot(slot), reason: null };
   }
 
+  findHub(): undefined {
+    return undefined;
+  }
+
+  contributeMetrics(): void {}
+
+  warn(): void {}
+
   watchClient(): () => void {
     return () => {};
   }
@@ -107,6 +128,8 @@ export class TestingLink implements ClusterLink {
   observeResponses(): void {}
   followScopes(): void {}
   provideTasks(): void {}
+
+  onDrain(): void {}
   requestReplacement(): void {}
   reportBootFailure(): void {}
   attach(): void {}

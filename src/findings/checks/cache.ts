@@ -16,7 +16,8 @@ const IN_MEMORY: ReadonlySet<string> = new Set([
 export const cache: Check = {
   name: 'cache',
   level: 'problem',
-  remedy: 'give CacheModule a store that all workers share, such as @keyv/redis, or a short ttl',
+  remedy:
+    'give CacheModule the store of nestjs-cluster/cache, { stores: [clusterCache()] }; or, beyond one machine, one in Redis',
   docs: 'docs/shared-state.md#every-worker-is-a-process',
   look: (app) =>
     app.providers

@@ -1,9 +1,12 @@
-import { type AppView, classOf, type Member, metadataOf, methodsOf } from '../app-view.js';
+import { type AppView, at, classOf, type Member, metadataOf, methodsOf } from '../app-view.js';
 import type { Check } from '../check.js';
 import { listed, type Observation } from '../finding.js';
 
 /** Set by `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule, on the method. */
 const JOB = 'SCHEDULER_TYPE';
+
+/** With it they run in one worker. */
+const GATE = 'ClusterScheduleModule';
 
 /** What @nestjs/schedule keeps of the jobs that run. */
 interface SchedulerRegistry {
@@ -15,26 +18,28 @@ interface SchedulerRegistry {
 export const scheduledJobs: Check = {
   name: 'scheduled-jobs',
   level: 'problem',
-  remedy:
-    'run them where ClusterService.identity.slot is 0, or behind a lock in the database if they must never run twice',
-  docs: 'docs/shared-state.md#slot-0',
-  look(app) {
+  remedy: 'import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker',
+  docs: 'docs/scheduled-jobs.md',
+  look(app, situation) {
+    if (app.providers.some(({ module }) => module === GATE)) return [];
     const registry = app.providers.find(
       ({ instance }) => classOf(instance) === 'SchedulerRegistry',
     );
     // Its classes are looked through only if there is somebody to run what they have.
-    return registry === undefined ? [] : observe(app, registry);
+    return registry === undefined ? [] : observe(app, registry, situation);
   },
 };
 
-function observe(app: AppView, registry: Member): Observation[] {
+function observe(app: AppView, registry: Member, situation: unknown): Observation[] {
   const jobs = registry.instance as SchedulerRegistry;
   const running = [...jobs.getCronJobs().keys(), ...jobs.getIntervals(), ...jobs.getTimeouts()];
   const declared = [...app.providers, ...app.controllers].flatMap(jobsOf);
   if (declared.length === 0 && running.length === 0) return [];
   const where =
     declared.length === 0 ? app.describeModule(registry.module) : listed([...new Set(declared)]);
-  return [{ where, problem: 'scheduled jobs run in every worker' }];
+  const workers = at(situation, 'workers');
+  const times = typeof workers === 'number' ? `, so ${workers} times each` : '';
+  return [{ where, problem: `scheduled jobs run in every worker${times}` }];
 }
 
 function jobsOf({ type, module }: Member): string[] {

@@ -8,12 +8,17 @@ const GATEWAY = 'websockets:is_gateway';
 /** Adapters of Socket.IO that know the clients of one process. */
 const IN_MEMORY: ReadonlySet<string> = new Set(['Adapter', 'SessionAwareAdapter']);
 
-const DOCS = 'docs/websockets.md#one-connection-one-worker';
+/** Set by our own adapter: a client may reach any worker. */
+const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
+
+const REMEDY = 'app.useWebSocketAdapter(new ClusterIoAdapter(app)) of nestjs-cluster/socket.io';
+
+const DOCS = 'docs/socket.io.md';
 
 export const socketIoAdapter: Check = {
   name: 'socket-io-adapter',
   level: 'problem',
-  remedy: 'give Socket.IO an adapter that connects the workers, such as @socket.io/redis-adapter',
+  remedy: REMEDY,
   docs: DOCS,
   look: (app) =>
     observe(app, 'broadcasts and rooms reach the clients of one worker', (server) =>
@@ -24,15 +29,16 @@ export const socketIoAdapter: Check = {
 export const socketIoPolling: Check = {
   name: 'socket-io-polling',
   level: 'problem',
-  remedy:
-    "leave polling out, @WebSocketGateway({ transports: ['websocket'] }), and in the clients too",
+  remedy: `${REMEDY}, or leave polling out, @WebSocketGateway({ transports: ['websocket'] }), and in the clients too`,
   docs: DOCS,
   look: (app) =>
     observe(
       app,
       'requests of one long-polling client reach several workers, which answer 400 (Session ID unknown)',
       (server) => {
-        const transports = at(engineOf(server), 'opts', 'transports');
+        const engine = engineOf(server);
+        if (at(engine, CLUSTER_SESSIONS) === true) return false;
+        const transports = at(engine, 'opts', 'transports');
         return Array.isArray(transports) && transports.includes('polling');
       },
     ),

@@ -8,7 +8,7 @@ export const throttler: Check = {
   name: 'throttler',
   level: 'problem',
   remedy:
-    'give it a storage that all workers share, such as @nest-lab/throttler-storage-redis, or limit requests in the proxy',
+    'give it the storage of nestjs-cluster/throttler, { storage: new ClusterThrottlerStorage() }; or, beyond one machine, one in Redis',
   docs: 'docs/shared-state.md#every-worker-is-a-process',
   look: (app) =>
     app.providers

@@ -16,6 +16,8 @@ export interface ThreadSettings {
   readonly offers: SharedArrayBuffer;
   /** Its own place in them. */
   readonly place: number;
+  /** By how much it becomes nicer once it has loaded. */
+  readonly niceOnceLoaded: number;
 }
 
 /** All that a thread is to run; numbers of tasks are places in `tasks`. */

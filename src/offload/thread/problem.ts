@@ -51,7 +51,7 @@ function describe({ kind, file, className, reason }: Problem, tasks: string): st
 
 function remedyForImport(file: string): string {
   return TYPESCRIPT.test(file)
-    ? `It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, give the loader to Node itself (node --import …), or ${INLINE}`
+    ? `It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), or ${INLINE}`
     : `The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${INLINE}`;
 }
 

@@ -1,15 +1,18 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { setImmediate as turn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
-import { type CpuBoundDefinition, ownDefinitions } from '../cpu-bound.metadata.js';
+import { endTelemetry } from '../../process/telemetry.js';
+import { startTracing } from '../../tracing/start-tracing.js';
+import { type CpuBoundDefinition, functionNameOf, ownDefinitions } from '../cpu-bound.metadata.js';
 import { contentsOf, restoreBuffers } from '../parcel.js';
-import { runBody } from '../run-body.js';
+import { runTraced } from '../run-traced.js';
 import type { SentRequest } from '../runner.interface.js';
+import type { TracedTask } from '../trace-context.js';
 import { moduleGivenTo } from './module-in-thread.js';
 import type { Offers } from './offers.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
+import { Turns } from './turns.js';
 
 /** What is asked of a thread. */
 export type ThreadMessage =
@@ -31,6 +34,9 @@ export interface ThreadReport {
   readonly heapLimitBytes: number;
 }
 
+/** For an SDK that runs in the thread, after its module. */
+const TELEMETRY_MS = 500;
+
 type Constructor = new () => object;
 
 /** Nest's own default. */
@@ -38,7 +44,11 @@ const LOG_LEVELS = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as cons
 
 /** A task that can be called, or why it cannot. */
 type Loaded =
-  | { readonly definition: CpuBoundDefinition; readonly instance: object }
+  | {
+      readonly definition: CpuBoundDefinition;
+      readonly instance: object;
+      readonly traced: TracedTask;
+    }
   | { readonly problem: Problem };
 
 /** Holds the instances of one thread and calls their methods. */
@@ -46,8 +56,7 @@ export class ThreadHost {
   #tasks: readonly Loaded[] = [];
   #context: INestApplicationContext | undefined;
   readonly #instances = new Map<Constructor, object>();
-  /** The call that runs. */
-  #running: Promise<unknown> | undefined;
+  readonly #turns = new Turns();
 
   constructor(
     private readonly plan: ThreadPlan,
@@ -61,6 +70,8 @@ export class ThreadHost {
     const tasks: Loaded[] = [];
     for (const task of this.plan.tasks) tasks.push(await this.#load(task, moduleProblem));
     this.#tasks = tasks;
+    // Last: what was imported may have started an SDK. The process tells of one that it cannot use.
+    await startTracing(() => {});
   }
 
   get #problems(): Problem[] {
@@ -70,7 +81,7 @@ export class ThreadHost {
   async handle(message: ThreadMessage): Promise<unknown> {
     switch (message.type) {
       case 'run':
-        return this.#inTurn(message);
+        return this.#turns.take(() => this.#inTurn(message));
       case 'check':
         return {
           problems: this.#problems,
@@ -78,38 +89,28 @@ export class ThreadHost {
         } satisfies ThreadReport;
       case 'close':
         await this.#context?.close().catch(() => {});
+        await endTelemetry(TELEMETRY_MS);
         return undefined;
     }
   }
 
-  /** One call at a time. @returns `undefined` for one that was taken back. */
+  /** @returns `undefined` for a call that was taken back. */
   async #inTurn({ ticket, ...request }: SentRequest & { ticket?: number }): Promise<unknown> {
-    while (this.#running !== undefined) {
-      await this.#running;
-      await turn(); // its result is posted first
-    }
     if (ticket !== undefined && !this.offers.accept(this.place, ticket)) return undefined;
-    const running = this.#run(request);
-    this.#running = running.catch(() => {});
     try {
-      return await running;
+      return await this.#run(request);
     } finally {
       // Before the result is on its way: whoever reads that knows whether the next one has begun.
       this.offers.claim(this.place);
-      this.#running = undefined;
     }
   }
 
   async #run({ task, args, buffers, contexts }: SentRequest): Promise<unknown> {
     const loaded = this.#tasks[task]!;
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
-    const { definition, instance } = loaded;
+    const { definition, instance, traced } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const result = await runBody(
-      this.plan.tasks[task]!.name,
-      () => definition.body.apply(instance, given),
-      contexts,
-    );
+    const result = await runTraced(traced, () => definition.body.apply(instance, given), contexts);
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');
@@ -158,7 +159,8 @@ export class ThreadHost {
     )!;
     try {
       const make = injected ? () => this.#inject(type) : () => new type();
-      return { definition, instance: await this.#instance(type, make) };
+      const instance = await this.#instance(type, make);
+      return { definition, instance, traced: { name, functionName: functionNameOf(definition) } };
     } catch (error) {
       return problem('construct', reasonOf(error));
     }

@@ -84,6 +84,10 @@ export type WorkerEvent =
   | Said<'checked'>
   | Said<'verified'>
   | Said<'replace-request'>
+  | Said<'lead-request'>
+  | Said<'leads'>
+  | Said<'resigned'>
+  | Said<'jobs'>
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: WorkerTimer };
 

@@ -40,6 +40,12 @@ interface AnyWorker {
   readonly printsBootError: boolean;
   /** 0..1, drawn once: moves its recycling limits by their jitter. */
   readonly jitter: number;
+  /** It has asked to be told when it leads. */
+  readonly follows: boolean;
+  /** It let a lease run out without a word: it does not lead until it says one. */
+  readonly lapsed: boolean;
+  /** What runs in it that is to run in one worker at a time. */
+  readonly jobs: readonly string[];
 }
 
 export interface StartingWorker extends AnyWorker {
@@ -156,6 +162,25 @@ export interface Verification {
   readonly asked: WorkerId | undefined;
 }
 
+/** Which worker runs what one alone is to run. See `leadership.ts`. */
+export interface Leadership {
+  readonly leader: WorkerId | undefined;
+  /** Until it is over, no other worker leads. One that has not asked has none. */
+  readonly lease: Lease | undefined;
+  readonly leases: number;
+  /** Ticks up to then were those of earlier leaders; `undefined` where there was none. */
+  readonly endedAt: number | undefined;
+  /** Jobs that were to run once in the life of the cluster, and have begun. */
+  readonly done: readonly string[];
+}
+
+export interface Lease {
+  readonly worker: WorkerId;
+  readonly seq: number;
+  readonly until: number;
+  readonly answered: boolean;
+}
+
 /** What the first worker that is ready says of itself. */
 export interface Served {
   /** `null` where its app has no HTTP server. */
@@ -176,7 +201,8 @@ export interface ShutdownUnderWay {
 export type Timer =
   | { readonly type: WorkerTimer; readonly worker: WorkerId }
   | { readonly type: 'start-due'; readonly slot: number }
-  | { readonly type: 'lame-duck-over' };
+  | { readonly type: 'lame-duck-over' }
+  | { readonly type: 'lease-due' };
 
 export type WorkerTimer =
   | 'ready-overdue'
@@ -218,6 +244,7 @@ export interface ClusterState {
   readonly restartedAt: readonly number[];
   readonly bootErrors: BootErrors;
   readonly verification: Verification;
+  readonly leadership: Leadership;
   readonly served: Served | undefined;
   /** A worker has served, and its threads can do their work: the cluster has started. */
   readonly everReady: boolean;

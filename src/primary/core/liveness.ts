@@ -87,10 +87,11 @@ function grantFreshWindow(step: Step, worker: Worker): void {
 }
 
 function tellDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
-  // A process that is stopped looks to itself as if it waited for events all the while.
+  // A process that is stopped looks to itself as if it went on all the while with what it did: for events
+  // it waits nearly always.
   const cause =
     eventLoopUtilization > BUSY_UTILIZATION
-      ? 'its own event loop was blocked'
+      ? 'its own event loop was blocked, or the process was stopped'
       : 'the machine was suspended or overloaded, or the process was stopped';
   step.emit('warning', {
     message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${step.options.heartbeat.timeoutMs} ms (heartbeat.timeoutMs): ${cause}; no worker is judged by that time`,

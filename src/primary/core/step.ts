@@ -25,6 +25,8 @@ export interface Settings {
   readonly url: string;
   /** Workers may be stopped by a debugger from their first line on. */
   readonly mayBeDebugged: boolean;
+  /** Added to a time here, it is one of the machine's clock, which every process reads. Default 0. */
+  readonly machineClockMs?: number;
 }
 
 type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;

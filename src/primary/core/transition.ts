@@ -4,6 +4,7 @@ import type { ClusterEvent } from './cluster-event.js';
 import type { ClusterState, Timer } from './cluster-state.js';
 import type { Release } from '../release.js';
 import type { Effect } from './effect.js';
+import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './liveness.js';
 import { letsSlotGo, reload, reloadTo, slotConcluded, slotReloaded } from './reload.js';
 import { startWhereNeeded } from './restart.js';
@@ -57,6 +58,7 @@ export function transition(
 ): Transition {
   const step = new Step(state, now, settings, ASKERS);
   handle(step, event);
+  settleLeadership(step);
   return { state: step.state, effects: step.effects };
 }
 
@@ -88,6 +90,7 @@ export function newCluster(
     restartedAt: [],
     bootErrors: NO_BOOT_ERRORS,
     verification: { proven: [], asked: undefined },
+    leadership: NO_LEADER,
     served: undefined,
     everReady: false,
     minReady,
@@ -146,5 +149,7 @@ function onDue(step: Step, timer: Timer): void {
       return startWhereNeeded(step, timer.slot);
     case 'lame-duck-over':
       return releaseSockets(step);
+    case 'lease-due':
+      return onLeaseDue(step);
   }
 }

@@ -16,6 +16,7 @@ import {
   noteLateError,
   retire,
 } from './departure.js';
+import { noteDuties, onLeads, onResigned, wantsToLead } from './leadership.js';
 import { noteBlock, onBlocked, onBlockOverdue, onPong, onResumed } from './liveness.js';
 import { loseContender, tellCandidate } from './replacement.js';
 import { forgetFailures } from './restart.js';
@@ -67,6 +68,11 @@ const LIFE: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   blocked: { starting: noteBlock, ready: onBlocked, draining: noteBlock },
   resumed: { starting: onResumed, ready: onResumed, draining: onResumed },
   'block-overdue': { starting: nothing, ready: onBlockOverdue, draining: nothing },
+
+  'lead-request': { starting: wantsToLead, ready: wantsToLead, draining: nothing },
+  leads: { starting: nothing, ready: onLeads, draining: nothing },
+  resigned: { starting: nothing, ready: onResigned, draining: onResigned },
+  jobs: { starting: noteDuties, ready: noteDuties, draining: noteDuties },
 
   fatal: { starting: noteFatal, ready: failSoon, draining: whenFatalAgain },
   leaving: { starting: leave, ready: leaveSoon, draining: nothing },

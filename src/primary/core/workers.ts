@@ -26,6 +26,9 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     condemned: undefined,
     printsBootError,
     jitter,
+    follows: false,
+    lapsed: false,
+    jobs: [],
   });
   const { failures, launches } = step.state.slots[slot]!;
   step.setSlot(slot, { launches: launches + 1 });

@@ -5,8 +5,8 @@ import { AcceptQueue, type ListeningHandle } from '../../process/accept-queue.js
 /** Of Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
-/** The primary does nothing else that could hold it up. */
-const PATIENCE_MS = 1_000;
+/** The primary does nothing else that could hold it up, but may be starved on a machine that is busy. */
+const PATIENCE_MS = 5_000;
 
 interface Acceptor {
   readonly server: Server & { readonly _handle: unknown };

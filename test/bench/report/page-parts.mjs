@@ -21,7 +21,7 @@ const CHARTS = ['keep-alive', 'new-connections', 'mixed', 'reloads'];
 const RESULTS = '../test/bench/results/';
 
 /** Rows of the README: what a reader most likely has now. */
-const PEERS = ['reuse-port', 'node-cluster-round-robin', 'pm2', 'watt', 'nestjs-cluster'];
+const PEERS = ['reuse-port', 'pm2', 'watt', 'nestjs-cluster', 'nestjs-cluster-cpu-bound'];
 const NOTHING_YET = 'Nothing is measured yet: `npm run bench`.';
 
 /**
@@ -36,7 +36,7 @@ export function readmeParts(results) {
   return [
     `The sample app on ${table.caption}, with everything on where it is nestjs-cluster. CPU is that of all server processes, for each request. ${conditions(results)}`,
     table,
-    'Load and servers share the same cores. Medians; differences of a few percent are noise. [All systems and scopes](docs/benchmarks.md), and where others are ahead.',
+    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Medians; differences of a few percent are noise. [All systems and scopes](docs/benchmarks.md), and where others are ahead.',
   ];
 }
 

@@ -1,10 +1,14 @@
 import { balance } from './balance.mjs';
 import { disconnects } from './disconnects.mjs';
+import { distributed } from './distributed.mjs';
 import { drift } from './drift.mjs';
+import { hub } from './hub.mjs';
 import { offload } from './offload.mjs';
 import { offloadCost } from './offload-cost.mjs';
 import { openLoop } from './open-loop.mjs';
 import { overload } from './overload.mjs';
+import { plan } from './plan.mjs';
+import { queuedCall } from './queued-call.mjs';
 import { refill } from './refill.mjs';
 import { reload } from './reload.mjs';
 import { requestPath } from './request-path.mjs';
@@ -27,4 +31,8 @@ export const OWN_SCOPES = {
   'offload-cost': offloadCost,
   disconnects,
   scrape,
+  plan,
+  distributed,
+  'queued-call': queuedCall,
+  hub,
 };

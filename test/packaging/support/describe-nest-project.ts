@@ -1,21 +1,29 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../../support/cluster-process.js';
-import { eventually } from '../../support/eventually.js';
-import { getJson, request } from '../../support/http-client.js';
+import { request } from '../../support/http-client.js';
 import { MetricsPage } from '../../support/metrics-page.js';
 import { describeOnEachNode } from '../../support/nodes.js';
 import { NestProject } from './nest-project.js';
+import { expectEnding, expectServing } from './serving.js';
+import { describeStarts, type Start } from './starts.js';
 
-/** What holds for a project that the Nest CLI has made, and `more` of it. */
-export function describeNestProject(
-  major: 11 | 12,
-  more: (project: () => NestProject) => void = () => {},
-): void {
+/** What a project has beside what holds for all. */
+interface More {
+  /** Packages that it needs for that. */
+  readonly packages: readonly string[];
+  /** What happens under `nest start --watch`. */
+  readonly watch: (project: () => NestProject) => void;
+  /** Other ways to build and to start it, in the order in which they are tried. */
+  readonly starts: readonly Start[];
+}
+
+/** What holds for a project that the Nest CLI has made. */
+export function describeNestProject(major: 11 | 12, { packages, watch, starts }: More): void {
   describe(`a project that 'nest new' of Nest ${major} makes`, () => {
     let project: NestProject;
 
     beforeAll(async () => {
-      project = await NestProject.create(major);
+      project = await NestProject.create(major, packages);
       const { code, stdout, stderr } = await project.run('build');
       expect(code, stdout + stderr).toBe(0);
     });
@@ -34,36 +42,23 @@ export function describeNestProject(
       });
 
       it('serves as a cluster', async () => {
-        const cluster = await ClusterProcess.start({
+        const cluster = new ClusterProcess({
           node,
           program: project.path('dist/main.js'),
           cwd: project.directory,
           env: { PORT: '0', CLUSTER_WORKERS: '2', CLUSTER_THREADS: '1' },
         });
 
-        await cluster.event('started');
-
-        const ask = async (path: string) => (await request(cluster.url, path)).body;
-        expect(await ask('/')).toBe('Hello World!');
-        // On a machine that is at work elsewhere the first thread may take longer than a call waits.
-        const report = await eventually(
-          'a thread',
-          () => request(cluster.url, '/report'),
-          (answer) => answer.status !== 503,
-        );
-        expect([report.status, report.body]).toEqual([200, 'thread']);
-        const { status, body } = await getJson(cluster.url, '/health');
-        expect([status, body.details.cluster.ready]).toEqual([200, 2]);
-        const metrics = new MetricsPage(await ask('/metrics'));
+        await expectServing(cluster, 'thread');
+        const metrics = new MetricsPage((await request(cluster.url, '/metrics')).body);
         expect(metrics.values('nestjs_cluster_workers_desired')).toEqual([2]);
 
-        cluster.kill('SIGTERM');
-        expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-        expect(cluster.survivors()).toEqual([]);
+        await expectEnding(cluster);
       });
     });
 
-    more(() => project);
+    describe("'nest start --watch'", () => watch(() => project));
+    describeStarts(() => project, starts);
   });
 }
 

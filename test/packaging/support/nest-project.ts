@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { type CommandResult, plainEnvironment, runCommand } from '../../support/run-command.js';
-import { packInto } from './tarball.js';
+import { packed } from './tarball.js';
 import { ROOT, TemporaryProject } from './temporary-project.js';
 
 /** Development packages that no test runs: each costs its download. */
-const UNUSED = /eslint|prettier|oxlint|coverage|mau$|^globals$/;
+const UNUSED = /eslint|prettier|oxlint|coverage|mau$|^globals$|^ts-node$|^source-map-support$/;
 
 interface Manifest {
   readonly scripts: Readonly<Record<string, string>>;
@@ -21,9 +21,10 @@ export class NestProject {
     readonly major: 11 | 12,
   ) {}
 
-  static async create(major: 11 | 12): Promise<NestProject> {
+  /** @param more packages that it needs besides. */
+  static async create(major: 11 | 12, more: readonly string[] = []): Promise<NestProject> {
     const nest = new NestProject(await TemporaryProject.createEmpty(), major);
-    await nest.#generate();
+    await nest.#generate(more);
     await nest.#turnIntoCluster();
     return nest;
   }
@@ -46,8 +47,18 @@ export class NestProject {
 
   /** Runs a script of its package.json as npm does, on a Node. */
   run(script: string, node = process.execPath): Promise<CommandResult> {
+    return this.#shell(this.#scripts[script]!, node);
+  }
+
+  /** Runs a command of its packages, which has to end well. */
+  async command(line: string): Promise<void> {
+    const { code, stdout, stderr } = await this.#shell(line, process.execPath);
+    if (code !== 0) throw new Error(`${line} ended with ${code}\n${stdout}${stderr}`);
+  }
+
+  #shell(line: string, node: string): Promise<CommandResult> {
     const { PATH, HOME } = plainEnvironment();
-    return runCommand('sh', ['-c', this.#scripts[script]!], {
+    return runCommand('sh', ['-c', line], {
       cwd: this.directory,
       env: {
         HOME,
@@ -61,34 +72,24 @@ export class NestProject {
     return this.project.remove();
   }
 
-  async #generate(): Promise<void> {
+  async #generate(more: readonly string[]): Promise<void> {
     await this.project.install([`@nestjs/cli@${this.major}`], { save: false });
-    const command = 'new app --directory . --skip-git --skip-install --package-manager npm';
-    const cli = this.path('node_modules/@nestjs/cli/bin/nest.js');
-    const { code, stdout, stderr } = await this.project.node(cli, ...command.split(' '));
-    if (code !== 0) throw new Error(`nest new ended with ${code}\n${stdout}${stderr}`);
+    await this.command(
+      'nest new app --directory . --skip-git --skip-install --package-manager npm',
+    );
     const manifest = JSON.parse(await this.read('package.json')) as Manifest;
     this.#scripts = manifest.scripts;
     const used = Object.entries(manifest.devDependencies).filter(([name]) => !UNUSED.test(name));
     await this.write({
       'package.json': JSON.stringify({ ...manifest, devDependencies: Object.fromEntries(used) }),
     });
-    const tarball = await packInto(this.directory);
-    await this.project.install([tarball.path, `@nestjs/terminus@${this.major}`, 'prom-client']);
+    const terminus = `@nestjs/terminus@${this.major}`;
+    await this.project.install([packed().path, terminus, 'prom-client', ...more]);
   }
 
   async #turnIntoCluster(): Promise<void> {
-    const page = await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8');
-    const main = [...page.matchAll(/^```ts\n(.*?)^```/gms)]
-      .map(([, code]) => code!)
-      .find((code) => code.includes('await bootstrap('));
-    if (main === undefined) throw new Error('docs/getting-started.md has no main.ts');
+    await this.takeMain('getting-started.md', 'await bootstrap(');
     const isCommonJs = this.major === 11;
-    await this.write({
-      'src/main.ts': main
-        .replace('await bootstrap(', isCommonJs ? 'void bootstrap(' : 'await bootstrap(')
-        .replace('{ port:', "{ host: '127.0.0.1', port:"),
-    });
     await this.edit('src/app.module.ts', [
       ['imports: []', 'imports: [ClusterModule.forRoot()]'],
       [/^/, "import { ClusterModule } from 'nestjs-cluster';\n"],
@@ -115,6 +116,20 @@ export class NestProject {
     for (const config of ['vitest.config.ts', 'vitest.config.e2e.ts']) {
       await this.edit(config, [['test: {', "test: {\n    env: { CLUSTER_OFFLOAD: 'inline' },"]]);
     }
+  }
+
+  /** Makes src/main.ts of the block of a page that has `text`. */
+  async takeMain(name: string, text: string): Promise<void> {
+    const page = await readFile(join(ROOT, 'docs', name), 'utf8');
+    const main = [...page.matchAll(/^```ts\n(.*?)^```/gms)]
+      .map(([, code]) => code!)
+      .find((code) => code.includes(text));
+    if (main === undefined) throw new Error(`docs/${name} has no main.ts with ${text}`);
+    await this.write({
+      'src/main.ts': main
+        .replace('await bootstrap(', this.major === 11 ? 'void bootstrap(' : 'await bootstrap(')
+        .replace('{ port:', "{ host: '127.0.0.1', port:"),
+    });
   }
 
   /** Replaces what has to be there. */

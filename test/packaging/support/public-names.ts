@@ -64,10 +64,54 @@ export const BOOTSTRAP_NAMES = {
   ],
 } as const;
 
+/** Every name that `nestjs-cluster/bullmq` exports. */
+export const BULLMQ_NAMES = {
+  values: ['ClusterQueueHealthIndicator', 'ClusterQueueModule', 'ClusterQueues'],
+  types: ['ClusterQueueAsyncOptions', 'ClusterQueueOptions', 'EnqueueOptions', 'QueuedJob'],
+} as const;
+
+/** Every name that `nestjs-cluster/schedule` exports. */
+export const SCHEDULE_NAMES = {
+  values: ['ClusterScheduleModule', 'EveryWorker'],
+  types: [],
+} as const;
+
 /** Every name that `nestjs-cluster/testing` exports. */
 export const TESTING_NAMES = {
   values: ['ClusterTestingModule'],
   types: ['FakeCluster'],
+} as const;
+
+/** Every name that `nestjs-cluster/lock` exports. */
+export const LOCK_NAMES = {
+  values: [
+    'ClusterLock',
+    'ClusterLockReentryError',
+    'ClusterLockRefusedError',
+    'ClusterLockTimeoutError',
+  ],
+  types: ['RunExclusiveOptions'],
+} as const;
+
+/** Every name that `nestjs-cluster/throttler` exports. */
+export const THROTTLER_NAMES = { values: ['ClusterThrottlerStorage'], types: [] } as const;
+
+/** Every name that `nestjs-cluster/cache` exports. */
+export const CACHE_NAMES = {
+  values: ['CLUSTER_CACHE_OPTIONS', 'ClusterCache', 'clusterCache'],
+  types: ['CacheTtl', 'ClusterCacheOptions', 'ClusterCacheStore'],
+} as const;
+
+/** Every name that `nestjs-cluster/events` exports. */
+export const EVENTS_NAMES = {
+  values: ['ClusterEvents', 'ClusterPubSub', 'ClusterRequestError'],
+  types: ['ClusterRequestOptions', 'EventReceivers'],
+} as const;
+
+/** Every name that `nestjs-cluster/socket.io` exports. */
+export const SOCKET_IO_NAMES = {
+  values: ['ClusterIoAdapter'],
+  types: ['ClusterIoAdapterOptions'],
 } as const;
 
 /** Every name that `nestjs-cluster` exports: those above, and what needs Nest. */

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { npmEnvironment, runCommand } from '../../support/run-command.js';
-import { ROOT } from './temporary-project.js';
+import { inject } from 'vitest';
 
 /** What `npm pack` made of the package. */
 export interface Tarball {
@@ -13,23 +12,23 @@ export interface Tarball {
   bytesOf(matches: (path: string) => boolean): number;
 }
 
-interface PackReport {
+/** What npm tells of it. */
+export interface PackReport {
   readonly filename: string;
   readonly files: readonly { readonly path: string; readonly size: number }[];
   readonly size: number;
   readonly unpackedSize: number;
 }
 
-/** Packs the package as it is built: no script runs, so nothing is built again. */
-export async function packInto(directory: string): Promise<Tarball> {
-  const { code, stdout, stderr } = await runCommand(
-    'npm',
-    ['pack', '--json', '--ignore-scripts', '--pack-destination', directory],
-    { cwd: ROOT, env: npmEnvironment() },
-  );
-  if (code !== 0) throw new Error(`npm pack ended with ${code}\n${stderr}`);
-  const [report] = JSON.parse(stdout) as PackReport[];
-  if (report === undefined) throw new Error(`npm pack reported no package: ${stdout}`);
+declare module 'vitest' {
+  interface ProvidedContext {
+    packed: { readonly directory: string; readonly report: PackReport };
+  }
+}
+
+/** The package, packed once for all files of the run; see `pack-once.ts`. */
+export function packed(): Tarball {
+  const { directory, report } = inject('packed');
   return {
     path: join(directory, report.filename),
     files: report.files.map(({ path }) => path).sort(),

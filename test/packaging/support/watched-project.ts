@@ -74,9 +74,11 @@ export class WatchedProject {
       .sort();
   }
 
-  /** As Ctrl-C does: a terminal signals everything that runs in it. */
-  interrupt(): void {
+  /** As Ctrl-C does: a terminal signals everything that runs in it. Leaves the project as it was. */
+  async interrupt(): Promise<void> {
     for (const pid of this.cli.survivors()) process.kill(pid, 'SIGINT');
+    await this.cli.gone();
+    await this.say('Hello World!');
   }
 }
 

@@ -491,6 +491,53 @@ export const FAULTS = [
       replace: '',
     },
   ]),
+  ...inFile(`${CORE}leadership.ts`, [
+    {
+      what: 'the role is given away before the lease of a worker that drains is over',
+      find: 'if (holder !== undefined && step.now < lease.until + MARGIN_MS) return;',
+      replace: '',
+    },
+    {
+      what: 'a lease is renewed that was not answered',
+      find: 'if (mayLead(holder) && lease.answered) return grant(step, holder);',
+      replace: 'if (mayLead(holder)) return grant(step, holder);',
+    },
+    {
+      what: 'a worker that is blocked loses the role before its lease is over',
+      find: 'const leftMs = lease.until + MARGIN_MS - step.now;',
+      replace: 'const leftMs = lease.until - 2 * RENEW_MS - step.now;',
+    },
+    {
+      what: 'a worker that was blocked never leads again',
+      find: 'if (worker.lapsed) step.change(worker, { lapsed: false });',
+      replace: '',
+    },
+    {
+      what: 'who was blocked leads on',
+      find: 'if (holder !== undefined) step.change(holder, { lapsed: true });',
+      replace: '',
+    },
+    {
+      what: 'the youngest worker leads',
+      find: 'worker.readyAt < found.readyAt',
+      replace: 'worker.readyAt > found.readyAt',
+    },
+    {
+      what: 'a worker that asks while it leads has no lease',
+      find: 'if (holder.follows && lease === undefined) grant(step, holder);',
+      replace: '',
+    },
+    {
+      what: 'a new leader repeats what the one before it may have run',
+      find: 'endLease(step, lease.until);',
+      replace: 'endLease(step, lease.until - 2 * RENEW_MS);',
+    },
+    {
+      what: 'a lease that is over leaves its timer armed',
+      find: `step.disarm({ type: 'lease-due' });`,
+      replace: '',
+    },
+  ]),
   ...inFile(`${CORE}step.ts`, [
     {
       what: 'timers are disarmed in the state alone',

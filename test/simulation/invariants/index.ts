@@ -5,6 +5,7 @@ import { Capacity } from './capacity.js';
 import { Counters } from './counters.js';
 import type { Invariant } from './invariant.js';
 import { Kills } from './kills.js';
+import { Leading } from './leading.js';
 import { Leaving } from './leaving.js';
 import { Pings } from './pings.js';
 import { Places } from './places.js';
@@ -24,6 +25,7 @@ export function invariants(): readonly Invariant[] {
     new Capacity(),
     new Candidates(),
     new Kills(),
+    new Leading(),
     new Leaving(),
     new Answers(),
     new Restarts(),

@@ -60,7 +60,9 @@ export class Timers implements Invariant {
     }
   }
 
-  #cluster({ timers, replacement, reload }: ClusterState): void {
+  #cluster({ timers, replacement, reload, leadership }: ClusterState): void {
+    const renews = leadership.lease === undefined || timers.has('lease-due');
+    hold('what may last for ever has a timer (lease-due)', renews, () => leadership);
     if (replacement?.phase === 'canary') {
       const has = timers.has(`canary-over worker ${replacement.candidate}`);
       hold('what may last for ever has a timer (canary-over)', has, () => reload);
@@ -75,6 +77,7 @@ export class Timers implements Invariant {
 function isNeeded(timer: Timer, state: ClusterState): boolean {
   const { replacement, shutdown, desired, workers } = state;
   if (timer.type === 'lame-duck-over') return shutdown !== undefined && !state.ended;
+  if (timer.type === 'lease-due') return state.leadership.lease !== undefined;
   if (timer.type === 'start-due') {
     const hasCandidate = replacement?.slot === timer.slot && replacement.phase !== 'handing-over';
     const isEmpty = state.slots[timer.slot]!.worker === undefined;

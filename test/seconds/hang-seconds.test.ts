@@ -5,15 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { replacementOf, timeOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
-import { type Block, FAST, hang } from '../support/hang.js';
+import { FAST } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { RawClient } from '../support/raw-client.js';
-import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -56,48 +53,6 @@ function expectNobodyFailed(cluster: ClusterProcess, pids: readonly number[]): v
   expect(cluster.all('worker-restarting')).toEqual([]);
   expect(cluster.workerPids).toEqual(pids);
 }
-
-describe('a worker that hangs', () => {
-  it('in an endless loop is replaced within 4.5 s, and the log names route and function (H1)', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { heartbeat: { timeoutMs: 3_000 } },
-      env: behaviour('hang-routes'),
-    });
-    const client = await RawClient.open(cluster.url);
-    const startedAt = Date.now();
-
-    const pid = await hang(cluster, client, 'loop');
-
-    expect(await client.end()).not.toBe('closed by this client');
-    expect(client.text).toBe('');
-    const died = await cluster.event('worker-died');
-    const ready = await replacementOf(cluster, died.worker!, died.pid!);
-    expect(timeOf(ready) - startedAt).toBeLessThan(4_500);
-    expect(timeOf(died) - startedAt).toBeGreaterThanOrEqual(2_900);
-
-    expect(died).toMatchObject({ level: 'error', pid, cause: 'hang', error: null });
-    expect(died['detail']).toContain('3000 ms (heartbeat.timeoutMs)');
-    expect(died.message).toContain('in flight: GET /hang/loop for ');
-    expect(died.message).toContain('blocked loopForEver (');
-    expect(died.message).toContain('hang-routes.mjs:');
-    // A query may hold secrets.
-    expect(JSON.stringify(died)).not.toContain('secret');
-    const { forMs, requests, frames } = died['blocked'] as Block;
-    expect(forMs).toBeGreaterThan(2_500);
-    expect(requests).toEqual([
-      { method: 'GET', path: '/hang/loop', forMs: expect.any(Number) as number },
-    ]);
-    expect(requests[0]!.forMs).toBeGreaterThan(2_500);
-    expect(frames[0]).toMatch(/^loopForEver \(.*hang-routes\.mjs:\d+:\d+\)$/);
-    expect(cluster.all('worker-died')).toHaveLength(1);
-
-    const { workers } = await clusterReport(cluster.url);
-    expect(workers[died.worker!]!.lastExit).toMatchObject({ cause: 'hang', signal: 'SIGKILL' });
-    const page = await scrape(cluster.url);
-    expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'hang' })).toBe(1);
-    expect(page.sum('nestjs_cluster_worker_restarts_total')).toBe(1);
-  });
-});
 
 describe('a worker that only seems to hang', () => {
   it('is not killed for a block, or a pause of the garbage collector, below timeoutMs (H10)', async () => {

@@ -1,0 +1,24 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { ClusterConfigurationError } from '../errors/index.js';
+
+/**
+ * TypeScript finds `./app.module.ts` by the name that it will have, `./app.module.js`. A loader that
+ * replaces `require()` may not (@swc-node/register), and says only that there is no such module.
+ *
+ * @returns what to do about it, for an error of that kind; else the error itself.
+ */
+export function explainLostImport(error: unknown): unknown {
+  const { code, message, requireStack } = (error ?? {}) as NodeJS.ErrnoException & {
+    readonly requireStack?: readonly string[];
+  };
+  const [from] = requireStack ?? [];
+  const [, wanted] = /^Cannot find module '(\.[^']*)\.js'/.exec(message ?? '') ?? [];
+  if (code !== 'MODULE_NOT_FOUND' || from === undefined || wanted === undefined) return error;
+  if (!existsSync(join(dirname(from), `${wanted}.ts`))) return error;
+  return new ClusterConfigurationError(
+    `${from} imports '${wanted}.js', which is there as TypeScript, and the loader that the app was started by does not find it; ` +
+      `import '${wanted}' at the top of ${basename(from)}, or start the app from the output of tsc or SWC`,
+    { cause: error },
+  );
+}

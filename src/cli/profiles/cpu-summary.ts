@@ -1,0 +1,82 @@
+import { type CallFrame, CallTree, nameOf } from './call-tree.js';
+import { MAX_CALLERS, MAX_FUNCTIONS } from './limits.js';
+
+export interface CpuProfile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: CallFrame;
+    readonly children?: readonly number[];
+  }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+/** A function that time was spent in, apart from those that it called. */
+export interface HotFunction {
+  readonly function: string;
+  readonly ms: number;
+  /** Functions of the app that led to it, innermost first. */
+  readonly calledBy: readonly string[];
+}
+
+export interface CpuSummary {
+  readonly ms: number;
+  readonly busyMs: number;
+  readonly functions: readonly HotFunction[];
+}
+
+/** The functions that took most of the time by themselves. */
+export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSummary {
+  const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((c) => [c, id])));
+  const tree = new CallTree();
+  for (const { id, callFrame } of nodes) tree.add(id, callFrame, callers.get(id));
+
+  // The time between two samples is the first one's.
+  const byNode = new Map<number, number>();
+  for (const [index, id] of samples.entries()) {
+    const ms = Math.max(0, timeDeltas[index + 1] ?? 0) / 1_000;
+    byNode.set(id, (byNode.get(id) ?? 0) + ms);
+  }
+
+  let totalMs = 0;
+  let busyMs = 0;
+  const found = new Map<string, { -readonly [Key in keyof HotFunction]: HotFunction[Key] }>();
+  // The longest first: it says who called.
+  for (const [id, ms] of [...byNode].toSorted(([, a], [, b]) => b - a)) {
+    const frame = tree.frame(id);
+    if (frame === undefined) continue;
+    totalMs += ms;
+    if (frame.functionName === '(idle)') continue;
+    busyMs += ms;
+    const name = nameOf(frame);
+    const calledBy = tree.appFunctions(id).filter((caller) => caller !== name);
+    // A function of Node or of the language is another one for each function that uses it.
+    const key = `${name} ${calledBy[0] ?? ''}`;
+    const before = found.get(key);
+    if (before !== undefined) before.ms += ms;
+    else found.set(key, { function: name, ms, calledBy: calledBy.slice(0, MAX_CALLERS) });
+  }
+  return {
+    ms: totalMs,
+    busyMs,
+    functions: [...found.values()].toSorted((a, b) => b.ms - a.ms).slice(0, MAX_FUNCTIONS),
+  };
+}
+
+/** For a terminal. */
+export function describeCpu({ ms, busyMs, functions }: CpuSummary): readonly string[] {
+  if (functions.length === 0) return ['The worker had nothing to do.'];
+  return [
+    `It was busy for ${seconds(busyMs)} of ${seconds(ms)}, most of it in:`,
+    ...functions.flatMap((each) => [
+      `${Math.round((each.ms / busyMs) * 100)} %`.padStart(6) +
+        `${seconds(each.ms)}  `.padStart(10) +
+        each.function,
+      ...each.calledBy.map((caller) => `${' '.repeat(16)}  called by ${caller}`),
+    ]),
+  ];
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(ms < 1_000 ? 2 : 1)} s`;
+}

@@ -1,0 +1,118 @@
+import { type CallFrame, CallTree, nameOf } from './call-tree.js';
+import { MAX_CALLERS, MAX_FUNCTIONS } from './limits.js';
+
+interface HeapNode {
+  readonly id: number;
+  readonly callFrame: CallFrame;
+  readonly children: readonly HeapNode[];
+}
+
+export interface HeapProfile {
+  readonly head: HeapNode;
+  readonly samples: readonly {
+    readonly size: number;
+    readonly nodeId: number;
+    /** Counts the samples, also those of objects that are gone. */
+    readonly ordinal: number;
+  }[];
+}
+
+/** A function of which objects are still held. */
+export interface Allocator {
+  readonly function: string;
+  readonly heldBytes: number;
+  /** Of these, allocated in the first half of the profile. */
+  readonly olderBytes: number;
+  /** Neither Node's own nor a package's. */
+  readonly isOfApp: boolean;
+  /** Functions of the app that led to it, innermost first. */
+  readonly calledBy: readonly string[];
+}
+
+export interface HeapSummary {
+  readonly heldBytes: number;
+  readonly olderBytes: number;
+  readonly functions: readonly Allocator[];
+}
+
+/**
+ * The functions of which most is held for long. A cache that is full drops what it took before; a
+ * leak keeps it. So the age of what is held tells them apart.
+ */
+export function summarizeHeap({ head, samples }: HeapProfile): HeapSummary {
+  const tree = treeOf(head);
+  const half = samples.reduce((last, { ordinal }) => Math.max(last, ordinal), 0) / 2;
+  const found = new Map<string, { -readonly [Key in keyof Allocator]: Allocator[Key] }>();
+  for (const { nodeId, size, ordinal } of samples) {
+    const frame = tree.frame(nodeId);
+    if (frame === undefined) continue;
+    const [nearest, ...calledBy] = tree.appFunctions(nodeId);
+    const name = nearest ?? nameOf(frame);
+    const older = ordinal <= half ? size : 0;
+    const before = found.get(name);
+    if (before === undefined) {
+      const callers = calledBy.slice(0, MAX_CALLERS);
+      found.set(name, {
+        function: name,
+        heldBytes: size,
+        olderBytes: older,
+        isOfApp: nearest !== undefined,
+        calledBy: callers,
+      });
+    } else {
+      before.heldBytes += size;
+      before.olderBytes += older;
+      if (calledBy.length > before.calledBy.length)
+        before.calledBy = calledBy.slice(0, MAX_CALLERS);
+    }
+  }
+  const all = [...found.values()];
+  return {
+    heldBytes: all.reduce((sum, { heldBytes }) => sum + heldBytes, 0),
+    olderBytes: all.reduce((sum, { olderBytes }) => sum + olderBytes, 0),
+    functions: all
+      .toSorted(
+        (a, b) =>
+          Number(holdsOld(b)) - Number(holdsOld(a)) ||
+          b.olderBytes - a.olderBytes ||
+          b.heldBytes - a.heldBytes,
+      )
+      .slice(0, MAX_FUNCTIONS),
+  };
+}
+
+/** Node holds what it has of the requests and connections of the moment too. */
+function holdsOld({ isOfApp, olderBytes }: Allocator): boolean {
+  return isOfApp && olderBytes > 0;
+}
+
+function treeOf(head: HeapNode): CallTree {
+  const tree = new CallTree();
+  const open: { readonly node: HeapNode; readonly caller?: number }[] = [{ node: head }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, caller } = next;
+    tree.add(node.id, node.callFrame, caller);
+    for (const child of node.children) open.push({ node: child, caller: node.id });
+  }
+  return tree;
+}
+
+/** For a terminal. */
+export function describeHeap({ heldBytes, functions }: HeapSummary): readonly string[] {
+  if (functions.length === 0) return ['Nothing that was allocated meanwhile is still held.'];
+  return [
+    `Of what was allocated meanwhile, about ${size(heldBytes)} are still held.`,
+    functions.some(holdsOld)
+      ? 'A leak holds what was allocated in the first half too; a cache that is full does not:'
+      : 'No function of the app holds anything of the first half. A small leak needs more --seconds:',
+    '  first half      held  allocated by',
+    ...functions.flatMap((each) => [
+      `${size(each.olderBytes).padStart(12)}${size(each.heldBytes).padStart(10)}  ${each.function}`,
+      ...each.calledBy.map((caller) => `${' '.repeat(24)}  called by ${caller}`),
+    ]),
+  ];
+}
+
+function size(bytes: number): string {
+  return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

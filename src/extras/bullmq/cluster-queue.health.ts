@@ -1,0 +1,29 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
+import { QueueRunner } from './queue-runner.js';
+
+/**
+ * Redis of the queues, for `health.indicators` of `ClusterModule`. Down while it is away; with
+ * `onUnavailable: 'local'` degraded, since calls are run here.
+ */
+@Injectable()
+export class ClusterQueueHealthIndicator {
+  constructor(
+    @Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions,
+    @Inject(QueueRunner) private readonly runner: QueueRunner,
+  ) {}
+
+  check<const Key extends string = 'queue'>(
+    key = 'queue' as Key,
+  ): Record<Key, { status: 'up' | 'degraded' | 'down'; [detail: string]: unknown }> {
+    const { queues, running } = this.runner.consumers;
+    const details = { consumes: queues, running };
+    // Without a method that has a queue nothing needs it.
+    const isUp = this.runner.up !== false;
+    const away = this.options.onUnavailable === 'local' ? 'degraded' : 'down';
+    const report = isUp
+      ? { status: 'up' as const, ...details }
+      : { status: away as 'degraded' | 'down', ...details, message: 'Redis is away' };
+    return { [key]: report } as Record<Key, typeof report>;
+  }
+}

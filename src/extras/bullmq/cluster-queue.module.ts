@@ -1,0 +1,58 @@
+import { type DynamicModule, Module, type ModuleMetadata, type Provider } from '@nestjs/common';
+import { REMOTE_RUNNER } from '../../offload/index.js';
+import { ClusterQueueHealthIndicator } from './cluster-queue.health.js';
+import { ClusterQueues } from './cluster-queues.js';
+import { type ClusterQueueOptions, QUEUE_OPTIONS, resolveQueueOptions } from './queue-options.js';
+import { QueueRunner } from './queue-runner.js';
+
+/** How `forRootAsync()` gets its options. */
+export interface ClusterQueueAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  readonly useFactory: (
+    ...dependencies: never[]
+  ) => ClusterQueueOptions | Promise<ClusterQueueOptions>;
+  /** Providers that `useFactory` takes. */
+  readonly inject?: readonly unknown[] | undefined;
+}
+
+/**
+ * Has `@CpuBound({ queue })` methods run by any machine that consumes the queue,
+ * through BullMQ on Redis. Import it once, in the root module, beside
+ * `ClusterModule`.
+ */
+@Module({})
+export class ClusterQueueModule {
+  /** @throws ClusterConfigurationError for an option that is unknown or wrong. */
+  static forRoot(options: ClusterQueueOptions): DynamicModule {
+    return moduleWith([], { provide: QUEUE_OPTIONS, useValue: resolveQueueOptions(options) });
+  }
+
+  /** `forRoot()` with options that a function gives, from injected providers. */
+  static forRootAsync(options: ClusterQueueAsyncOptions): DynamicModule {
+    const { imports = [], inject = [], useFactory } = options;
+    return moduleWith(imports, {
+      provide: QUEUE_OPTIONS,
+      inject: [...inject] as never[],
+      useFactory: async (...dependencies: never[]) =>
+        resolveQueueOptions(await useFactory(...dependencies)),
+    });
+  }
+}
+
+function moduleWith(
+  imports: NonNullable<ModuleMetadata['imports']>,
+  options: Provider,
+): DynamicModule {
+  return {
+    module: ClusterQueueModule,
+    global: true,
+    imports,
+    providers: [
+      options,
+      QueueRunner,
+      { provide: REMOTE_RUNNER, useExisting: QueueRunner },
+      ClusterQueues,
+      ClusterQueueHealthIndicator,
+    ],
+    exports: [REMOTE_RUNNER, ClusterQueues, ClusterQueueHealthIndicator],
+  };
+}

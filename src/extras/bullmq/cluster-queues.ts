@@ -1,0 +1,111 @@
+import { Inject, Injectable, type Type } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { ClusterConfigurationError } from '../../errors/index.js';
+import { captureContexts, definitionsOf } from '../../offload/index.js';
+import { pack, unpack } from './encoding.js';
+import { checkEnqueueOptions, type EnqueueOptions, locate } from './enqueue-options.js';
+import { VERSION } from './messages.js';
+import { unavailable } from './queue-client.js';
+import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
+import { QueueRunner } from './queue-runner.js';
+
+/** What became of a job. */
+export interface QueuedJob {
+  readonly id: string;
+  /** `Class.method`, or the name given to `@CpuBound()`. */
+  readonly task: string;
+  readonly state: 'waiting' | 'delayed' | 'active' | 'completed' | 'failed' | 'unknown';
+  /** How often it has been tried. */
+  readonly attempts: number;
+  /** Of one that is completed. */
+  readonly result?: unknown;
+  /** Of one that has failed: a message. */
+  readonly error?: string;
+}
+
+/** Between two attempts. */
+const BACKOFF = { type: 'exponential', delay: 1_000 };
+
+type Methods<T> = {
+  [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never;
+}[keyof T];
+
+type Arguments<T, K extends keyof T> = T[K] extends (...args: infer A) => unknown ? A : never;
+
+/** Work that nobody waits for, in the queues of `@CpuBound({ queue })` methods. */
+@Injectable()
+export class ClusterQueues {
+  constructor(
+    @Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions,
+    @Inject(QueueRunner) private readonly runner: QueueRunner,
+  ) {}
+
+  /**
+   * Has a method run some time, at least once, on any machine that consumes its queue.
+   *
+   * @returns the id of the job, for {@link job}.
+   * @throws TaskRejectedException (503) while Redis is away, UncloneableValueError for arguments
+   *   that cannot travel, ClusterConfigurationError for a method without a queue and for options
+   *   that are wrong.
+   */
+  async enqueue<T, K extends Methods<T> & string>(
+    type: Type<T>,
+    method: K,
+    args: Arguments<T, K>,
+    options?: EnqueueOptions,
+  ): Promise<string> {
+    const { id = randomUUID(), delay, attempts } = checkEnqueueOptions(options);
+    const { task, queue } = this.#find(type, method);
+    const contexts = captureContexts();
+    const payload = {
+      v: VERSION,
+      task,
+      ...(contexts && { contexts: pack(contexts, 'a context') }),
+      args: (args as unknown[]).map((each, i) => pack(each, `argument ${i + 1} of ${task}`)),
+    } as const;
+    const client = await this.runner.client(task);
+    const keep = { age: this.options.keepMs / 1_000 };
+    const given = { jobId: id, delay, attempts, backoff: BACKOFF };
+    const job = { ...given, removeOnComplete: keep, removeOnFail: keep };
+    await client.add(queue, payload, job, Date.now() + this.options.callTimeoutMs);
+    return `${queue}/${id}`;
+  }
+
+  /**
+   * @param id from {@link enqueue}.
+   * @returns `undefined` for one that Redis does not remember.
+   * @throws TaskRejectedException (503) while Redis is away.
+   */
+  async job(id: string): Promise<QueuedJob | undefined> {
+    const { queue, jobId } = locate(id);
+    const client = await this.runner.client(id);
+    try {
+      // In this order: a job that has ended in between has its result, whatever its state was.
+      const state = (await client.queue(queue).getJobState(jobId)) as QueuedJob['state'];
+      const job = await client.queue(queue).getJob(jobId);
+      if (job === undefined) return undefined;
+      return {
+        id,
+        task: job.name,
+        state,
+        attempts: job.attemptsMade,
+        ...(state === 'completed' && { result: unpack(job.returnvalue) }),
+        ...(state === 'failed' && { error: job.failedReason }),
+      };
+    } catch (error) {
+      if ((error as Error).name === 'ReplyError') throw error;
+      throw unavailable(id);
+    }
+  }
+
+  #find(type: Type, method: string): { task: string; queue: string } {
+    const definition = definitionsOf(type.prototype as object).find(
+      (each) => each.method === method,
+    );
+    const { queue, name = `${type.name}.${method}` } = definition?.options ?? {};
+    if (queue !== undefined) return { task: name, queue };
+    throw new ClusterConfigurationError(
+      `${type.name}.${method}() cannot be enqueued: it has no queue; decorate it with @CpuBound({ queue: '…' })`,
+    );
+  }
+}

@@ -1,0 +1,20 @@
+/** A job that nobody can run is given back so many times: about an hour. */
+export const MAX_STARTS = 130;
+const FIRST_DELAY_MS = 200;
+const MAX_DELAY_MS = 30_000;
+
+/** Of a call, which has seconds: consumers that cannot run it may take it many times before one that can. */
+const MAX_DELAY_OF_CALL_MS = 1_000;
+
+/**
+ * How long a job that this process cannot run waits for another: longer each time.
+ *
+ * @param starts how often it was begun, this time included.
+ * @param isCall somebody waits for it, until a deadline.
+ * @returns `undefined` once it has waited for long enough.
+ */
+export function giveBackForMs(starts: number, isCall: boolean): number | undefined {
+  const delayMs = FIRST_DELAY_MS * 2 ** (starts - 1);
+  if (isCall) return Math.min(MAX_DELAY_OF_CALL_MS, delayMs);
+  return starts > MAX_STARTS ? undefined : Math.min(MAX_DELAY_MS, delayMs);
+}

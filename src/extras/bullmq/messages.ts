@@ -1,0 +1,81 @@
+import * as v from 'valibot';
+import type { TaskError } from '../../offload/index.js';
+
+/** Of the messages below. A consumer gives a job with another one to others. */
+export const VERSION = 1;
+
+const token = v.pipe(v.string(), v.regex(/^[\w-]{1,100}$/));
+
+const payload = v.object({
+  v: v.literal(VERSION),
+  /** Looked up among the methods of the app: it names no file. */
+  task: v.pipe(v.string(), v.maxLength(300)),
+  /** Packed. */
+  args: v.array(v.unknown()),
+  /** Packed: what `carryContext()` carries. */
+  contexts: v.optional(v.unknown()),
+  /** Of a call that waits for its result. */
+  call: v.optional(
+    v.object({
+      id: token,
+      /** The process that waits. */
+      replyTo: token,
+      /** When it ceases to wait; ms since the epoch, by the clock of Redis. */
+      deadline: v.pipe(v.number(), v.finite()),
+    }),
+  ),
+});
+
+/** What a job holds. */
+export type JobPayload = v.InferOutput<typeof payload>;
+
+const answer = {
+  v: v.literal(VERSION),
+  id: token,
+  /** The consumer has made the spans of the call. */
+  traced: v.optional(v.boolean()),
+};
+
+const reply = v.variant('ok', [
+  v.object({ ...answer, ok: v.literal(true), value: v.unknown() }),
+  v.object({
+    ...answer,
+    ok: v.literal(false),
+    /** Packed {@link TaskError}. */
+    error: v.unknown(),
+    /** It ran for longer than this. */
+    timeoutMs: v.optional(v.number()),
+  }),
+]);
+
+/** What a consumer answers to a call. */
+export type Reply = v.InferOutput<typeof reply>;
+
+/** @returns `'newer'` for a job that another version of this package may understand, `undefined` for rubbish. */
+export function readPayload(data: unknown): JobPayload | 'newer' | undefined {
+  const result = v.safeParse(payload, data);
+  if (result.success) return result.output;
+  const version = (data as { v?: unknown } | null)?.v;
+  return typeof version === 'number' && version > VERSION ? 'newer' : undefined;
+}
+
+/** @returns `undefined` for what is no reply. */
+export function readReply(text: string): Reply | undefined {
+  try {
+    return v.parse(reply, JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether it is what describes an error, as far as its restoration needs. */
+export function isTaskError(value: unknown): value is TaskError {
+  const { kind, classes, properties } = (value ?? {}) as Record<string, unknown>;
+  if (kind === 'value') return true;
+  return (
+    kind === 'error' &&
+    Array.isArray(classes) &&
+    typeof properties === 'object' &&
+    properties !== null
+  );
+}

@@ -1,0 +1,26 @@
+import type { Telemetry } from 'bullmq';
+import { isMissing } from '../../options/module.js';
+import { hasTracer } from '../../process/telemetry.js';
+import type { ResolvedQueueOptions } from './queue-options.js';
+
+/** Options, with what BullMQ is traced by. */
+export type RunnerOptions = Omit<ResolvedQueueOptions, 'telemetry'> & {
+  readonly telemetry: Telemetry | undefined;
+};
+
+/**
+ * What BullMQ tells of its own steps: what the app gives, else bullmq-otel, where that is installed
+ * and an SDK of OpenTelemetry runs in this thread.
+ */
+export async function queueTelemetry(
+  given: ResolvedQueueOptions['telemetry'],
+): Promise<Telemetry | undefined> {
+  if (given !== undefined || !hasTracer()) return given || undefined;
+  try {
+    const { BullMQOtel } = await import('bullmq-otel');
+    return new BullMQOtel();
+  } catch (error) {
+    if (!isMissing('bullmq-otel', error)) throw error;
+    return undefined;
+  }
+}

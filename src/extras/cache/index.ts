@@ -1,0 +1,3 @@
+export { type CacheTtl, CLUSTER_CACHE_OPTIONS, ClusterCache } from './cluster-cache.js';
+export { clusterCache, type ClusterCacheStore } from './cluster-cache-store.js';
+export type { ClusterCacheOptions } from '../../hub/client/shared-cache.js';

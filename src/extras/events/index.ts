@@ -1,0 +1,7 @@
+export {
+  ClusterEvents,
+  type ClusterRequestOptions,
+  type EventReceivers,
+} from './cluster-events.js';
+export { ClusterPubSub } from './cluster-pub-sub.js';
+export { ClusterRequestError } from './events.errors.js';

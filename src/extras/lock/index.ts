@@ -1,0 +1,6 @@
+export { ClusterLock, type RunExclusiveOptions } from './cluster-lock.js';
+export {
+  ClusterLockReentryError,
+  ClusterLockRefusedError,
+  ClusterLockTimeoutError,
+} from './lock.errors.js';

@@ -1,0 +1,16 @@
+import { SetMetadata } from '@nestjs/common';
+
+// A registered symbol: two copies of this package in one process know each other's methods.
+const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
+
+/**
+ * Beside `@Cron()`, `@Interval()` or `@Timeout()`: the method runs in every worker, as it would
+ * without `ClusterScheduleModule`. For what concerns a process of its own, such as its cache.
+ */
+export function EveryWorker(): MethodDecorator {
+  return SetMetadata(EVERY_WORKER, true);
+}
+
+export function isForEveryWorker(method: object): boolean {
+  return Reflect.getMetadata(EVERY_WORKER, method) === true;
+}

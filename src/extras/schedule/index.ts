@@ -1,0 +1,2 @@
+export { ClusterScheduleModule } from './cluster-schedule.module.js';
+export { EveryWorker } from './every-worker.decorator.js';

@@ -1,0 +1,61 @@
+import { IoAdapter } from '@nestjs/platform-socket.io';
+import { currentLink, linkOfThisProcess } from '../../bootstrap/current-link.js';
+import { HubChannels } from '../../hub/client/hub-channels.js';
+import { hubOf } from '../../hub/client/hub-of-process.js';
+import { CLUSTER_SESSIONS, shareSessions } from './cluster-sessions.js';
+import type { Engine } from './engine.interface.js';
+import { HubAdapter, type Namespace } from './hub-adapter.js';
+import { SessionStore, tagsOf } from './session-store.js';
+
+/** What {@link ClusterIoAdapter} may be told. */
+export interface ClusterIoAdapterOptions {
+  /**
+   * With `connectionStateRecovery`: what is kept, for the whole cluster, of packets that clients may
+   * have missed, and as much of their sessions. Default: 16 MiB.
+   */
+  readonly maxRecoveryBytes?: number | undefined;
+}
+
+/** Of the Socket.IO that Nest's adapter has. */
+type ServerOptions = NonNullable<Parameters<IoAdapter['createIOServer']>[1]>;
+type IoServer = ReturnType<IoAdapter['createIOServer']>;
+
+const RECOVERY_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Socket.IO for an app of several workers: rooms, broadcasts and `fetchSockets()` reach the clients of
+ * all of them, and a client may reach any with each of its requests.
+ * `app.useWebSocketAdapter(new ClusterIoAdapter(app))`.
+ */
+export class ClusterIoAdapter extends IoAdapter {
+  readonly #maxBytes: number;
+  #channels: HubChannels | undefined;
+
+  /** @param app a Nest application, or an HTTP server. */
+  constructor(app?: object, { maxRecoveryBytes }: ClusterIoAdapterOptions = {}) {
+    super(app);
+    this.#maxBytes = maxRecoveryBytes ?? RECOVERY_BYTES;
+  }
+
+  override createIOServer(port: number, options?: ServerOptions): IoServer {
+    const link = linkOfThisProcess();
+    const hub = hubOf(currentLink());
+    const channels = (this.#channels ??= new HubChannels(hub, (message) => link.warn(message)));
+    const sessions = new SessionStore(hub, channels, this.#maxBytes);
+    // Socket.IO calls it with `new`.
+    function adapter(nsp: Namespace): HubAdapter {
+      return new HubAdapter(nsp, channels, sessions, channelOf(port, options?.path, nsp.name));
+    }
+    const server = super.createIOServer(port, { adapter, ...options } as ServerOptions);
+    const engine = server.engine as unknown as Engine & { [CLUSTER_SESSIONS]?: true };
+    engine[CLUSTER_SESSIONS] = true;
+    shareSessions(engine, link, hub);
+    return server;
+  }
+}
+
+/** Of a namespace whose name a client may have chosen. */
+function channelOf(port: number, path: string | undefined, nsp: string): string {
+  const [name] = tagsOf([nsp]);
+  return `socket.io ${port}${path ?? ''} ${name}`;
+}

@@ -1,0 +1,45 @@
+import type { EngineClient } from './engine.interface.js';
+
+/** A client who polls asks again at once. One that has not for this long is gone. */
+const LOST_MS = 2_000;
+
+/** What a client who comes back costs another worker: about two handshakes of CPU. */
+const MS_EACH = 2;
+
+const STEP_MS = 10;
+
+/**
+ * Tells one after the other to leave, at a pace at which other workers take them in, and not beyond
+ * `withinMs`. Resolves once nobody is left.
+ *
+ * @param present those who are there now: until the drain has closed them all, others may come.
+ */
+export async function farewell<T>(
+  present: () => readonly T[],
+  leave: (one: T) => void,
+  withinMs: number,
+): Promise<void> {
+  const told = new Set<T>();
+  const until = performance.now() + withinMs;
+  for (let all = present(); all.length > 0; all = present()) {
+    const waiting = all.filter((each) => !told.has(each));
+    const steps = Math.max(1, (until - performance.now()) / STEP_MS);
+    const now = Math.max(STEP_MS / MS_EACH, Math.ceil(waiting.length / steps));
+    for (const one of waiting.slice(0, now)) {
+      told.add(one);
+      leave(one);
+    }
+    await new Promise((resolve) => setTimeout(resolve, STEP_MS));
+  }
+}
+
+/** Has a client connect again. Engine.IO waits for its next poll, for 30 s or without end: one that is gone has none. */
+export function dismiss(client: EngineClient, lostMs = LOST_MS): void {
+  client.transport.closeTimeout = lostMs;
+  const timer = setTimeout(() => {
+    const { name, writable } = client.transport;
+    if (name === 'polling' && !writable) client.close(true);
+  }, lostMs);
+  timer.unref();
+  client.close();
+}

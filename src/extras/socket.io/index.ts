@@ -1,0 +1,1 @@
+export { ClusterIoAdapter, type ClusterIoAdapterOptions } from './cluster-io-adapter.js';

@@ -1,0 +1,1 @@
+export { ClusterThrottlerStorage } from './cluster-throttler-storage.js';

@@ -1,0 +1,127 @@
+import { createConnection } from 'node:net';
+import type { HubAddress } from '../../snapshot/index.js';
+import type { Frame } from '../codec.js';
+import { FrameSocket } from '../frame-socket.js';
+import { type FromHub, HUB_VERSION, type ToHub } from '../protocol.js';
+import type { Dial, Line, LineEvents } from './line.js';
+
+const FIRST_RETRY_MS = 10;
+const MAX_RETRY_MS = 1_000;
+
+/** A hub that does not answer by then hangs. */
+const HELLO_MS = 2_000;
+
+/** Of what the hub has not read. Beyond it nothing more is asked: it hangs, or is far behind. */
+const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
+
+/** What gives something back, in a few bytes. If it were lost, the hub would keep that for ever. */
+const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
+
+/** The one connection of a worker to the hub of its primary. */
+class SocketLine implements Line {
+  #address: HubAddress | undefined;
+  #frames: FrameSocket | undefined;
+  #open = false;
+  /** Something could not be sent for want of room. */
+  #full = false;
+  #retryMs = FIRST_RETRY_MS;
+  #warned: string | undefined;
+
+  constructor(
+    private readonly find: () => Promise<HubAddress>,
+    private readonly slot: number,
+    private readonly warn: (message: string) => void,
+    private readonly events: LineEvents,
+    private readonly over: AbortSignal | undefined,
+  ) {
+    void this.#connect();
+  }
+
+  send(header: ToHub, body?: Buffer): boolean {
+    if (!this.#open) return false;
+    const frames = this.#frames!;
+    if (frames.unsentBytes > MAX_UNSENT_BYTES && !GIVES_BACK.has(header.op)) {
+      this.#full = true;
+      return false;
+    }
+    frames.send(header, body);
+    return true;
+  }
+
+  async #connect(): Promise<void> {
+    try {
+      this.#address ??= await this.find();
+    } catch (error) {
+      this.#warnOnce(`there is no hub: ${(error as Error).message}; it is tried again`);
+      this.#retryMs = MAX_RETRY_MS;
+      return this.#again();
+    }
+    const { path, token } = this.#address;
+    const socket = createConnection({ path });
+    // The app's servers keep the process up, this does not.
+    socket.unref();
+    const frames = new FrameSocket(
+      socket,
+      {
+        frame: (frame) => this.#onFrame(frame),
+        closed: () => {
+          clearTimeout(timer);
+          const wasOpen = this.#open;
+          this.#open = this.#full = false;
+          if (wasOpen) this.events.closed();
+          this.#again();
+        },
+        drained: () => {
+          if (!this.#full) return;
+          this.#full = false;
+          this.events.drained();
+        },
+      },
+      true,
+    );
+    const timer = setTimeout(() => this.#open || socket.destroy(), HELLO_MS).unref();
+    this.#frames = frames;
+    frames.send({ op: 'hello', id: 0, v: HUB_VERSION, token, slot: this.slot } satisfies ToHub);
+  }
+
+  #onFrame({ header, body }: Frame): void {
+    const said = header as FromHub; // it is the primary's own thread
+    if (this.#open) return this.events.frame(said, body);
+    if (said.t === 'refused') {
+      this.#warnOnce(`the hub does not serve this worker: ${said.why}`);
+      this.#retryMs = MAX_RETRY_MS;
+      return this.#frames!.destroy();
+    }
+    if (said.t !== 'welcome') return;
+    this.#open = true;
+    this.#warned = undefined;
+    this.#retryMs = FIRST_RETRY_MS;
+    this.events.opened(said.instance);
+  }
+
+  /** It tries each second: a reason that goes on is no news. */
+  #warnOnce(message: string): void {
+    if (message !== this.#warned) this.warn(message);
+    this.#warned = message;
+  }
+
+  #again(): void {
+    if (this.over?.aborted) return;
+    const jittered = this.#retryMs * (0.75 + Math.random() / 2);
+    this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
+    setTimeout(() => void this.#connect(), jittered).unref();
+  }
+}
+
+/**
+ * @param find asks the primary, which starts the hub for the first who asks.
+ * @param over ends it: it is not opened again. Default: with the process.
+ */
+export function dialSocket(
+  find: () => Promise<HubAddress>,
+  slot: number,
+  warn: (message: string) => void,
+  over?: AbortSignal,
+): Dial {
+  return (events) => new SocketLine(find, slot, warn, events, over);
+}

@@ -1,0 +1,260 @@
+import type { FromHub, HubRequest, ToHub } from '../protocol.js';
+import type { Dial, Line, LineEvents } from './line.js';
+
+/** Why the hub has not answered. */
+export type HubFailure =
+  /** Not in time. */
+  | 'timeout'
+  /** There is no connection, or it was lost. */
+  | 'lost'
+  | 'refused';
+
+export class HubError extends Error {
+  constructor(
+    readonly failure: HubFailure,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface Answer {
+  readonly header: FromHub;
+  readonly body: Buffer;
+}
+
+interface Pending {
+  readonly op: HubRequest['op'];
+  readonly settle: (answer: Answer | HubError) => void;
+  readonly timer: NodeJS.Timeout | undefined;
+}
+
+type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
+export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
+export type Note = Exclude<ToHub, HubRequest>;
+export type Push = Extract<FromHub, { t: 'event' | 'reply' }>;
+export type ChannelPush = Extract<FromHub, { t: 'said' | 'left' | 'echo' }>;
+
+export interface HubListener {
+  /** @param anew another hub, which knows nothing of what was asked of the one before. */
+  opened?(anew: boolean): void;
+  closed?(): void;
+  /** The hub reads again: something could not be sent before. */
+  drained?(): void;
+  pushed?(push: Push, body: Buffer): void;
+  heard?(push: ChannelPush, body: Buffer): void;
+}
+
+/** The first connection has to wait for a thread to start. */
+const FIRST_MS = 3_000;
+
+const AGAIN_MS = 10;
+
+/** For the answer to a question that the hub answers at once. */
+const ANSWER_MS = 1_000;
+
+/** What a process asks of the hub. */
+export class HubClient implements LineEvents {
+  readonly #line: Line;
+  readonly #pending = new Map<number, Pending>();
+  readonly #listeners = new Set<HubListener>();
+  readonly #opening = new Set<() => void>();
+  #instance: string | undefined;
+  #lastId = 0;
+  /** It let a question wait for too long, and has said nothing since. */
+  #silent = false;
+  open = false;
+  /** Emitters on which events of the hub are heard already: one of this process does that for all. */
+  readonly heardOn = new WeakSet<object>();
+  /** Of requests to other workers: their numbers are of the process, whichever object asks. */
+  lastRequest = 0;
+  /** Of echoes of channels, likewise. */
+  lastEcho = 0;
+  /** Questions by what was asked and how it ended, as `count ok`. */
+  readonly outcomes = new Map<string, number>();
+
+  constructor(dial: Dial) {
+    this.#line = dial(this);
+  }
+
+  /** @returns what ends that. */
+  listen(listener: HubListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Resolves once there is a connection; with `false` if there is none by then. */
+  ready(withinMs: number): Promise<boolean> {
+    if (this.open) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const opened = (): void => {
+        clearTimeout(timer);
+        this.#opening.delete(opened);
+        resolve(this.open);
+      };
+      const timer = setTimeout(opened, withinMs);
+      this.#opening.add(opened);
+    });
+  }
+
+  /**
+   * Asks. While the hub is silent nobody waits for it: the question is sent, and fails at once.
+   *
+   * @param deadlineMs `Infinity`: the hub says when.
+   * @throws HubError
+   */
+  async ask(question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
+    if (this.#isNew) await this.ready(Math.min(deadlineMs, FIRST_MS));
+    return this.#send((this.#lastId += 1), question, deadlineMs, body);
+  }
+
+  /** It was never connected: who asks waits for that. */
+  get #isNew(): boolean {
+    return !this.open && this.#instance === undefined;
+  }
+
+  #send(id: number, question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const settle = (answer: Answer | HubError): void => {
+        this.#pending.delete(id);
+        if (answer instanceof HubError) reject(answer);
+        else resolve(answer);
+      };
+      const end = (failure: HubFailure, message: string): void => {
+        this.noteOutcome(question.op, failure);
+        settle(new HubError(failure, message));
+      };
+      if (!this.#line.send({ ...question, id } as ToHub, body)) {
+        return end('lost', 'there is no connection to the hub');
+      }
+      if (deadlineMs === Infinity) {
+        return void this.#pending.set(id, { op: question.op, settle, timer: undefined });
+      }
+      if (this.#silent) return end('timeout', 'the hub does not answer');
+      // An answer may have come while this event loop was busy: it is read first.
+      const timer = setTimeout(
+        () =>
+          setImmediate(() => {
+            if (!this.#pending.has(id)) return;
+            this.#silent = true;
+            end('timeout', `the hub did not answer within ${deadlineMs} ms`);
+          }),
+        deadlineMs,
+      );
+      this.#pending.set(id, { op: question.op, settle, timer });
+    });
+  }
+
+  /**
+   * Says what is not answered.
+   *
+   * @returns whether it was sent: not while there is no connection, or the hub does not read.
+   */
+  tell(note: Note, body?: Buffer): boolean {
+    return this.#line.send(note, body);
+  }
+
+  /**
+   * Asks for what may take long. Asks again where the hub is lost.
+   *
+   * @returns `undefined` where there is no answer within that time.
+   */
+  async askPatiently(
+    question: (leftMs: number) => Question,
+    waitMs: number,
+  ): Promise<Answer | undefined> {
+    const until = performance.now() + waitMs;
+    const left = (): number => Math.max(0, until - performance.now());
+    for (;;) {
+      const first = this.#instance === undefined ? FIRST_MS : 0;
+      if (!this.open && !(await this.ready(Math.max(left(), first)))) return undefined;
+      try {
+        const leftMs = left();
+        return await this.askUntil(question(leftMs), leftMs);
+      } catch (error) {
+        if ((error as HubError).failure === 'refused') throw error;
+        if (left() === 0) return undefined;
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS)); // it may be open, and not reading
+      }
+    }
+  }
+
+  opened(instance: string): void {
+    const anew = this.#instance !== undefined && this.#instance !== instance;
+    this.#instance = instance;
+    this.#silent = false;
+    this.open = true;
+    for (const listener of this.#listeners) listener.opened?.(anew);
+    for (const opened of this.#opening) opened();
+  }
+
+  closed(): void {
+    this.open = false;
+    const lost = new HubError('lost', 'the connection to the hub was lost');
+    for (const { op, settle, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      this.noteOutcome(op, 'lost');
+      settle(lost);
+    }
+    for (const listener of this.#listeners) listener.closed?.();
+  }
+
+  drained(): void {
+    for (const listener of this.#listeners) listener.drained?.();
+  }
+
+  frame(header: FromHub, body: Buffer): void {
+    this.#silent = false;
+    if (header.t === 'event' || header.t === 'reply') {
+      for (const listener of this.#listeners) listener.pushed?.(header, body);
+      return;
+    }
+    if (header.t === 'said' || header.t === 'left' || header.t === 'echo') {
+      for (const listener of this.#listeners) listener.heard?.(header, body);
+      return;
+    }
+    const pending = this.#pending.get(header.id);
+    // Nobody waits for it any more: it is for others.
+    if (pending === undefined) {
+      if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
+      return;
+    }
+    clearTimeout(pending.timer);
+    if (header.t === 'refused') {
+      this.noteOutcome(pending.op, 'refused');
+      return pending.settle(new HubError('refused', header.why));
+    }
+    this.noteOutcome(pending.op, 'ok');
+    pending.settle({ header, body });
+  }
+
+  noteOutcome(what: string, outcome: string, count = 1): void {
+    const name = `${what} ${outcome}`;
+    this.outcomes.set(name, (this.outcomes.get(name) ?? 0) + count);
+  }
+
+  /**
+   * Asks for what the hub may take its time for. The hub keeps it; this end does, too, since the hub may hang.
+   *
+   * @returns `undefined` where there is no answer by then.
+   * @throws HubError
+   */
+  async askUntil(question: Question, waitMs: number): Promise<Answer | undefined> {
+    const until = performance.now() + (waitMs === 0 ? ANSWER_MS : waitMs);
+    if (this.#isNew) await this.ready(Math.min(waitMs, FIRST_MS));
+    const id = (this.#lastId += 1);
+    const asked = this.#send(id, question, Infinity);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () =>
+          setImmediate(() => {
+            if (!this.#pending.delete(id)) return;
+            this.tell({ op: 'cancel', id });
+            resolve(undefined);
+          }),
+        until - performance.now(),
+      );
+      asked.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+}

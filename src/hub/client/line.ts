@@ -1,0 +1,18 @@
+import type { FromHub, ToHub } from '../protocol.js';
+
+/** A way to the hub, which opens itself again after each loss. */
+export interface Line {
+  /** @returns whether it was sent: not while it is closed, or the hub is far behind with reading. */
+  send(header: ToHub, body?: Buffer): boolean;
+}
+
+export interface LineEvents {
+  /** @param instance that of a hub that was started anew is another. */
+  opened(instance: string): void;
+  frame(header: FromHub, body: Buffer): void;
+  closed(): void;
+  /** The hub has read everything, after something could not be sent. */
+  drained(): void;
+}
+
+export type Dial = (events: LineEvents) => Line;

@@ -1,0 +1,175 @@
+import { randomInt } from 'node:crypto';
+import { CacheShelf } from './services/cache-shelf.js';
+import { Channels } from './services/channels.js';
+import { Counters } from './services/counters.js';
+import { type Asker, type LockAnswer, Locks } from './services/locks.js';
+import { Post } from './services/post.js';
+import type { FromHub, HubRequest, ToHub } from './protocol.js';
+
+/** The way to one worker. */
+export interface Peer {
+  slot: number;
+  /** It does not read what it is sent. */
+  readonly congested: boolean;
+  /** Bytes that it has not read. */
+  readonly unsentBytes: number;
+  send(header: FromHub, body?: Buffer): void;
+}
+
+interface HubAsker extends Asker<Peer> {
+  /** It asks for the lease of a value, not for a lock. */
+  readonly lease?: { readonly cache: string; readonly key: string };
+}
+
+/** Everything but the first word, which says who speaks. */
+export type Said = Exclude<ToHub, { op: 'hello' }>;
+
+/** What workers share. It knows neither sockets nor threads: the same runs in a process that has no primary. */
+export class HubCore {
+  readonly #locks: Locks<Peer, HubAsker>;
+  readonly #counters = new Counters();
+  readonly #caches = new CacheShelf();
+  readonly #post = new Post<Peer>();
+  readonly #channels = new Channels<Peer>();
+
+  /**
+   * @param closedUntil until then locks are only given to those who held them before.
+   * @param clock monotonic milliseconds.
+   */
+  constructor(
+    closedUntil?: number,
+    private readonly clock: () => number = () => performance.now(),
+  ) {
+    // A worker may give something back to this hub that it has from the one before it.
+    this.#locks = new Locks(closedUntil, undefined, randomInt(2 ** 47));
+  }
+
+  /** @param body a view: what is kept of it is copied. */
+  receive(from: Peer, said: Said, body: Buffer): void {
+    const now = this.clock();
+    switch (said.op) {
+      case 'lock': {
+        const asker = { peer: from, id: said.id };
+        return this.#answer(
+          said.reclaim === true
+            ? this.#locks.reclaim(`lock ${said.name}`, asker, now)
+            : this.#locks.acquire(`lock ${said.name}`, asker, said.waitMs, now),
+        );
+      }
+      case 'unlock':
+        return this.#answer(this.#locks.release(said.grant, from, now));
+      case 'cancel':
+        return this.#locks.cancel(said.id, from);
+      case 'count':
+        return from.send({
+          t: 'counted',
+          id: said.id,
+          ...this.#counters.count(said, Math.floor(now)),
+        });
+      case 'get':
+        return this.#give(from, said, now);
+      case 'set':
+      case 'fill': {
+        const { id } = said;
+        const evicted = this.#caches.set(said, body, now);
+        if (evicted === undefined) return refuse(from, said, 'there are too many caches');
+        from.send({ t: 'done', id, changed: 1, evicted });
+        if (said.op === 'fill') this.#endLease(from, said, body, now);
+        return;
+      }
+      case 'delete': {
+        const changed = this.#caches.delete(said, now) ? 1 : 0;
+        return from.send({ t: 'done', id: said.id, changed, evicted: 0 });
+      }
+      case 'clear':
+        this.#caches.clear(said.cache);
+        return from.send({ t: 'done', id: said.id, changed: 0, evicted: 0 });
+      case 'lease': {
+        const { id, cache, key } = said;
+        if (this.#caches.has(said, now)) return this.#give(from, said, now);
+        const asker = { peer: from, id, lease: { cache, key } };
+        return this.#answer(this.#locks.acquire(`lease ${cache} ${key}`, asker, said.waitMs, now));
+      }
+      case 'stats':
+        return from.send({ t: 'stats', id: said.id, caches: this.#caches.stats() });
+      case 'subscribe':
+        this.#post.add(from);
+        return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
+      case 'publish': {
+        const { sent, missed } = this.#post.publish(from, said, body);
+        return from.send({ t: 'done', id: said.id, changed: sent, evicted: missed });
+      }
+      case 'reply':
+        return this.#post.reply(said, body);
+      case 'join':
+        this.#channels.join(from, said);
+        return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
+      case 'part':
+        return this.#channels.part(from, said);
+      case 'say':
+        return this.#channels.say(from, said, body, now);
+      case 'missed':
+        return this.#channels.missed(from, said);
+    }
+  }
+
+  /** The worker is gone: others get what it held. */
+  leave(peer: Peer): void {
+    this.#post.remove(peer);
+    this.#channels.remove(peer);
+    this.#answer(this.#locks.leave(peer, this.clock()));
+  }
+
+  /** Workers that held a lock have had the time to say so. */
+  open(): void {
+    this.#answer(this.#locks.open(this.clock()));
+  }
+
+  /** Now and then: forgets what is over. */
+  sweep(): void {
+    const now = this.clock();
+    this.#counters.sweep(Math.floor(now));
+    this.#caches.sweep(now);
+    this.#channels.sweep(now);
+  }
+
+  /** A value that is not kept, since it is too large, is given to those who wait for it all the same. */
+  #endLease(
+    from: Peer,
+    { form, grant, ...at }: Extract<Said, { op: 'fill' }>,
+    body: Buffer,
+    now: number,
+  ): void {
+    if (this.#caches.has(at, now)) return this.#answer(this.#locks.release(grant, from, now));
+    for (const { peer, id } of this.#locks.dismiss(grant, from, now)) {
+      peer.send({ t: 'hit', id, form }, body);
+    }
+  }
+
+  #give(to: Peer, at: { id: number; cache: string; key: string }, now: number): void {
+    const entry = this.#caches.get(at, now);
+    if (entry === undefined) to.send({ t: 'miss', id: at.id });
+    else to.send({ t: 'hit', id: at.id, form: entry.form }, entry.value);
+  }
+
+  /** One after the other: a lease that is not needed any more goes on to the next. */
+  #answer(answers: LockAnswer<Peer, HubAsker>[]): void {
+    const now = this.clock();
+    for (let next = answers.shift(); next !== undefined; next = answers.shift()) {
+      const { peer, id, lease } = next.asker;
+      if (next.type === 'full') refuse(peer, next.asker, 'too many wait for locks');
+      else if (next.type === 'expired') peer.send({ t: 'expired', id });
+      else if (lease === undefined || !this.#caches.has(lease, now)) {
+        peer.send({ t: 'granted', id, grant: next.grant });
+      } else {
+        this.#give(peer, { id, ...lease }, now);
+        answers.push(...this.#locks.release(next.grant, peer, now));
+      }
+    }
+  }
+}
+
+/** @param to is told that its request cannot be served. */
+export function refuse(to: Peer, { id }: Pick<HubRequest, 'id'>, why: string): void {
+  to.send({ t: 'refused', id, why });
+}

@@ -1,0 +1,92 @@
+import { chmodSync, renameSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FrameSocket } from '../frame-socket.js';
+import { HubCore, type Peer } from '../hub-core.js';
+import { HUB_VERSION, readToHub } from '../protocol.js';
+import type { Frame } from '../codec.js';
+
+/** One for each worker, and for those of a reload one more. */
+const MAX_CONNECTIONS = 1_024;
+
+/** A connection that has not said by then who it is. */
+const HELLO_MS = 5_000;
+
+const SWEEP_MS = 1_000;
+
+/** After a hub that ended: workers connect again, and say which locks they hold. */
+export const RECLAIM_MS = 1_000;
+
+export interface HubServerOptions {
+  readonly path: string;
+  readonly token: string;
+  readonly instance: string;
+  /** There was one before, which has ended. */
+  readonly restarted: boolean;
+}
+
+/** Listens for workers, in a directory that nobody but this user can enter. */
+export async function listenForWorkers(options: HubServerOptions): Promise<Server> {
+  const closedUntil = options.restarted ? performance.now() + RECLAIM_MS : undefined;
+  const core = new HubCore(closedUntil);
+  if (options.restarted) void delay(RECLAIM_MS).then(() => core.open());
+  setInterval(() => core.sweep(), SWEEP_MS).unref();
+  const server = createServer((socket) => serve(socket, core, options));
+  server.maxConnections = MAX_CONNECTIONS;
+  // Beside its path, and moved there: it is never seen before it answers, and takes the place of that of the hub before it.
+  const beside = join(dirname(options.path), `.${Math.random().toString(16).slice(2, 8)}`);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(beside, resolve);
+  });
+  chmodSync(beside, 0o600);
+  renameSync(beside, options.path);
+  server.on('error', () => {}); // for want of descriptors it accepts later
+  return server;
+}
+
+function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOptions): void {
+  let welcome = false;
+  const onFrame = ({ header, body }: Frame): void => {
+    const said = readToHub(header);
+    if (said === undefined) return refuseUnknown(header);
+    if (welcome) {
+      if (said.op !== 'hello') core.receive(peer, said, body);
+      return;
+    }
+    if (said.op !== 'hello' || said.token !== token) throw new Error('it has not said who it is');
+    if (said.v !== HUB_VERSION) {
+      const why = `this hub speaks version ${HUB_VERSION}, the worker ${said.v}; restart the cluster after an update of nestjs-cluster`;
+      return frames.send({ t: 'refused', id: said.id, why });
+    }
+    clearTimeout(timer);
+    welcome = true;
+    peer.slot = said.slot;
+    frames.send({ t: 'welcome', id: said.id, instance });
+  };
+  /** A request that is not as it should be is no reason to lose the others. @throws Error */
+  const refuseUnknown = (header: unknown): void => {
+    const { id } = header as { id?: unknown };
+    if (!welcome || typeof id !== 'number') throw new Error('this is no request');
+    frames.send({ t: 'refused', id, why: 'the hub does not know such a request' });
+  };
+  const frames = new FrameSocket(socket, {
+    frame: onFrame,
+    closed: () => {
+      clearTimeout(timer);
+      core.leave(peer);
+    },
+  });
+  const timer = setTimeout(() => socket.destroy(), HELLO_MS);
+  const peer: Peer = {
+    slot: -1,
+    get congested() {
+      return frames.congested;
+    },
+    get unsentBytes() {
+      return frames.unsentBytes;
+    },
+    send: (frame, payload) => frames.send(frame, payload),
+  };
+}

@@ -1,0 +1,140 @@
+import type { WorkerEventOf } from './cluster-event.js';
+import type { ClusterState, Leadership, ReadyWorker, Worker } from './cluster-state.js';
+import type { Step } from './step.js';
+
+/**
+ * The leader is the worker that has been ready longest and does not drain. It
+ * runs what one worker alone is to run, and only under a lease:
+ *
+ * 1. A lease ends at a time of the machine's monotonic clock, which both sides
+ *    read. It is that of the moment of sending, so whenever the worker reads
+ *    the message, it believes in no more than the primary has given.
+ * 2. The worker looks at that clock right before it runs anything. However long
+ *    it was blocked or stopped, a lease that is over starts nothing.
+ * 3. The primary renews a lease only after the last one was answered. It gives
+ *    the role away when the worker has resigned or exited, or when the lease is
+ *    over by a margin, for a worker that is held up between its look and the run.
+ *
+ * So no two workers may run at a time. A primary that stands still renews
+ * nothing: then nobody runs until it goes on.
+ */
+export const LEASE_MS = 900;
+export const RENEW_MS = 200;
+export const MARGIN_MS = 100;
+
+/** Names of jobs that have begun: more than an app has methods with `@Timeout()`. */
+const MAX_DONE = 1_000;
+
+export const NO_LEADER: Leadership = {
+  leader: undefined,
+  lease: undefined,
+  leases: 0,
+  endedAt: undefined,
+  done: [],
+};
+
+/** After each step: whoever led may be gone, and somebody may have come that can. */
+export function settleLeadership(step: Step): void {
+  const { leader, lease } = step.state.leadership;
+  const holder = leader === undefined ? undefined : step.worker(leader);
+  if (mayLead(holder)) {
+    if (holder.follows && lease === undefined) grant(step, holder);
+    return;
+  }
+  if (lease !== undefined) {
+    if (holder !== undefined && step.now < lease.until + MARGIN_MS) return;
+    endLease(step, Math.min(step.now, lease.until));
+  }
+  appoint(step);
+}
+
+/** A worker that has something to run wants to know when it leads. */
+export function wantsToLead(step: Step, worker: Worker): void {
+  step.change(worker, { follows: true });
+}
+
+/** Answers a lease. Whatever it answers to, it is not blocked any more. */
+export function onLeads(step: Step, worker: ReadyWorker, { seq }: WorkerEventOf<'leads'>): void {
+  if (worker.lapsed) step.change(worker, { lapsed: false });
+  const { lease } = step.state.leadership;
+  if (lease?.worker === worker.id && lease.seq === seq)
+    set(step, { lease: { ...lease, answered: true } });
+}
+
+/** It begins nothing any more that is due after that time. */
+export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'resigned'>): void {
+  const { lease } = step.state.leadership;
+  if (lease?.worker !== worker.id) return;
+  endLease(step, Math.min(at - (step.settings.machineClockMs ?? 0), lease.until));
+}
+
+/** What it runs now, and what it has begun that is to run once. */
+export function noteDuties(step: Step, worker: Worker, event: WorkerEventOf<'jobs'>): void {
+  step.change(worker, { jobs: event.running });
+  const { done } = step.state.leadership;
+  if (event.done === undefined || done.includes(event.done) || done.length >= MAX_DONE) return;
+  set(step, { done: [...done, event.done] });
+}
+
+/** Renews the lease, or takes it from a worker that does not answer. */
+export function onLeaseDue(step: Step): void {
+  const { lease } = step.state.leadership;
+  if (lease === undefined) return;
+  const holder = step.worker(lease.worker);
+  if (mayLead(holder) && lease.answered) return grant(step, holder);
+  const leftMs = lease.until + MARGIN_MS - step.now;
+  if (leftMs > 0) return step.arm({ type: 'lease-due' }, Math.min(leftMs, RENEW_MS));
+  endLease(step, lease.until);
+  if (holder !== undefined) step.change(holder, { lapsed: true });
+}
+
+function mayLead(worker: Worker | undefined): worker is ReadyWorker {
+  return worker?.state === 'ready' && !worker.lapsed;
+}
+
+function appoint(step: Step): void {
+  const next = oldest(step.state);
+  if (next?.id === step.state.leadership.leader) return;
+  set(step, { leader: next?.id });
+  // That nobody leads at the end is no news.
+  if (next !== undefined) step.emit('leader', { worker: next.id });
+  else if (step.state.shutdown === undefined) step.emit('leader', {});
+  if (next?.follows) grant(step, next);
+}
+
+function oldest({ workers }: ClusterState): ReadyWorker | undefined {
+  let found: ReadyWorker | undefined;
+  for (const worker of workers.values()) {
+    if (mayLead(worker) && (found === undefined || worker.readyAt < found.readyAt)) found = worker;
+  }
+  return found;
+}
+
+function grant(step: Step, holder: ReadyWorker): void {
+  const { leases, endedAt, done } = step.state.leadership;
+  const seq = leases + 1;
+  const until = step.now + LEASE_MS;
+  set(step, { leases: seq, lease: { worker: holder.id, seq, until, answered: false } });
+  step.arm({ type: 'lease-due' }, RENEW_MS);
+  const clockMs = step.settings.machineClockMs ?? 0;
+  step.send(holder, {
+    type: 'lead',
+    seq,
+    until: until + clockMs,
+    since: endedAt === undefined ? undefined : endedAt + clockMs,
+    busy: step.state.workers.values().flatMap(({ id, jobs }) => (id === holder.id ? [] : jobs)),
+    done,
+  });
+}
+
+function endLease(step: Step, endedAt: number): void {
+  set(step, {
+    lease: undefined,
+    endedAt: Math.max(endedAt, step.state.leadership.endedAt ?? endedAt),
+  });
+  step.disarm({ type: 'lease-due' });
+}
+
+function set(step: Step, changes: Partial<Leadership>): void {
+  step.set({ leadership: { ...step.state.leadership, ...changes } });
+}

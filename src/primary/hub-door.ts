@@ -1,0 +1,37 @@
+import type { EmitEvent } from '../events/index.js';
+import type { HubAddress } from '../snapshot/index.js';
+
+interface Host {
+  readonly address: HubAddress;
+}
+
+/** Where the first worker that asks has the hub started. Before that nothing of it is loaded. */
+export class HubDoor {
+  #host: Promise<Host> | undefined;
+  #refused = false;
+
+  constructor(
+    private readonly emit: EmitEvent,
+    private readonly open: (warn: (message: string) => void) => Promise<Host> = openHost,
+  ) {}
+
+  /** @throws Error where there can be none; that is one warning, and who asks again has it tried again. */
+  async address(): Promise<HubAddress> {
+    const warn = (message: string): void => this.emit('warning', { message });
+    this.#host ??= this.open(warn);
+    try {
+      return (await this.#host).address;
+    } catch (error) {
+      this.#host = undefined;
+      const { message } = error as Error;
+      if (!this.#refused) warn(`there can be no hub for what workers share: ${message}`);
+      this.#refused = true;
+      throw error;
+    }
+  }
+}
+
+async function openHost(warn: (message: string) => void): Promise<Host> {
+  const { HubHost } = await import('../hub/host/hub-host.js');
+  return HubHost.open(warn);
+}

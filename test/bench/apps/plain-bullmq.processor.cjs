@@ -1,0 +1,3 @@
+const { burn } = require('./burn.cjs');
+
+module.exports = async () => burn(0);

@@ -1,0 +1,121 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cpuBetween, readCpuTime } from '../../cpu-time.mjs';
+import { answering, Servers } from '../../processes.mjs';
+
+const APP = fileURLToPath(new URL('../../apps/shared.mjs', import.meta.url));
+const PORT = 21_500;
+const REDIS = PORT + 98;
+const PRIMARY = PORT + 99;
+
+/** A cluster that serves by the hub and by Redis, and that Redis. */
+export class SharedCluster {
+  #servers = new Servers();
+  #directory = mkdtempSync(join(tmpdir(), 'bench-hub-'));
+  #agent = new http.Agent({ keepAlive: true });
+
+  constructor({ node, workers, parts, env = {} }) {
+    this.ports = Array.from({ length: workers }, (_, slot) => PORT + slot);
+    if (parts.length > 0) {
+      const configuration = join(this.#directory, 'redis.conf');
+      writeFileSync(configuration, `port ${REDIS}\nbind 127.0.0.1\nsave ""\nappendonly no\n`);
+      this.#servers.start('redis-server', configuration, {});
+    }
+    this.#servers.start(node, APP, {
+      PORT: String(PORT),
+      WORKERS: String(workers),
+      REDIS: String(REDIS),
+      PARTS: parts.join(','),
+      NODE_ENV: 'production',
+      CLUSTER_LOG_FORMAT: 'json',
+      XDG_RUNTIME_DIR: this.#directory,
+      ...env,
+    });
+  }
+
+  /** Runs `use` with a cluster that is ready, and ends it. */
+  static async with(options, use) {
+    const cluster = new SharedCluster(options);
+    try {
+      for (const port of cluster.ports) {
+        await answering(`http://127.0.0.1:${port}/run?what=nothing&ms=1&at=1`, 1, 30_000);
+      }
+      return await use(cluster);
+    } finally {
+      await cluster.#stop();
+    }
+  }
+
+  /** In the order in which they were started: Redis, where there is one, is first. */
+  get pids() {
+    return this.#servers.pids;
+  }
+
+  /** The primary is the one whose children are workers. */
+  get primaryPid() {
+    return this.pids.find((pid) => this.pids.some((other) => parentOf(other) === pid));
+  }
+
+  /** Seconds of CPU that all processes use meanwhile. */
+  async cpuWhile(run) {
+    const read = () => new Map(this.pids.map((pid) => [pid, readCpuTime(pid)]));
+    const before = read();
+    const result = await run();
+    let seconds = 0;
+    for (const [pid, after] of read()) seconds += cpuBetween(before.get(pid), after);
+    return { result, seconds };
+  }
+
+  /** Runs an operation in the first `workers`; see the app. */
+  run(what, { ms, at, workers = this.ports.length }) {
+    const query = new URLSearchParams({ what, ms: String(ms), at: String(at) });
+    return Promise.all(
+      this.ports.slice(0, workers).map((port) => this.#get(port, `/run?${query.toString()}`)),
+    );
+  }
+
+  /** Of the event loop of the primary, since it was asked last: `p99Ms` and `maxMs`. */
+  primaryDelay() {
+    return this.#get(PRIMARY, '/');
+  }
+
+  #get(port, path) {
+    return new Promise((resolve, reject) => {
+      http
+        .get({ host: '127.0.0.1', port, path, agent: this.#agent }, (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+          response.on('end', () => {
+            if (response.statusCode === 200) resolve(JSON.parse(text));
+            else reject(new Error(`${path} answered ${response.statusCode}: ${text}`));
+          });
+        })
+        .on('error', reject);
+    });
+  }
+
+  async #stop() {
+    this.#agent.destroy();
+    await this.#servers.stop();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+/** Resident memory and threads of a process. */
+export function describeProcess(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const number = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)[1]);
+  return { rssBytes: number('VmRSS') * 1_024, threads: number('Threads') };
+}
+
+function parentOf(pid) {
+  try {
+    const [, parent] = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    return Number(parent);
+  } catch {
+    return undefined; // ended meanwhile
+  }
+}

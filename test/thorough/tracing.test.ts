@@ -1,0 +1,211 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
+import { freePorts } from '../support/free-ports.js';
+import { request } from '../support/http-client.js';
+import { offloadOptions } from '../support/offload.js';
+import { OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.js';
+
+const preload = (name: string): string =>
+  pathToFileURL(join(import.meta.dirname, `../fixtures/preload/${name}.mjs`)).href;
+
+/** What a user writes into a command line, or into NODE_OPTIONS. */
+const TRACING = ['--import', preload('tracing'), '--import', preload('announce-sdk')];
+
+const PATH = '/traced/7';
+
+/** An app that is traced. */
+function start(
+  receiver: OtlpReceiver,
+  { env, ...rest }: Pick<StartOptions, 'options' | 'env' | 'execArgv'> = {},
+): Promise<ClusterProcess> {
+  return ClusterProcess.start({
+    execArgv: TRACING,
+    ...rest,
+    env: {
+      ...receiver.env,
+      ...behaviour('traced'),
+      ...offloadOptions({ threads: 1 }),
+      OTEL_METRICS_EXPORTER: 'none',
+      ...env,
+    },
+  });
+}
+
+const shape = (spans: readonly ReceivedSpan[]): unknown[] =>
+  spans.map(({ name, attributes }) => [name, attributes['code.function.name']]);
+
+const QUEUE_AND_RUN = [
+  ['queue Traced.compute', 'Traced.compute'],
+  ['run Traced.compute', 'Traced.compute'],
+];
+
+describe('a cluster whose SDK is preloaded', () => {
+  const REQUESTS = 12;
+  let receiver: OtlpReceiver;
+  let cluster: ClusterProcess;
+  const pids = new Set<number>();
+
+  beforeAll(async () => {
+    receiver = await OtlpReceiver.open();
+    cluster = await start(receiver, {
+      options: { admin: { port: 0 }, watchdog: true, reload: { canaryMs: 0 } },
+    });
+    const ask = async (): Promise<void> => {
+      const answers = await Promise.all(
+        Array.from({ length: REQUESTS }, () => request(cluster.url, PATH)),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(Array(REQUESTS).fill(200));
+    };
+    await ask();
+    for (const pid of cluster.workerPids) pids.add(pid);
+    cluster.kill('SIGHUP');
+    await cluster.event('reload-ended');
+    for (const pid of cluster.workerPids) pids.add(pid);
+    await ask();
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  });
+  afterAll(async () => {
+    await stopAll();
+    receiver.close();
+  });
+
+  it('has sent the spans of all requests, though a reload and its end came at once', () => {
+    expect(
+      receiver.requests.filter(({ attributes }) => attributes['url.path'] === PATH),
+    ).toHaveLength(2 * REQUESTS);
+    for (const served of receiver.requests) {
+      expect(shape(receiver.childrenOf(served))).toEqual(QUEUE_AND_RUN);
+    }
+    expect(receiver.spans).toHaveLength(3 * 2 * REQUESTS);
+    expect(cluster.all('warning')).toEqual([]);
+  });
+
+  it('names each worker, and sends nothing from the primary', () => {
+    const senders = receiver.spans.map(({ resource }) => resource);
+    const names = new Set(senders.map((resource) => resource['service.instance.id']));
+    expect(pids.size).toBe(4);
+    for (const { 'process.pid': pid } of senders) expect(pids).toContain(Number(pid));
+    expect(names.size).toBeGreaterThan(1); // who got which request is the kernel's
+    for (const name of names) {
+      expect(name).toMatch(new RegExp(`^${hostname()}/worker-[01]/gen-[01]$`));
+    }
+  });
+
+  it('runs it in no thread: not in those that compute, nor in the watchdog, nor in the admin listener', () => {
+    const seen = [...cluster.output.matchAll(/^preloaded pid=(\d+) thread=(\d+) sdk=(\w+)$/gm)];
+    const lines = seen.map(([, pid, thread, sdk]) => ({
+      isWorker: pids.has(Number(pid)),
+      inThread: thread !== '0',
+      sdk: sdk === 'true',
+    }));
+    expect(lines.filter(({ inThread }) => !inThread)).toEqual([
+      { isWorker: false, inThread: false, sdk: true }, // ended there
+      ...Array(4).fill({ isWorker: true, inThread: false, sdk: true }),
+    ]);
+    // A loader that is given by --import has to run in those: what they share is the app's code.
+    const inThreads = lines.filter(({ inThread }) => inThread);
+    expect(inThreads.length).toBeGreaterThan(0);
+    expect(inThreads.filter(({ sdk, isWorker }) => sdk || !isWorker)).toEqual([]);
+  });
+});
+
+describe('an app whose SDK runs in its threads, too', () => {
+  let receiver: OtlpReceiver;
+  let cluster: ClusterProcess;
+
+  beforeAll(async () => {
+    receiver = await OtlpReceiver.open();
+    cluster = await start(receiver, {
+      options: { workers: 1 },
+      execArgv: [],
+      env: {
+        NODE_OPTIONS: TRACING.join(' '),
+        OTEL_SDK_DISABLED: 'false',
+        OTEL_METRICS_EXPORTER: 'otlp',
+        OTEL_RESOURCE_ATTRIBUTES: 'service.instance.id=mine',
+      },
+    });
+    expect((await request(cluster.url, PATH)).status).toBe(200);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  });
+  afterAll(async () => {
+    await stopAll();
+    receiver.close();
+  });
+
+  it('has one trace from the request to what the method does in its thread', () => {
+    const [served] = receiver.requests;
+    const children = receiver.childrenOf(served!);
+    expect(shape(children)).toEqual(expect.arrayContaining(QUEUE_AND_RUN));
+    const run = children.find(({ name }) => name.startsWith('run'))!;
+    expect(receiver.childrenOf(run).map(({ name }) => name)).toEqual(['inner']);
+    expect(receiver.spans).toHaveLength(4);
+    expect(cluster.output).toMatch(/preloaded pid=\d+ thread=[1-9]\d* sdk=true/);
+  });
+
+  it('is called what its user calls it', () => {
+    const names = receiver.spans.map(({ resource }) => resource['service.instance.id']);
+    expect(new Set(names)).toEqual(new Set(['mine']));
+  });
+
+  it('sends its metrics, and what its shutdown hooks log, before it ends', () => {
+    expect(receiver.metrics.join()).toContain('http.server.request.duration');
+    expect(receiver.logs.join()).toContain('the app is closed');
+  });
+});
+
+describe('an app without workers', () => {
+  afterEach(stopAll);
+
+  it('sends what is left before it ends', async () => {
+    const receiver = await OtlpReceiver.open();
+    const cluster = await start(receiver, { options: { workers: 0 } });
+    expect((await request(cluster.url, PATH)).status).toBe(200);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(shape(receiver.childrenOf(receiver.requests[0]!))).toEqual(QUEUE_AND_RUN);
+    receiver.close();
+  });
+});
+
+describe('a collector that does not answer', () => {
+  afterEach(stopAll);
+
+  it('holds nobody up for longer than the end of an app may take, and a line tells of it', async () => {
+    const receiver = await OtlpReceiver.open({ answers: false });
+    const options = { workers: 1, shutdown: { killTimeoutMs: 600 } };
+    const cluster = await start(receiver, { options });
+    expect((await request(cluster.url, PATH)).status).toBe(200);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    const { drainMs } = (await cluster.event('worker-stopped')) as unknown as { drainMs: number };
+    expect(drainMs).toBeGreaterThan(550);
+    expect(drainMs).toBeLessThan(5_000); // Node's own patience with a collector is 10 s
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
+      expect.stringContaining('nobody took them within 600 ms'),
+    ]);
+    receiver.close();
+  });
+});
+
+describe('metrics for Prometheus', () => {
+  afterEach(stopAll);
+
+  it('are on a port of each worker, and the primary has none of them', async () => {
+    const port = await freePorts(2);
+    await ClusterProcess.start({
+      execArgv: ['--import', preload('tracing-prometheus')],
+      env: { TEST_PROMETHEUS_PORT: String(port), OTEL_TRACES_EXPORTER: 'none' },
+    });
+    for (const slot of [0, 1]) {
+      const { body } = await request(`http://127.0.0.1:${port + slot}`, '/metrics');
+      expect(body).toContain(`service_instance_id="${hostname()}/worker-${slot}/gen-0"`);
+    }
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { HubChannels } from '../../src/hub/client/hub-channels.js';
+import { HubClient } from '../../src/hub/client/hub-client.js';
+import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
+import type { LineEvents } from '../../src/hub/client/line.js';
+import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
+import { Journal } from '../../src/hub/services/journal.js';
+
+const idle = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Workers on one hub, without sockets: their frames are delivered in microtasks. */
+async function start(count: number) {
+  const core = new HubCore();
+  const workers = Array.from({ length: count }, (_, slot) => {
+    const state = { unsentBytes: 0, writable: true };
+    let line!: LineEvents;
+    const peer: Peer = {
+      slot,
+      congested: false,
+      get unsentBytes() {
+        return state.unsentBytes;
+      },
+      send: (header: FromHub, body = NO_BODY) => queueMicrotask(() => line.frame(header, body)),
+    };
+    const hub = new HubClient((events) => {
+      line = events;
+      return {
+        send: (header, body = NO_BODY) => {
+          if (state.writable) core.receive(peer, header as Said, body);
+          return state.writable;
+        },
+      };
+    });
+    const warnings: string[] = [];
+    const channels = new HubChannels(hub, (message) => warnings.push(message));
+    const heard: string[] = [];
+    const name = `worker ${slot}`;
+    channels.join('chat', name, {
+      said: (body, from, offset) =>
+        heard.push(`${body.toString()} of ${from}${offset === undefined ? '' : ' kept'}`),
+      left: (other) => heard.push(`${other} left`),
+      joined: () => heard.push('joined'),
+    });
+    line.opened('a');
+    const say = (text: string, saying = {}) => channels.say(name, Buffer.from(text), saying);
+    return { core, peer, line, state, hub, channels, heard, name, say };
+  });
+  await idle();
+  for (const { heard } of workers) expect(heard.splice(0)).toEqual(['joined']);
+  return workers;
+}
+
+const keep = { forMs: 1_000, maxBytes: 1_000_000, tags: [], except: [] };
+
+describe('a channel', () => {
+  it('is heard by its other members, the echo of each in one order for all', async () => {
+    const [a, b, c] = await start(3);
+    const echo = (worker: typeof a, text: string) => () => worker!.heard.push(`${text} echo`);
+    a!.say('1', { echo: echo(a, '1') });
+    b!.say('2', { echo: echo(b, '2') });
+    a!.say('3', { to: 'worker 2' });
+    await idle();
+    expect(a!.heard).toEqual(['1 echo', '2 of worker 1']);
+    expect(b!.heard).toEqual(['1 of worker 0', '2 echo']);
+    expect(c!.heard).toEqual(['1 of worker 0', '2 of worker 1', '3 of worker 0']);
+  });
+
+  it('tells who has left, with its worker or alone', async () => {
+    const [a, b, c] = await start(3);
+    b!.channels.part(b!.name);
+    c!.core.leave(c!.peer);
+    await idle();
+    expect(a!.heard).toEqual(['worker 1 left', 'worker 2 left']);
+  });
+
+  it('passes over a member that reads too slowly, and counts that', async () => {
+    const [a, b, c] = await start(3);
+    b!.state.unsentBytes = 9 * 1024 * 1024;
+    const echoes: unknown[] = [];
+    a!.say('1', { echo: (offset: unknown) => echoes.push(offset) });
+    await idle();
+    expect([b!.heard, c!.heard, echoes]).toEqual([[], ['1 of worker 0'], [undefined]]);
+    expect(a!.hub.outcomes.get('events dropped')).toBe(1);
+  });
+
+  it('waits in its order for a hub that does not read', async () => {
+    const [a, b] = await start(2);
+    a!.state.writable = false;
+    a!.say('1');
+    a!.say('2');
+    a!.state.writable = true;
+    a!.say('3');
+    await idle();
+    expect(b!.heard).toEqual(['1', '2', '3'].map((text) => `${text} of worker 0`));
+  });
+
+  it('has echoes without an offset where the hub is lost, and is joined again', async () => {
+    const [a] = await start(1);
+    const echoes: unknown[] = [];
+    a!.say('1', { keep, echo: (offset: unknown) => echoes.push(offset) });
+    a!.line.closed();
+    expect(echoes).toEqual([undefined]);
+    a!.line.opened('b');
+    await idle();
+    expect(a!.heard).toEqual(['joined']);
+  });
+
+  it('keeps what was said for those who were away', async () => {
+    const [a, b] = await start(2);
+    const offsets: string[] = [];
+    for (const [text, tags, except] of [
+      ['1', [], []],
+      ['2', ['room'], []],
+      ['3', ['other'], []],
+      ['4', [], ['room']],
+      ['5', [], []],
+    ] as const) {
+      a!.say(text, {
+        keep: { ...keep, tags, except },
+        echo: (offset: string) => offsets.push(offset),
+      });
+    }
+    await idle();
+    const missed = await b!.channels.missed(b!.name, offsets[0]!, ['room']);
+    expect(missed?.map(({ body }) => body.toString())).toEqual(['2', '5']);
+    expect(missed?.map(({ offset }) => offset)).toEqual([offsets[1], offsets[4]]);
+    expect(await b!.channels.missed(b!.name, offsets[4]!, [])).toEqual([]);
+    for (const unknown of ['', '1', 'x.1', `${offsets[4]}0`, `${offsets[0]!.split('.')[0]}.-1`]) {
+      expect(await b!.channels.missed(b!.name, unknown, [])).toBeUndefined();
+    }
+  });
+});
+
+describe('the journal', () => {
+  const all = { tags: [], except: [] };
+  const add = (journal: Journal, channel: string, now = 0, maxBytes = 10_000) =>
+    journal.add(channel, all, Buffer.alloc(744), { forMs: 1_000, maxBytes }, now);
+
+  it('is bounded in bytes: one who was away for longer begins anew', () => {
+    const journal = new Journal();
+    for (let count = 0; count < 5_000; count += 1) add(journal, 'a');
+    expect(journal.bytes).toBe(10_000);
+    expect(journal.after('a', 4_989, [])).toBeUndefined();
+    expect(journal.after('a', 4_990, [])?.map(({ number }) => number)).toEqual(
+      Array.from({ length: 10 }, (_, index) => 4_991 + index),
+    );
+  });
+
+  it('is bounded in time, and a channel that has lost nothing has missed nothing', () => {
+    const journal = new Journal();
+    const first = add(journal, 'quiet');
+    for (let count = 0; count < 3; count += 1) add(journal, 'a');
+    journal.sweep(999);
+    expect(journal.after('quiet', first, [])).toEqual([]);
+    expect(journal.after('a', first, [])).toHaveLength(3);
+    journal.sweep(1_000);
+    expect(journal.bytes).toBe(0);
+    expect(journal.after('quiet', first, [])).toEqual([]);
+    expect(journal.after('a', first, [])).toBeUndefined();
+    expect(journal.after('a', 99, [])).toBeUndefined();
+  });
+});

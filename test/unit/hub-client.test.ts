@@ -1,0 +1,308 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { dialSocket } from '../../src/hub/client/dial-socket.js';
+import { HeldLocks } from '../../src/hub/client/held-locks.js';
+import { HubClient } from '../../src/hub/client/hub-client.js';
+import { dialInProcess } from '../../src/hub/client/in-process.js';
+import type { LineEvents } from '../../src/hub/client/line.js';
+import { SharedCache } from '../../src/hub/client/shared-cache.js';
+import { type FromHub, NO_BODY, type ToHub } from '../../src/hub/protocol.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+/** A client, and the hub's end of its line. */
+function start() {
+  const sent: ToHub[] = [];
+  let events!: LineEvents;
+  let takes = true;
+  const hub: HubClient = new HubClient((given) => {
+    events = given;
+    return { send: (header) => takes && hub.open && sent.push(header) > 0 };
+  });
+  const idOf = (op: ToHub['op']) =>
+    (sent.findLast((each) => each.op === op) as { id: number } | undefined)?.id ?? -1;
+  return {
+    hub,
+    sent,
+    idOf,
+    open: (instance = 'first') => events.opened(instance),
+    close: () => events.closed(),
+    say: (header: FromHub, body = NO_BODY) => events.frame(header, body),
+    takesNothing: () => (takes = false),
+    takesAgain: () => {
+      takes = true;
+      events.drained();
+    },
+  };
+}
+
+const GET = { op: 'get', cache: 'c', key: 'k' } as const;
+
+describe('a process asks the hub', () => {
+  it('and fails at its deadline; then nobody waits for it until it has said something', async () => {
+    const { hub, open, say, idOf } = start();
+    open();
+    const first = expect(hub.ask(GET, 50)).rejects.toMatchObject({ failure: 'timeout' });
+    await vi.advanceTimersByTimeAsync(51);
+    await first;
+    await expect(hub.ask(GET, 50)).rejects.toMatchObject({ failure: 'timeout' });
+    say({ t: 'miss', id: idOf('get') });
+    const third = hub.ask(GET, 50);
+    say({ t: 'miss', id: idOf('get') });
+    await expect(third).resolves.toMatchObject({ header: { t: 'miss' } });
+    expect(Object.fromEntries(hub.outcomes)).toEqual({ 'get timeout': 2, 'get ok': 1 });
+  });
+
+  it('and reads an answer that came while its event loop was busy, before it gives up', async () => {
+    const { hub, open, say, idOf } = start();
+    open();
+    const asked = hub.ask(GET, 50);
+    // The timer is due, and the answer lies in the socket: timers come first.
+    vi.advanceTimersToNextTimer();
+    say({ t: 'miss', id: idOf('get') });
+    await vi.advanceTimersByTimeAsync(1);
+    await expect(asked).resolves.toMatchObject({ header: { t: 'miss' } });
+  });
+
+  it('and fails at once where the connection is lost, or the hub reads nothing', async () => {
+    const { hub, open, close, takesNothing } = start();
+    open();
+    const lost = expect(hub.ask(GET, 1_000)).rejects.toMatchObject({ failure: 'lost' });
+    close();
+    await lost;
+    await expect(hub.ask(GET, 1_000)).rejects.toMatchObject({ failure: 'lost' });
+    open();
+    takesNothing();
+    await expect(hub.ask(GET, 1_000)).rejects.toMatchObject({ failure: 'lost' });
+  });
+
+  it('and waits for the first connection, which starts a thread', async () => {
+    const { hub, open, say, idOf } = start();
+    const asked = hub.ask(GET, 1_000);
+    await vi.advanceTimersByTimeAsync(500);
+    open();
+    await vi.advanceTimersByTimeAsync(0);
+    say({ t: 'hit', id: idOf('get'), form: 's' });
+    await expect(asked).resolves.toMatchObject({ header: { t: 'hit' } });
+  });
+
+  it('and asks again for a lock where the hub was lost', async () => {
+    const { hub, open, close, say, idOf, sent } = start();
+    open();
+    const asked = hub.askPatiently((waitMs) => ({ op: 'lock', name: 'l', waitMs }), 5_000);
+    close();
+    await vi.advanceTimersByTimeAsync(1_000);
+    open('second');
+    await vi.advanceTimersByTimeAsync(20);
+    expect(sent.at(-1)).toMatchObject({ op: 'lock', name: 'l' });
+    expect((sent.at(-1) as { waitMs: number }).waitMs).toBeLessThan(4_100);
+    say({ t: 'granted', id: idOf('lock'), grant: 7 });
+    await expect(asked).resolves.toMatchObject({ header: { grant: 7 } });
+  });
+
+  it('and gives up what may take long at its time, also before the first connection', async () => {
+    const { hub, open, sent } = start();
+    const early = hub.askUntil({ op: 'lease', cache: 'c', key: 'k', waitMs: 1_000 }, 1_000);
+    await vi.advanceTimersByTimeAsync(500);
+    open();
+    const get = hub.ask(GET, 5_000);
+    const answered = vi.fn();
+    void get.then(answered, answered);
+    await vi.advanceTimersByTimeAsync(600);
+    const late = Symbol('late');
+    expect(await Promise.race([early, Promise.resolve(late)])).toBeUndefined();
+    const lease = sent.find(({ op }) => op === 'lease') as { id: number };
+    expect(sent.filter(({ op }) => op === 'cancel')).toEqual([{ op: 'cancel', id: lease.id }]);
+    expect(answered).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(5_000);
+    await expect(get).rejects.toMatchObject({ failure: 'timeout' });
+  });
+
+  it('and gives a lock back that came when nobody waited any more', async () => {
+    const { hub, open, say, idOf, sent } = start();
+    open();
+    const asked = hub.askPatiently((waitMs) => ({ op: 'lock', name: 'l', waitMs }), 100);
+    await vi.advanceTimersByTimeAsync(101);
+    await expect(asked).resolves.toBeUndefined();
+    expect(sent.at(-1)).toEqual({ op: 'cancel', id: idOf('lock') });
+    say({ t: 'granted', id: idOf('lock'), grant: 7 });
+    expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 7 });
+  });
+});
+
+describe('a worker that cannot have a hub', () => {
+  it('says why once, however often it tries again, and once more if that is another reason', async () => {
+    const warn = vi.fn();
+    let reason = 'read-only file system';
+    const find = vi.fn(() => Promise.reject(new Error(reason)));
+    new HubClient(dialSocket(find, 0, warn));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(find.mock.calls.length).toBeGreaterThan(5);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining('there is no hub: read-only file system')],
+    ]);
+    reason = 'no space';
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(warn).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('a lock that is held', () => {
+  it('is claimed from the next hub, and lost where that does not give it', async () => {
+    const { hub, open, close, say, sent } = start();
+    open();
+    const held = new HeldLocks(hub);
+    const [kept, lost] = [held.add('kept', 1), held.add('lost', 2)];
+    close();
+    open('second');
+    const [first, second] = sent.filter((each) => each.op === 'lock');
+    expect([first, second]).toMatchObject([
+      { name: 'kept', reclaim: true },
+      { name: 'lost', reclaim: true },
+    ]);
+    say({ t: 'granted', id: first!.id, grant: 9 });
+    say({ t: 'expired', id: second!.id });
+    await vi.advanceTimersByTimeAsync(1);
+    expect([kept.grant, kept.signal.aborted, lost.signal.aborted]).toEqual([9, false, true]);
+    held.release(kept);
+    expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 9 });
+  });
+
+  it('is given back to the next hub, where it ended while that was asked', async () => {
+    const { hub, open, close, say, sent, idOf } = start();
+    open();
+    const held = new HeldLocks(hub);
+    const lock = held.add('l', 1);
+    close();
+    open('second');
+    held.release(lock);
+    say({ t: 'granted', id: idOf('lock'), grant: 9 });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 9 });
+  });
+
+  it('is lost with the connection to a hub that goes on', async () => {
+    const { hub, open, close } = start();
+    open();
+    const lock = new HeldLocks(hub).add('l', 1);
+    close();
+    open();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(lock.signal.aborted).toBe(true);
+  });
+});
+
+describe('a shared cache', () => {
+  it('deletes what it could not, before it is asked for anything, unless the hub is another', async () => {
+    const { hub, open, close, sent } = start();
+    open();
+    const cache = new SharedCache(() => hub);
+    const [get] = [cache.get('x')];
+    close();
+    await get;
+    await cache.delete('a');
+    await cache.set('b', 'new', null);
+    sent.length = 0;
+    open();
+    expect(sent).toMatchObject([
+      { op: 'delete', key: 'a' },
+      { op: 'delete', key: 'b' },
+    ]);
+    close();
+    await cache.delete('a');
+    sent.length = 0;
+    open('second');
+    expect(sent).toEqual([]);
+  });
+
+  it('deletes what it could not once the hub reads again', async () => {
+    const { hub, open, sent, takesNothing, takesAgain } = start();
+    open();
+    const cache = new SharedCache(() => hub);
+    takesNothing();
+    await cache.set('a', 'new', null);
+    takesAgain();
+    expect(sent).toMatchObject([{ op: 'delete', key: 'a' }]);
+  });
+
+  it('gives its lease back where the value is too large to be kept', async () => {
+    const { hub, open, say, idOf, sent } = start();
+    open();
+    const cache = new SharedCache(() => hub);
+    const computed = cache.getOrCompute('k', () => Buffer.alloc(2 ** 24 + 1), null);
+    say({ t: 'miss', id: idOf('get') });
+    await vi.advanceTimersByTimeAsync(0);
+    say({ t: 'granted', id: idOf('lease'), grant: 5 });
+    await vi.advanceTimersByTimeAsync(0);
+    say({ t: 'done', id: idOf('delete'), changed: 0, evicted: 0 });
+    expect(await computed).toHaveLength(2 ** 24 + 1);
+    expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 5 });
+  });
+
+  it('computes without the hub where that does not answer', async () => {
+    const { hub, open, close } = start();
+    open();
+    close();
+    const cache = new SharedCache(() => hub);
+    await expect(cache.getOrCompute('k', () => 'v', null)).resolves.toBe('v');
+  });
+
+  it('computes within two seconds while the hub hangs', async () => {
+    const { hub, open } = start();
+    open();
+    const cache = new SharedCache(() => hub);
+    const computed = cache.getOrCompute('k', () => 'v', null);
+    await vi.advanceTimersByTimeAsync(2_000);
+    const late = Symbol('late');
+    expect(await Promise.race([computed, Promise.resolve(late)])).toBe('v');
+  });
+
+  it('has the next one compute where the first one fails, and copies values', async () => {
+    vi.useRealTimers();
+    const hub = new HubClient(dialInProcess);
+    const cache = new SharedCache(() => hub);
+    const fails = cache.getOrCompute(
+      'k',
+      async () => {
+        await Promise.resolve();
+        throw new Error('no database');
+      },
+      null,
+    );
+    const value = { at: new Date(5), bytes: Buffer.from('ab') };
+    const works = cache.getOrCompute('k', () => value, null);
+    await expect(fails).rejects.toThrow('no database');
+    await expect(works).resolves.toBe(value);
+    const copy = await cache.get('k');
+    expect(copy?.value).toMatchObject({ at: value.at });
+    expect(copy?.value).not.toBe(value);
+    await cache.set('s', 'ünïcode', null);
+    expect(await cache.get('s')).toEqual({ value: 'ünïcode' });
+  });
+
+  it.each([NaN, -1, '5' as never])('refuses a time to live of %s', async (ttlMs) => {
+    vi.useRealTimers();
+    const hub = new HubClient(dialInProcess);
+    const cache = new SharedCache(() => hub);
+    const compute = vi.fn();
+    await expect(cache.set('k', 1, ttlMs)).rejects.toThrow(/lives for .* ms; give 0 or more/);
+    await expect(cache.getOrCompute('k', compute, ttlMs)).rejects.toThrow(/give 0 or more/);
+    expect(compute).not.toHaveBeenCalled();
+    expect(await cache.get('k')).toBeUndefined();
+  });
+
+  it('keeps a value that lives without end until others need its room', async () => {
+    vi.useRealTimers();
+    const hub = new HubClient(dialInProcess);
+    const cache = new SharedCache(() => hub);
+    await cache.set('k', 1, Infinity);
+    expect(await cache.get('k')).toEqual({ value: 1 });
+  });
+
+  it('refuses a bound that holds nothing', () => {
+    const { hub } = start();
+    expect(() => new SharedCache(() => hub, { maxBytes: 10 })).toThrow(
+      /maxBytes of a cluster cache is 10/,
+    );
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
+import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
+
+function start() {
+  const core = new HubCore();
+  const peer = (slot: number) => {
+    const told: FromHub[] = [];
+    const peer: Peer = {
+      slot,
+      congested: false,
+      unsentBytes: 0,
+      send: (header) => void told.push(header),
+    };
+    const say = (said: object, body = NO_BODY) => core.receive(peer, said as Said, body);
+    return { peer, told, say };
+  };
+  return { core, peer };
+}
+
+const KEY = { cache: 'c', key: 'k' };
+const VALUE = { ...KEY, form: 's', ttlMs: null, maxBytes: 2 ** 20 };
+
+describe('the hub', () => {
+  it('gives the value to all who wait for it once one has computed it, and the lease to nobody', () => {
+    const { peer } = start();
+    const [first, second, third] = [peer(0), peer(1), peer(2)];
+    for (const { say } of [first, second, third]) say({ op: 'lease', id: 1, ...KEY, waitMs: 1e4 });
+    const { grant } = first.told[0] as { grant: number };
+    expect([second.told, third.told]).toEqual([[], []]);
+    first.say({ op: 'fill', id: 2, grant, ...VALUE }, Buffer.from('v'));
+    const hit = { t: 'hit', id: 1, form: 's' };
+    expect([second.told, third.told]).toEqual([[hit], [hit]]);
+  });
+
+  it('sends no events to a worker that is gone', () => {
+    const { core, peer } = start();
+    const [sender, gone] = [peer(0), peer(1)];
+    gone.say({ op: 'subscribe', id: 1 });
+    core.leave(gone.peer);
+    gone.told.length = 0;
+    sender.say({ op: 'publish', id: 2, name: 'n', form: 'v', to: 'all' });
+    expect(gone.told).toEqual([]);
+    expect(sender.told).toEqual([{ t: 'done', id: 2, changed: 0, evicted: 0 }]);
+  });
+
+  it('has no more than 64 caches, since each of them has a bound of its own', () => {
+    const { told, say } = start().peer(0);
+    for (let n = 0; n < 65; n += 1) say({ op: 'set', id: n, ...VALUE, cache: `c${n}` });
+    expect(told.filter(({ t }) => t === 'done')).toHaveLength(64);
+    expect(told.at(-1)).toEqual({ t: 'refused', id: 64, why: 'there are too many caches' });
+  });
+});

@@ -1,0 +1,203 @@
+import { Logger } from '@nestjs/common';
+import { EventEmitter2 } from '@nestjs/event-emitter';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { ClusterEvents } from '../../src/extras/events/index.js';
+import { HubClient } from '../../src/hub/client/hub-client.js';
+import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
+import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
+
+const KEY = Symbol.for('nestjs-cluster.hub');
+const holder = globalThis as { [KEY]?: HubClient | undefined };
+
+afterEach(() => {
+  holder[KEY] = undefined;
+  vi.restoreAllMocks();
+});
+
+/** Workers on one hub, without sockets: their frames are delivered in microtasks. */
+async function start(count: number) {
+  const core = new HubCore();
+  const workers = [];
+  for (let slot = 0; slot < count; slot += 1) {
+    const state = { congested: false };
+    const frames = { failed: (thrown: unknown): void => void thrown };
+    holder[KEY] = new HubClient((events) => {
+      const peer: Peer = {
+        slot,
+        get congested() {
+          return state.congested;
+        },
+        unsentBytes: 0,
+        send: (header: FromHub, body = NO_BODY) =>
+          queueMicrotask(() => {
+            try {
+              events.frame(header, body);
+            } catch (error) {
+              frames.failed(error);
+            }
+          }),
+      };
+      queueMicrotask(() => events.opened('a'));
+      return { send: (header, body = NO_BODY) => (core.receive(peer, header as Said, body), true) };
+    });
+    const hub = holder[KEY];
+    const emitter = new EventEmitter2();
+    const events = new ClusterEvents(emitter);
+    await events.onModuleInit();
+    workers.push({ hub, emitter, events, state, frames });
+  }
+  return workers;
+}
+
+const idle = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('an event of the cluster', () => {
+  it.each([
+    ['all', [1, 1, 1]],
+    ['others', [0, 1, 1]],
+    [2, [0, 0, 1]],
+    [7, [0, 0, 0]],
+  ] as const)('to %s is heard once by each of those, and by nobody else', async (to, heard) => {
+    const workers = await start(3);
+    const listeners = workers.map(({ emitter }) => {
+      const listener = vi.fn();
+      emitter.on('paid', listener);
+      return listener;
+    });
+    const payload = { id: 5n, at: new Date(0) };
+    const sent = await workers[0]!.events.emit('paid', payload, to);
+    await idle();
+    expect(listeners.map(({ mock }) => mock.calls.length)).toEqual(heard);
+    expect(sent).toBe(heard.filter(Boolean).length);
+    for (const { mock } of listeners) {
+      for (const [value] of mock.calls) expect(value).toEqual(payload);
+    }
+  });
+
+  it('to one goes round', async () => {
+    const workers = await start(3);
+    const heard: number[] = [];
+    workers.forEach(({ emitter }, slot) => emitter.on('job', () => heard.push(slot)));
+    for (let n = 0; n < 6; n += 1) await workers[0]!.events.emit('job', n, 'one');
+    expect(heard.toSorted((a, b) => a - b)).toEqual([0, 0, 1, 1, 2, 2]);
+  });
+
+  it('comes in the order of its sender, and does not come again where it is emitted', async () => {
+    const [sender, receiver] = await start(2);
+    const heard: unknown[] = [];
+    receiver!.emitter.on('n', (n) => heard.push(n));
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, n) => sender!.events.emit('n', n, 'others')),
+    );
+    await idle();
+    expect(heard).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
+  });
+
+  it('is missed by a worker that does not read, which is counted, and not by others', async () => {
+    const [sender, slow, other] = await start(3);
+    slow!.state.congested = true;
+    const [missed, heard] = [vi.fn(), vi.fn()];
+    slow!.emitter.on('n', missed);
+    other!.emitter.on('n', heard);
+    expect(await sender!.events.emit('n', 1, 'others')).toBe(1);
+    await idle();
+    expect([missed.mock.calls.length, heard.mock.calls.length]).toEqual([0, 1]);
+    expect(sender!.hub.outcomes.get('events dropped')).toBe(1);
+  });
+});
+
+describe('an event in a process', () => {
+  it('is heard once, however many modules provide ClusterEvents, and not after the app is closed', async () => {
+    const [sender, receiver] = await start(2);
+    holder[KEY] = receiver!.hub;
+    const second = new ClusterEvents(receiver!.emitter);
+    await second.onModuleInit();
+    const heard = vi.fn();
+    receiver!.emitter.on('n', heard);
+    await sender!.events.emit('n', 1);
+    await idle();
+    expect(heard).toHaveBeenCalledTimes(1);
+    second.onApplicationShutdown();
+    receiver!.events.onApplicationShutdown();
+    await sender!.events.emit('n', 2);
+    await idle();
+    expect(heard).toHaveBeenCalledTimes(1);
+  });
+
+  it('whose listener throws is logged, and ends no connection', async () => {
+    const [sender, receiver] = await start(2);
+    const error = vi.spyOn(Logger.prototype, 'error').mockReturnValue();
+    const failed: unknown[] = [];
+    receiver!.frames.failed = (thrown) => failed.push(thrown);
+    receiver!.emitter.on('n', () => {
+      throw new Error('no such order');
+    });
+    await sender!.events.emit('n', 1, 'others');
+    await idle();
+    expect(failed).toEqual([]);
+    expect(error.mock.calls[0]?.[0]).toMatch(/a listener of the event 'n' threw: no such order/);
+  });
+
+  it('of more than 16 MB is refused, with what to do', async () => {
+    const [sender] = await start(1);
+    await expect(sender!.events.emit('n', Buffer.alloc(2 ** 24))).rejects.toThrow(
+      /the payload of the event 'n' has 167\d+ bytes.*16777216/,
+    );
+  });
+});
+
+describe('a request to another worker', () => {
+  it('is answered to the one who asked, also where others of its process ask', async () => {
+    const [asker, answers] = await start(2);
+    holder[KEY] = asker!.hub;
+    const second = new ClusterEvents(asker!.emitter);
+    await second.onModuleInit();
+    answers!.emitter.on('same', (n: number): unknown => idle().then(() => n));
+    const ask = (events: ClusterEvents, n: number) => events.request('same', n, { to: 1 });
+    expect(await Promise.all([ask(asker!.events, 1), ask(second, 2)])).toEqual([1, 2]);
+  });
+
+  it('fails without a rejection that nobody handles, where its payload cannot be copied or the hub is slow', async () => {
+    const [asker] = await start(1);
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    const request = (payload: unknown) =>
+      asker!.events.request('n', payload, { to: 1, deadlineMs: 20 });
+    await expect(request(() => {})).rejects.toThrow(/could not be cloned/);
+    vi.spyOn(asker!.hub, 'ask').mockReturnValue(new Promise(() => {}));
+    await expect(request(1)).rejects.toThrow(/no answer within 20 ms/);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
+  it.each([NaN, Infinity, -1, 2 ** 31])(
+    'is refused with a deadline of %s ms',
+    async (deadlineMs) => {
+      const [asker] = await start(1);
+      await expect(asker!.events.request('n', 0, { deadlineMs })).rejects.toThrow(/deadlineMs/);
+    },
+  );
+
+  it('is answered by what a listener returns there, and fails as that fails', async () => {
+    const [asker, answers] = await start(2);
+    answers!.emitter.on('double', (n: number) => 2 * n);
+    answers!.emitter.on('fails', () => {
+      throw new Error('no such order');
+    });
+    await expect(asker!.events.request('double', 21, { to: 1 })).resolves.toBe(42);
+    await expect(asker!.events.request('fails', 0, { to: 1 })).rejects.toThrow(/no such order/);
+    await expect(asker!.events.request('other', 0, { to: 1 })).rejects.toThrow(/nobody listens/);
+    await expect(asker!.events.request('double', 1, { to: 9 })).rejects.toMatchObject({
+      code: 'CLUSTER_REQUEST',
+    });
+  });
+
+  it('fails at its deadline', async () => {
+    const [asker, answers] = await start(2);
+    answers!.emitter.on('never', (): unknown => new Promise(() => {}));
+    await expect(asker!.events.request('never', 0, { to: 1, deadlineMs: 20 })).rejects.toThrow(
+      /no answer within 20 ms/,
+    );
+  });
+});

@@ -1,0 +1,122 @@
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { encodeFrame, type Frame, FrameReader } from '../../src/hub/codec.js';
+import { CONGESTED_BYTES, FrameSocket } from '../../src/hub/frame-socket.js';
+import { MAX_FRAME_BYTES } from '../../src/hub/protocol.js';
+
+const frames = fc.array(
+  fc.record({ header: fc.dictionary(fc.string(), fc.string()), body: fc.uint8Array() }),
+  { maxLength: 5 },
+);
+
+/** A socket whose other end reads nothing until it is told to. */
+class FakeSocket extends EventEmitter {
+  writableLength = 0;
+  destroyed = false;
+  paused = false;
+  readonly written: Buffer[] = [];
+  write(data: Buffer): void {
+    this.written.push(data);
+    this.writableLength += data.length;
+  }
+  pause(): void {
+    this.paused = true;
+  }
+  resume(): void {
+    this.paused = false;
+  }
+  isPaused(): boolean {
+    return this.paused;
+  }
+  destroy(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
+}
+
+const ticked = () => new Promise((resolve) => setImmediate(resolve));
+
+const NO_EVENTS = { frame: () => {}, closed: () => {} };
+
+describe('frames', () => {
+  it('come out as they went in, however they were cut', () => {
+    fc.assert(
+      fc.property(frames, fc.array(fc.integer({ min: 1, max: 40 })), (sent, cuts) => {
+        const bytes = Buffer.concat(
+          sent.map(({ header, body }) => encodeFrame(header, Buffer.from(body))),
+        );
+        const reader = new FrameReader();
+        const seen: Frame[] = [];
+        const read = (chunk: Buffer) => {
+          reader.push(chunk);
+          for (let next = reader.next(); next !== undefined; next = reader.next()) seen.push(next);
+        };
+        let at = 0;
+        for (const cut of cuts) read(bytes.subarray(at, (at = Math.min(at + cut, bytes.length))));
+        read(bytes.subarray(at));
+        expect(seen.map(({ header }) => ({ ...(header as object) }))).toEqual(
+          sent.map(({ header }) => ({ ...header })),
+        );
+        expect(seen.map(({ body }) => [...body])).toEqual(sent.map(({ body }) => [...body]));
+      }),
+    );
+  });
+
+  it.each([
+    ['longer than any', Buffer.from(Uint32Array.of(MAX_FRAME_BYTES + 1, 2).buffer)],
+    ['shorter than its prefix', Buffer.from(Uint32Array.of(1, 2).buffer)],
+    ['whose header is longer than itself', Buffer.from(Uint32Array.of(8, 9, 0).buffer)],
+  ])('end the connection where one is %s', (_, bytes) => {
+    const socket = new FakeSocket();
+    const closed = vi.fn();
+    new FrameSocket(socket as unknown as Socket, { frame: () => {}, closed });
+    socket.emit('data', bytes);
+    expect(socket.destroyed).toBe(true);
+    expect(closed).toHaveBeenCalledTimes(1);
+  });
+
+  it('are one write where they are small and due together', async () => {
+    const socket = new FakeSocket();
+    const frames = new FrameSocket(socket as unknown as Socket, NO_EVENTS);
+    for (let n = 0; n < 10; n += 1) frames.send({ n });
+    await ticked();
+    expect(socket.written.length).toBe(1);
+  });
+
+  it('of an end that does not read its answers are left unread, and bounded', async () => {
+    const socket = new FakeSocket();
+    const answer = Buffer.alloc(64 * 1_024);
+    let answered = 0;
+    const frames = new FrameSocket(socket as unknown as Socket, {
+      frame: () => {
+        answered += 1;
+        frames.send({}, answer);
+      },
+      closed: () => {},
+    });
+    socket.emit(
+      'data',
+      Buffer.concat(Array.from({ length: 1_000 }, () => encodeFrame({ get: 1 }))),
+    );
+    await ticked();
+    expect(socket.paused).toBe(true);
+    expect(socket.writableLength).toBeLessThan(CONGESTED_BYTES + 2 * answer.length);
+    for (let n = 0; answered < 1_000 && n < 1_000; n += 1) {
+      socket.writableLength = 0;
+      socket.emit('drain');
+      await ticked();
+    }
+    expect(answered).toBe(1_000);
+    expect(socket.paused).toBe(false);
+  });
+
+  it('that nobody reads end the connection beyond what is kept for it', () => {
+    const socket = new FakeSocket();
+    const frames = new FrameSocket(socket as unknown as Socket, NO_EVENTS);
+    const push = Buffer.alloc(16 * 1_024 * 1_024);
+    for (let n = 0; n < 4 && !socket.destroyed; n += 1) frames.send({}, push);
+    expect(socket.destroyed).toBe(true);
+  });
+});

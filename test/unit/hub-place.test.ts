@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MAX_PATH_BYTES } from '../../src/control/control-address.js';
+import { findHubPlace } from '../../src/hub/host/hub-place.js';
+
+const FILE = '1234567.0123abcd.hub';
+
+let root: string;
+beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'place-'))));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(root, { recursive: true });
+});
+
+function directory(name: string, variable: string): string {
+  const path = join(root, name);
+  mkdirSync(path, { mode: 0o700 });
+  vi.stubEnv(variable, path);
+  return path;
+}
+
+describe('the place of a hub', () => {
+  it('is the directory of the control socket', () => {
+    const runtime = directory('run', 'XDG_RUNTIME_DIR');
+    expect(findHubPlace(FILE)).toEqual({
+      directory: join(runtime, 'nestjs-cluster'),
+      path: join(runtime, 'nestjs-cluster', FILE),
+      temporary: false,
+    });
+  });
+
+  it('is a new directory of its own where a path in that one is too long to connect to', () => {
+    const runtime = directory('r'.repeat(70), 'XDG_RUNTIME_DIR');
+    const temporary = directory('t', 'TMPDIR');
+    const place = findHubPlace(FILE);
+    expect(place).toMatchObject({ temporary: true, path: join(place.directory, FILE) });
+    expect(place.directory.startsWith(temporary)).toBe(true);
+    expect(statSync(place.directory).mode & 0o777).toBe(0o700);
+    expect(existsSync(join(runtime, 'nestjs-cluster'))).toBe(false);
+  });
+
+  it('has room beside it for the sockets of workers', () => {
+    const room = MAX_PATH_BYTES - join(root, 'nestjs-cluster', FILE).length - 1;
+    const runtime = directory('r'.repeat(room), 'XDG_RUNTIME_DIR');
+    directory('t', 'TMPDIR');
+    expect(join(runtime, 'nestjs-cluster', FILE)).toHaveLength(MAX_PATH_BYTES);
+    expect(findHubPlace(FILE).temporary).toBe(true);
+  });
+
+  it('is none where every path is too long: it says so, and leaves nothing', () => {
+    directory('r'.repeat(70), 'XDG_RUNTIME_DIR');
+    const temporary = directory('t'.repeat(70), 'TMPDIR');
+    expect(() => findHubPlace(FILE)).toThrow(/is too long for a unix socket .* set TMPDIR/);
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+});

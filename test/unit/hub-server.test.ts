@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createConnection, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { dialSocket } from '../../src/hub/client/dial-socket.js';
+import { HeldLocks } from '../../src/hub/client/held-locks.js';
+import { HubClient } from '../../src/hub/client/hub-client.js';
+import { encodeFrame } from '../../src/hub/codec.js';
+import { HUB_VERSION } from '../../src/hub/protocol.js';
+import { listenForWorkers, RECLAIM_MS } from '../../src/hub/server/hub-server.js';
+import { eventually } from '../support/eventually.js';
+
+const TOKEN = 'secret';
+
+let directory: string;
+let path: string;
+let over: AbortController;
+const servers: { readonly server: Server; readonly close: () => void }[] = [];
+
+beforeEach(() => {
+  over = new AbortController();
+  directory = mkdtempSync(join(tmpdir(), 'hub-'));
+  path = join(directory, '1.ab.hub');
+});
+afterEach(() => {
+  over.abort();
+  for (const { close } of servers.splice(0)) close();
+  rmSync(directory, { recursive: true });
+});
+
+/** A hub as its thread has it, which ends with all connections when it is closed. */
+async function serve(instance: string, restarted = false): Promise<() => void> {
+  const server = await listenForWorkers({ path, token: TOKEN, instance, restarted });
+  const sockets = new Set<{ destroy(): void }>();
+  server.on('connection', (socket) => sockets.add(socket));
+  const close = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  servers.push({ server, close });
+  return close;
+}
+
+async function connect(slot: number, warn = vi.fn()): Promise<HubClient> {
+  const find = async () => ({ path, token: TOKEN });
+  const hub = new HubClient(dialSocket(find, slot, warn, over.signal));
+  expect(await hub.ready(5_000)).toBe(true);
+  return hub;
+}
+
+const LOCK = (waitMs: number) => ({ op: 'lock', name: 'l', waitMs }) as const;
+
+describe('the server of the hub', () => {
+  it('is for its own user, and for those who know the secret', async () => {
+    await serve('a');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const stranger = createConnection(path);
+    stranger.on('error', () => {});
+    stranger.write(encodeFrame({ op: 'hello', id: 0, v: HUB_VERSION, token: 'guess', slot: 0 }));
+    stranger.write(encodeFrame({ op: 'get', id: 1, cache: 'c', key: 'k' }));
+    const said = vi.fn();
+    stranger.on('data', said);
+    await new Promise((resolve) => void stranger.once('close', resolve));
+    expect(said).not.toHaveBeenCalled();
+  });
+
+  it('tells a worker of another version what to do', async () => {
+    await serve('a');
+    const worker = createConnection(path);
+    worker.write(encodeFrame({ op: 'hello', id: 0, v: 99, token: TOKEN, slot: 0 }));
+    const [said] = (await new Promise((resolve) => {
+      worker.once('data', (...data) => resolve(data));
+    })) as [Buffer];
+    expect(said.toString()).toMatch(/version 1, the worker 99; restart the cluster/);
+    worker.destroy();
+  });
+
+  it('answers a worker that sends more than the hub can take at once, and asks for as much', async () => {
+    await serve('a');
+    const hub = await connect(0);
+    const put = (key: string) =>
+      hub.ask(
+        { op: 'set', cache: 'c', key, form: 'b', ttlMs: null, maxBytes: 2 ** 26 },
+        5_000,
+        Buffer.alloc(2 ** 21),
+      );
+    const get = (key: string) => hub.ask({ op: 'get', cache: 'c', key }, 5_000);
+    await put('a');
+    const asked = [get('a'), get('a'), get('a'), put('a'), put('a'), get('a')];
+    const answers = await Promise.all(asked);
+    const types = answers.map(({ header }) => header.t);
+    expect(types).toEqual(['hit', 'hit', 'hit', 'done', 'done', 'hit']);
+  });
+
+  it('frees a lock that is given back while much is being sent', async () => {
+    await serve('a');
+    const [busy, other] = [await connect(0), await connect(1)];
+    const { header } = await busy.ask(LOCK(0), 5_000);
+    if (header.t !== 'granted') throw new Error(`the lock was not granted: ${header.t}`);
+    const body = Buffer.alloc(2 ** 23);
+    const set = { op: 'set', cache: 'c', key: 'k', form: 'b', ttlMs: null, maxBytes: 2 ** 26 };
+    const sets = Promise.allSettled(
+      Array.from({ length: 4 }, () => busy.ask(set as never, 5_000, body)),
+    );
+    busy.tell({ op: 'unlock', grant: header.grant });
+    expect((await other.askPatiently(LOCK, 2_000))?.header.t).toBe('granted');
+    await sets;
+  });
+
+  it('refuses a request that it does not understand, and serves the next', async () => {
+    await serve('a');
+    const hub = await connect(0);
+    const tooLong = { op: 'get', cache: 'c', key: 'k'.repeat(100_000) } as const;
+    await expect(hub.ask(tooLong, 5_000)).rejects.toMatchObject({ failure: 'refused' });
+    const { header } = await hub.ask({ op: 'get', cache: 'c', key: 'k' }, 5_000);
+    expect(header.t).toBe('miss');
+  });
+
+  it('gives one lock to several workers, one after the other, and counts their requests together', async () => {
+    await serve('a');
+    const [one, two] = [await connect(0), await connect(1)];
+    const held = await one.askPatiently(LOCK, 1_000);
+    expect(held?.header.t).toBe('granted');
+    expect((await two.askPatiently(LOCK, 0))?.header.t).toBe('expired');
+    const waits = two.askPatiently(LOCK, 5_000);
+    one.tell({ op: 'unlock', grant: (held!.header as { grant: number }).grant });
+    expect((await waits)?.header.t).toBe('granted');
+    const hit = { op: 'count', key: 'k', ttl: 1e6, limit: 2, block: 1e6, throttler: 'd' } as const;
+    const answers = await Promise.all([one, two, one].map((hub) => hub.ask(hit, 5_000)));
+    expect(
+      answers.filter(({ header }) => (header as { isBlocked: boolean }).isBlocked),
+    ).toHaveLength(1);
+  });
+
+  it('that ends is found again, and those who held a lock have it before others', async () => {
+    const end = await serve('a');
+    const [one, two] = [await connect(0), await connect(1)];
+    const held = await one.askPatiently(LOCK, 1_000);
+    const lock = new HeldLocks(one).add('l', (held!.header as { grant: number }).grant);
+    end();
+    await eventually('the connections are lost', () => !one.open && !two.open);
+    const at = performance.now();
+    await serve('b', true);
+    const early = await two.askPatiently((waitMs) => ({ op: 'lock', name: 'm', waitMs }), 5_000);
+    expect(early?.header.t).toBe('granted');
+    expect(performance.now() - at).toBeGreaterThan(0.9 * RECLAIM_MS);
+    expect(one.open).toBe(true);
+    expect(lock.signal.aborted).toBe(false);
+    expect((await two.askPatiently(LOCK, 50))?.header.t).not.toBe('granted');
+  });
+});

@@ -1,0 +1,215 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { clusterOptions } from '../../deploy/cluster-options.js';
+import { availableWorkers } from '../../src/options/available-workers.js';
+import { clusterOptionsSchema } from '../../src/options/options.schema.js';
+import { readDocument, rowsOf } from '../support/documents.js';
+import { schemaErrors } from '../support/kubernetes-schemas.js';
+import { type Manifest, renderKustomization } from '../support/kustomization.js';
+import { policyViolations } from '../support/pod-policy.js';
+
+const root = join(import.meta.dirname, '../..');
+const MIB = 1024 * 1024;
+
+/** Between the end of the cluster and the kill: the processes' own exits, a slow node. */
+const SPARE_SECONDS = [5, 10] as const;
+
+/** A scrape of a busy primary takes so long: docs/admin-listener.md. */
+const SCRAPE_SECONDS = 5;
+
+const options = v.parse(clusterOptionsSchema, clusterOptions);
+const { shutdown } = options;
+const stopSeconds =
+  (shutdown.lameDuckMs + shutdown.drainTimeoutMs + shutdown.killTimeoutMs) / 1_000;
+
+const render = (overlay: string) => renderKustomization(join(root, 'deploy/kubernetes', overlay));
+const OVERLAYS = ['web', 'consumer'] as const;
+
+describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
+  const manifests = render(overlay);
+  const one = (kind: string) => manifests.find((manifest) => manifest.kind === kind)!;
+  const deployment = one('Deployment');
+  const pod = deployment.spec.template.spec;
+  const [app] = pod.containers;
+  const variable = (name: string) =>
+    app.env.find((each: { name: string }) => each.name === name)?.value;
+  const portNamed = (name: string) =>
+    app.ports.find((each: { name: string }) => each.name === name)?.containerPort;
+
+  it.each(manifests)('are as the API wants them: $kind', (manifest) => {
+    expect(schemaErrors(manifest)).toEqual([]);
+  });
+
+  it('have all that a Deployment needs beside it', () => {
+    expect(manifests.map(({ kind }) => kind)).toEqual([
+      'Deployment',
+      'PodDisruptionBudget',
+      'PodMonitor',
+      'NetworkPolicy',
+      ...{ web: ['Service', 'HorizontalPodAutoscaler'], consumer: ['ScaledObject'] }[overlay],
+    ]);
+  });
+
+  it('run as nobody who could do harm', () => {
+    expect(policyViolations(deployment)).toEqual([]);
+  });
+
+  it('mean these pods, and no others', () => {
+    const labels = { 'app.kubernetes.io/name': 'app', 'app.kubernetes.io/component': overlay };
+    const selectors = [
+      deployment.spec.selector.matchLabels,
+      deployment.spec.template.metadata.labels,
+      ...pod.topologySpreadConstraints.map((each: Manifest) => each.labelSelector.matchLabels),
+      one('PodDisruptionBudget').spec.selector.matchLabels,
+      one('PodMonitor').spec.selector.matchLabels,
+      one('NetworkPolicy').spec.podSelector.matchLabels,
+      one('Service')?.spec.selector ?? labels,
+    ];
+    for (const selector of selectors) expect(selector).toEqual(labels);
+    const scaled = one(overlay === 'web' ? 'HorizontalPodAutoscaler' : 'ScaledObject');
+    expect(scaled.spec.scaleTargetRef.name).toBe(deployment.metadata.name);
+  });
+
+  it('wait for a stop to end, and not much longer', () => {
+    const spare = pod.terminationGracePeriodSeconds - stopSeconds;
+    expect(spare).toBeGreaterThanOrEqual(SPARE_SECONDS[0]);
+    expect(spare).toBeLessThanOrEqual(SPARE_SECONDS[1]);
+  });
+
+  it('are lame ducks for longer than it takes to ask whether they are ready', () => {
+    const { periodSeconds, timeoutSeconds } = app.readinessProbe;
+    expect(shutdown.lameDuckMs).toBeGreaterThan((periodSeconds + timeoutSeconds) * 1_000);
+  });
+
+  it('let a worker become ready before the pod is given up', () => {
+    const { periodSeconds, failureThreshold } = app.startupProbe;
+    expect(periodSeconds * failureThreshold * 1_000).toBeGreaterThan(options.readyTimeoutMs);
+  });
+
+  it('let the primary replace a worker that hangs before the pod is restarted', () => {
+    const { periodSeconds, failureThreshold } = app.livenessProbe;
+    const { timeoutMs } = options.heartbeat as { timeoutMs: number };
+    expect(periodSeconds * (failureThreshold - 1) * 1_000).toBeGreaterThan(timeoutMs);
+  });
+
+  it('name the ports that the cluster listens on', () => {
+    expect({ http: portNamed('http'), admin: portNamed('admin') }).toEqual({
+      http: options.port,
+      admin: options.admin!.port,
+    });
+    for (const probe of [app.startupProbe, app.readinessProbe, app.livenessProbe]) {
+      expect(probe.httpGet.port).toBe('http');
+    }
+  });
+
+  it('have several workers in a pod, so that there is a primary with an admin listener', () => {
+    expect(variable('CLUSTER_WORKERS')).toBe('auto');
+    const { cpu, memory } = app.resources.limits;
+    const limits = { cpus: Number(cpu), memoryBytes: Number.parseInt(memory, 10) * 1024 * MIB };
+    expect(memory).toMatch(/^\d+Gi$/);
+    expect(availableWorkers(limits, 64)).toBe(Number(cpu));
+    expect(app.resources.requests).toEqual(app.resources.limits);
+  });
+
+  it('hand the same token to the primary and to Prometheus, which waits for a busy primary', () => {
+    const [{ port, scrapeTimeout, authorization }] = one('PodMonitor').spec.podMetricsEndpoints;
+    const token = app.env.find((each: { name: string }) => each.name === 'CLUSTER_ADMIN_TOKEN');
+    expect(authorization.credentials).toEqual(token.valueFrom.secretKeyRef);
+    expect(port).toBe('admin');
+    expect(Number.parseInt(scrapeTimeout, 10)).toBeGreaterThan(SCRAPE_SECONDS);
+  });
+
+  it('let only Prometheus reach the admin listener', () => {
+    const { ingress, policyTypes } = one('NetworkPolicy').spec;
+    const open = ingress.filter((rule: { from?: unknown }) => rule.from === undefined);
+    expect(policyTypes).toEqual(['Ingress']);
+    expect(open).toEqual(overlay === 'web' ? [{ ports: [{ port: 'http' }] }] : []);
+  });
+
+  it('say whether the pod takes jobs', () => {
+    expect(variable('CLUSTER_CONSUME')).toBe(overlay === 'web' ? 'false' : 'true');
+  });
+
+  it('have a directory for the control socket that is not open to others', () => {
+    const [{ command, volumeMounts }] = pod.initContainers;
+    expect(command).toEqual(['mkdir', '-p', '-m', '700', variable('XDG_RUNTIME_DIR')]);
+    expect(volumeMounts).toEqual(app.volumeMounts);
+  });
+});
+
+describe('the schemas', () => {
+  const broken = (kind: string, change: (manifest: Manifest) => void) => {
+    const manifest = OVERLAYS.flatMap(render).find((each) => each.kind === kind)!;
+    change(manifest);
+    return schemaErrors(manifest);
+  };
+
+  it.each<[string, (manifest: Manifest) => void]>([
+    ['Deployment', ({ spec }) => (spec.template.spec.containers[0].readynessProbe = {})],
+    ['Deployment', ({ spec }) => (spec.template.spec.terminationGracePeriodSeconds = '30')],
+    ['Deployment', ({ spec }) => delete spec.selector],
+    ['Service', ({ spec }) => delete spec.ports[0].port],
+    ['PodDisruptionBudget', ({ spec }) => (spec.minimumAvailable = 1)],
+    ['HorizontalPodAutoscaler', ({ spec }) => delete spec.maxReplicas],
+    ['NetworkPolicy', ({ spec }) => (spec.ingress[0].from[0].namespace = 'monitoring')],
+    ['PodMonitor', ({ spec }) => (spec.podMetricsEndpoints[0].bearer = 'token')],
+    ['ScaledObject', ({ spec }) => (spec.triggers[0].metadata.listLength = 10)],
+  ])('refuse what the API would: %s %s', (kind, change) => {
+    expect(broken(kind, change)).not.toEqual([]);
+  });
+
+  it('are asked for every kind', () => {
+    expect(broken('Service', (service) => Object.assign(service, { kind: 'Servise' }))).toEqual([
+      'there is no schema of v1 Servise',
+    ]);
+  });
+});
+
+describe('the policy', () => {
+  it.each<[string, (pod: Manifest) => unknown]>([
+    ['the pod may run as root', (pod) => delete pod.securityContext.runAsNonRoot],
+    ['the pod may run as root', (pod) => (pod.securityContext.runAsUser = 0)],
+    ['the pod has no seccomp profile', (pod) => delete pod.securityContext.seccompProfile],
+    ['the pod has a token of the API', (pod) => delete pod.automountServiceAccountToken],
+    ['the pod shares namespaces of the host', (pod) => Object.assign(pod, { hostPID: true })],
+    ['the pod mounts a path of the host', (pod) => pod.volumes.push({ hostPath: {} })],
+    ['app may gain privileges', ({ containers: [app] }) => delete app.securityContext],
+    ['app is privileged', ({ containers: [app] }) => (app.securityContext.privileged = true)],
+    ['app runs as root', ({ containers: [app] }) => (app.securityContext.runAsUser = 0)],
+    ['directories writes to its root', ({ initContainers: [app] }) => delete app.securityContext],
+    ['app keeps capabilities', ({ containers: [app] }) => delete app.securityContext.capabilities],
+    ['app has no requests', ({ containers: [app] }) => delete app.resources.requests.cpu],
+    ['app has no limits', ({ containers: [app] }) => delete app.resources.limits.memory],
+    ['app has no tag, or the latest', ({ containers: [app] }) => (app.image = 'app:latest')],
+    ['app has no tag, or the latest', ({ containers: [app] }) => (app.image = 'localhost:5000/a')],
+    ['app has no startup probe', ({ containers: [app] }) => delete app.startupProbe],
+    ['app has no readiness probe', ({ containers: [app] }) => delete app.readinessProbe],
+    ['app has no liveness probe', ({ containers: [app] }) => delete app.livenessProbe],
+  ])('sees that %s', (violation, change) => {
+    const deployment = render('web').find(({ kind }) => kind === 'Deployment')!;
+    change(deployment.spec.template.spec);
+    expect(policyViolations(deployment)).toContain(violation);
+  });
+});
+
+describe('the rules of prometheus-adapter', () => {
+  const { custom } = parse(
+    readFileSync(join(root, 'deploy/kubernetes/prometheus-adapter/rules.yaml'), 'utf8'),
+  ).rules as { custom: { seriesQuery: string; name: { as: string } }[] };
+
+  it('make every metric that the autoscaler asks for', () => {
+    const autoscaler = render('web').find(({ kind }) => kind === 'HorizontalPodAutoscaler')!;
+    const asked = autoscaler.spec.metrics.map((each: Manifest) => each.pods.metric.name);
+    expect(custom.map(({ name }) => name.as)).toEqual(asked);
+  });
+
+  it('read only metrics that there are', () => {
+    const documented = rowsOf(readDocument('docs/reference/metrics.md')).flatMap(([cell = '']) =>
+      [...cell.matchAll(/`(\w+)[`{]/g)].map(([, name]) => name!),
+    );
+    for (const { seriesQuery } of custom) expect(documented).toContain(seriesQuery.split('{')[0]);
+  });
+});

@@ -1,0 +1,155 @@
+import { Server } from 'socket.io';
+import { describe, expect, it, vi } from 'vitest';
+import { HubAdapter, type Namespace } from '../../src/extras/socket.io/hub-adapter.js';
+import { SessionStore } from '../../src/extras/socket.io/session-store.js';
+import { HubChannels } from '../../src/hub/client/hub-channels.js';
+import { HubClient } from '../../src/hub/client/hub-client.js';
+import { dialInProcess } from '../../src/hub/client/in-process.js';
+
+interface Packet {
+  readonly type: number;
+  readonly data: unknown[] & { readonly sid: string; readonly pid: string };
+}
+
+interface Socket {
+  readonly recovered: boolean;
+  _onclose(reason: string): void;
+}
+
+const hub = new HubClient(dialInProcess);
+const channels = new HubChannels(hub, () => {});
+const sessions = new SessionStore(hub, channels, 1024 * 1024);
+let tests = 0;
+
+/** Two workers, as far as Socket.IO sees. */
+function workers(connectionStateRecovery: object = {}) {
+  tests += 1;
+  const channel = `test ${tests}`;
+  return [0, 1].map(() => {
+    const server = new Server({ connectionStateRecovery });
+    server.adapter(function adapter(nsp: Namespace) {
+      return new HubAdapter(nsp, channels, sessions, channel);
+    } as never);
+    return server.of('/');
+  });
+}
+
+/** A connection, without one: what it is sent, and how its end is noticed. */
+function connect(nsp: ReturnType<Server['of']>, auth: object = {}, readyState = 'open') {
+  const packets: Packet[] = [];
+  const conn = { readyState, protocol: 4, close: () => client.socket?._onclose('forced close') };
+  const client = {
+    conn,
+    id: 'c',
+    request: { headers: {}, connection: {} },
+    packets,
+    socket: undefined as Socket | undefined,
+    /** What it has heard, each with its offset. */
+    heard: () => packets.flatMap(({ type, data }) => (type === 2 ? [data] : [])),
+    /** What Socket.IO's client says when it comes back. */
+    auth: () => {
+      const pid = packets.find(({ type }) => type === 0)!.data.pid;
+      return { pid, offset: client.heard().at(-1)!.at(-1) };
+    },
+    writeToEngine: ([text]: string[]) =>
+      void packets.push({ type: Number(text![0]), data: JSON.parse(text!.slice(1)) }),
+    _packet: (packet: Packet) => void packets.push(structuredClone(packet)),
+    _remove: () => {},
+  };
+  const add = (nsp as unknown as { _add(...args: unknown[]): void })._add.bind(nsp);
+  add(client, auth, (socket: Socket) => (client.socket = socket));
+  return client;
+}
+
+type Client = ReturnType<typeof connect>;
+
+async function connected(client: Client): Promise<Client> {
+  await vi.waitFor(() => expect(client.socket).toBeDefined());
+  return client;
+}
+
+/** A client with one event and its offset. */
+async function firstOf(nsp: ReturnType<Server['of']>): Promise<Client> {
+  const client = await connected(connect(nsp));
+  nsp.emit('first');
+  await vi.waitFor(() => expect(client.heard()).toHaveLength(1));
+  return client;
+}
+
+describe('a client who comes back', () => {
+  it('has missed nothing, nor has it anything twice, to whichever worker it comes', async () => {
+    const [one, other] = workers();
+    const client = await firstOf(one!);
+    client.socket!._onclose('transport close');
+    one!.emit('second');
+    const again = await connected(connect(other!, client.auth()));
+    one!.emit('third');
+    await vi.waitFor(() => expect(again.heard()).toHaveLength(2));
+    expect(again.socket!.recovered).toBe(true);
+    expect(again.heard()).toEqual([
+      ['second', expect.any(String)],
+      ['third', expect.any(String)],
+    ]);
+    // Else a client that is cut off before its CONNECT would hear what it has got once more.
+    expect(again.packets[0]!.type).toBe(0);
+  });
+
+  it('gets what is said until a middleware lets it in, once and with one offset', async () => {
+    const [one, other] = workers({ skipMiddlewares: false });
+    const client = await firstOf(one!);
+    client.socket!._onclose('transport close');
+    const waiting: (() => void)[] = [];
+    other!.use((_socket, next) => void waiting.push(next));
+    const again = connect(other!, client.auth());
+    await vi.waitFor(() => expect(waiting).toHaveLength(1));
+    const witness = await firstOf(one!);
+    other!.emit('own');
+    await vi.waitFor(() => expect(witness.heard()).toHaveLength(2));
+    waiting[0]!();
+    await connected(again);
+    await vi.waitFor(() => expect(again.heard()).toHaveLength(2));
+    expect(again.heard()).toEqual([
+      ['first', expect.any(String)],
+      ['own', expect.any(String)],
+    ]);
+  });
+
+  it('keeps its session where it leaves before it is let in', async () => {
+    const [one, other] = workers();
+    const client = await firstOf(one!);
+    client.socket!._onclose('transport close');
+    one!.emit('second');
+    const removed = vi.spyOn(other!, '_remove' as never);
+    connect(other!, client.auth(), 'closed'); // its worker drains, say
+    await vi.waitFor(() => expect(removed).toHaveBeenCalled());
+    const again = await connected(connect(one!, client.auth()));
+    expect(again.socket!.recovered).toBe(true);
+    await vi.waitFor(() => expect(again.heard()).toEqual([['second', expect.any(String)]]));
+  });
+
+  it.each(['another worker', 'its worker'])(
+    'gets its session from %s, which takes it for connected',
+    async (which) => {
+      const [one, other] = workers();
+      const client = await firstOf(one!);
+      await firstOf(other!); // they know of each other
+      const said = client.heard().length;
+      const auth = client.auth();
+      client.packets.length = 0; // the rest is lost
+      one!.emit('second');
+      await vi.waitFor(() => expect(client.heard()).toHaveLength(1));
+      const again = await connected(connect(which === 'its worker' ? one! : other!, auth));
+      expect(again.socket!.recovered).toBe(true);
+      await vi.waitFor(() => expect(again.heard()).toEqual([['second', expect.any(String)]]));
+      expect(said).toBeGreaterThan(0);
+    },
+  );
+
+  it('begins anew where nobody knows it', async () => {
+    const [one, other] = workers();
+    const client = await firstOf(one!);
+    await firstOf(other!);
+    const again = await connected(connect(other!, { ...client.auth(), pid: 'nobody' }));
+    expect(again.socket!.recovered).toBe(false);
+  });
+});
