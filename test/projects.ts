@@ -37,6 +37,12 @@ export const PROJECTS: readonly Project[] = [
  * What rests on Node's own workings, which differ from line to line: these files run once more on
  * that Node, in a project `node-24` or `node-26`, where `TEST_NODES` lists its program. The rest is
  * ours on every Node. What rests on Node least is run on one of the two.
+ *
+ * Run again are the tests of how Node listens, accepts and hands on, closes HTTP, TLS and WebSocket
+ * connections, ends its channel and its streams, runs, loses and inspects threads, and limits
+ * descriptors; and those whose adapter is drawn (`support/adapters.ts`). Refused options, crash
+ * loops, reports, counts and commands are ours: `itOnce()` and `describeOnce()` of
+ * `support/once.ts` mark them.
  */
 export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
   [

@@ -46,7 +46,7 @@ const onOtherNodes = [...sensitiveNodes()].map(([major, path]) => ({
     ...processes,
     name: `node-${major}`,
     include: NODE_SENSITIVE.get(major)!.map((name) => `${name}.test.ts`),
-    env: { TEST_NODE: path },
+    env: { TEST_NODE: path, TEST_RUN_AGAIN: 'yes' },
   },
 }));
 

@@ -17,6 +17,7 @@ import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
+import { describeOnce, itOnce } from '../support/once.js';
 import { type CommandResult, plainEnvironment, runCommand } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
@@ -101,7 +102,7 @@ describe('a running cluster', () => {
     expect(result.stdout.trim()).toBe('EACCES');
   });
 
-  it('is changed while it serves, and tells what becomes of it', async () => {
+  itOnce('is changed while it serves, and tells what becomes of it', async () => {
     const events = spawn(NODE, [MAIN, 'events'], {
       env: { ...plainEnvironment(), ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -141,7 +142,7 @@ describe('a running cluster', () => {
     expect((await request(cluster.url, '/hello')).status).toBe(200);
   });
 
-  it('is seen by top on a terminal, and leaves that as it was', async () => {
+  itOnce('is seen by top on a terminal, and leaves that as it was', async () => {
     const top = spawn('script', ['-qec', `${NODE} ${MAIN} top`, '/dev/null'], {
       env: { ...plainEnvironment(), ...env, TERM: 'xterm' },
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -163,7 +164,7 @@ describe('a running cluster', () => {
     expect(screen.slice(-14)).toBe('\u001b[?25h\u001b[?1049l');
   });
 
-  it('is not waited for while its primary is stopped', async () => {
+  itOnce('is not waited for while its primary is stopped', async () => {
     cluster.kill('SIGSTOP');
     try {
       for (const args of [['status'], ['reload'], ['ps', '--json']]) {
@@ -177,32 +178,35 @@ describe('a running cluster', () => {
     expect(cluster.all('reload-started')).toHaveLength(1);
   });
 
-  it('is not waited for while its primary is blocked, and tells those who follow it', async () => {
-    const events = spawn(NODE, [MAIN, 'events'], {
-      env: { ...plainEnvironment(), ...env },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    await followed(1);
-    writeFileSync(block, '');
-    try {
-      cluster.kill('SIGUSR2');
-      await cluster.until('the block', () => cluster.output.includes(`blocking ${cluster.pid}`));
-      const profile = join(runtime, 'x.cpuprofile');
-      const asked = [['status'], ['restart', '0'], ['cpu-profile', '0', '-o', profile]];
-      for (const result of await Promise.all(asked.map((args) => command(...args)))) {
-        expect(result).toMatchObject({
-          code: 69,
-          stderr: expect.stringContaining('within 1000 ms: it is blocked or stopped'),
-        });
+  itOnce(
+    'is not waited for while its primary is blocked, and tells those who follow it',
+    async () => {
+      const events = spawn(NODE, [MAIN, 'events'], {
+        env: { ...plainEnvironment(), ...env },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      await followed(1);
+      writeFileSync(block, '');
+      try {
+        cluster.kill('SIGUSR2');
+        await cluster.until('the block', () => cluster.output.includes(`blocking ${cluster.pid}`));
+        const profile = join(runtime, 'x.cpuprofile');
+        const asked = [['status'], ['restart', '0'], ['cpu-profile', '0', '-o', profile]];
+        for (const result of await Promise.all(asked.map((args) => command(...args)))) {
+          expect(result).toMatchObject({
+            code: 69,
+            stderr: expect.stringContaining('within 1000 ms: it is blocked or stopped'),
+          });
+        }
+        expect(existsSync(profile)).toBe(false);
+        expect(String(await once(events.stderr, 'data'))).toMatch(/^the primary does not answer/);
+      } finally {
+        rmSync(block);
+        events.kill();
       }
-      expect(existsSync(profile)).toBe(false);
-      expect(String(await once(events.stderr, 'data'))).toMatch(/^the primary does not answer/);
-    } finally {
-      rmSync(block);
-      events.kill();
-    }
-    expect((await json('status')).cluster.ready).toBe(2);
-  });
+      expect((await json('status')).cluster.ready).toBe(2);
+    },
+  );
 
   it('tells its events until it has stopped, and leaves no socket', async () => {
     const events = command('events', '--json');
@@ -232,7 +236,7 @@ describe('a running cluster', () => {
   });
 });
 
-describe('a cluster whose control socket cannot be made', () => {
+describeOnce('a cluster whose control socket cannot be made', () => {
   afterEach(stopAll);
 
   it('says so in one warning and serves', async () => {

@@ -15,6 +15,7 @@ import { eventually } from '../support/eventually.js';
 import { getJson, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
+import { describeOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
@@ -291,7 +292,7 @@ describe('the drain', () => {
   });
 });
 
-describe('a shutdown hook', () => {
+describeOnce('a shutdown hook', () => {
   it('that rejects is logged, and the drain ends all the same (D9)', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('hook-rejects') });
 

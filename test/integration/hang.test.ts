@@ -6,6 +6,7 @@ import { eventually } from '../support/eventually.js';
 import { type Block, hang, SURE } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
+import { IS_FIRST_RUN, itOnce } from '../support/once.js';
 import { orphans } from '../support/orphans.js';
 import { openDescriptorsOf, residentBytesOf } from '../support/process-stats.js';
 import { isReaped } from '../support/processes.js';
@@ -36,7 +37,7 @@ describe('a worker that hangs', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('is killed without a watchdog too, and then without its stack (H1)', async () => {
+  itOnce('is killed without a watchdog too, and then without its stack (H1)', async () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: SURE, watchdog: false },
       env: behaviour('hang-routes'),
@@ -51,7 +52,7 @@ describe('a worker that hangs', () => {
     await replacementOf(cluster, died.worker!, died.pid!);
   });
 
-  it('because it is stopped from outside is ended by SIGKILL and replaced (H4)', async () => {
+  itOnce('because it is stopped from outside is ended by SIGKILL and replaced (H4)', async () => {
     const cluster = await ClusterProcess.start({ options: { heartbeat: SURE } });
     const [victim, other] = cluster.workerPids as [number, number];
 
@@ -99,34 +100,37 @@ describe('a worker that hangs', () => {
     expect(residentBytesOf(cluster.pid)).toBeLessThan(before.resident + 20e6);
   });
 
-  it('in its shutdown, and ignores SIGTERM, is ended by SIGKILL at killTimeoutMs (H13)', async () => {
-    const cluster = await ClusterProcess.start({
-      options: {
-        workers: 1,
-        heartbeat: false,
-        shutdown: { drainTimeoutMs: 300, killTimeoutMs: 300 },
-      },
-      env: behaviour('hang-ignores-sigterm'),
-    });
-    const [pid] = cluster.workerPids as [number];
-    const blocked = request(cluster.url, '/block-for-ever');
-    await cluster.until('the block', () => cluster.output.includes('blocking'));
-    process.kill(pid, 'SIGTERM');
+  itOnce(
+    'in its shutdown, and ignores SIGTERM, is ended by SIGKILL at killTimeoutMs (H13)',
+    async () => {
+      const cluster = await ClusterProcess.start({
+        options: {
+          workers: 1,
+          heartbeat: false,
+          shutdown: { drainTimeoutMs: 300, killTimeoutMs: 300 },
+        },
+        env: behaviour('hang-ignores-sigterm'),
+      });
+      const [pid] = cluster.workerPids as [number];
+      const blocked = request(cluster.url, '/block-for-ever');
+      await cluster.until('the block', () => cluster.output.includes('blocking'));
+      process.kill(pid, 'SIGTERM');
 
-    cluster.kill('SIGTERM');
+      cluster.kill('SIGTERM');
 
-    expect(await cluster.exited()).toEqual({ code: 1, signal: null });
-    expect(await blocked).toMatchObject({ outcome: 'reset' });
-    expect(cluster.all('worker-stopped')).toMatchObject([
-      { pid, problem: 'it did not end in time and was killed' },
-    ]);
-    expect(cluster.survivors()).toEqual([]);
-  });
+      expect(await cluster.exited()).toEqual({ code: 1, signal: null });
+      expect(await blocked).toMatchObject({ outcome: 'reset' });
+      expect(cluster.all('worker-stopped')).toMatchObject([
+        { pid, problem: 'it did not end in time and was killed' },
+      ]);
+      expect(cluster.survivors()).toEqual([]);
+    },
+  );
 });
 
 describe('a primary that is killed', () => {
   // Within 3 s: seconds/deadlines.test.ts has that.
-  it.each([{ heartbeat: {} }, { heartbeat: false as const }])(
+  it.each([{ heartbeat: {} }, ...(IS_FIRST_RUN ? [{ heartbeat: false as const }] : [])])(
     'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat (C12)',
     async ({ heartbeat }) => {
       const cluster = await orphans(heartbeat);

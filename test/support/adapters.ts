@@ -4,9 +4,6 @@ import { NODE } from './cluster-process.js';
 const major = Number(
   execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' }).split('.')[0],
 );
-/** On the Node that runs vitest. What no Node could make differ is not run again on another. */
-export const ON_FIRST_NODE = NODE === process.execPath;
-
 const adapters = ['express', 'fastify'] as const;
 
 /**

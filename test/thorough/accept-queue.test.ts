@@ -8,6 +8,7 @@ import { Burst, SERVED, SERVED_BEFORE, type Target } from '../support/burst.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { cutBy, NEVER_MS, NOTHING_CUT } from '../support/drain.js';
 import { freePorts } from '../support/free-ports.js';
+import { IS_FIRST_RUN, itOnce } from '../support/once.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -26,6 +27,8 @@ interface Listening {
   readonly name: string;
   /** Bursts also come to workers that have nothing to do; where one accepts as another does, once. */
   readonly idleToo?: true;
+  /** Where Node has no other part in it than in 'shared'. */
+  readonly once?: true;
   readonly options: () => Promise<ClusterOptions> | ClusterOptions;
   readonly targets?: (cluster: ClusterProcess) => readonly Target[];
 }
@@ -37,6 +40,7 @@ const LISTENING: readonly Listening[] = [
     : []),
   {
     name: 'ports',
+    once: true,
     options: async () => ({ balancing: 'ports', port: await freePorts(2) }),
     targets: (cluster) =>
       (cluster.all('listening')[0]!['ports'] as number[]).map((port) => ({
@@ -47,6 +51,7 @@ const LISTENING: readonly Listening[] = [
   { name: 'round-robin', idleToo: true, options: () => ({ balancing: 'round-robin' }) },
   {
     name: 'a unix socket',
+    once: true,
     options: () => ({ path: join(temporaryDirectory(), 'app.sock') }),
     targets: ({ url }) => [{ path: url.replace(/^unix:/, '') }],
   },
@@ -99,7 +104,9 @@ async function expectShutdownServes(
   expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
 }
 
-describe.each(LISTENING)('with $name', ({ name, idleToo, options, targets = ofUrl }) => {
+const WAYS = LISTENING.filter(({ once }) => IS_FIRST_RUN || !once);
+
+describe.each(WAYS)('with $name', ({ name, idleToo, options, targets = ofUrl }) => {
   const start = async (): Promise<Started> => {
     const file = join(temporaryDirectory(), 'block');
     const cluster = await ClusterProcess.start({
@@ -115,10 +122,13 @@ describe.each(LISTENING)('with $name', ({ name, idleToo, options, targets = ofUr
   };
 
   if (idleToo) {
-    it('a shutdown serves what the kernel had accepted, with workers that are idle', async () => {
-      const started = await start();
-      await expectShutdownServes(started, { places: targets(started.cluster), blocked: false });
-    });
+    itOnce(
+      'a shutdown serves what the kernel had accepted, with workers that are idle',
+      async () => {
+        const started = await start();
+        await expectShutdownServes(started, { places: targets(started.cluster), blocked: false });
+      },
+    );
   }
 
   // One process has no one to reload.

@@ -9,6 +9,7 @@ import { freePorts } from '../support/free-ports.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
+import { describeOnce, IS_FIRST_RUN, itOnce } from '../support/once.js';
 import { scrape, scrapeAll } from '../support/scrape.js';
 import { describeWith } from '../support/system-packages.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -79,7 +80,7 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
   });
 });
 
-describe.each([1, 0])('silent connections to a further server, with %d workers', (workers) => {
+describeOnce.each([1, 0])('silent connections to a further server, with %d workers', (workers) => {
   it('are turned away beyond the limit of the process, and keep none from its own', async () => {
     const port = await freePorts(2);
     const cluster = await ClusterProcess.start({
@@ -141,54 +142,59 @@ describe('a process that has no descriptor left', () => {
     expect(cluster.workerPids).toEqual([pid]);
   });
 
-  it('is a primary that finds hung workers all the same, and replaces them when it can', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { heartbeat: HEARTBEAT, restart: { backoffMs: 10, maxBackoffMs: 50 } },
-    });
-    const [victim] = cluster.workerPids as [number, number];
-    limitDescriptors(cluster.pid, '3:');
+  itOnce(
+    'is a primary that finds hung workers all the same, and replaces them when it can',
+    async () => {
+      const cluster = await ClusterProcess.start({
+        options: { heartbeat: HEARTBEAT, restart: { backoffMs: 10, maxBackoffMs: 50 } },
+      });
+      const [victim] = cluster.workerPids as [number, number];
+      limitDescriptors(cluster.pid, '3:');
 
-    process.kill(victim, 'SIGSTOP');
+      process.kill(victim, 'SIGSTOP');
 
-    const died = await cluster.event('worker-died', (line) => line.pid === victim);
-    expect(died).toMatchObject({ cause: 'hang' });
-    await cluster.until('two tries', () => cluster.all('worker-died').length > 2);
-    limitDescriptors(cluster.pid, '20000:');
-    await cluster.until('another worker', () => cluster.workerPids.length === 2);
-    expect(cluster.all('failed')).toEqual([]);
-  });
+      const died = await cluster.event('worker-died', (line) => line.pid === victim);
+      expect(died).toMatchObject({ cause: 'hang' });
+      await cluster.until('two tries', () => cluster.all('worker-died').length > 2);
+      limitDescriptors(cluster.pid, '20000:');
+      await cluster.until('another worker', () => cluster.workerPids.length === 2);
+      expect(cluster.all('failed')).toEqual([]);
+    },
+  );
 });
 
-describeWith(['unshare'], 'a machine that hides /proc', () => {
-  it('has a cluster that starts, knows its workers, limits their memory, reloads and reports', async () => {
-    const cluster = await ClusterProcess.start({
-      options: {
-        memory: { hardLimitBytes: 350_000_000 },
-        reload: { canaryMs: 0 },
-      },
-      env: behaviour('memory-routes'),
-      within: 'unshare --mount sh -c'
-        .split(' ')
-        .concat('mount -t tmpfs none /proc && exec "$0" "$@"'),
+if (IS_FIRST_RUN) {
+  describeWith(['unshare'], 'a machine that hides /proc', () => {
+    it('has a cluster that starts, knows its workers, limits their memory, reloads and reports', async () => {
+      const cluster = await ClusterProcess.start({
+        options: {
+          memory: { hardLimitBytes: 350_000_000 },
+          reload: { canaryMs: 0 },
+        },
+        env: behaviour('memory-routes'),
+        within: 'unshare --mount sh -c'
+          .split(' ')
+          .concat('mount -t tmpfs none /proc && exec "$0" "$@"'),
+      });
+      const page = await scrapeAll(cluster.url);
+      expect(page.sum('nestjs_cluster_worker_up')).toBe(2);
+      for (const bytes of page.values('nestjs_cluster_worker_resident_memory_bytes')) {
+        expect(bytes).toBeGreaterThan(20_000_000);
+      }
+      cluster.kill('SIGHUP');
+      expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
+
+      await cluster.until('two workers', () => cluster.workerPids.length === 2);
+      const [greedy] = cluster.workerPids as [number];
+      const agent = await agentOf(cluster.url, greedy);
+      await request(cluster.url, '/grow/300', { agent });
+      const died = await cluster.event('worker-died');
+      expect(died).toMatchObject({ pid: greedy, cause: 'memory' });
     });
-    const page = await scrapeAll(cluster.url);
-    expect(page.sum('nestjs_cluster_worker_up')).toBe(2);
-    for (const bytes of page.values('nestjs_cluster_worker_resident_memory_bytes')) {
-      expect(bytes).toBeGreaterThan(20_000_000);
-    }
-    cluster.kill('SIGHUP');
-    expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
-
-    await cluster.until('two workers', () => cluster.workerPids.length === 2);
-    const [greedy] = cluster.workerPids as [number];
-    const agent = await agentOf(cluster.url, greedy);
-    await request(cluster.url, '/grow/300', { agent });
-    const died = await cluster.event('worker-died');
-    expect(died).toMatchObject({ pid: greedy, cause: 'memory' });
   });
-});
+}
 
-describe('an error at import of more than 64 Ki characters', () => {
+describeOnce('an error at import of more than 64 Ki characters', () => {
   it('is told as what it is, cut', async () => {
     const cluster = new ClusterProcess({
       program: 'test/fixtures/long-import-error.mjs',

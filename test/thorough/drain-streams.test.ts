@@ -6,6 +6,7 @@ import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-proces
 import { began, cutBy, NEVER_MS, NOTHING_CUT, ONLY_THE_ASKER, openNow } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
+import { describeOnce, itOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 import { GOING_AWAY, openDeafWebSocket, WebSocketClient } from '../support/web-socket-client.js';
 
@@ -79,7 +80,7 @@ describe('the drain of WebSockets', () => {
     expectNoCut(cluster);
   });
 
-  it('tells one that the app talks to all the time, between two messages (D6)', async () => {
+  itOnce('tells one that the app talks to all the time, between two messages (D6)', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(OTHER_ADAPTER, 'drain-bare-ws'),
@@ -136,7 +137,7 @@ describe('the drain of WebSockets', () => {
     },
   );
 
-  it('tells one that came while it was a lame duck', async () => {
+  itOnce('tells one that came while it was a lame duck', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { lameDuckMs: 4_000, drainTimeoutMs: NEVER_MS } },
       env: on(ONE_ADAPTER, 'drain-gateway'),
@@ -153,7 +154,7 @@ describe('the drain of WebSockets', () => {
     expectNoCut(cluster);
   });
 
-  it('destroys those that ignore it at the deadline, and counts them (D6)', async () => {
+  itOnce('destroys those that ignore it at the deadline, and counts them (D6)', async () => {
     const cluster = await ClusterProcess.start({
       // Enough for the polite one.
       options: { workers: 1, shutdown: { drainTimeoutMs: 4_000 } },
@@ -221,7 +222,7 @@ describe('the drain of WebSockets', () => {
   });
 });
 
-describe('WebSockets', () => {
+describeOnce('WebSockets', () => {
   it('are told by a worker whose primary is gone', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('drain-gateway') });
     const clients = await many(4, () => WebSocketClient.open(cluster.url));
@@ -329,7 +330,7 @@ describe('the drain of event streams', () => {
     expectNoCut(cluster);
   });
 
-  it('ends those of the sample app (D7)', async () => {
+  itOnce('ends those of the sample app (D7)', async () => {
     const cluster = await ClusterProcess.start({
       program: 'sample',
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
@@ -347,7 +348,7 @@ describe('the drain of event streams', () => {
     expectNoCut(cluster);
   });
 
-  it('counts none whose client is gone (D14)', async () => {
+  itOnce('counts none whose client is gone (D14)', async () => {
     const cluster = await ClusterProcess.start({ env: on(ONE_ADAPTER, 'drain-event-streams') });
     const streams = await many(4, () => RawClient.open(cluster.url));
     for (const stream of streams) stream.get('/sse');

@@ -13,6 +13,7 @@ import type { HealthBody } from '../support/health.js';
 import { Http2Client } from '../support/http2-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { Gates } from '../support/offload.js';
+import { itOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
@@ -174,7 +175,7 @@ describe('the drain of HTTPS', () => {
     });
   });
 
-  it('counts no connection and no request whose client is gone (D14)', async () => {
+  itOnce('counts no connection and no request whose client is gone (D14)', async () => {
     const cluster = await start(ONE_HTTPS);
     const mine = keepAliveTls();
     const count = () => counted(async (path) => (await getSecurely(cluster.url, path, mine)).body);
@@ -266,7 +267,7 @@ describe('the drain of HTTP/2', () => {
     });
   });
 
-  it('ends event streams with their bodies complete (D7)', async () => {
+  itOnce('ends event streams with their bodies complete (D7)', async () => {
     const cluster = await start(ONE_HTTP2, { env: behaviour('drain-event-streams') });
     const client = await open(cluster, ONE_HTTP2);
     const stream = client.get('/sse');

@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
 import { SURE } from '../support/hang.js';
 import { getJson, Load, request } from '../support/http-client.js';
+import { describeOnce, itOnce } from '../support/once.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -183,7 +184,7 @@ describe('the primary', () => {
     expect((await clusterReport(cluster.url)).ready).toBe(1);
   });
 
-  it('drops broken messages in its own name, and says so once (I8)', async () => {
+  itOnce('drops broken messages in its own name, and says so once (I8)', async () => {
     const cluster = await startWithMessages();
     const pids = cluster.workerPids;
     const ours = { ns: 'nestjs-cluster', v: 1 };
@@ -233,7 +234,7 @@ describe('the primary', () => {
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
 
-  it('survives messages in its own name that are whole, and false (I8)', async () => {
+  itOnce('survives messages in its own name that are whole, and false (I8)', async () => {
     const cluster = await startWithMessages();
     const pids = cluster.workerPids;
     const ours = { ns: 'nestjs-cluster', v: 1 };
@@ -255,7 +256,7 @@ describe('the primary', () => {
   });
 });
 
-describe('a worker with another version of this package', () => {
+describeOnce('a worker with another version of this package', () => {
   it('lives, is reported and measured, and takes what it does not know', async () => {
     const heartbeat = SURE;
     const broken = join(temporaryDirectory(), 'broken');
@@ -310,7 +311,7 @@ describe('a worker with another version of this package', () => {
   });
 });
 
-describe('while the primary does not answer', () => {
+describeOnce('while the primary does not answer', () => {
   it('/health tells the last known state and its age within 1 s (I7)', async () => {
     const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
     const pids = cluster.workerPids;
@@ -403,7 +404,7 @@ describe('while the primary does not answer', () => {
   );
 });
 
-describe('a worker that is stopped', () => {
+describeOnce('a worker that is stopped', () => {
   it('is not sent without bound what it does not read', async () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: { intervalMs: 100, timeoutMs: 120_000 } },

@@ -12,6 +12,7 @@ import { began, drains } from '../support/drain.js';
 import { request } from '../support/http-client.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
+import { itOnce } from '../support/once.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const withoutServerHandle = [
@@ -111,7 +112,7 @@ describe('standalone', () => {
     expect(cluster.all('stopped')).toMatchObject([{ exitCode: 0 }]);
   });
 
-  it('destroys connections on a second signal, and exits with 143', async () => {
+  itOnce('destroys connections on a second signal, and exits with 143', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
       env: behaviour('announce-requests'),
@@ -127,7 +128,7 @@ describe('standalone', () => {
     expect((await slow).outcome).toBe('reset');
   });
 
-  it('exits with the error when the app cannot be created', async () => {
+  itOnce('exits with the error when the app cannot be created', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 0 },
       env: behaviour('throws-at-import'),
@@ -158,7 +159,7 @@ describe('on a Node without net._createServerHandle', () => {
     await expectCleanStop(cluster);
   });
 
-  it('all workers serve one unix socket, and its file is gone after the stop', async () => {
+  itOnce('all workers serve one unix socket, and its file is gone after the stop', async () => {
     const path = join(temporaryDirectory(), 'app.sock');
     const cluster = await ClusterProcess.start({
       options: { path, workers: 2 },
@@ -171,7 +172,7 @@ describe('on a Node without net._createServerHandle', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('standalone serves and stops', async () => {
+  itOnce('standalone serves and stops', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
       execArgv: withoutServerHandle,
@@ -182,7 +183,7 @@ describe('on a Node without net._createServerHandle', () => {
     await expectCleanStop(cluster);
   });
 
-  it('a port that is taken ends the cluster with 69', async () => {
+  itOnce('a port that is taken ends the cluster with 69', async () => {
     const holder = net.createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void holder.close());
     await once(holder, 'listening');

@@ -9,6 +9,7 @@ import { freePorts } from '../support/free-ports.js';
 import { getJson, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { offloadOptions } from '../support/offload.js';
+import { itOnce } from '../support/once.js';
 import { anyPage, scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
@@ -97,7 +98,7 @@ describe('a device that takes nothing', () => {
     expect(cluster.survivors()).toEqual([]);
   });
 
-  it('does not end a process without a primary', async () => {
+  itOnce('does not end a process without a primary', async () => {
     const { cluster, url } = await writingTo('/dev/full', {
       options: { workers: 0 },
       env: NO_THREADS,
@@ -232,7 +233,7 @@ describe('a terminal that is closed', () => {
     );
   });
 
-  it('ends what ran in it, in good order', async () => {
+  itOnce('ends what ran in it, in good order', async () => {
     const { cluster, url, close } = await inTerminal('exec');
     await request(url, '/lines/out/1');
 

@@ -16,6 +16,7 @@ import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-p
 import { NEVER_MS } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
+import { IS_FIRST_RUN, itOnce } from '../support/once.js';
 import { RedisProcess } from '../support/redis-process.js';
 import { describeWith } from '../support/system-packages.js';
 
@@ -179,7 +180,7 @@ describe('a TCP microservice of a hybrid app', () => {
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
 
-  it('is cut at the deadline, which is counted', async () => {
+  itOnce('is cut at the deadline, which is counted', async () => {
     const rpc = await tcp();
     const cluster = await start(rpc, {
       options: { workers: 1, shutdown: { drainTimeoutMs: 300 } },
@@ -197,38 +198,42 @@ describe('a TCP microservice of a hybrid app', () => {
   });
 });
 
-describeWith(['redis-server'], 'a Redis microservice of a hybrid app', () => {
-  it.each(PROGRAMS)(
-    'takes no new message in its drain, and answers those that it has (%s)',
-    async (program) => {
-      const redis = await RedisProcess.start();
-      onTestFinished(() => redis.stop());
-      const rpc: ClientOptions = {
-        transport: Transport.REDIS,
-        options: { host: '127.0.0.1', port: redis.port },
-      };
-      const cluster = await start(rpc, {
-        program,
-        options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      });
-      const watching = new Redis(redis.port, '127.0.0.1');
-      onTestFinished(() => watching.disconnect());
-      const client = connect(rpc);
-      const answer = ask(client, 'begun', 4_000);
-      await handled(cluster, 'begun');
+if (IS_FIRST_RUN) {
+  describeWith(['redis-server'], 'a Redis microservice of a hybrid app', () => {
+    it.each(PROGRAMS)(
+      'takes no new message in its drain, and answers those that it has (%s)',
+      async (program) => {
+        const redis = await RedisProcess.start();
+        onTestFinished(() => redis.stop());
+        const rpc: ClientOptions = {
+          transport: Transport.REDIS,
+          options: { host: '127.0.0.1', port: redis.port },
+        };
+        const cluster = await start(rpc, {
+          program,
+          options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+        });
+        const watching = new Redis(redis.port, '127.0.0.1');
+        onTestFinished(() => watching.disconnect());
+        const client = connect(rpc);
+        const answer = ask(client, 'begun', 4_000);
+        await handled(cluster, 'begun');
 
-      cluster.kill('SIGTERM');
-      await cluster.event('worker-draining');
-      await eventually('nobody who listens', async () => {
-        const [, listeners] = await watching.pubsub('NUMSUB', 'note');
-        return listeners === 0;
-      });
-      client.emit('note', { name: 'late', ms: 1 });
+        cluster.kill('SIGTERM');
+        await cluster.event('worker-draining');
+        await eventually('nobody who listens', async () => {
+          const [, listeners] = await watching.pubsub('NUMSUB', 'note');
+          return listeners === 0;
+        });
+        client.emit('note', { name: 'late', ms: 1 });
 
-      expect(await answer).toMatchObject({ name: 'begun' });
-      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-      expect(cluster.output).not.toContain('began late');
-      expect(cluster.all('worker-stopped')).toMatchObject([{ problem: null, abortedRequests: 0 }]);
-    },
-  );
-});
+        expect(await answer).toMatchObject({ name: 'begun' });
+        expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+        expect(cluster.output).not.toContain('began late');
+        expect(cluster.all('worker-stopped')).toMatchObject([
+          { problem: null, abortedRequests: 0 },
+        ]);
+      },
+    );
+  });
+}

@@ -19,6 +19,7 @@ import {
   writtenTimes,
   wrote,
 } from '../support/offload.js';
+import { describeOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
 const ADAPTERS = ['express', 'fastify'] as const;
@@ -51,7 +52,7 @@ function counted(cluster: ClusterProcess, what: string, holds: (counts: TaskCoun
 const threadOf = async (cluster: ClusterProcess): Promise<number> =>
   (await askJson(cluster.url, '/faults/where')).body.threadId;
 
-describe.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
+describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
   let cluster: ClusterProcess;
 
   beforeAll(async () => {
@@ -133,7 +134,7 @@ describe.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
   });
 });
 
-describe.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
+describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
   let cluster: ClusterProcess;
   const named = (name: string) => `${adapter}-${name}`;
 
@@ -529,7 +530,7 @@ function cpuMsOf(pid: number): number {
   return (utime! + stime!) * 10;
 }
 
-describe('a file that is missing when a thread is to be replaced (T9)', () => {
+describeOnce('a file that is missing when a thread is to be replaced (T9)', () => {
   let cluster: ClusterProcess;
   let path: string;
   let source: string;
@@ -606,7 +607,7 @@ describe('a file that is missing when a thread is to be replaced (T9)', () => {
   });
 });
 
-describe('the drain', () => {
+describeOnce('the drain', () => {
   afterEach(stopAll);
 
   it('finishes tasks that run and tasks that wait, with a request or without one (T11)', async () => {

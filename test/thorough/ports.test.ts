@@ -18,6 +18,7 @@ import { acceptedBy, listenersOf } from '../support/kernel-sockets.js';
 import { freeze, isFrozen, killInTheMiddle, outcomes, queueAt } from '../support/killed-worker.js';
 import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
+import { describeOnce, itOnce } from '../support/once.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { CONTROLLED, PrimaryControl, type Refusal } from '../support/primary-control.js';
 
@@ -96,7 +97,7 @@ describe('under clients of each port that open a new connection for each request
     expect(load.takeLost()).toEqual([]);
   });
 
-  it('the log names the first port and the last, and /health all of them', async () => {
+  itOnce('the log names the first port and the last, and /health all of them', async () => {
     const [listening] = cluster.all('listening');
 
     expect(listening).toMatchObject({ url: urlOf(first), balancing, ports });
@@ -172,27 +173,31 @@ describe('under clients of each port that open a new connection for each request
     expect(load.takeLost()).toEqual([]);
   });
 
-  it('answers on the ports of slots that were scaled away, and on those that come', async () => {
-    const [survivor] = cluster.workerPids as [number];
+  itOnce(
+    'answers on the ports of slots that were scaled away, and on those that come',
+    async () => {
+      const [survivor] = cluster.workerPids as [number];
 
-    expect(await control.scale(1)).toMatchObject({ desired: 1, ready: 1 });
+      expect(await control.scale(1)).toMatchObject({ desired: 1, ready: 1 });
 
-    for (const port of ports) expect(await whoami(port)).toMatchObject({ slot: 0, pid: survivor });
-    await load.serves(100);
-    expect(load.takeLost()).toEqual([]);
+      for (const port of ports)
+        expect(await whoami(port)).toMatchObject({ slot: 0, pid: survivor });
+      await load.serves(100);
+      expect(load.takeLost()).toEqual([]);
 
-    expect(await control.scale(4)).toMatchObject({ desired: 4, ready: 4 });
+      expect(await control.scale(4)).toMatchObject({ desired: 4, ready: 4 });
 
-    await settled(cluster, [...ports, first + 3]);
-    for (const [slot, port] of [...ports, first + 3].entries()) {
-      expect(await whoami(port)).toMatchObject({ slot });
-    }
-    expect(await clusterReport(urlOf(first + 3))).toMatchObject({ ports: [...ports, first + 3] });
-    await load.turnOver();
-    expect(load.takeLost()).toEqual([]);
-  });
+      await settled(cluster, [...ports, first + 3]);
+      for (const [slot, port] of [...ports, first + 3].entries()) {
+        expect(await whoami(port)).toMatchObject({ slot });
+      }
+      expect(await clusterReport(urlOf(first + 3))).toMatchObject({ ports: [...ports, first + 3] });
+      await load.turnOver();
+      expect(load.takeLost()).toEqual([]);
+    },
+  );
 
-  it('refuses to scale onto a port that is taken, names it, and serves on', async () => {
+  itOnce('refuses to scale onto a port that is taken, names it, and serves on', async () => {
     const before = await control.snapshot();
     const scalings = cluster.all('scaling').length;
     const warnings = cluster.all('warning').length;
@@ -233,7 +238,7 @@ describe('under clients of each port that open a new connection for each request
   });
 });
 
-describe('a port without a worker of its own', () => {
+describeOnce('a port without a worker of its own', () => {
   afterEach(stopAll);
 
   it('is answered by the others, and closed in a drain like theirs', async () => {
@@ -329,7 +334,7 @@ describe('a port without a worker of its own', () => {
   );
 });
 
-describe('a port in the middle that is taken', () => {
+describeOnce('a port in the middle that is taken', () => {
   afterEach(stopAll);
 
   it('ends the cluster with 69 and is named, and nothing stays bound', async () => {
@@ -348,7 +353,7 @@ describe('a port in the middle that is taken', () => {
   });
 });
 
-describe('a configuration that cannot be', () => {
+describeOnce('a configuration that cannot be', () => {
   afterEach(stopAll);
 
   it('is refused with 78 and the reason', async () => {

@@ -4,7 +4,7 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BalancingStrategy, ClusterOptions } from 'nestjs-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ON_FIRST_NODE, ONE_ADAPTER } from '../support/adapters.js';
+import { ONE_ADAPTER } from '../support/adapters.js';
 import { BalanceMetrics } from '../support/balance.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
@@ -13,6 +13,7 @@ import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
+import { describeOnce, IS_FIRST_RUN } from '../support/once.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { StrictClients } from '../support/strict-clients.js';
 
@@ -150,7 +151,7 @@ describe(`kept connections on ${ONE_ADAPTER}`, () => {
 
 /** The two that need no new Node are not run again on one. */
 const STRATEGIES = (
-  ON_FIRST_NODE ? (['round-robin', 'ports', 'reuse-port'] as const) : (['reuse-port'] as const)
+  IS_FIRST_RUN ? (['round-robin', 'ports', 'reuse-port'] as const) : (['reuse-port'] as const)
 ).filter(supports);
 
 describe.each(STRATEGIES)("with the strategy '%s'", (balancing) => {
@@ -179,89 +180,87 @@ describe.each(STRATEGIES)("with the strategy '%s'", (balancing) => {
   });
 });
 
-if (ON_FIRST_NODE) {
-  describe('what is to be left alone', () => {
-    /** All of it is watched over the same time. */
-    const WATCHED_MS = 10_000;
-    const started: Record<
-      'even' | 'single' | 'off',
-      { clients: StrictClients; metrics: BalanceMetrics }
-    > = {} as never;
-    const counted: Record<keyof typeof started, { requests: number; moved: number }> = {} as never;
+describeOnce('what is to be left alone', () => {
+  /** All of it is watched over the same time. */
+  const WATCHED_MS = 10_000;
+  const started: Record<
+    'even' | 'single' | 'off',
+    { clients: StrictClients; metrics: BalanceMetrics }
+  > = {} as never;
+  const counted: Record<keyof typeof started, { requests: number; moved: number }> = {} as never;
 
-    beforeAll(async () => {
-      const [even, single, off] = await Promise.all([
-        ClusterProcess.start({ options: FRESH }),
-        ClusterProcess.start({ options: FRESH }),
-        ClusterProcess.start({ options: { workers: 1, rebalance: false, ...FRESH } }),
-      ]);
-      const begin = ({ url }: ClusterProcess, clients: number, pauseMs: number) => ({
-        clients: new StrictClients([url], { clients, pauseMs }),
-        metrics: BalanceMetrics.of(url),
-      });
-      started.even = begin(even, CLIENTS, 50);
-      started.single = begin(single, 1, 1);
-      started.off = begin(off, 10, 50);
-      await allServed(started.off.clients, 20);
-      off.kill('SIGTTIN');
-      await off.event('worker-ready', ({ worker }) => worker === 1);
-      await started.even.metrics.even([0, 1]);
+  beforeAll(async () => {
+    const [even, single, off] = await Promise.all([
+      ClusterProcess.start({ options: FRESH }),
+      ClusterProcess.start({ options: FRESH }),
+      ClusterProcess.start({ options: { workers: 1, rebalance: false, ...FRESH } }),
+    ]);
+    const begin = ({ url }: ClusterProcess, clients: number, pauseMs: number) => ({
+      clients: new StrictClients([url], { clients, pauseMs }),
+      metrics: BalanceMetrics.of(url),
+    });
+    started.even = begin(even, CLIENTS, 50);
+    started.single = begin(single, 1, 1);
+    started.off = begin(off, 10, 50);
+    await allServed(started.off.clients, 20);
+    off.kill('SIGTTIN');
+    await off.event('worker-ready', ({ worker }) => worker === 1);
+    await started.even.metrics.even([0, 1]);
 
-      const count = () =>
-        Promise.all(
-          Object.values(started).map(async ({ clients, metrics }) => ({
-            requests: clients.served,
-            moved: await metrics.rebalanced(),
-          })),
-        );
-      const before = await count();
-      await delay(WATCHED_MS);
-      // And as long as a busy machine takes for so many requests.
-      const ENOUGH = [1_500, 150, 150];
-      await eventually('enough requests', () =>
-        Object.values(started).every(
-          ({ clients }, index) => clients.served >= before[index]!.requests + ENOUGH[index]!,
-        ),
+    const count = () =>
+      Promise.all(
+        Object.values(started).map(async ({ clients, metrics }) => ({
+          requests: clients.served,
+          moved: await metrics.rebalanced(),
+        })),
       );
-      const after = await count();
-      Object.keys(started).forEach((name, index) => {
-        counted[name as keyof typeof started] = {
-          requests: after[index]!.requests - before[index]!.requests,
-          moved: after[index]!.moved - before[index]!.moved,
-        };
-      });
-    });
-
-    afterAll(async () => {
-      await Promise.all(Object.values(started).map(({ clients }) => clients.stop()));
-      await stopAll();
-    });
-
-    it('a balanced cluster: fewer than one client in a thousand requests is asked', () => {
-      const { requests, moved } = counted.even;
-      expect(requests).toBeGreaterThan(1_000);
-      expect(moved).toBeLessThan(Math.max(requests / 1_000, 1));
-      expect(started.even.clients.faults).toEqual([]);
-    });
-
-    it('a single busy connection: whoever has it has it all', () => {
-      expect(counted.single.requests).toBeGreaterThan(100);
-      expect(counted.single.moved).toBeLessThan(3);
-      expect(started.single.clients.faults).toEqual([]);
-    });
-
-    it('a cluster with rebalance: false, however uneven it is', async () => {
-      const { clients, metrics } = started.off;
-      expect(counted.off.requests).toBeGreaterThan(100);
-      expect([counted.off.moved, clients.moved, clients.opened]).toEqual([0, 0, 10]);
-      // Whoever asks for /metrics may be answered by the other one.
-      expect(await metrics.requests(1)).toBeLessThan((await metrics.requests(0)) / 10);
-      expect(clients.faults).toEqual([]);
+    const before = await count();
+    await delay(WATCHED_MS);
+    // And as long as a busy machine takes for so many requests.
+    const ENOUGH = [1_500, 150, 150];
+    await eventually('enough requests', () =>
+      Object.values(started).every(
+        ({ clients }, index) => clients.served >= before[index]!.requests + ENOUGH[index]!,
+      ),
+    );
+    const after = await count();
+    Object.keys(started).forEach((name, index) => {
+      counted[name as keyof typeof started] = {
+        requests: after[index]!.requests - before[index]!.requests,
+        moved: after[index]!.moved - before[index]!.moved,
+      };
     });
   });
-}
 
-describe('a worker that is blocked', () => {
+  afterAll(async () => {
+    await Promise.all(Object.values(started).map(({ clients }) => clients.stop()));
+    await stopAll();
+  });
+
+  it('a balanced cluster: fewer than one client in a thousand requests is asked', () => {
+    const { requests, moved } = counted.even;
+    expect(requests).toBeGreaterThan(1_000);
+    expect(moved).toBeLessThan(Math.max(requests / 1_000, 1));
+    expect(started.even.clients.faults).toEqual([]);
+  });
+
+  it('a single busy connection: whoever has it has it all', () => {
+    expect(counted.single.requests).toBeGreaterThan(100);
+    expect(counted.single.moved).toBeLessThan(3);
+    expect(started.single.clients.faults).toEqual([]);
+  });
+
+  it('a cluster with rebalance: false, however uneven it is', async () => {
+    const { clients, metrics } = started.off;
+    expect(counted.off.requests).toBeGreaterThan(100);
+    expect([counted.off.moved, clients.moved, clients.opened]).toEqual([0, 0, 10]);
+    // Whoever asks for /metrics may be answered by the other one.
+    expect(await metrics.requests(1)).toBeLessThan((await metrics.requests(0)) / 10);
+    expect(clients.faults).toEqual([]);
+  });
+});
+
+describeOnce('a worker that is blocked', () => {
   afterEach(stopAll);
 
   // balance.test.ts has that it is asked for nothing meanwhile.

@@ -12,6 +12,7 @@ import { acceptedBy, listenersOf } from '../support/kernel-sockets.js';
 import { freeze, killInTheMiddle } from '../support/killed-worker.js';
 import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
+import { describeOnce } from '../support/once.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { openDescriptorsOf } from '../support/process-stats.js';
 import { RawClient } from '../support/raw-client.js';
@@ -190,7 +191,7 @@ describe('a drain', () => {
   });
 });
 
-describe('the address', () => {
+describeOnce('the address', () => {
   it('that port 0 became is one for all, and stays when all workers have died', async () => {
     const cluster = await ClusterProcess.start({
       options: { balancing, port: 0, restart: RESTARTS },
