@@ -40,6 +40,16 @@ const ES_MODULES: Record<string, Record<string, string>> = {
   '@nestjs/platform-express': { index: 'index.js' },
   '@nestjs/platform-fastify': { index: 'index.js' },
   '@nestjs/terminus': { index: 'dist/index.js' },
+  // Each app loads these two, where they are installed.
+  '@nestjs/microservices': {
+    index: 'index.js',
+    'microservices-module.js': 'microservices-module.js',
+  },
+  '@nestjs/websockets': {
+    index: 'index.js',
+    internal: 'internal.js',
+    'socket-module.js': 'socket-module.js',
+  },
 };
 
 /** CommonJS that depends on none of the above. */
@@ -53,11 +63,9 @@ const COPIES = [
   '@nestjs/bull-shared',
   '@nestjs/bullmq',
   '@nestjs/cache-manager',
-  '@nestjs/microservices',
   '@nestjs/platform-ws',
   '@nestjs/schedule',
   '@nestjs/throttler',
-  '@nestjs/websockets',
 ];
 
 /** Files of it that are found by their names: threads begin in them, and the last one is a fixture's. */
