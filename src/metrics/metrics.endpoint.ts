@@ -9,7 +9,7 @@ import {
 import { clusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
 import { loadPeer, type ResolvedModuleOptions } from '../options/module.js';
-import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink, type MetricsContribution } from '../snapshot/index.js';
 import { HttpMetrics } from './http-metrics.js';
 import type { ProcessMetrics } from './process-metrics.js';
 import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';
@@ -65,6 +65,11 @@ export class MetricsEndpoint {
   /** Metrics that another part of this package measures. */
   include(metrics: readonly Metric[], labelled: readonly Metric[]): void {
     this.#metrics?.include(metrics, labelled);
+  }
+
+  /** Likewise, made only where this process is measured. */
+  async extend(contribution: MetricsContribution): Promise<void> {
+    await this.#metrics?.extend(contribution);
   }
 
   /** Ends what measures. */

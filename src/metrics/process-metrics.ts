@@ -78,11 +78,13 @@ export class ProcessMetrics implements MetricsSource {
     for (const metric of labelled) this.#labelled.registerMetric(metric);
   }
 
-  extend(contribution: MetricsContribution): void {
-    contribution(this.options.prefix).then(
-      ({ all, labelled }) => this.include(all as readonly Metric[], labelled as readonly Metric[]),
-      (error: unknown) => this.logger.warn(`Metrics are left out: ${String(error)}`),
-    );
+  async extend(contribution: MetricsContribution): Promise<void> {
+    try {
+      const { all, labelled } = await contribution(this.options.prefix);
+      this.include(all as readonly Metric[], labelled as readonly Metric[]);
+    } catch (error) {
+      this.logger.warn(`Metrics are left out: ${String(error)}`);
+    }
   }
 
   async serialize(): Promise<string> {

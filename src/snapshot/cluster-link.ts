@@ -39,7 +39,7 @@ export interface MetricsSource {
   /** Several bodies of workers that are gone as one that counts the same. */
   fold(bodies: readonly string[]): string;
   /** Measures this as well. */
-  extend?(contribution: MetricsContribution): void;
+  extend?(contribution: MetricsContribution): Promise<void>;
 }
 
 /** What an app says of its own health. */

@@ -47,12 +47,12 @@ export abstract class LocalLink {
 
   provideMetrics(source: MetricsSource): void {
     this.local.metrics = source;
-    for (const contribution of this.#contributions) source.extend?.(contribution);
+    for (const contribution of this.#contributions) void source.extend?.(contribution);
   }
 
   contributeMetrics(contribution: MetricsContribution): void {
     this.#contributions.push(contribution);
-    this.local.metrics?.extend?.(contribution);
+    void this.local.metrics?.extend?.(contribution);
   }
 
   findHub(): (() => Promise<HubAddress>) | undefined {

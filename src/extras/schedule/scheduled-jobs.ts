@@ -8,37 +8,43 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { linkOfThisProcess } from '../../bootstrap/current-link.js';
+import { ClusterConfigurationError } from '../../errors/index.js';
 import type { JobMetrics } from '../../metrics/job-metrics.js';
 import { MetricsEndpoint } from '../../metrics/metrics.endpoint.js';
-import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../../snapshot/index.js';
 import { LeaderJobs } from '../../worker/leader-jobs.js';
-import { type CronJob, divertTicks, tickBefore, tickOwed } from './cron-ticks.js';
+import { type CronJob, divertTicks, tickOwed } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
-import { internalOf, wrapMethod } from './schedule-internals.js';
+import { wrapMethod } from './schedule-internals.js';
 
 /** By the metadata of the decorators of @nestjs/schedule. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
 
 type Method = (...args: unknown[]) => unknown;
 
+/** A method with `@Cron()`. */
+interface DeclaredCron {
+  readonly name: string;
+  /** `early`: it was due before its job was registered. `settled`: its ticks are diverted, or for every worker. */
+  state: 'declared' | 'early' | 'settled';
+}
+
 /** Has the jobs of @nestjs/schedule registered in every worker, and run in the leader. */
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
-  readonly #jobs: LeaderJobs;
+  readonly #jobs = new LeaderJobs(
+    () => this.#clusterLink.leaderRole,
+    (job, outcome) => this.#metrics?.count(job, outcome),
+  );
   readonly #names = new Set<string>();
   /** Names of jobs that were added to the registry, by their keys in it. */
   readonly #added = new Map<string, string>();
-  /** What the timers of methods with `@Cron()` call; `undefined` for those of every worker. */
-  readonly #crons = new Map<unknown, string | undefined>();
-  /** Names of those whose jobs are registered, and of those that were due before. */
-  readonly #diverted = new Set<string>();
-  readonly #early = new Set<string>();
-  readonly #unwrap: (() => void)[] = [];
+  /** By what their timers call. */
+  readonly #declared = new Map<unknown, DeclaredCron>();
+  readonly #unwrap: readonly ((() => void) | undefined)[];
   #link: ClusterLink | undefined;
   #metrics: JobMetrics | undefined;
-  #problem: unknown;
   /** Jobs that are not gated. */
   #everywhere = 0;
 
@@ -46,50 +52,42 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     @Inject(ModulesContainer) modules: ModulesContainer,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
-    this.#jobs = new LeaderJobs(
-      () => this.#clusterLink.leaderRole,
-      (job, outcome) => this.#metrics?.count(job, outcome),
-    );
-    try {
-      // Before any hook of the app runs: from its first one on jobs may be added.
-      const explorer = internalOf(modules, 'ScheduleExplorer');
-      const registry = internalOf(modules, 'SchedulerRegistry');
-      this.#unwrap.push(
-        wrapMethod<[Method, object]>(
-          explorer,
-          'wrapFunctionInTryCatchBlocks',
-          (wrap, [method, instance]) =>
-            this.#wrap(method, instance, (of) => wrap(of as never, instance as never)),
-        ),
-        wrapMethod<[string, CronJob]>(registry, 'addCronJob', (add, [name, job]) => {
-          add(name as never, job as never);
-          this.#gateCron(name, job);
-        }),
-        wrapMethod<[string]>(registry, 'deleteCronJob', (remove, [name]) => {
-          remove(name as never);
-          this.#forget(name);
-        }),
-      );
-    } catch (error) {
-      this.#problem = error;
-    }
+    // Before any hook of the app runs: from its first one on jobs may be added.
+    this.#unwrap = [
+      wrapMethod<[Method, object]>(
+        modules,
+        'ScheduleExplorer',
+        'wrapFunctionInTryCatchBlocks',
+        (wrap, method, instance) =>
+          this.#wrap(method, instance, (of) => wrap(of, instance) as Method),
+      ),
+      wrapMethod<[string, CronJob]>(modules, 'SchedulerRegistry', 'addCronJob', (add, key, job) => {
+        add(key, job);
+        this.#gateCron(key, job);
+      }),
+      wrapMethod<[string]>(modules, 'SchedulerRegistry', 'deleteCronJob', (remove, key) => {
+        remove(key);
+        this.#forget(key);
+      }),
+    ];
   }
 
   /** @throws ClusterConfigurationError without `ScheduleModule`. */
   async onModuleInit(): Promise<void> {
-    if (this.#problem === undefined) return;
-    await this.#clusterLink.reportBootFailure(this.#problem);
-    throw this.#problem;
+    if (this.#unwrap.every((unwrap) => unwrap !== undefined)) return;
+    const error = new ClusterConfigurationError(
+      'ClusterScheduleModule found no ScheduleModule of @nestjs/schedule; add ScheduleModule.forRoot() to the imports, of @nestjs/schedule 6 or 12',
+    );
+    await this.#clusterLink.reportBootFailure(error);
+    throw error;
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const options = this.#find<ResolvedModuleOptions>(MODULE_OPTIONS);
-    const endpoint = this.#find<MetricsEndpoint>(MetricsEndpoint);
-    if (options && options.metrics !== false && endpoint !== undefined) {
+    await this.#find<MetricsEndpoint>(MetricsEndpoint)?.extend(async (prefix) => {
       const { JobMetrics } = await import('../../metrics/job-metrics.js');
-      this.#metrics = new JobMetrics(options.metrics.prefix);
-      endpoint.include(this.#metrics.all, []);
-    }
+      this.#metrics = new JobMetrics(prefix);
+      return { all: this.#metrics.all, labelled: [] };
+    });
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.told(leading);
@@ -99,7 +97,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   onApplicationShutdown(): void {
-    for (const unwrap of this.#unwrap) unwrap();
+    for (const unwrap of this.#unwrap) unwrap?.();
   }
 
   get #clusterLink(): ClusterLink {
@@ -116,44 +114,41 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   /** @param wrap @nestjs/schedule's own: logs what a method throws. */
-  #wrap(method: Method, instance: object, wrap: (method: Method) => unknown): unknown {
+  #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
     const kind = KINDS[Reflect.getMetadata('SCHEDULER_TYPE', method) as keyof typeof KINDS];
-    if (isForEveryWorker(method) || kind === undefined) {
-      const call = wrap(method);
-      this.#everywhere += 1;
-      if (kind === 'cron') this.#crons.set(call, undefined);
-      return call;
-    }
     const name = this.#nameOf(`${instance.constructor.name}.${method.name}`);
-    const call = wrap(this.#tracked(name, method)) as Method;
-    if (kind === 'cron') {
-      // The constructor of its job calls it if a second ends meanwhile: see tickBefore().
-      const ifDiverted: Method = (...args) =>
-        this.#diverted.has(name) ? call(...args) : void this.#early.add(name);
-      this.#crons.set(ifDiverted, name);
-      return ifDiverted;
-    }
-    const fire = this.#jobs.add({ name, kind, run: call });
-    return () => fire();
+    const isForAll = isForEveryWorker(method);
+    if (isForAll) this.#everywhere += 1;
+    const call = wrap(isForAll ? method : this.#tracked(name, method));
+    if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
+    const cron: DeclaredCron = { name, state: isForAll ? 'settled' : 'declared' };
+    // The constructor of its job calls it if a second ends meanwhile: see divertTicks().
+    const onTick: Method = (...args) =>
+      cron.state === 'settled' ? call(...args) : void (cron.state = 'early');
+    this.#declared.set(onTick, cron);
+    return onTick;
   }
 
   #gateCron(key: string, job: CronJob): void {
-    const callbacks = job._callbacks ?? [];
-    const declared = callbacks.find((callback) => this.#crons.has(callback));
+    const callbacks = Reflect.get(job, '_callbacks') as Method[];
+    const declared = callbacks.map((each) => this.#declared.get(each)).find(Boolean);
+    if (declared?.state === 'settled') return;
     if (declared !== undefined) {
-      const name = this.#crons.get(declared);
-      if (name === undefined) return;
-      const tick = this.#divert(name, job);
-      this.#diverted.add(name);
-      if (this.#early.delete(name)) tick(tickBefore(job));
-      return;
+      const isEarly = declared.state === 'early';
+      declared.state = 'settled';
+      return this.#divert(declared.name, job, isEarly);
     }
     const name = this.#nameOf(key);
     this.#added.set(key, name);
-    for (const [index, callback] of callbacks.entries()) {
-      callbacks[index] = this.#tracked(name, callback);
-    }
+    const tracked = callbacks.map((each) => this.#tracked(name, each));
+    Reflect.set(job, '_callbacks', tracked);
     this.#divert(name, job);
+  }
+
+  #divert(name: string, job: CronJob, isEarly = false): void {
+    const run = job.fireOnTick.bind(job);
+    const owed = (since: number, now: number) => tickOwed(job, since, now);
+    divertTicks(job, this.#jobs.add({ name, kind: 'cron', run, owed }), isEarly);
   }
 
   #forget(key: string): void {
@@ -162,13 +157,6 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     this.#added.delete(key);
     this.#names.delete(name);
     this.#jobs.remove(name);
-  }
-
-  #divert(name: string, job: CronJob): (due: number) => unknown {
-    const owed = (since: number, now: number) => tickOwed(job, since, now);
-    const tick = this.#jobs.add({ name, kind: 'cron', run: job.fireOnTick, owed });
-    divertTicks(job, tick);
-    return tick;
   }
 
   #tracked(name: string, method: Method): Method {
