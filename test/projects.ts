@@ -23,7 +23,7 @@ export const PROJECTS: readonly Project[] = [
   },
   {
     name: 'timed',
-    holds: 'measurements, a boot in seconds, and a minute of chaos',
+    holds: 'measurements, a hang in seconds, and chaos',
     leftOutFor: 'it needs a machine that does nothing else',
   },
   {

@@ -15,8 +15,8 @@ import { Scraper } from './scraper.mjs';
 /** With a longer run faults come less close together. */
 const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
 const LONG_SECONDS = 300;
-/** A run goes on for so much longer until every kind has been made once. */
-const LATER_RATIO = 0.4;
+/** A run goes on for at most so much longer, until every kind has been made once. */
+const LATER_MS = 60_000;
 /** Drain, hooks, and some. */
 const STOP_MS = 20_000;
 /** Clients see what there is to see before they are stopped. */
@@ -83,7 +83,7 @@ export async function makeChaos(settings, interrupted, progress) {
 /** Resolves with what was made, `{ name, parameters, at, injectMs, recoveryMs, sample }`. */
 async function makeFaults({ seed, faults, seconds }, context, clients, over, progress) {
   const deadline = Date.now() + seconds * 1_000;
-  const latest = deadline + seconds * LATER_RATIO * 1_000;
+  const latest = deadline + LATER_MS;
   const longestPauseMs = LONGEST_PAUSE_MS[seconds < LONG_SECONDS ? 'short' : 'long'];
   const made = [];
   let ended;

@@ -17,7 +17,7 @@ interface Verdict {
   readonly faults: readonly { readonly name: string; readonly count: number }[];
 }
 
-describeWith(['faketime', 'mount', 'prlimit'], 'a minute of chaos', () => {
+describeWith(['faketime', 'mount', 'prlimit'], 'chaos', () => {
   it.skipIf(SKIPPED)(
     'loses nothing but what a killed worker had begun',
     async () => {
@@ -26,7 +26,7 @@ describeWith(['faketime', 'mount', 'prlimit'], 'a minute of chaos', () => {
         process.execPath,
         [
           'test/chaos/run.mjs',
-          '--seconds=60',
+          '--seconds=30',
           `--seed=${SEED}`,
           '--workers=2',
           '--node',
