@@ -13,6 +13,7 @@ export interface Peer {
   readonly congested: boolean;
   /** Bytes that it has not read. */
   readonly unsentBytes: number;
+  /** @param body a view: what is kept of it is copied. */
   send(header: FromHub, body?: Buffer): void;
 }
 

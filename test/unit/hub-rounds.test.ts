@@ -22,7 +22,10 @@ function connect(core: HubCore, options?: ClusterCacheOptions) {
       slot: 0,
       congested: false,
       unsentBytes: 0,
-      send: (header: FromHub, body = NO_BODY) => answers.push(() => events.frame(header, body)),
+      send: (header: FromHub, body = NO_BODY) => {
+        const own = Buffer.from(body);
+        answers.push(() => events.frame(header, own));
+      },
     };
     queueMicrotask(() => events.opened('a'));
     return { send: (header, body = NO_BODY) => (core.receive(peer, header as Said, body), true) };

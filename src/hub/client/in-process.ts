@@ -11,7 +11,10 @@ export const dialInProcess: Dial = (events) => {
     slot: 0,
     congested: false,
     unsentBytes: 0,
-    send: (header: FromHub, body = NO_BODY) => queueMicrotask(() => events.frame(header, body)),
+    send: (header: FromHub, body = NO_BODY) => {
+      const own = Buffer.from(body); // a view: what it shows may change until then
+      queueMicrotask(() => events.frame(header, own));
+    },
   };
   setInterval(() => core.sweep(), SWEEP_MS).unref();
   queueMicrotask(() => events.opened('in-process'));

@@ -1,4 +1,5 @@
-import { Recency } from './recency.js';
+import { BLOCK_COST_BYTES, Blocks } from './blocks.js';
+import { bytesOf, type HashedKey, KeyHasher } from './hashed-keys.js';
 
 /** What a cache gives back of a value. */
 export interface Entry {
@@ -6,109 +7,209 @@ export interface Entry {
   readonly value: Buffer;
 }
 
-interface Stored {
-  readonly form: string;
-  /** One byte a character. On V8's heap, a small string takes a third of the room of a `Buffer`. */
-  readonly value: string;
-  readonly expiresAt: number;
-  readonly bytes: number;
-}
+/** Words at the start of an entry. Its key, its form and its value follow. */
+const OLDER = 0;
+const NEWER = 1;
+/** The next entry in the same bucket. */
+const BESIDE = 2;
+const HASH = 3;
+const KEY_BYTES = 4;
+const FORM_BYTES = 5;
+const VALUE_BYTES = 6;
+const EXPIRES_AT = 8;
+const HEAD_BYTES = 40;
 
-/** Of an entry beside its key and its value: measured on Node 20, 24 and 26. */
-const ENTRY_BYTES = 256;
+/** Of a block, and of the at most two buckets for each. */
+const COST_BYTES = BLOCK_COST_BYTES + 8;
+
+/** More would take much memory for a cache that is bounded at more than there is. */
+const MAX_BUCKETS = 2 ** 22;
 
 /** Entries that a sweep looks at. */
 const SWEPT = 1_000;
 
 /**
  * Values by key, bounded in bytes. The one that nobody has read or set for the longest time makes
- * room for others. Without a clock.
+ * room for others. Without a clock. Entries lie in blocks of its own and not in V8's heap.
  */
 export class LruCache {
-  readonly #entries = new Recency<Stored>();
-  #bytes = 0;
-  /** Where the last sweep ended. */
-  #sweptTo: string | undefined;
+  readonly #blocks = new Blocks();
+  readonly #hasher = new KeyHasher();
+  #buckets = new Int32Array(1);
+  #maxBlocks = 0;
+  #oldest = 0;
+  #newest = 0;
+  #size = 0;
+  /** Where the next sweep begins. */
+  #sweepFrom = 0;
 
-  constructor(private maxBytes: number) {}
+  constructor(maxBytes: number) {
+    this.resize(maxBytes);
+  }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#blocks.used * COST_BYTES;
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#size;
   }
 
   /** Without its becoming the last to make room. */
   has(key: string, now: number): boolean {
-    return (this.#entries.peek(key)?.expiresAt ?? -Infinity) > now;
+    const entry = this.#find(this.#hasher.hash(key));
+    return entry !== 0 && this.#blocks.double(entry, EXPIRES_AT) > now;
   }
 
+  /** The value may be a view: it is right until something is set or removed. */
   get(key: string, now: number): Entry | undefined {
-    const stored = this.#entries.use(key);
-    if (stored === undefined) return undefined;
-    if (stored.expiresAt <= now) {
-      this.#remove(key, stored);
+    const entry = this.#find(this.#hasher.hash(key));
+    if (entry === 0) return undefined;
+    if (this.#blocks.double(entry, EXPIRES_AT) <= now) {
+      this.#remove(entry);
       return undefined;
     }
-    return { form: stored.form, value: Buffer.from(stored.value, 'latin1') };
+    this.#unlink(entry);
+    this.#append(entry);
+    const formAt = HEAD_BYTES + this.#blocks.word(entry, KEY_BYTES);
+    const formBytes = this.#blocks.word(entry, FORM_BYTES);
+    const valueBytes = this.#blocks.word(entry, VALUE_BYTES);
+    return {
+      form: this.#blocks.read(entry, formAt, formBytes).toString(),
+      value: this.#blocks.read(entry, formAt + formBytes, valueBytes),
+    };
   }
 
   /** @returns how many others were removed for it; a value that is too large by itself is not kept. */
   set(key: string, { form, value }: Entry, ttlMs: number | null, now: number): number {
-    const old = this.#entries.peek(key);
-    if (old !== undefined) this.#remove(key, old);
-    const bytes = ENTRY_BYTES + key.length + value.length;
-    if (bytes > this.maxBytes) return 0;
+    const hashed = this.#hasher.hash(key);
+    const old = this.#find(hashed);
+    if (old !== 0) this.#remove(old);
+    const keyBytes = bytesOf(hashed);
+    const formBytes = Buffer.from(form);
+    const formAt = HEAD_BYTES + keyBytes.length;
+    const count = Blocks.countFor(formAt + formBytes.length + value.length);
     const expiresAt = ttlMs === null ? Infinity : now + ttlMs;
-    if (expiresAt <= now) return 0;
-    this.#entries.add(key, { form, value: value.toString('latin1'), expiresAt, bytes });
-    this.#bytes += bytes;
-    return this.#makeRoom();
+    if (count > this.#maxBlocks || expiresAt <= now) return 0;
+    const evicted = this.#makeRoom(count);
+    const entry = this.#blocks.take(count);
+    this.#blocks.setWord(entry, HASH, hashed.hash);
+    this.#blocks.setWord(entry, KEY_BYTES, keyBytes.length);
+    this.#blocks.setWord(entry, FORM_BYTES, formBytes.length);
+    this.#blocks.setWord(entry, VALUE_BYTES, value.length);
+    this.#blocks.setDouble(entry, EXPIRES_AT, expiresAt);
+    this.#blocks.write(entry, HEAD_BYTES, keyBytes);
+    this.#blocks.write(entry, formAt, formBytes);
+    this.#blocks.write(entry, formAt + formBytes.length, value);
+    this.#addToBucket(entry);
+    this.#append(entry);
+    this.#size += 1;
+    return evicted;
   }
 
   delete(key: string, now: number): boolean {
-    const stored = this.#entries.peek(key);
-    if (stored === undefined) return false;
-    this.#remove(key, stored);
-    return stored.expiresAt > now;
+    const entry = this.#find(this.#hasher.hash(key));
+    if (entry === 0) return false;
+    const alive = this.#blocks.double(entry, EXPIRES_AT) > now;
+    this.#remove(entry);
+    return alive;
   }
 
+  /** Its memory is kept for other values. */
   clear(): void {
-    this.#entries.clear();
-    this.#bytes = 0;
+    this.#blocks.clear();
+    this.#buckets.fill(0);
+    this.#oldest = this.#newest = this.#sweepFrom = this.#size = 0;
   }
 
   /** @returns how many values were removed for it. */
   resize(maxBytes: number): number {
-    this.maxBytes = maxBytes;
-    return this.#makeRoom();
+    this.#maxBlocks = Math.floor(maxBytes / COST_BYTES);
+    const buckets = Math.min(2 ** Math.ceil(Math.log2(this.#maxBlocks + 1)), MAX_BUCKETS);
+    // While workers of two releases have two bounds, it is resized again and again.
+    if (buckets > this.#buckets.length) {
+      this.#buckets = new Int32Array(buckets);
+      for (let entry = this.#oldest; entry !== 0; entry = this.#blocks.word(entry, NEWER)) {
+        this.#addToBucket(entry);
+      }
+    }
+    return this.#makeRoom(0);
   }
 
   /** Removes values whose time is over, a part of the cache at a time. */
   sweep(now: number): void {
-    let left = SWEPT;
-    for (const [key, stored] of this.#entries.from(this.#sweptTo)) {
-      if (left-- === 0) return;
-      if (stored.expiresAt <= now) this.#remove(key, stored);
-      else this.#sweptTo = key;
+    let entry = this.#sweepFrom === 0 ? this.#oldest : this.#sweepFrom;
+    for (let left = SWEPT; left > 0 && entry !== 0; left -= 1) {
+      const newer = this.#blocks.word(entry, NEWER);
+      if (this.#blocks.double(entry, EXPIRES_AT) <= now) this.#remove(entry);
+      entry = newer;
     }
-    this.#sweptTo = undefined;
+    this.#sweepFrom = entry;
   }
 
-  #makeRoom(): number {
+  /** @returns how many values were removed for so many blocks. */
+  #makeRoom(count: number): number {
     let evicted = 0;
-    while (this.#bytes > this.maxBytes) {
-      const [key, stored] = this.#entries.oldest!;
-      this.#remove(key, stored);
-      evicted += 1;
-    }
+    for (; this.#blocks.used + count > this.#maxBlocks; evicted += 1) this.#remove(this.#oldest);
     return evicted;
   }
 
-  #remove(key: string, stored: Stored): void {
-    this.#entries.delete(key);
-    this.#bytes -= stored.bytes;
+  #remove(entry: number): void {
+    const bucket = this.#bucketOf(this.#blocks.word(entry, HASH));
+    const beside = this.#blocks.word(entry, BESIDE);
+    let before = this.#buckets[bucket]!;
+    if (before === entry) this.#buckets[bucket] = beside;
+    else {
+      while (this.#blocks.word(before, BESIDE) !== entry)
+        before = this.#blocks.word(before, BESIDE);
+      this.#blocks.setWord(before, BESIDE, beside);
+    }
+    this.#unlink(entry);
+    this.#blocks.free(entry);
+    this.#size -= 1;
+  }
+
+  #append(entry: number): void {
+    this.#blocks.setWord(entry, OLDER, this.#newest);
+    this.#blocks.setWord(entry, NEWER, 0);
+    if (this.#newest === 0) this.#oldest = entry;
+    else this.#blocks.setWord(this.#newest, NEWER, entry);
+    this.#newest = entry;
+  }
+
+  #unlink(entry: number): void {
+    const older = this.#blocks.word(entry, OLDER);
+    const newer = this.#blocks.word(entry, NEWER);
+    if (older === 0) this.#oldest = newer;
+    else this.#blocks.setWord(older, NEWER, newer);
+    if (newer === 0) this.#newest = older;
+    else this.#blocks.setWord(newer, OLDER, older);
+    if (this.#sweepFrom === entry) this.#sweepFrom = newer;
+  }
+
+  /** @returns 0 where there is none. */
+  #find(key: HashedKey): number {
+    let entry = this.#buckets[this.#bucketOf(key.hash)]!;
+    while (entry !== 0 && !this.#isOf(entry, key)) entry = this.#blocks.word(entry, BESIDE);
+    return entry;
+  }
+
+  #isOf(entry: number, key: HashedKey): boolean {
+    if (this.#blocks.word(entry, HASH) !== key.hash) return false;
+    const bytes = bytesOf(key);
+    return (
+      this.#blocks.word(entry, KEY_BYTES) === bytes.length &&
+      this.#blocks.equals(entry, HEAD_BYTES, bytes)
+    );
+  }
+
+  #addToBucket(entry: number): void {
+    const bucket = this.#bucketOf(this.#blocks.word(entry, HASH));
+    this.#blocks.setWord(entry, BESIDE, this.#buckets[bucket]!);
+    this.#buckets[bucket] = entry;
+  }
+
+  #bucketOf(hash: number): number {
+    return (hash >>> 1) & (this.#buckets.length - 1);
   }
 }
