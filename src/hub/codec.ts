@@ -23,13 +23,37 @@ export function encodeFrame(header: object, body: Buffer = NO_BODY): Buffer {
   return frame;
 }
 
+/** Less is left to V8: to give it back would take longer. */
+const RELEASED_BYTES = 16 * 1024;
+
+/**
+ * Gives memory back at once that nobody reads any more. V8 would let much of it pile up before it looks:
+ * it takes chunks of sockets for small objects. Node 20 has no way to do so.
+ */
+export function release(bytes: Buffer): void {
+  // Of the memory that it shares with others, a small buffer has only a part.
+  if (bytes.length < RELEASED_BYTES || bytes.length !== bytes.buffer.byteLength) return;
+  (bytes.buffer as { transfer?: (bytes: number) => unknown }).transfer?.(0);
+}
+
+interface Chunk {
+  readonly whole: Buffer;
+  /** What was not read yet. */
+  rest: Buffer;
+}
+
 /** Makes frames of chunks, one at a time: who is not ready for the next one leaves it. */
 export class FrameReader {
-  #chunks: Buffer[] = [];
+  readonly #chunks: Chunk[] = [];
   #bytes = 0;
+  /** What the last frame lies in. */
+  #read: Buffer[] = [];
+
+  /** @param kept bodies are kept by those who read them. Otherwise they are gone with the next frame. */
+  constructor(private readonly kept = true) {}
 
   push(chunk: Buffer): void {
-    this.#chunks.push(chunk);
+    this.#chunks.push({ whole: chunk, rest: chunk });
     this.#bytes += chunk.length;
   }
 
@@ -39,30 +63,48 @@ export class FrameReader {
    * @throws Error for what cannot be a frame. Nothing after it can be read.
    */
   next(): Frame | undefined {
+    this.#releaseRead();
     if (this.#bytes < PREFIX_BYTES) return undefined;
-    const length = this.#peek(PREFIX_BYTES).readUInt32LE(0);
+    const length = this.#first(PREFIX_BYTES).readUInt32LE(0);
     if (length < 4 || length > MAX_FRAME_BYTES) throw new Error(`a frame of ${length} bytes`);
     if (this.#bytes < 4 + length) return undefined;
-    const frame = this.#peek(4 + length);
+    const frame = this.#first(4 + length);
+    this.#drop(4 + length);
+    this.#read.push(frame);
     const headerBytes = frame.readUInt32LE(4);
     if (headerBytes > length - 4) throw new Error(`a header of ${headerBytes} bytes`);
     const bodyAt = PREFIX_BYTES + headerBytes;
     const header: unknown = JSON.parse(frame.toString('utf8', PREFIX_BYTES, bodyAt));
-    const body = frame.subarray(bodyAt, 4 + length);
-    this.#take(4 + length);
-    return { header, body };
+    return { header, body: frame.subarray(bodyAt, 4 + length) };
   }
 
   /** The first bytes in one piece. */
-  #peek(bytes: number): Buffer {
-    if (this.#chunks[0]!.length < bytes) this.#chunks = [Buffer.concat(this.#chunks)];
-    return this.#chunks[0]!;
+  #first(bytes: number): Buffer {
+    const { rest } = this.#chunks[0]!;
+    if (rest.length >= bytes) return rest.subarray(0, bytes);
+    return Buffer.concat(
+      this.#chunks.map((chunk) => chunk.rest),
+      bytes,
+    );
   }
 
-  #take(bytes: number): void {
-    const first = this.#chunks[0]!;
+  #drop(bytes: number): void {
     this.#bytes -= bytes;
-    if (first.length === bytes) this.#chunks.shift();
-    else this.#chunks[0] = first.subarray(bytes);
+    for (let left = bytes; left > 0;) {
+      const chunk = this.#chunks[0]!;
+      if (chunk.rest.length > left) {
+        chunk.rest = chunk.rest.subarray(left);
+        return;
+      }
+      left -= chunk.rest.length;
+      this.#chunks.shift();
+      this.#read.push(chunk.whole);
+    }
+  }
+
+  #releaseRead(): void {
+    if (this.#read.length === 0) return;
+    if (!this.kept) this.#read.forEach(release);
+    this.#read = [];
   }
 }

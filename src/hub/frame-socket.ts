@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { encodeFrame, type Frame, FrameReader } from './codec.js';
+import { encodeFrame, type Frame, FrameReader, release } from './codec.js';
 
 /** Beyond this a receiver does not keep up. */
 export const CONGESTED_BYTES = 1024 * 1024;
@@ -21,7 +21,7 @@ export interface FrameSocketEvents {
 
 /** A socket that frames go over. What the other end does not read is bounded in bytes. */
 export class FrameSocket {
-  readonly #reader = new FrameReader();
+  readonly #reader: FrameReader;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
 
@@ -34,6 +34,7 @@ export class FrameSocket {
     private readonly events: FrameSocketEvents,
     private readonly ofWorker = false,
   ) {
+    this.#reader = new FrameReader(ofWorker); // the hub is done with a frame before it reads the next one
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => events.closed());
     socket.on('data', (chunk: Buffer) => {
@@ -100,7 +101,7 @@ export class FrameSocket {
     let joined: Buffer[] = [];
     let bytes = 0;
     const write = (): void => {
-      if (bytes > 0) this.socket.write(joined.length === 1 ? joined[0]! : Buffer.concat(joined));
+      if (bytes > 0) this.#write(joined.length === 1 ? joined[0]! : Buffer.concat(joined));
       joined = [];
       bytes = 0;
     };
@@ -110,5 +111,9 @@ export class FrameSocket {
       bytes += frame.length;
     }
     write();
+  }
+
+  #write(bytes: Buffer): void {
+    this.socket.write(bytes, () => release(bytes));
   }
 }

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { encodeFrame, type Frame, FrameReader } from '../../src/hub/codec.js';
+import { encodeFrame, type Frame, FrameReader, release } from '../../src/hub/codec.js';
 import { CONGESTED_BYTES, FrameSocket } from '../../src/hub/frame-socket.js';
 import { MAX_FRAME_BYTES } from '../../src/hub/protocol.js';
 
@@ -36,11 +36,60 @@ class FakeSocket extends EventEmitter {
   }
 }
 
+/** In memory of their own, as a socket reads. */
+function cut(bytes: Buffer, size: number): Buffer[] {
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += size) {
+    const own = Buffer.alloc(Math.min(size, bytes.length - at));
+    bytes.copy(own, 0, at);
+    chunks.push(own);
+  }
+  return chunks;
+}
+
+/** Node 20 cannot give memory back before V8 collects it. */
+const canRelease = 'transfer' in ArrayBuffer.prototype;
+
 const ticked = () => new Promise((resolve) => setImmediate(resolve));
 
 const NO_EVENTS = { frame: () => {}, closed: () => {} };
 
 describe('frames', () => {
+  it.each([
+    { kept: true, size: 64 * 1_024 },
+    { kept: false, size: 64 * 1_024 },
+    { kept: false, size: 1_000 },
+    { kept: false, size: 1_000_000 },
+  ])('of all sizes are whole when they are read: %o', ({ kept, size }) => {
+    const bodies = [70_000, 10, 20_000, 300_000, 0, 65_536, 40_000].map((bytes, n) =>
+      Buffer.alloc(bytes, `${n} of them `),
+    );
+    const sent = Buffer.concat(bodies.map((body, n) => encodeFrame({ n }, body)));
+    const reader = new FrameReader(kept);
+    const chunks = cut(sent, size);
+    const isLarge = ({ length }: Buffer) => length >= 16 * 1_024;
+    const large = chunks.filter(isLarge).length;
+    const seen: Buffer[] = [];
+    for (const chunk of chunks) {
+      reader.push(chunk);
+      for (let next = reader.next(); next !== undefined; next = reader.next()) {
+        expect(next.body.equals(bodies[seen.length]!)).toBe(true);
+        seen.push(next.body);
+      }
+    }
+    expect(seen).toHaveLength(bodies.length);
+    if (kept) expect(Buffer.concat(seen).equals(Buffer.concat(bodies))).toBe(true);
+    expect(chunks.filter(isLarge)).toHaveLength(kept || !canRelease ? large : 0);
+  });
+
+  it('release no memory of which they have only a part', () => {
+    const shared = Buffer.alloc(100_000, 1);
+    release(shared.subarray(0, 50_000));
+    expect(shared).toHaveLength(100_000);
+    release(shared);
+    expect(shared).toHaveLength(canRelease ? 0 : 100_000);
+  });
+
   it('come out as they went in, however they were cut', () => {
     fc.assert(
       fc.property(frames, fc.array(fc.integer({ min: 1, max: 40 })), (sent, cuts) => {
