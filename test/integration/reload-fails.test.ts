@@ -1,0 +1,302 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { Build } from '../support/builds.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { began } from '../support/drain.js';
+import { Load, request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
+import { Gates } from '../support/offload.js';
+import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
+import { ended, generations, NEVER_MS, nextReady, onlyLeft } from '../support/reloads.js';
+import { scrape } from '../support/scrape.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+import { Traffic } from '../support/traffic.js';
+
+/** A program whose workers are ready within a moment, or wait for a file. */
+const GATED = join(import.meta.dirname, '../fixtures/gated.mjs');
+
+describe('a reload of a broken build', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
+  const build = new Build('reload-app', directory);
+  let cluster: ClusterProcess;
+  let control: PrimaryControl;
+  let traffic: Traffic;
+  let aborted = 0;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { reload: { canaryMs: 800 } },
+      env: { ...CONTROLLED, ...build.env },
+    });
+    control = await PrimaryControl.of(cluster);
+    traffic = new Traffic(cluster.url, 1);
+    await traffic.serves(50);
+  });
+
+  afterAll(async () => {
+    await traffic.stop();
+    await stopAll();
+    rmSync(directory, { recursive: true });
+  });
+
+  const deploys = (name: string) => () => build.deploy(name);
+
+  it.each([
+    {
+      what: 'with a syntax error (R4)',
+      deploy: () => build.write('export function setup() {'),
+      reason: /SyntaxError/,
+    },
+    {
+      what: 'that throws at import (R4)',
+      deploy: deploys('throws-at-import'),
+      reason: /DATABASE_URL is not set/,
+    },
+    {
+      what: 'that ends with 0 before it is ready',
+      deploy: deploys('exits-before-ready'),
+      reason: /exited with code 0/,
+    },
+    {
+      what: 'that dies 500 ms after it is ready',
+      deploy: deploys('reload-dies'),
+      reason: /the licence has expired/,
+    },
+    {
+      what: 'whose health check is red',
+      deploy: deploys('reload-red'),
+      reason: /health check failed: .*too slow to be of use/,
+    },
+    {
+      what: 'whose health check never answers',
+      deploy: deploys('reload-silent'),
+      reason: /health check took longer than 2000 ms/,
+    },
+  ])('$what is aborted, and the workers before it serve on', async ({ deploy, reason }) => {
+    const before = cluster.workerPids;
+    deploy();
+
+    const result = await control.reload();
+
+    aborted += 1;
+    expect(result).toMatchObject({ outcome: 'aborted', generation: aborted });
+    expect(result.reason).toMatch(reason);
+    expect(result.reason).toContain(`worker=0 gen=${aborted}: `);
+    const line = await ended(cluster, aborted);
+    expect(line).toMatchObject({ level: 'error', outcome: 'aborted', reason: result.reason });
+    expect(line.message).toMatch(reason);
+    await onlyLeft(cluster, 2);
+    expect(cluster.workerPids).toEqual(before);
+    await traffic.until('answers of both', () => traffic.seen.get(0)?.size === before.length);
+    await traffic.serves(50);
+    expect(traffic.lost).toEqual([]);
+    expect(new Set(traffic.seen.get(0))).toEqual(new Set(before));
+    const page = await scrape(cluster.url);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'aborted' })).toEqual([aborted]);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([0]);
+    expect(page.values('nestjs_cluster_generation')).toEqual([0]);
+    expect(page.sum('nestjs_cluster_worker_restarts_total')).toBe(0);
+  });
+
+  it('that works in the first slot alone stops there', async () => {
+    const [, second] = cluster.workerPids;
+    build.write(
+      `export * from ${JSON.stringify(pathToFileURL(behaviour('reload-app').TEST_APP).href)};
+       if (JSON.parse(process.env.NESTJS_CLUSTER_WORKER).slot === 1) throw new Error('no room');`,
+    );
+
+    const result = await control.reload();
+
+    aborted += 1;
+    expect(result.reason).toMatch(new RegExp(`worker=1 gen=${aborted}: .*no room`));
+    await onlyLeft(cluster, 2);
+    expect(cluster.workerPids[1]).toBe(second);
+    expect(generations(cluster)).toEqual([
+      [0, aborted],
+      [1, 0],
+    ]);
+    await traffic.serves(50);
+    expect(traffic.lost).toEqual([]);
+  });
+
+  it('is mended by the next one, which completes', async () => {
+    build.deploy('reload-app');
+
+    const result = await control.reload();
+
+    expect(result).toEqual({ outcome: 'completed', generation: aborted + 1, reason: null });
+    expect(generations(cluster)).toEqual([
+      [0, aborted + 1],
+      [1, aborted + 1],
+    ]);
+    await traffic.until('an answer of it', () => traffic.seen.has(aborted + 1));
+    expect(traffic.lost).toEqual([]);
+    const page = await scrape(cluster.url);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'aborted' })).toEqual([aborted]);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([1]);
+    expect(page.values('nestjs_cluster_generation')).toEqual([aborted + 1]);
+  });
+});
+
+describe('a reload whose new worker never becomes ready', () => {
+  afterEach(stopAll);
+
+  it('is aborted at readyTimeoutMs, and the workers before it serve on (R5)', async () => {
+    const gate = join(temporaryDirectory(), 'gate');
+    writeFileSync(gate, '');
+    const cluster = await ClusterProcess.start({
+      program: GATED,
+      // Many times what its workers take, which have no Nest.
+      options: { readyTimeoutMs: 5_000 },
+      env: { TEST_GATE: gate },
+    });
+    const before = cluster.workerPids;
+    const load = new Load(cluster.url, '/', { clients: 2, pauseMs: 4 });
+    await load.served(20);
+    rmSync(gate);
+
+    cluster.kill('SIGHUP');
+
+    const line = await ended(cluster, 1);
+    expect(line).toMatchObject({ level: 'error', outcome: 'aborted' });
+    expect(line['reason']).toMatch(/^worker=0 gen=1: .*not ready within 5000 ms/);
+    await onlyLeft(cluster, 2);
+    expect(cluster.workerPids).toEqual(before);
+    await load.served(20);
+    expect(await load.stop()).toMatchObject({ 'bad-status': 0, reset: 0, refused: 0, timeout: 0 });
+  });
+});
+
+describe('a worker that dies during a reload', () => {
+  afterEach(stopAll);
+
+  /** A cluster whose reload stands still: its first new worker waits at the gate. */
+  async function standing(workers: number): Promise<{
+    cluster: ClusterProcess;
+    build: Build;
+    openGate: () => void;
+  }> {
+    const gate = join(temporaryDirectory(), 'gate');
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({
+      options: { workers, reload: { canaryMs: 50 } },
+      env: { ...build.env, TEST_GATE: gate },
+    });
+    build.deploy('reload-gated');
+    cluster.kill('SIGHUP');
+    await cluster.until('a worker at the gate', () => cluster.output.includes('waits at the gate'));
+    return { cluster, build, openGate: () => writeFileSync(gate, '') };
+  }
+
+  it('is replaced by its successor, where that is already on its way', async () => {
+    const { cluster, openGate } = await standing(1);
+    const [victim] = cluster.workerPids;
+
+    process.kill(victim!, 'SIGKILL');
+    await cluster.event('worker-died', ({ pid }) => pid === victim);
+    openGate();
+
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    expect(cluster.all('worker-restarting')).toEqual([]);
+    expect(cluster.all('worker-ready').map(({ gen }) => gen)).toEqual([0, 1]);
+    const page = await scrape(cluster.url);
+    expect(page.sum('nestjs_cluster_worker_restarts_total', { worker: '0', cause: 'killed' })).toBe(
+      1,
+    );
+    await onlyLeft(cluster, 1);
+  });
+
+  it('is replaced by one of its own generation, where its turn has not come', async () => {
+    const { cluster, build, openGate } = await standing(2);
+    const [, victim] = cluster.workerPids;
+    build.deploy('reload-app');
+    const replaced = nextReady(cluster, ({ worker }) => worker === 1);
+
+    process.kill(victim!, 'SIGKILL');
+
+    expect(await replaced).toMatchObject({ worker: 1, gen: 0 });
+    openGate();
+    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
+    expect(generations(cluster)).toEqual([
+      [0, 1],
+      [1, 1],
+    ]);
+    await onlyLeft(cluster, 2);
+  });
+
+  it('aborts it where it is the new one, in its canary time', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, reload: { canaryMs: NEVER_MS } },
+    });
+    const before = cluster.workerPids;
+    cluster.kill('SIGHUP');
+    const candidate = await cluster.event('worker-ready', ({ gen }) => gen === 1);
+
+    process.kill(candidate.pid!, 'SIGKILL');
+
+    const { outcome, reason, level } = await ended(cluster, 1);
+    expect([outcome, level]).toEqual(['aborted', 'error']);
+    expect(reason).toMatch(/^worker=0 gen=1: .*SIGKILL/);
+    expect(cluster.workerPids).toEqual(before);
+    expect(cluster.all('worker-restarting')).toEqual([]);
+    await onlyLeft(cluster, 1);
+  });
+});
+
+describe('SIGTERM during a reload', () => {
+  afterEach(stopAll);
+
+  it('drains both generations and exits with 0', async () => {
+    const gates = Gates.forTest();
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, reload: { canaryMs: NEVER_MS } },
+      env: { ...CONTROLLED, ...behaviour('announce-requests'), ...gates.env },
+    });
+    const control = await PrimaryControl.of(cluster);
+    const [old] = cluster.workerPids;
+    const result = control.reload();
+    const candidate = await cluster.event('worker-ready', ({ gen }) => gen === 1);
+    const agents = [await agentOf(cluster.url, old!), await agentOf(cluster.url, candidate.pid!)];
+    const slow = agents.map((agent) => request(cluster.url, '/gate/slow', { agent }));
+    await began(cluster, '/gate/slow', 2);
+
+    cluster.kill('SIGTERM');
+
+    expect(await result).toMatchObject({
+      outcome: 'aborted',
+      generation: 1,
+      reason: expect.stringContaining('the cluster is shutting down'),
+    });
+    await cluster.until('both to drain', () => cluster.all('worker-draining').length === 2);
+    gates.open('slow');
+    expect((await Promise.all(slow)).map(({ outcome }) => outcome)).toEqual(['ok', 'ok']);
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.all('worker-stopped')).toHaveLength(2);
+    for (const stopped of cluster.all('worker-stopped')) {
+      expect(stopped).toMatchObject({ problem: null, abortedRequests: 0 });
+    }
+    expect(cluster.survivors()).toEqual([]);
+  });
+
+  it('does not wait for a new worker that never becomes ready', async () => {
+    const build = new Build('reload-app');
+    const cluster = await ClusterProcess.start({ options: { workers: 1 }, env: build.env });
+    build.deploy('reload-hangs');
+    cluster.kill('SIGHUP');
+    await cluster.until('a boot that hangs', () => cluster.output.includes('began to hang'));
+
+    cluster.kill('SIGTERM');
+
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(await ended(cluster, 1)).toMatchObject({
+      outcome: 'aborted',
+      reason: expect.stringContaining('the cluster is shutting down'),
+    });
+    expect(cluster.all('worker-died')).toEqual([]);
+    expect(cluster.survivors()).toEqual([]);
+  });
+});
