@@ -7,7 +7,7 @@ import { commandLineOf } from '../../support/processes.js';
 import type { NestProject } from './nest-project.js';
 
 const SERVICE = 'src/app.service.ts';
-const WORKERS = 2;
+const WORKERS = 1;
 
 /** A project under `nest start --watch`. */
 export class WatchedProject {
