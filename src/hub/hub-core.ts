@@ -98,6 +98,7 @@ export class HubCore {
         return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
       case 'publish': {
         const { sent, missed } = this.#post.publish(from, said, body);
+        if (said.request === true && sent > 0) return; // it is answered by the reply
         return from.send({ t: 'done', id: said.id, changed: sent, evicted: missed });
       }
       case 'reply':

@@ -66,12 +66,13 @@ const toHubSchema = v.variant('op', [
     name: text,
     form: text,
     to: v.union([v.picklist(['all', 'others', 'one']), count]),
-    /** The sender of a request, which its receiver answers by `reply`. */
-    request: v.optional(count),
+    /** Its answer is the `reply` of the one who gets it. */
+    request: v.optional(v.boolean()),
   }),
   v.object({
     op: v.literal('reply'),
     to: count,
+    /** The `id` of the request there. */
     request: count,
     form: text,
     failed: v.boolean(),
@@ -160,11 +161,12 @@ export type FromHub =
       readonly name: string;
       readonly form: string;
       readonly from: number;
+      /** The sender waits for the `reply` to it. */
       readonly request?: number | undefined;
     }
   | {
       readonly t: 'reply';
-      readonly request: number;
+      readonly id: number;
       readonly form: string;
       readonly failed: boolean;
     }

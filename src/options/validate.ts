@@ -28,6 +28,12 @@ export const durationMs = (min = 0) => {
   );
 };
 
+/** @throws ClusterConfigurationError for a time that no timer can hold. */
+export function checkDuration(what: string, ms: number): void {
+  const { success, issues } = v.safeParse(durationMs(), ms);
+  if (!success) throw new ClusterConfigurationError(`${what} is ${ms}; it is ${issues[0].message}`);
+}
+
 /** A number between two bounds that need not be whole. */
 export const numberBetween = (min: number, max: number) => {
   const expected = `a number from ${min} to ${max}`;

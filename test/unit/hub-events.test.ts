@@ -21,6 +21,8 @@ async function start(count: number) {
   for (let slot = 0; slot < count; slot += 1) {
     const state = { congested: false };
     const frames = { failed: (thrown: unknown): void => void thrown };
+    /** What does not reach the hub, by its `op`. */
+    const lost = new Set<string>();
     holder[KEY] = new HubClient((events) => {
       const peer: Peer = {
         slot,
@@ -38,13 +40,18 @@ async function start(count: number) {
           }),
       };
       queueMicrotask(() => events.opened('a'));
-      return { send: (header, body = NO_BODY) => (core.receive(peer, header as Said, body), true) };
+      return {
+        send: (header, body = NO_BODY) => {
+          if (!lost.has(header.op)) core.receive(peer, header as Said, body);
+          return true;
+        },
+      };
     });
     const hub = holder[KEY];
     const emitter = new EventEmitter2();
     const events = new ClusterEvents(emitter);
     await events.onModuleInit();
-    workers.push({ hub, emitter, events, state, frames });
+    workers.push({ hub, emitter, events, state, frames, lost });
   }
   return workers;
 }
@@ -164,7 +171,7 @@ describe('a request to another worker', () => {
     const request = (payload: unknown) =>
       asker!.events.request('n', payload, { to: 1, deadlineMs: 20 });
     await expect(request(() => {})).rejects.toThrow(/could not be cloned/);
-    vi.spyOn(asker!.hub, 'ask').mockReturnValue(new Promise(() => {}));
+    asker!.lost.add('publish');
     await expect(request(1)).rejects.toThrow(/no answer within 20 ms/);
     await new Promise((resolve) => setTimeout(resolve, 50));
     process.off('unhandledRejection', unhandled);
@@ -191,6 +198,32 @@ describe('a request to another worker', () => {
     await expect(asker!.events.request('double', 1, { to: 9 })).rejects.toMatchObject({
       code: 'CLUSTER_REQUEST',
     });
+  });
+
+  it('fails at once where the app is closed, or the connection to the hub is lost', async () => {
+    const [asker, answers] = await start(2);
+    answers!.emitter.on('never', (): unknown => new Promise(() => {}));
+    const ask = () => asker!.events.request('never', 0, { to: 1, deadlineMs: 60_000 });
+    const lost = expect(ask()).rejects.toThrow(/the connection to the hub was lost/);
+    await idle();
+    asker!.hub.closed();
+    await lost;
+    asker!.hub.opened('a');
+    const closed = expect(ask()).rejects.toThrow(/this app is closed/);
+    await idle();
+    asker!.events.onApplicationShutdown();
+    await closed;
+  });
+
+  it('takes no reply for the answer to something else', async () => {
+    const [asker] = await start(1);
+    asker!.lost.add('get');
+    const asked = asker!.hub.ask({ op: 'get', cache: 'a', key: 'b' }, 20);
+    const failed = expect(asked).rejects.toThrow(/did not answer within 20 ms/);
+    for (let id = 0; id < 10; id += 1) {
+      asker!.hub.frame({ t: 'reply', id, form: 'v', failed: false }, NO_BODY);
+    }
+    await failed;
   });
 
   it('fails at its deadline', async () => {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { deserialize } from 'node:v8';
 import {
   Inject,
@@ -8,9 +9,11 @@ import {
 } from '@nestjs/common';
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { currentLink } from '../../bootstrap/current-link.js';
-import { ClusterConfigurationError, oneLine } from '../../errors/index.js';
-import { type HubClient, HubError, type Push } from '../../hub/client/hub-client.js';
+import { oneLine } from '../../errors/index.js';
+import type { Answer, EventPush, HubClient } from '../../hub/client/hub-client.js';
+import { orNone } from '../../hub/client/hub-error.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
+import { checkDuration } from '../../options/validate.js';
 import { encodePayload } from './encode-payload.js';
 import { ClusterRequestError } from './events.errors.js';
 
@@ -28,9 +31,9 @@ export interface ClusterRequestOptions {
 const DEADLINE_MS = 1_000;
 const REQUEST_MS = 5_000;
 const START_MS = 3_000;
-const MAX_DEADLINE_MS = 2 ** 31 - 1;
 
-type Settle = (failure: string | undefined, value?: unknown) => void;
+/** The hub does not answer, or not in time. */
+const NOT_SENT = { changed: 0, evicted: 1 };
 
 /**
  * Events of @nestjs/event-emitter that reach the `@OnEvent()` methods of other workers, too. Each
@@ -40,39 +43,39 @@ type Settle = (failure: string | undefined, value?: unknown) => void;
 @Injectable()
 export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterEvents');
-  readonly #asked = new Map<number, Settle>();
+  readonly #closing = new AbortController();
   #hub: HubClient | undefined;
-  #end: (() => void) | undefined;
 
-  constructor(@Inject(EventEmitter2) private readonly emitter: EventEmitter2) {}
+  constructor(@Inject(EventEmitter2) private readonly emitter: EventEmitter2) {
+    setMaxListeners(0, this.#closing.signal); // one for each request
+  }
 
   async onModuleInit(): Promise<void> {
     const hub = (this.#hub = hubOf(currentLink()));
-    const subscribe = (): void => void this.#ask({ op: 'subscribe' });
-    const first = !hub.heardOn.has(this.emitter);
-    if (first) hub.heardOn.add(this.emitter);
+    if (hub.heardOn.has(this.emitter)) return;
+    hub.heardOn.add(this.emitter);
+    const subscribe = (): void => void orNone(hub.ask({ op: 'subscribe' }, DEADLINE_MS));
     const unlisten = hub.listen({
       opened: subscribe,
-      pushed: (push, body) => {
-        if (push.t === 'reply') this.#take(push, body);
-        else if (first) this.#hear(push, body);
-      },
+      pushed: (event, body) => this.#hear(hub, event, body),
     });
-    this.#end = () => {
+    this.#closing.signal.addEventListener('abort', () => {
       unlisten();
-      if (first) hub.heardOn.delete(this.emitter);
-    };
+      hub.heardOn.delete(this.emitter);
+    });
     if (await hub.ready(START_MS)) subscribe();
   }
 
   onApplicationShutdown(): void {
-    this.#end?.();
-    for (const settle of this.#asked.values()) settle('this app is closed');
+    this.#closing.abort();
   }
 
   /** @returns to how many workers it was sent; 0 where the hub does not answer. */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
-    return this.#publish(name, payload, to);
+    const body = encodePayload(`the payload of the event '${name}'`, payload);
+    const question = { op: 'publish', name, form: 'v', to } as const;
+    const asked = this.#hub?.ask(question, DEADLINE_MS, body);
+    return this.#sentTo(asked && (await orNone(asked)));
   }
 
   /**
@@ -86,71 +89,39 @@ export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
     payload?: unknown,
     { to = 'one', deadlineMs = REQUEST_MS }: ClusterRequestOptions = {},
   ): Promise<T> {
-    if (!(deadlineMs >= 0 && deadlineMs <= MAX_DEADLINE_MS)) {
-      throw new ClusterConfigurationError(
-        `deadlineMs of a request is ${deadlineMs}; it is a number of milliseconds from 0 to ${MAX_DEADLINE_MS}`,
-      );
-    }
-    const hub = this.#hub;
-    if (hub === undefined) throw new ClusterRequestError(name, 'this app has not started yet');
-    const request = (hub.lastRequest += 1);
-    return new Promise<T>((resolve, reject) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        this.#asked.delete(request);
-      };
-      const settle: Settle = (failure, value) => {
-        end();
-        if (failure === undefined) resolve(value as T);
-        else reject(new ClusterRequestError(name, failure));
-      };
-      const timer = setTimeout(settle, deadlineMs, `there was no answer within ${deadlineMs} ms`);
-      this.#asked.set(request, settle);
-      this.#publish(name, payload, to, request).then(
-        (sent) =>
-          sent > 0 ||
-          settle('there is no such worker, it reads too slowly, or the hub does not answer'),
-        (error: unknown) => {
-          end();
-          reject(error as Error);
-        },
-      );
-    });
-  }
-
-  async #publish(
-    name: string,
-    payload: unknown,
-    to: EventReceivers,
-    request?: number,
-  ): Promise<number> {
-    const question = { op: 'publish', name, form: 'v', to, request } as const;
+    checkDuration('deadlineMs of a request', deadlineMs);
+    const failed = (why: string) => new ClusterRequestError(name, why);
+    if (this.#hub === undefined) throw failed('this app has not started yet');
     const body = encodePayload(`the payload of the event '${name}'`, payload);
-    const header = await this.#ask(question, body);
-    const dropped = header?.t === 'done' ? header.evicted : 1;
-    if (dropped > 0) this.#hub?.noteOutcome('events', 'dropped', dropped);
-    return header?.t === 'done' ? header.changed : 0;
-  }
-
-  async #ask(question: Parameters<HubClient['ask']>[0], body?: Buffer) {
-    try {
-      return (await this.#hub?.ask(question, DEADLINE_MS, body))?.header;
-    } catch (error) {
-      if (error instanceof HubError) return undefined;
-      throw error;
+    const question = { op: 'publish', name, form: 'v', to, request: true } as const;
+    const { signal } = this.#closing;
+    const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
+    const answer = await asked.catch((error: Error) => {
+      this.#sentTo(undefined);
+      throw failed(error.message);
+    });
+    if (signal.aborted) throw failed('this app is closed');
+    if (answer === undefined) throw failed(`there was no answer within ${deadlineMs} ms`);
+    if (answer.header.t !== 'reply') {
+      this.#sentTo(answer);
+      throw failed('there is no such worker, or it reads too slowly');
     }
+    const value: unknown = deserialize(answer.body);
+    if (answer.header.failed) throw failed(String(value));
+    return value as T;
   }
 
-  #take({ request, failed }: Extract<Push, { t: 'reply' }>, body: Buffer): void {
-    const settle = this.#asked.get(request);
-    if (settle === undefined) return;
-    const value: unknown = deserialize(body);
-    settle(failed ? String(value) : undefined, value);
+  /** Counts the workers that missed it. */
+  #sentTo(answer: Answer | undefined): number {
+    const { changed, evicted } = answer?.header.t === 'done' ? answer.header : NOT_SENT;
+    if (evicted > 0) this.#hub?.noteOutcome('events', 'dropped', evicted);
+    return changed;
   }
 
-  #hear({ name, from, request }: Extract<Push, { t: 'event' }>, body: Buffer): void {
+  #hear(hub: HubClient, event: EventPush, body: Buffer): void {
+    const { name } = event;
     const value: unknown = deserialize(body);
-    if (request !== undefined) return void this.#reply(name, value, { to: from, request });
+    if (event.request !== undefined) return void this.#reply(hub, event, value);
     try {
       this.emitter.emit(name, value);
     } catch (error) {
@@ -160,10 +131,10 @@ export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  async #reply(name: string, payload: unknown, to: { to: number; request: number }): Promise<void> {
+  async #reply(hub: HubClient, { name, from, request }: EventPush, payload: unknown) {
+    const header = { op: 'reply', to: from, request: request!, form: 'v' } as const;
     const reply = (failed: boolean, value: unknown): void => {
-      const body = encodePayload('the answer', value);
-      this.#hub?.tell({ op: 'reply', ...to, form: 'v', failed }, body);
+      hub.tell({ ...header, failed }, encodePayload('the answer', value));
     };
     if (!this.emitter.hasListeners(name)) return reply(true, 'nobody listens to it there');
     try {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
@@ -7,7 +8,7 @@ import { oneLine } from '../../errors/index.js';
 import { HubChannels } from '../../hub/client/hub-channels.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
 import { encodePayload } from './encode-payload.js';
-import { PubSubIterator } from './pub-sub-iterator.js';
+import { readMessages } from './read-messages.js';
 
 /** One for all triggers: a trigger may be of a single object, and there may be very many. */
 const CHANNEL = 'pub-sub';
@@ -17,7 +18,7 @@ const JOIN_MS = 3_000;
 
 interface Subscription {
   readonly trigger: string;
-  readonly hear: (payload: unknown) => void;
+  readonly hear: (payload: never) => void;
 }
 
 /**
@@ -30,11 +31,14 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   readonly #logger = new Logger('ClusterPubSub');
   readonly #name = randomUUID();
   readonly #subscriptions = new Map<number, Subscription>();
-  readonly #iterators = new Set<{ end(): void }>();
+  readonly #closing = new AbortController();
   #lastId = 0;
   #channels: HubChannels | undefined;
   #joined: Promise<void> | undefined;
-  #closed = false;
+
+  constructor() {
+    setMaxListeners(0, this.#closing.signal); // one for each reader
+  }
 
   /**
    * Resolves once it is on its way to all workers, in its order.
@@ -43,7 +47,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
    */
   async publish(trigger: string, payload: unknown): Promise<void> {
     const body = encodePayload(`what is published on '${trigger}'`, [trigger, payload]);
-    if (this.#closed) return;
+    if (this.#closing.signal.aborted) return;
     await new Promise<void>((resolve) => {
       this.#open().say(this.#name, body, {
         echo: () => {
@@ -61,7 +65,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     _options?: object,
   ): Promise<number> {
     const id = (this.#lastId += 1);
-    this.#subscriptions.set(id, { trigger, hear: onMessage as (payload: unknown) => void });
+    this.#subscriptions.set(id, { trigger, hear: onMessage });
     this.#open();
     await Promise.race([this.#joined, delay(JOIN_MS, undefined, { ref: false })]);
     return id;
@@ -73,25 +77,16 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
 
   /** What is published on any of these, from the first `next()` on. A reader that falls far behind is ended with an error. */
   asyncIterableIterator<T>(triggers: string | readonly string[]): AsyncIterableIterator<T> {
-    const all = typeof triggers === 'string' ? [triggers] : triggers;
-    const iterator: PubSubIterator<T> = new PubSubIterator<T>({
-      subscribe: async (hear) => {
-        const ids = await Promise.all(all.map((each) => this.subscribe(each, hear)));
-        return () => {
-          for (const id of ids) this.unsubscribe(id);
-        };
-      },
-      over: () => this.#iterators.delete(iterator),
-    });
-    this.#iterators.add(iterator);
-    if (this.#closed) iterator.end();
-    return iterator;
+    const begin = async (hear: (payload: T) => void) => {
+      const ids = await Promise.all([triggers].flat().map((each) => this.subscribe(each, hear)));
+      return () => ids.forEach((id) => this.unsubscribe(id));
+    };
+    return readMessages(begin, this.#closing.signal);
   }
 
   /** Before the HTTP server waits for what reads them. */
   beforeApplicationShutdown(): void {
-    this.#closed = true;
-    for (const iterator of this.#iterators) iterator.end();
+    this.#closing.abort();
     this.#subscriptions.clear();
     this.#channels?.part(this.#name);
   }
@@ -100,23 +95,16 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   #open(): HubChannels {
     if (this.#channels !== undefined) return this.#channels;
     const link = currentLink();
-    const warn = (message: string): void => {
-      if (link === undefined) this.#logger.warn(message);
-      else link.warn(message);
-    };
-    const channels = (this.#channels = new HubChannels(hubOf(link), warn));
+    const channels = new HubChannels(hubOf(link), (message) => link?.warn(message));
     this.#joined = new Promise((joined) => {
-      channels.join(CHANNEL, this.#name, {
-        said: (body) => this.#deliver(body),
-        left: () => {},
-        joined,
-      });
+      const said = (body: Buffer): void => this.#deliver(body);
+      channels.join(CHANNEL, this.#name, { said, left: () => {}, joined });
     });
-    return channels;
+    return (this.#channels = channels);
   }
 
   #deliver(body: Buffer): void {
-    const [trigger, payload] = deserialize(body) as [string, unknown];
+    const [trigger, payload] = deserialize(body) as [string, never];
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.trigger !== trigger) continue;
       try {

@@ -4,8 +4,10 @@ import { Injectable } from '@nestjs/common';
 import { currentLink } from '../../bootstrap/current-link.js';
 import { ClusterConfigurationError } from '../../errors/index.js';
 import { HeldLocks, type HeldLock } from '../../hub/client/held-locks.js';
-import { type HubClient, HubError } from '../../hub/client/hub-client.js';
+import type { HubClient } from '../../hub/client/hub-client.js';
+import { HubError } from '../../hub/client/hub-error.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
+import { checkDuration } from '../../options/validate.js';
 import {
   ClusterLockReentryError,
   ClusterLockRefusedError,
@@ -19,7 +21,6 @@ export interface RunExclusiveOptions {
 }
 
 const DEFAULT_WAIT_MS = 10_000;
-const MAX_WAIT_MS = 2 ** 31 - 1;
 const MAX_NAME_LENGTH = 1_024;
 
 /** What the code that runs now holds, from the outermost on. */
@@ -106,9 +107,5 @@ function check(name: string, waitMs: number): void {
       `runExclusive() was given the name ${JSON.stringify(name)?.slice(0, 40)}; a lock has a name of 1 to ${MAX_NAME_LENGTH} characters`,
     );
   }
-  if (!(waitMs >= 0 && waitMs <= MAX_WAIT_MS)) {
-    throw new ClusterConfigurationError(
-      `waitMs of runExclusive() is ${waitMs}; it is a number of milliseconds from 0 to ${MAX_WAIT_MS}`,
-    );
-  }
+  checkDuration('waitMs of runExclusive()', waitMs);
 }

@@ -1,22 +1,6 @@
 import type { FromHub, HubRequest, ToHub } from '../protocol.js';
+import { HubError, type HubFailure } from './hub-error.js';
 import type { Dial, Line, LineEvents } from './line.js';
-
-/** Why the hub has not answered. */
-export type HubFailure =
-  /** Not in time. */
-  | 'timeout'
-  /** There is no connection, or it was lost. */
-  | 'lost'
-  | 'refused';
-
-export class HubError extends Error {
-  constructor(
-    readonly failure: HubFailure,
-    message: string,
-  ) {
-    super(message);
-  }
-}
 
 export interface Answer {
   readonly header: FromHub;
@@ -32,7 +16,7 @@ interface Pending {
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
 export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
 export type Note = Exclude<ToHub, HubRequest>;
-export type Push = Extract<FromHub, { t: 'event' | 'reply' }>;
+export type EventPush = Extract<FromHub, { t: 'event' }>;
 export type ChannelPush = Extract<FromHub, { t: 'said' | 'left' | 'echo' }>;
 
 export interface HubListener {
@@ -41,7 +25,7 @@ export interface HubListener {
   closed?(): void;
   /** The hub reads again: something could not be sent before. */
   drained?(): void;
-  pushed?(push: Push, body: Buffer): void;
+  pushed?(event: EventPush, body: Buffer): void;
   heard?(push: ChannelPush, body: Buffer): void;
 }
 
@@ -66,9 +50,7 @@ export class HubClient implements LineEvents {
   open = false;
   /** Emitters on which events of the hub are heard already: one of this process does that for all. */
   readonly heardOn = new WeakSet<object>();
-  /** Of requests to other workers: their numbers are of the process, whichever object asks. */
-  lastRequest = 0;
-  /** Of echoes of channels, likewise. */
+  /** Of echoes of channels: their numbers are of the process, whichever object asks. */
   lastEcho = 0;
   /** Questions by what was asked and how it ended, as `count ok`. */
   readonly outcomes = new Map<string, number>();
@@ -205,7 +187,7 @@ export class HubClient implements LineEvents {
 
   frame(header: FromHub, body: Buffer): void {
     this.#silent = false;
-    if (header.t === 'event' || header.t === 'reply') {
+    if (header.t === 'event') {
       for (const listener of this.#listeners) listener.pushed?.(header, body);
       return;
     }
@@ -214,6 +196,8 @@ export class HubClient implements LineEvents {
       return;
     }
     const pending = this.#pending.get(header.id);
+    // It is to a request of another worker, of the hub before this one.
+    if (header.t === 'reply' && pending?.op !== 'publish') return;
     // Nobody waits for it any more: it is for others.
     if (pending === undefined) {
       if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
@@ -236,25 +220,31 @@ export class HubClient implements LineEvents {
   /**
    * Asks for what the hub may take its time for. The hub keeps it; this end does, too, since the hub may hang.
    *
+   * @param signal has it give up before.
    * @returns `undefined` where there is no answer by then.
    * @throws HubError
    */
-  async askUntil(question: Question, waitMs: number): Promise<Answer | undefined> {
+  async askUntil(
+    question: Question,
+    waitMs: number,
+    { body, signal }: { readonly body?: Buffer; readonly signal?: AbortSignal } = {},
+  ): Promise<Answer | undefined> {
     const until = performance.now() + (waitMs === 0 ? ANSWER_MS : waitMs);
     if (this.#isNew) await this.ready(Math.min(waitMs, FIRST_MS));
     const id = (this.#lastId += 1);
-    const asked = this.#send(id, question, Infinity);
+    const asked = this.#send(id, question, Infinity, body);
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () =>
-          setImmediate(() => {
-            if (!this.#pending.delete(id)) return;
-            this.tell({ op: 'cancel', id });
-            resolve(undefined);
-          }),
-        until - performance.now(),
-      );
-      asked.then(resolve, reject).finally(() => clearTimeout(timer));
+      const giveUp = (): void => {
+        if (!this.#pending.delete(id)) return;
+        this.tell({ op: 'cancel', id });
+        resolve(undefined);
+      };
+      const timer = setTimeout(() => setImmediate(giveUp), until - performance.now());
+      signal?.addEventListener('abort', giveUp);
+      asked.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', giveUp);
+      });
     });
   }
 }

@@ -1,6 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 import { ClusterConfigurationError, oneLine } from '../../errors/index.js';
-import { type Answer, type HubClient, HubError } from './hub-client.js';
+import type { Answer, HubClient } from './hub-client.js';
+import { HubError, orNone } from './hub-error.js';
 import { MAX_BODY_BYTES } from '../protocol.js';
 
 /** What a cache that all workers share may hold. */
@@ -153,12 +154,7 @@ export class SharedCache {
     question: (cache: string) => Parameters<HubClient['ask']>[0],
     body?: Buffer,
   ): Promise<Answer | undefined> {
-    try {
-      return await this.#open().ask(question(this.#name), DEADLINE_MS, body);
-    } catch (error) {
-      if (error instanceof HubError) return undefined;
-      throw error;
-    }
+    return orNone(this.#open().ask(question(this.#name), DEADLINE_MS, body));
   }
 
   #valueIn(answer: Answer | undefined): { readonly value: unknown } | undefined {

@@ -30,11 +30,12 @@ export class Post<P extends Receiver> {
   /** @returns how many it was sent to, and how many missed it. */
   publish(
     from: P,
-    { name, form, to, request }: Publish,
+    { id, name, form, to, request }: Publish,
     body: Buffer,
   ): { readonly sent: number; readonly missed: number } {
     const sender = this.#receivers.get(from) ?? 0;
-    const header = { t: 'event', name, form, from: sender, request } as const;
+    const event = { t: 'event', name, form, from: sender } as const;
+    const header = request === true ? { ...event, request: id } : event;
     let sent = 0;
     let missed = 0;
     for (const receiver of this.#chosen(from, to)) {
@@ -50,7 +51,7 @@ export class Post<P extends Receiver> {
 
   reply({ to, request, form, failed }: Reply, body: Buffer): void {
     for (const [receiver, number] of this.#receivers) {
-      if (number === to) return receiver.send({ t: 'reply', request, form, failed }, body);
+      if (number === to) return receiver.send({ t: 'reply', id: request, form, failed }, body);
     }
   }
 

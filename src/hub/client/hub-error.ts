@@ -1,0 +1,26 @@
+/** Why the hub has not answered. */
+export type HubFailure =
+  /** Not in time. */
+  | 'timeout'
+  /** There is no connection, or it was lost. */
+  | 'lost'
+  | 'refused';
+
+export class HubError extends Error {
+  constructor(
+    readonly failure: HubFailure,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** @returns `undefined` in place of a {@link HubError}. */
+export async function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof HubError) return undefined;
+    throw error;
+  }
+}
