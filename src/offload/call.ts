@@ -6,6 +6,9 @@ import type { CallTrace } from './trace-context.js';
 /** Watches whether the one who waits is still there. @returns what ends the watch. */
 export type Watch = (gone: () => void) => () => void;
 
+/** Of one who cannot leave. */
+export const NOBODY: Watch = () => () => {};
+
 /** Somebody who waits for a call. */
 export interface Waiter {
   /** What it waits for, once that is admitted. */

@@ -1,7 +1,7 @@
 import { Abandonment } from './abandonment.js';
 import { Answers } from './answers.js';
 import { copyRequest, uncloneableArguments } from './arguments.js';
-import { Call, type Waiter, type Watch } from './call.js';
+import { Call, NOBODY, type Waiter, type Watch } from './call.js';
 import { aborted, failed, failedWith, type Failure, lost, rejected, timedOut } from './failures.js';
 import type { TaskRejection } from './offload.exceptions.js';
 import { RetryAdvice } from './retry-advice.js';
@@ -11,8 +11,6 @@ import { SharedCalls } from './shared-calls.js';
 import type { Task, TaskObserver } from './task.js';
 import { restoreError } from './task-error.js';
 import { WaitingRoom } from './waiting-room.js';
-
-const NOBODY: Watch = () => () => {};
 
 /**
  * Admits calls, in the order in which they came: as many run as there are
@@ -190,10 +188,8 @@ export class Dispatcher {
     if (call.state === 'over') return this.pump(); // what could not be ended has ended
     call.trace?.ran(result.ran);
     if (result.ok) return this.#complete(call, result);
-    this.#fail(
-      call,
-      failed(() => restoreError(result.error)),
-    );
+    const thrown = () => restoreError(result.error);
+    this.#fail(call, failed(thrown));
   }
 
   #onLost(call: Call, error: unknown): void {

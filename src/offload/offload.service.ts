@@ -11,8 +11,7 @@ import {
 } from '../options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
 import { startTracing } from '../tracing/start-tracing.js';
-import { parameterNames } from './arguments.js';
-import { bindOffloaded, type CpuBoundDefinition, functionNameOf } from './cpu-bound.metadata.js';
+import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
 import { Dispatcher } from './dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './inline-runner.js';
@@ -29,7 +28,7 @@ import {
 } from './remote-runner.js';
 import type { Runner } from './runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task.js';
-import type { PlannedTask, ThreadPlan } from './thread/plan.js';
+import { planOf, tasksOf } from './tasks-of.js';
 import { threadsFor } from './threads-for.js';
 import { WaitingClient } from './waiting-client.js';
 
@@ -86,8 +85,8 @@ export class Offload {
       return false;
     }
     const definitions = [...new Set(found.map(({ definition }) => definition))];
-    const tasks = definitions.map((definition, index) => this.#taskOf(definition, index, found));
-    this.#runner = await this.#startRunner(definitions, found, refusals);
+    const tasks = tasksOf(definitions, found, this.options.offload);
+    this.#runner = await this.#startRunner(definitions, tasks, found, refusals);
     const observer = await this.#observe(tasks);
     const { maxQueue } = this.options.offload;
     const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, ({ name }, error) =>
@@ -149,24 +148,9 @@ export class Offload {
     this.#client?.close();
   }
 
-  #taskOf(definition: CpuBoundDefinition, index: number, found: readonly Found[]): Task {
-    const { offload } = this.options;
-    const { options, body } = definition;
-    return {
-      name: nameOf(definition, found),
-      functionName: functionNameOf(definition),
-      index,
-      timeoutMs: options.timeoutMs ?? offload.timeoutMs,
-      queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
-      coalesce: options.coalesce ?? false,
-      abortOnDisconnect: options.abortOnDisconnect ?? true,
-      queue: options.queue,
-      parameters: parameterNames(body),
-    };
-  }
-
   async #startRunner(
     definitions: readonly CpuBoundDefinition[],
+    tasks: readonly Task[],
     found: readonly Found[],
     refusals: readonly string[],
   ): Promise<Runner> {
@@ -188,17 +172,14 @@ export class Offload {
       return new InlineRunner(
         threads,
         (task, args) => definitions[task]!.body.apply(instances[task], args),
-        definitions.map((definition) => ({
-          name: nameOf(definition, found),
-          functionName: functionNameOf(definition),
-        })),
+        tasks,
       );
     }
     const { ThreadPool } = await import('./thread-pool.js');
     const { missingEntry } = await import('./thread-warnings.js');
     const { minThreads, niceIncrement, heapLimitBytes } = offload;
     const pool = new ThreadPool(
-      this.#planFor(definitions, found),
+      planOf(definitions, found, offload.module, this.moduleOrigin),
       { threads, minThreads: Math.min(minThreads, threads), niceIncrement, heapLimitBytes },
       {
         changed: () => this.#dispatcher?.pump(),
@@ -218,17 +199,6 @@ export class Offload {
     return pool;
   }
 
-  #planFor(definitions: readonly CpuBoundDefinition[], found: readonly Found[]): ThreadPlan {
-    const { module } = this.options.offload;
-    return {
-      tasks: definitions.map((definition): PlannedTask => {
-        const { name, className, injected } = found.find((each) => each.definition === definition)!;
-        return { name, file: definition.file!, className, method: definition.method, injected };
-      }),
-      module: module && { name: module.name, file: this.moduleOrigin },
-    };
-  }
-
   async #observe(tasks: readonly Task[]): Promise<TaskObserver> {
     const { metrics } = this.options;
     if (metrics === false) return UNOBSERVED;
@@ -242,10 +212,6 @@ export class Offload {
     this.#logger.warn(`${reason}; this process should be replaced`);
     this.link.requestReplacement(reason);
   }
-}
-
-function nameOf(definition: CpuBoundDefinition, found: readonly Found[]): string {
-  return found.find((each) => each.definition === definition)!.name;
 }
 
 function refuse(problems: readonly string[]): void {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { HeldThreads } from './held-threads.js';
 import { type Niceness, nicenessOf, NO_NICER } from './niceness.js';
 import { PoolThread, type ThreadEvents } from './pool-thread.js';
 import type { Offer, OfferEvents, Run, Runner, RunRequest } from './runner.interface.js';
@@ -12,9 +13,6 @@ import type {
 } from './thread-pool.interface.js';
 import { describeProblems, type Problem } from './thread/problem.js';
 import { endedWhileLoading, ThreadWarnings } from './thread-warnings.js';
-
-/** A thread in JavaScript ends at once when it is told to; one in native code only when that returns. */
-const END_MS = 5_000;
 
 /** Wait before a thread that did not start is tried again; each further time twice as long. */
 const RETRY_MS = 1_000;
@@ -47,8 +45,7 @@ export class ThreadPool implements Runner {
   #idleCheck: NodeJS.Timeout | undefined;
   readonly #warnings: ThreadWarnings;
   #closed = false;
-  /** Threads whose calls were to be ended, and have not. */
-  #held = 0;
+  readonly #held: HeldThreads;
 
   constructor(
     private readonly plan: ThreadPlan,
@@ -61,6 +58,7 @@ export class ThreadPool implements Runner {
       events.warning(message),
     );
     this.#offers = Offers.of(options.threads * PLACES_PER_THREAD);
+    this.#held = new HeldThreads(events);
   }
 
   get size(): number {
@@ -81,7 +79,7 @@ export class ThreadPool implements Runner {
 
   get idle(): number {
     // One that native code holds still takes its core.
-    return Math.max(0, this.#count(({ isIdle }) => isIdle) - this.#held);
+    return Math.max(0, this.#count(({ isIdle }) => isIdle) - this.#held.size);
   }
 
   /** Resolves once a thread has loaded everything: with what stands in the way of the plan, in words, if anything does. */
@@ -228,15 +226,7 @@ export class ThreadPool implements Runner {
   #abort(thread: PooledThread, abort: () => void): void {
     abort();
     if (thread.state !== 'ended' || !this.#remove(thread)) return;
-    const overdue = setTimeout(() => {
-      this.events.unfit('a thread that was to be ended is held by native code');
-    }, END_MS).unref();
-    this.#held += 1;
-    void thread.exited.then(() => {
-      clearTimeout(overdue);
-      this.#held -= 1;
-      this.events.changed();
-    });
+    this.#held.add(thread);
     if (this.#mayAdd) this.#add();
   }
 

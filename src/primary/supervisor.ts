@@ -107,15 +107,8 @@ export class Supervisor {
     const inspections = (this.inspections = new Inspections(table, options.memory, (slot, path) =>
       this.restart(slot, 'heap snapshot', path),
     ));
-    this.#switchboard = new Switchboard({
-      listening,
-      table,
-      relay,
-      balance,
-      readings,
-      inspections,
-      emit,
-    });
+    const parts = { listening, table, relay, balance, readings, inspections, emit };
+    this.#switchboard = new Switchboard(parts);
   }
 
   /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */

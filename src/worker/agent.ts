@@ -1,6 +1,4 @@
-import cluster from 'node:cluster';
 import type { Server } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { ClusterError } from '../errors/index.js';
 import type { OwnAssignment } from '../ipc/assignment.js';
@@ -15,6 +13,7 @@ import { ListenRequest } from './listen-request.js';
 import { LocalProcess } from './local-process.js';
 import { hangProfile } from './hang-profile.js';
 import { HOOKS_TAKEN_OVER } from './nest-signals.js';
+import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
 import { PrimaryChannel } from './primary-channel.js';
 import type { ConnectionHandle } from './rpc-connection.js';
 import { Rebalance } from './rebalance.js';
@@ -32,12 +31,6 @@ const UNCAUGHT_MS = 100;
 /** Time for an app that has closed itself to end the process. */
 const CLOSED_GRACE_MS = 1_000;
 
-/** A primary that ends closes its channels a moment before it is gone. */
-const PRIMARY_GONE_MS = 20;
-
-/** Without a primary a worker finishes what it can in this time. */
-const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
-
 /** A worker's life: brings the app up, obeys the primary, drains and ends. */
 export class WorkerAgent {
   #end!: (exitCode: number) => void;
@@ -53,7 +46,6 @@ export class WorkerAgent {
   readonly #sockets: WorkerSockets;
   readonly #listenRequest = new ListenRequest(this.#channel);
   #exitCode = 0;
-  #snapshotTo: string | undefined;
   #asked = false; // the primary, to be let go
   #resolveDrained!: () => void;
   readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
@@ -171,7 +163,7 @@ export class WorkerAgent {
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
         this.#appEnd.signal ??= message.signal ?? LEAVE_SIGNAL;
-        this.#snapshotTo = message.snapshotTo;
+        this.#appEnd.snapshotTo = message.snapshotTo;
         if (message.cause === 'shutdown') this.#sockets.beLast();
         return void this.#leave(this.options.shutdown);
       case 'connection':
@@ -215,7 +207,7 @@ export class WorkerAgent {
       stopAccepting: (atOnce, rpc) => this.#sockets.leave(atOnce, rpc),
       beforeClose: async () => {
         await this.#reports.lastMetrics();
-        await this.#leaveSnapshot();
+        await this.#appEnd.leaveSnapshot();
       },
       handOver: (...connection) =>
         this.#sockets.othersStay ? this.#channel.give(...connection) : undefined,
@@ -225,13 +217,6 @@ export class WorkerAgent {
     await this.#appEnd.endTelemetry(shutdown);
     this.#resolveDrained();
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
-  }
-
-  /** Of the heap, for whoever has asked for it: there is no request left that it would keep waiting. */
-  async #leaveSnapshot(): Promise<void> {
-    if (this.#snapshotTo === undefined) return;
-    const { sendHeapSnapshot } = await import('./heap-snapshot.js');
-    await Promise.race([sendHeapSnapshot(this.#snapshotTo), this.#appEnd.forced]);
   }
 
   /** What the app is in now nobody knows: it serves what it has begun, and ends. */
@@ -245,17 +230,14 @@ export class WorkerAgent {
   }
 
   async #onOrphaned(): Promise<void> {
-    // Keeps node:cluster from ending the process in the middle of a response.
-    if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
+    outliveChannel();
     this.link.abandon();
     this.#appEnd.signal ??= LEAVE_SIGNAL;
     // A drain that was under way had been given other times, by a primary that is gone.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
     setTimeout(() => this.#appEnd.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
-    await delay(PRIMARY_GONE_MS);
-    // The app may have closed the channel itself: then the primary and the others go on.
-    if (process.ppid !== this.#primaryPid) {
+    if (await isPrimaryGone(this.#primaryPid)) {
       this.#sockets.beLast();
       this.#sockets.primaryLetGo();
     }

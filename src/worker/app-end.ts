@@ -29,9 +29,11 @@ const LEAST_TELEMETRY_MS = 250;
 export class AppEnd {
   /** Why, for the app's shutdown hooks. */
   signal: string | undefined;
+  /** Where a snapshot of the heap is to go. */
+  snapshotTo: string | undefined;
   /** Ends its open connections now. */
   force!: () => void;
-  readonly forced = new Promise<void>((resolve) => (this.force = resolve));
+  readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
   /** Ends the lame duck now. */
   cutShort!: () => void;
   readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
@@ -76,7 +78,14 @@ export class AppEnd {
       cutShort: this.#cutShort,
       signal: () => this.signal,
     };
-    return drain(this.#closing!, local, { ...steps, ...own }, shutdown, this.forced);
+    return drain(this.#closing!, local, { ...steps, ...own }, shutdown, this.#forced);
+  }
+
+  /** Of the heap, for whoever has asked for it: there is no request left that it would keep waiting. */
+  async leaveSnapshot(): Promise<void> {
+    if (this.snapshotTo === undefined) return;
+    const { sendHeapSnapshot } = await import('./heap-snapshot.js');
+    await Promise.race([sendHeapSnapshot(this.snapshotTo), this.#forced]);
   }
 
   /**

@@ -1,3 +1,18 @@
+import type { PrimaryMessage } from '../ipc/index.js';
+
+/** Messages that answer what this side asked. */
+export type AnswerMessage = PrimaryMessage & {
+  type:
+    | 'snapshot'
+    | 'collected'
+    | 'reloaded'
+    | 'restarted'
+    | 'scaled'
+    | 'scale-refused'
+    | 'hub'
+    | 'hub-refused';
+};
+
 /**
  * Requests that wait for an answer of the primary. Each has a deadline
  * (`Infinity`: none), and those alike share one; a late answer finds nobody and is dropped.

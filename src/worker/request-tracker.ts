@@ -15,6 +15,7 @@ import {
 } from './connection.js';
 import { describeRequest } from './describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
+import { closeIdleConnections } from './idle-connections.js';
 import { asHttp1, type Http2Observer, Http2Sessions } from './http2-sessions.js';
 import { RequestScopes } from './request-scopes.js';
 import { ResponseReports } from './response-reports.js';
@@ -22,13 +23,6 @@ import { followUpgrades } from './web-socket.js';
 
 /** A request that the client had sent before it could know of the drain arrives within this. */
 const IDLE_GRACE_MS = 250;
-
-/**
- * A client that has just connected, or has just been answered, may be about to ask, and may be late
- * on a machine that is busy. Once it asks, the answer tells it that the connection ends; if that ended
- * before, its request would be lost.
- */
-const RECENT_MS = 1_000;
 
 /**
  * Follows the connections and requests of HTTP servers, once for all that need
@@ -142,20 +136,9 @@ export class RequestTracker implements ConnectionOwner {
     for (const { response } of this.#http2.exchanges) {
       if (isOpenEventStream(response)) endEventStream(response);
     }
-    const now = performance.now();
-    if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
+    if (performance.now() - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
     this.#http2.close();
-    // Node closes all that are idle, or none.
-    for (const { inFlight, startedAt } of this.#connections) {
-      if (patient && inFlight === 0 && now - startedAt < RECENT_MS) return;
-    }
-    // A server of HTTP/2 alone has no such method.
-    for (const server of this.#servers) server.closeIdleConnections?.();
-    // Until Node 26.4 a connection that never sent a byte does not count as idle
-    // (https://github.com/nodejs/node/issues/63452).
-    for (const { socket, inFlight } of this.#connections) {
-      if (inFlight === 0 && socket.bytesRead === 0) socket.destroy();
-    }
+    closeIdleConnections(this.#servers, this.#connections, patient);
   }
 
   /** Destroys every connection, and says what that cut off. */

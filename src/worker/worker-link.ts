@@ -17,7 +17,7 @@ import {
 } from '../snapshot/index.js';
 import { LocalLink } from './local-link.js';
 import type { LocalProcess } from './local-process.js';
-import { PendingRequests } from './pending-requests.js';
+import { type AnswerMessage, PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { WorkerLeaderRole } from './worker-leader-role.js';
 
@@ -32,19 +32,6 @@ const HUB_TIMEOUT_MS = 5_000;
 
 /** A worker that should be replaced says so this often. */
 const ASK_AGAIN_MS = 15_000;
-
-/** Messages that answer what this side asked. */
-export type AnswerMessage = PrimaryMessage & {
-  type:
-    | 'snapshot'
-    | 'collected'
-    | 'reloaded'
-    | 'restarted'
-    | 'scaled'
-    | 'scale-refused'
-    | 'hub'
-    | 'hub-refused';
-};
 
 /** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
 export class WorkerLink extends LocalLink implements ClusterLink {

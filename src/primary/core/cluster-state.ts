@@ -10,6 +10,7 @@ import type {
 import type { FailureHistory } from '../policies/restart.policy.js';
 import type { Release } from '../release.js';
 import type { BootErrors } from './boot-errors.js';
+import type { Leadership } from './leadership.js';
 import type { WorkerMap } from './worker-map.js';
 
 /** Names a worker for the whole life of the primary: the number of its fork. */
@@ -160,25 +161,6 @@ export interface Verification {
   /** Generations of which it is known. */
   readonly proven: readonly number[];
   readonly asked: WorkerId | undefined;
-}
-
-/** Which worker runs what one alone is to run. See `leadership.ts`. */
-export interface Leadership {
-  readonly leader: WorkerId | undefined;
-  /** Until it is over, no other worker leads. One that has not asked has none. */
-  readonly lease: Lease | undefined;
-  readonly leases: number;
-  /** Ticks up to then were those of earlier leaders; `undefined` where there was none. */
-  readonly endedAt: number | undefined;
-  /** Jobs that were to run once in the life of the cluster, and have begun. */
-  readonly done: readonly string[];
-}
-
-export interface Lease {
-  readonly worker: WorkerId;
-  readonly seq: number;
-  readonly until: number;
-  readonly answered: boolean;
 }
 
 /** What the first worker that is ready says of itself. */

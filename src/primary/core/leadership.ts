@@ -1,5 +1,5 @@
 import type { WorkerEventOf } from './cluster-event.js';
-import type { ClusterState, Leadership, ReadyWorker, Worker } from './cluster-state.js';
+import type { ClusterState, ReadyWorker, Worker, WorkerId } from './cluster-state.js';
 import type { Step } from './step.js';
 
 /**
@@ -24,6 +24,25 @@ export const MARGIN_MS = 100;
 
 /** Names of jobs that have begun: more than an app has methods with `@Timeout()`. */
 const MAX_DONE = 1_000;
+
+/** Which worker runs what one alone is to run. */
+export interface Leadership {
+  readonly leader: WorkerId | undefined;
+  /** Until it is over, no other worker leads. One that has not asked has none. */
+  readonly lease: Lease | undefined;
+  readonly leases: number;
+  /** Ticks up to then were those of earlier leaders; `undefined` where there was none. */
+  readonly endedAt: number | undefined;
+  /** Jobs that were to run once in the life of the cluster, and have begun. */
+  readonly done: readonly string[];
+}
+
+export interface Lease {
+  readonly worker: WorkerId;
+  readonly seq: number;
+  readonly until: number;
+  readonly answered: boolean;
+}
 
 export const NO_LEADER: Leadership = {
   leader: undefined,
