@@ -11,7 +11,7 @@ const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as 
 
 /**
  * The workers of BullMQ queues among an app's providers, or in a field of one,
- * as in the `WorkerHost` of @nestjs/bullmq. They would be closed by a shutdown
+ * as in the `WorkerHost` of @nestjs/bullmq, or in a list there. They would be closed by a shutdown
  * hook, when others have closed the database that a job in hand needs.
  */
 export class QueueWorkers {
@@ -45,7 +45,7 @@ function workersIn(app: unknown): ReadonlySet<QueueWorker> {
   const workers = new Set<QueueWorker>();
   for (const { providers } of modulesOf(app)) {
     for (const { instance } of providers?.values() ?? []) {
-      for (const each of [instance, ...fieldsOf(instance)]) {
+      for (const each of [instance, ...fieldsOf(instance).flat()]) {
         if (isQueueWorker(each)) workers.add(each);
       }
     }

@@ -45,6 +45,13 @@ describe('a queue', () => {
     expect(queues.busy).toBe(false);
   });
 
+  it('has its workers found in a list, too', () => {
+    const [first, second] = [made(Worker), made(Worker)];
+    const queues = new QueueWorkers(appWith({ all: [first.instance, second.instance, 'text'] }));
+    queues.pause();
+    expect([first.paused(), second.paused(), queues.busy]).toEqual([1, 1, true]);
+  });
+
   it('is itself not paused: that would be for everybody', () => {
     const queue = made(Queue);
     new QueueWorkers(appWith(queue.instance, { queue: queue.instance })).pause();
