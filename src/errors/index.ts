@@ -12,4 +12,5 @@ export {
   WorkersFailedError,
 } from './cluster.errors.js';
 export { AddressUnavailableError, isAddressErrorCode } from './address.errors.js';
+export { OnceAMinute } from './once-a-minute.js';
 export { clean, oneLine } from './one-line.js';

@@ -27,8 +27,10 @@ export class TaskRejectedException extends ServiceUnavailableException {
     readonly reason: TaskRejection,
     /** When it is likely to be accepted, whole seconds from 1. */
     readonly retryAfterSeconds: number,
+    /** What did not happen. */
+    did = 'was not begun',
   ) {
-    super(`${task} was not begun: ${REJECTIONS[reason]}`);
+    super(`${task} ${did}: ${REJECTIONS[reason]}`);
   }
 }
 

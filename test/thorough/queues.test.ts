@@ -327,6 +327,10 @@ describeWith(['redis-server', 'faketime'], 'a Redis that goes away', () => {
       message: 'Reports.add was not begun: its queue cannot be reached',
     });
     expect((await rejects.post('enqueue/add', { args: [1, 2] })).status).toBe(503);
+    expect(await rejects.get('job/reports/any')).toMatchObject({
+      status: 503,
+      body: { message: 'reports/any was not looked up: its queue cannot be reached' },
+    });
     expect((await rejects.get('health')).body).toMatchObject({
       status: 'error',
       error: { queue: { status: 'down' } },

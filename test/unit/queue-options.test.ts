@@ -65,6 +65,8 @@ describe('the options of ClusterQueueModule', () => {
     expect(consumedQueues({ consume: true }, ['a', 'b'])).toEqual(['a', 'b']);
     expect(consumedQueues({ consume: false }, ['a'])).toEqual([]);
     expect(consumedQueues({ consume: ['b'] }, ['a', 'b'])).toEqual(['b']);
+    // One consumer of each, however often it is named.
+    expect(consumedQueues({ consume: ['b', 'b'] }, ['a', 'b'])).toEqual(['b']);
     expect(() => consumedQueues({ consume: ['c'] }, ['a', 'b'])).toThrow(
       'this process is to consume c, and no @CpuBound() method of the app has such a queue (there is a, b)',
     );

@@ -16,8 +16,9 @@ export class ClusterQueueHealthIndicator {
   check<const Key extends string = 'queue'>(
     key = 'queue' as Key,
   ): Record<Key, { status: 'up' | 'degraded' | 'down'; [detail: string]: unknown }> {
-    const { queues, running } = this.runner.consumers;
-    const details = { consumes: queues, running };
+    const { consumers } = this.runner;
+    const running = consumers.reduce((sum, { jobs }) => sum + jobs, 0);
+    const details = { consumes: consumers.map(({ name }) => name), running };
     // Without a method that has a queue nothing needs it.
     const isUp = this.runner.up !== false;
     const away = this.options.onUnavailable === 'local' ? 'degraded' : 'down';

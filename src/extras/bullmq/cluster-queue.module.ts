@@ -1,4 +1,4 @@
-import { type DynamicModule, Module, type ModuleMetadata, type Provider } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type ModuleMetadata } from '@nestjs/common';
 import { REMOTE_RUNNER } from '../../offload/index.js';
 import { ClusterQueueHealthIndicator } from './cluster-queue.health.js';
 import { ClusterQueues } from './cluster-queues.js';
@@ -19,40 +19,32 @@ export interface ClusterQueueAsyncOptions extends Pick<ModuleMetadata, 'imports'
  * through BullMQ on Redis. Import it once, in the root module, beside
  * `ClusterModule`.
  */
-@Module({})
+@Global()
+@Module({
+  providers: [
+    QueueRunner,
+    { provide: REMOTE_RUNNER, useExisting: QueueRunner },
+    ClusterQueues,
+    ClusterQueueHealthIndicator,
+  ],
+  exports: [REMOTE_RUNNER, ClusterQueues, ClusterQueueHealthIndicator],
+})
 export class ClusterQueueModule {
   /** @throws ClusterConfigurationError for an option that is unknown or wrong. */
   static forRoot(options: ClusterQueueOptions): DynamicModule {
-    return moduleWith([], { provide: QUEUE_OPTIONS, useValue: resolveQueueOptions(options) });
+    const resolved = { provide: QUEUE_OPTIONS, useValue: resolveQueueOptions(options) };
+    return { module: ClusterQueueModule, providers: [resolved] };
   }
 
   /** `forRoot()` with options that a function gives, from injected providers. */
   static forRootAsync(options: ClusterQueueAsyncOptions): DynamicModule {
     const { imports = [], inject = [], useFactory } = options;
-    return moduleWith(imports, {
+    const resolved = {
       provide: QUEUE_OPTIONS,
       inject: [...inject] as never[],
       useFactory: async (...dependencies: never[]) =>
         resolveQueueOptions(await useFactory(...dependencies)),
-    });
+    };
+    return { module: ClusterQueueModule, imports, providers: [resolved] };
   }
-}
-
-function moduleWith(
-  imports: NonNullable<ModuleMetadata['imports']>,
-  options: Provider,
-): DynamicModule {
-  return {
-    module: ClusterQueueModule,
-    global: true,
-    imports,
-    providers: [
-      options,
-      QueueRunner,
-      { provide: REMOTE_RUNNER, useExisting: QueueRunner },
-      ClusterQueues,
-      ClusterQueueHealthIndicator,
-    ],
-    exports: [REMOTE_RUNNER, ClusterQueues, ClusterQueueHealthIndicator],
-  };
 }

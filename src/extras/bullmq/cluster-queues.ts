@@ -2,9 +2,9 @@ import { Inject, Injectable, type Type } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { ClusterConfigurationError } from '../../errors/index.js';
 import { captureContexts, definitionsOf } from '../../offload/index.js';
-import { pack, unpack } from './encoding.js';
+import { unpack } from './encoding.js';
 import { checkEnqueueOptions, type EnqueueOptions, locate } from './enqueue-options.js';
-import { VERSION } from './messages.js';
+import { payloadOf } from './messages.js';
 import { unavailable } from './queue-client.js';
 import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
 import { QueueRunner } from './queue-runner.js';
@@ -25,6 +25,8 @@ export interface QueuedJob {
 
 /** Between two attempts. */
 const BACKOFF = { type: 'exponential', delay: 1_000 };
+
+const NOT_LOOKED_UP = 'was not looked up';
 
 type Methods<T> = {
   [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never;
@@ -56,18 +58,11 @@ export class ClusterQueues {
   ): Promise<string> {
     const { id = randomUUID(), delay, attempts } = checkEnqueueOptions(options);
     const { task, queue } = this.#find(type, method);
-    const contexts = captureContexts();
-    const payload = {
-      v: VERSION,
-      task,
-      ...(contexts && { contexts: pack(contexts, 'a context') }),
-      args: (args as unknown[]).map((each, i) => pack(each, `argument ${i + 1} of ${task}`)),
-    } as const;
+    const payload = payloadOf(task, args as unknown[], captureContexts());
     const client = await this.runner.client(task);
     const keep = { age: this.options.keepMs / 1_000 };
     const given = { jobId: id, delay, attempts, backoff: BACKOFF };
-    const job = { ...given, removeOnComplete: keep, removeOnFail: keep };
-    await client.add(queue, payload, job, Date.now() + this.options.callTimeoutMs);
+    await client.add(queue, payload, { ...given, removeOnComplete: keep, removeOnFail: keep });
     return `${queue}/${id}`;
   }
 
@@ -78,23 +73,28 @@ export class ClusterQueues {
    */
   async job(id: string): Promise<QueuedJob | undefined> {
     const { queue, jobId } = locate(id);
-    const client = await this.runner.client(id);
-    try {
-      // In this order: a job that has ended in between has its result, whatever its state was.
-      const state = (await client.queue(queue).getJobState(jobId)) as QueuedJob['state'];
-      const job = await client.queue(queue).getJob(jobId);
-      if (job === undefined) return undefined;
-      return {
+    const { state, job } = await this.#look(id, queue, jobId);
+    return (
+      job && {
         id,
         task: job.name,
         state,
         attempts: job.attemptsMade,
         ...(state === 'completed' && { result: unpack(job.returnvalue) }),
         ...(state === 'failed' && { error: job.failedReason }),
-      };
+      }
+    );
+  }
+
+  async #look(id: string, queue: string, jobId: string) {
+    const client = await this.runner.client(id, NOT_LOOKED_UP);
+    try {
+      // In this order: a job that has ended in between has its result, whatever its state was.
+      const state = (await client.queue(queue).getJobState(jobId)) as QueuedJob['state'];
+      return { state, job: await client.queue(queue).getJob(jobId) };
     } catch (error) {
       if ((error as Error).name === 'ReplyError') throw error;
-      throw unavailable(id);
+      throw unavailable(id, NOT_LOOKED_UP);
     }
   }
 

@@ -15,57 +15,44 @@ import { MAX_TIMER_MS } from '../../options/validate.js';
 import { pack, packError, unpack } from './encoding.js';
 import { giveBackForMs, MAX_STARTS } from './give-back.policy.js';
 import { type JobPayload, readPayload, type Reply, VERSION } from './messages.js';
-import type { QueueObserver } from './queue-observer.js';
-import type { RunnerOptions } from './queue-telemetry.js';
-import { type RedisLink, TIMED_OUT } from './redis-link.js';
+import type { QueueClient } from './queue-client.js';
+import type { QueueMetrics } from './queue-metrics.js';
+import type { ResolvedQueueOptions } from './queue-options.js';
 
 /** A process that ends gives back what it has begun, if Redis takes it. */
 const GIVE_BACK_MS = 500;
 
-interface RunningJob {
-  readonly job: Job;
-  readonly token: string;
-  trace: CallTrace | undefined;
-  /** Its process is ending. */
-  givenBack: boolean;
-  /** Its caller does not wait any more. */
-  abort: () => void;
-}
+const LOOK_MS = 50;
 
-/** A connection may look well and be dead. BullMQ itself waits for up to 10 s for a job. */
-const COMMAND_TIMEOUT_MS = 15_000;
+/** Errors of a worker that the link tells of. */
+const CONNECTION_ERROR = /clos|ECONN|timed out|did not answer/i;
 
 /** What a consumer works with. */
 export interface ConsumerSituation {
-  readonly link: RedisLink;
+  readonly client: QueueClient;
   readonly local: Submitter;
-  readonly observer: QueueObserver;
-  readonly options: RunnerOptions;
+  readonly metrics: QueueMetrics | undefined;
+  readonly options: ResolvedQueueOptions;
   readonly concurrency: number;
-  /** Sends a reply to the process that waits for it. */
-  readonly reply: (call: NonNullable<JobPayload['call']>, reply: Reply) => Promise<void>;
-  readonly report: (line: string) => void;
+  readonly warn: (line: string) => void;
 }
 
 /** Runs the jobs of one queue in the threads of this process. */
-export class Consumer {
-  readonly #worker: Worker;
-  readonly #running = new Set<RunningJob>();
-  /** Calls that were answered, whatever becomes of their jobs. */
-  readonly #answered = new WeakSet<Job>();
+export class Consumer extends Worker {
+  readonly #inHand = new Set<Job>();
+  #closed = false;
 
   constructor(
-    readonly queue: string,
+    queue: string,
     /** By name. */
     private readonly tasks: ReadonlyMap<string, Task>,
     private readonly situation: ConsumerSituation,
   ) {
-    const { options, link, concurrency, observer } = situation;
+    const { options, client, concurrency, metrics, warn } = situation;
     const { prefix, lockMs, stalledIntervalMs, maxStalledCount, telemetry } = options;
-    const patient = { maxRetriesPerRequest: null, commandTimeout: COMMAND_TIMEOUT_MS };
-    const connection = link.open(patient);
-    this.#worker = new Worker(queue, (job: Job, token = '') => this.#process(job, token), {
-      connection,
+    // BullMQ gives a signal to whoever has a place for three.
+    super(queue, (job: Job, _token, signal) => this.#process(job, signal!), {
+      connection: client.link.open(),
       prefix,
       concurrency,
       lockDuration: lockMs,
@@ -77,165 +64,136 @@ export class Consumer {
       skipVersionCheck: true,
       ...(telemetry && { telemetry }),
     });
-    this.#worker.on('error', (error) => {
-      if (error.message === TIMED_OUT && connection.status === 'ready') connection.disconnect(true);
-      // Whether Redis is there is told of elsewhere.
-      if (link.up && !/clos|ECONN|timed out/i.test(error.message)) {
-        situation.report(`queue ${queue}: ${error.message}`);
-      }
+    this.on('error', ({ message }) => {
+      if (client.link.up && !CONNECTION_ERROR.test(message)) warn(`queue ${queue}: ${message}`);
     });
-    this.#worker.on('stalled', () => observer.stalled(queue));
-    this.#worker.on('failed', (job, error) => this.#onFailed(job, error));
+    this.on('stalled', () => metrics?.stalled.inc({ queue }));
+    this.on('failed', (job, error) => this.#onFailed(job, error));
   }
 
-  get running(): number {
-    return this.#running.size;
+  /** Jobs in hand. */
+  get jobs(): number {
+    return this.#inHand.size;
   }
 
-  /** A call that nobody waits for. */
-  cancel(call: string): void {
-    for (const { job, abort } of this.#running) if (job.id === call) abort();
-  }
-
-  /** Takes no more jobs. Resolves when those in hand are done. */
-  async pause(): Promise<void> {
-    await this.#worker.pause();
+  /**
+   * Takes no more jobs. Resolves when those in hand are done; waits for Redis no longer than for
+   * them: without it, their results have to be made again.
+   */
+  override async pause(): Promise<void> {
+    let done = false;
+    const paused = super.pause().catch(() => {});
+    void paused.then(() => (done = true));
+    while (!done && (this.situation.client.link.up || this.jobs > 0)) {
+      await Promise.race([paused, delay(LOOK_MS)]);
+    }
   }
 
   /** Ends within a bounded time: jobs in hand go back to the queue, by their locks at the latest. */
-  async close(): Promise<void> {
-    // One that is not taken back, or too late, is another's by its lock, and keeps nobody.
-    const returns = Promise.allSettled(
-      [...this.#running].map((running) => {
-        running.givenBack = true;
-        return running.job.moveToWait(running.token);
-      }),
-    );
+  override async close(): Promise<void> {
     const bounded = (all: Promise<unknown>) =>
       Promise.race([all.catch(() => {}), delay(GIVE_BACK_MS, undefined, { ref: false })]);
-    if (this.situation.link.up) await bounded(returns);
+    // One that is not taken back, or too late, is another's by its lock, and keeps nobody.
+    this.#closed = true;
+    const returns = Promise.allSettled([...this.#inHand].map((job) => job.moveToWait(job.token)));
+    if (this.situation.client.link.up) await bounded(returns);
     // Not its orderly way, which waits for Redis, however long.
-    await bounded(this.#worker.close(true));
+    await bounded(super.close(true));
   }
 
-  async #process(job: Job, token: string): Promise<unknown> {
-    const { observer } = this.situation;
+  async #process(job: Job, signal: AbortSignal): Promise<unknown> {
+    const { metrics, client } = this.situation;
+    const queue = this.name;
     const begunAt = Date.now();
-    observer.began(this.queue, Math.max(0, begunAt - job.timestamp - (job.opts.delay ?? 0)));
-    const payload = this.#read(job);
+    metrics?.attempts.inc({ queue });
+    metrics?.wait.observe({ queue }, Math.max(0, begunAt - madeAt(job)) / 1_000);
+    const payload = readPayload(job.data);
     if (payload === undefined) {
       throw new UnrecoverableError(`this is no job of nestjs-cluster (version ${VERSION})`);
     }
-    if (payload === 'newer') {
-      return this.#giveBack(job, token, 'it is of a newer version of nestjs-cluster');
-    }
+    if (payload === 'newer') return giveBack(job, 'it is of a newer version of nestjs-cluster');
+    const { call } = payload;
     // It was given up before it began.
-    if (payload.call && payload.call.deadline <= begunAt) return undefined;
-    const isCall = payload.call !== undefined;
+    if (call && call.deadline <= client.link.now()) return undefined;
     const task = this.tasks.get(payload.task);
     if (task === undefined) {
-      const why = 'no consumer has a method with its name in this queue';
-      return this.#giveBack(job, token, why, isCall);
+      return giveBack(job, 'no consumer has a method with its name in this queue', call);
     }
-    const running: RunningJob = {
-      job,
-      token,
-      trace: undefined,
-      givenBack: false,
-      abort: () => {},
-    };
-    this.#running.add(running);
+    this.#inHand.add(job);
     try {
-      return await this.#run(running, task, payload);
-    } catch (error) {
-      if (running.givenBack) throw new WaitingError();
-      if (error instanceof TaskRejectedException) {
-        // It was not begun: another process, or this one, has a thread for it soon.
-        return await this.#giveBack(job, token, error.message, isCall);
-      }
-      running.trace?.failed(error);
-      // Nobody waits for it: its caller left, or its time is up.
-      if (payload.call && error instanceof TaskAbortedException) return undefined;
-      if (payload.call) {
-        await this.#answer(job, payload.call, errorReply(payload.call.id, error, running.trace));
-      }
-      throw error instanceof Error ? error : new Error(String(error));
+      return await this.#run(job, task, payload, signal);
     } finally {
-      this.#running.delete(running);
-      observer.ran(task.name, Date.now() - begunAt);
+      this.#inHand.delete(job);
+      metrics?.run.observe({ task: task.name }, (Date.now() - begunAt) / 1_000);
     }
   }
 
-  /** With the deadline by the clock of this machine. */
-  #read(job: Job): ReturnType<typeof readPayload> {
-    const payload = readPayload(job.data);
-    if (typeof payload !== 'object' || payload.call === undefined) return payload;
-    const deadline = payload.call.deadline - this.situation.link.aheadMs;
-    return { ...payload, call: { ...payload.call, deadline } };
-  }
-
-  async #run(running: RunningJob, task: Task, { args, contexts, call }: JobPayload) {
-    const { local, options } = this.situation;
+  async #run(job: Job, task: Task, { args, contexts, call }: JobPayload, signal: AbortSignal) {
+    const { local, client } = this.situation;
     // Concurrency bounds how many are in hand: the queue is where they wait, not for a thread.
     const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS, coalesce: false };
-    const { job } = running;
-    // An attempt after the first waited for something else.
-    const madeAt = job.attemptsStarted > 1 ? Date.now() : job.timestamp + (job.opts.delay ?? 0);
-    const arrived = arrive(task, unpack(contexts), madeAt);
-    running.trace = arrived.trace;
-    let deadline: NodeJS.Timeout | undefined;
+    let trace: CallTrace | undefined;
     try {
-      const result = await local.submit(
-        patient,
-        unpack(args) as unknown[],
-        arrived.contexts,
-        (gone) => {
-          running.abort = gone;
-          if (call) deadline = setTimeout(gone, Math.min(call.deadline - Date.now(), MAX_TIMER_MS));
-          return () => (running.abort = () => {});
-        },
-        arrived.trace,
-      );
-      const value = pack(result, `the result of ${task.name}`);
-      const bytes = Buffer.byteLength(JSON.stringify(value));
-      if (bytes > options.maxPayloadBytes) {
-        throw new UnrecoverableError(
-          `the result of ${task.name} has ${bytes} bytes as JSON, and maxPayloadBytes is ${options.maxPayloadBytes}; store it elsewhere and return where, or raise maxPayloadBytes`,
-        );
-      }
-      arrived.trace?.completed();
+      // An attempt after the first waited for something else.
+      const since = job.attemptsStarted > 1 ? Date.now() : madeAt(job);
+      const arrived = arrive(task, unpack(contexts), since);
+      trace = arrived.trace;
+      const watch = (gone: () => void) => {
+        signal.addEventListener('abort', gone);
+        const leftMs = call && Math.min(call.deadline - client.link.now(), MAX_TIMER_MS);
+        const deadline = call && setTimeout(gone, leftMs);
+        return () => clearTimeout(deadline);
+      };
+      const given = unpack(args) as unknown[];
+      const result = await local.submit(patient, given, arrived.contexts, watch, trace);
+      const value = this.#packed(result, task);
+      trace?.completed();
       if (call === undefined) return value;
-      const traced = arrived.trace && { traced: true };
-      await this.#answer(job, call, { v: VERSION, id: call.id, ok: true, value, ...traced });
-      return undefined;
-    } finally {
-      clearTimeout(deadline);
+      const traced = trace && { traced: true };
+      return await client.reply(call, { v: VERSION, id: call.id, ok: true, value, ...traced });
+    } catch (error) {
+      if (this.#closed) throw new WaitingError();
+      // It was not begun: another process, or this one, has a thread for it soon.
+      if (error instanceof TaskRejectedException) return giveBack(job, error.message, call);
+      trace?.failed(error);
+      // Nobody waits for it: its caller left, or its time is up.
+      if (call && error instanceof TaskAbortedException) return undefined;
+      if (call) await client.reply(call, errorReply(call.id, error, trace));
+      throw error instanceof Error ? error : new Error(String(error));
     }
   }
 
-  async #answer(job: Job, call: NonNullable<JobPayload['call']>, reply: Reply): Promise<void> {
-    this.#answered.add(job);
-    await this.situation.reply(call, reply);
+  #packed(result: unknown, { name }: Task): unknown {
+    const { maxPayloadBytes } = this.situation.options;
+    const value = pack(result, `the result of ${name}`);
+    const bytes = Buffer.byteLength(JSON.stringify(value));
+    if (bytes <= maxPayloadBytes) return value;
+    throw new UnrecoverableError(
+      `the result of ${name} has ${bytes} bytes as JSON, and maxPayloadBytes is ${maxPayloadBytes}; store it elsewhere and return where, or raise maxPayloadBytes`,
+    );
   }
 
-  /** Of a call whose job BullMQ itself has failed: the consumers before this one were all lost. */
+  /** BullMQ itself fails a job when the consumers before this one were all lost: its caller is told here. */
   #onFailed(job: Job | undefined, error: Error): void {
-    if (job === undefined || this.#answered.has(job)) return;
-    const payload = this.#read(job);
+    const payload = job?.deferredFailure ? readPayload(job.data) : undefined;
     if (typeof payload !== 'object' || payload.call === undefined) return;
-    const isLost = /stalled/.test(error.message);
-    const told = isLost ? new ThreadLostException(payload.task, error) : error;
-    void this.#answer(job, payload.call, errorReply(payload.call.id, told));
+    const lost = new ThreadLostException(payload.task, error);
+    void this.situation.client.reply(payload.call, errorReply(payload.call.id, lost));
   }
+}
 
-  async #giveBack(job: Job, token: string, why: string, isCall = false): Promise<never> {
-    const delayMs = giveBackForMs(job.attemptsStarted, isCall);
-    if (delayMs === undefined) {
-      throw new UnrecoverableError(`job ${job.id} was given back ${MAX_STARTS} times: ${why}`);
-    }
-    await job.moveToDelayed(Date.now() + delayMs, token);
-    throw new DelayedError();
+/** When it could begin at the earliest; ms since the epoch. */
+function madeAt({ timestamp, opts }: Job): number {
+  return timestamp + (opts.delay ?? 0);
+}
+
+async function giveBack(job: Job, why: string, call?: JobPayload['call']): Promise<never> {
+  const delayMs = giveBackForMs(job.attemptsStarted, call !== undefined);
+  if (delayMs === undefined) {
+    throw new UnrecoverableError(`job ${job.id} was given back ${MAX_STARTS} times: ${why}`);
   }
+  await job.moveToDelayed(Date.now() + delayMs, job.token);
+  throw new DelayedError();
 }
 
 function errorReply(id: string, error: unknown, trace?: CallTrace): Reply {

@@ -8,27 +8,7 @@ const MAX_DEPTH = 200;
 /** To read a longer one takes long. */
 const MAX_DIGITS = 10_000;
 
-const TYPED_ARRAYS = new Map<string, { from(buffer: ArrayBuffer): unknown }>(
-  [
-    Int8Array,
-    Uint8Array,
-    Uint8ClampedArray,
-    Int16Array,
-    Uint16Array,
-    Int32Array,
-    Uint32Array,
-    Float32Array,
-    Float64Array,
-    BigInt64Array,
-    BigUint64Array,
-  ].map((type) => [type.name, { from: (buffer) => new type(buffer) }]),
-);
-
-/** Stands for a value that JSON does not have: `$` is its kind. */
-interface Tagged {
-  readonly $: string;
-  readonly v?: unknown;
-}
+const TYPED_ARRAY = /^(Int|Uint|Float|BigInt|BigUint)(8|8Clamped|16|32|64)Array$/;
 
 /**
  * Makes JSON of what a thread would be given by structured clone: also of dates, buffers, maps and
@@ -45,10 +25,8 @@ export function pack(value: unknown, name: string): unknown {
 /** {@link pack}s what was thrown, without what of it cannot travel: what is left says more than that. */
 export function packError(error: TaskError): unknown {
   if (error.kind === 'value') {
-    return pack(
-      travels(error.value) ? error : { ...error, value: inspect(error.value) },
-      'the error',
-    );
+    const value = travels(error.value) ? error.value : inspect(error.value);
+    return pack({ ...error, value }, 'the error');
   }
   const { cause, errors, properties, ...rest } = error;
   const own = Object.entries(properties).filter(([, value]) => travels(value));
@@ -74,7 +52,7 @@ export function unpack(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > MAX_DEPTH) throw new Error('too deep');
   if (Array.isArray(value)) return value.map((entry) => unpack(entry, depth + 1));
-  if (Object.hasOwn(value, '$')) return untagged(value as Tagged, depth + 1);
+  if (Object.hasOwn(value, '$')) return untagged(value, depth + 1);
   const object = value as Record<string, unknown>;
   // Own properties, so that `__proto__` is one like any other.
   for (const key of Object.keys(object)) object[key] = unpack(object[key], depth + 1);
@@ -87,11 +65,12 @@ function packed(value: unknown, path: (string | number)[]): unknown {
     case 'boolean':
       return value;
     case 'number':
-      return Number.isFinite(value) && !Object.is(value, -0) ? value : tag('number', show(value));
+      if (Object.is(value, -0)) return { $: 'number', v: '-0' };
+      return Number.isFinite(value) ? value : { $: 'number', v: String(value) };
     case 'undefined':
       return { $: 'undefined' };
     case 'bigint':
-      return tag('bigint', value.toString());
+      return { $: 'bigint', v: String(value) };
     case 'object':
       return value === null ? null : packedObject(value, path);
     case 'function':
@@ -103,15 +82,17 @@ function packed(value: unknown, path: (string | number)[]): unknown {
 function packedObject(value: object, path: (string | number)[]): unknown {
   if (path.length > MAX_DEPTH) refuse(path.slice(0, 5), 'nested too deep, or in a circle');
   if (Array.isArray(value)) return value.map((entry, i) => within(entry, i, path));
-  if (types.isDate(value)) return tag('date', value.getTime());
+  // A date that is none is null in JSON.
+  if (types.isDate(value)) return { $: 'date', v: value.getTime() };
   if (ArrayBuffer.isView(value) || types.isArrayBuffer(value)) return packedBytes(value, path);
-  if (types.isMap(value)) return tag('map', within([...value], 'entries', path));
-  if (types.isSet(value)) return tag('set', within([...value], 'values', path));
-  if (types.isNativeError(value)) return tag('error', within(describeError(value), 'error', path));
+  if (types.isMap(value)) return { $: 'map', v: within([...value], 'entries', path) };
+  if (types.isSet(value)) return { $: 'set', v: within([...value], 'values', path) };
+  if (types.isNativeError(value))
+    return { $: 'error', v: within(describeError(value), 'error', path) };
   const kind = Object.prototype.toString.call(value);
   if (kind !== '[object Object]' || types.isProxy(value)) refuse(path, `a ${kind.slice(8, -1)}`);
   const entries = Object.entries(value).map(([key, entry]) => [key, within(entry, key, path)]);
-  return Object.hasOwn(value, '$') ? tag('object', entries) : Object.fromEntries(entries);
+  return Object.hasOwn(value, '$') ? { $: 'object', v: entries } : Object.fromEntries(entries);
 }
 
 function packedBytes(value: ArrayBufferView | ArrayBuffer, path: (string | number)[]): unknown {
@@ -119,10 +100,8 @@ function packedBytes(value: ArrayBufferView | ArrayBuffer, path: (string | numbe
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
     : Buffer.from(value);
   const kind = Buffer.isBuffer(value) ? 'Buffer' : value.constructor.name;
-  if (kind !== 'Buffer' && kind !== 'ArrayBuffer' && !TYPED_ARRAYS.has(kind)) {
-    refuse(path, `a ${kind}`);
-  }
-  return tag(kind, bytes.toString('base64'));
+  if (!/^(Array)?Buffer$/.test(kind) && !TYPED_ARRAY.test(kind)) refuse(path, `a ${kind}`);
+  return { $: kind, v: bytes.toString('base64') };
 }
 
 function within(value: unknown, key: string | number, path: (string | number)[]): unknown {
@@ -132,7 +111,10 @@ function within(value: unknown, key: string | number, path: (string | number)[])
   return result;
 }
 
-function untagged({ $: kind, v }: Tagged, depth: number): unknown {
+/** `$` is the kind of a value that JSON does not have. */
+function untagged(value: { $?: unknown; v?: unknown }, depth: number): unknown {
+  const { v } = value;
+  const kind = String(value.$);
   const list = (): unknown[] => {
     if (!Array.isArray(v)) throw new Error(`no ${kind}`);
     return unpack(v, depth) as unknown[];
@@ -158,19 +140,10 @@ function untagged({ $: kind, v }: Tagged, depth: number): unknown {
   }
   const bytes = Buffer.from(String(v), 'base64');
   if (kind === 'Buffer') return bytes;
-  const own = new Uint8Array(bytes).buffer;
-  const type = TYPED_ARRAYS.get(kind);
-  if (type === undefined && kind !== 'ArrayBuffer') throw new Error('an unknown kind of value');
-  return type?.from(own) ?? own;
-}
-
-function tag(kind: string, value: unknown): Tagged {
-  // A date that is none is null in JSON.
-  return { $: kind, v: value };
-}
-
-function show(value: number): string {
-  return Object.is(value, -0) ? '-0' : String(value);
+  const { buffer } = new Uint8Array(bytes);
+  if (kind === 'ArrayBuffer') return buffer;
+  if (!TYPED_ARRAY.test(kind)) throw new Error('an unknown kind of value');
+  return new (Reflect.get(globalThis, kind) as Uint8ArrayConstructor)(buffer);
 }
 
 function refuse([name, ...keys]: readonly (string | number)[], what: string): never {

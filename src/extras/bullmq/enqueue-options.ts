@@ -29,8 +29,8 @@ const KEYS_OF_A_QUEUE: ReadonlySet<string> = new Set(Object.keys(new QueueKeys()
 
 const isFree = (id: string) => !KEYS_OF_A_QUEUE.has(id);
 
-/** Also one that BullMQ has given, or that of a call. */
-const SOME_ID = /^[\w.-]{1,200}$/;
+/** Of a queue and a job: also of one that BullMQ has given its id, or of a call. */
+const SOME_ID = /^([^/]+)\/([\w.-]{1,200})$/;
 
 const schema = optionGroup({
   // BullMQ gives numbers itself, and its keys have colons.
@@ -52,12 +52,9 @@ export function checkEnqueueOptions(input: EnqueueOptions | undefined) {
 
 /** The queue of a job, and its id there. @throws ClusterConfigurationError for what is no id. */
 export function locate(id: string): { readonly queue: string; readonly jobId: string } {
-  const [queue = '', jobId = '', ...rest] = String(id).split('/');
-  const isId = rest.length === 0 && SOME_ID.test(jobId) && isFree(jobId);
-  if (!isId || !v.is(queueNameSchema, queue)) {
-    throw new ClusterConfigurationError(
-      `${JSON.stringify(String(id).slice(0, 80))} is no id of a job; give one that enqueue() returned: "<queue>/<id>"`,
-    );
-  }
-  return { queue, jobId };
+  const [, queue, jobId = ''] = SOME_ID.exec(String(id)) ?? [];
+  if (isFree(jobId) && v.is(queueNameSchema, queue)) return { queue, jobId };
+  throw new ClusterConfigurationError(
+    `${JSON.stringify(String(id).slice(0, 80))} is no id of a job; give one that enqueue() returned: "<queue>/<id>"`,
+  );
 }

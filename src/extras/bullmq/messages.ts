@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import type { TaskError } from '../../offload/index.js';
+import type { CarriedContexts } from '../../offload/index.js';
+import { pack } from './encoding.js';
 
 /** Of the messages below. A consumer gives a job with another one to others. */
 export const VERSION = 1;
@@ -41,7 +42,7 @@ const reply = v.variant('ok', [
   v.object({
     ...answer,
     ok: v.literal(false),
-    /** Packed {@link TaskError}. */
+    /** Packed: what describes an error. */
     error: v.unknown(),
     /** It ran for longer than this. */
     timeoutMs: v.optional(v.number()),
@@ -50,6 +51,26 @@ const reply = v.variant('ok', [
 
 /** What a consumer answers to a call. */
 export type Reply = v.InferOutput<typeof reply>;
+
+/**
+ * What the job of a call holds. The `call` is left to whoever waits for one.
+ *
+ * @param parameters their names, as far as they are known: for messages.
+ * @throws UncloneableValueError for what cannot travel.
+ */
+export function payloadOf(
+  task: string,
+  args: readonly unknown[],
+  contexts: CarriedContexts | undefined,
+  parameters: readonly string[] = [],
+): JobPayload {
+  return {
+    v: VERSION,
+    task,
+    args: args.map((each, i) => pack(each, `argument ${parameters[i] ?? i + 1} of ${task}`)),
+    ...(contexts && { contexts: pack(contexts, 'a context') }),
+  };
+}
 
 /** @returns `'newer'` for a job that another version of this package may understand, `undefined` for rubbish. */
 export function readPayload(data: unknown): JobPayload | 'newer' | undefined {
@@ -68,14 +89,12 @@ export function readReply(text: string): Reply | undefined {
   }
 }
 
-/** Whether it is what describes an error, as far as its restoration needs. */
-export function isTaskError(value: unknown): value is TaskError {
-  const { kind, classes, properties } = (value ?? {}) as Record<string, unknown>;
-  if (kind === 'value') return true;
-  return (
-    kind === 'error' &&
-    Array.isArray(classes) &&
-    typeof properties === 'object' &&
-    properties !== null
-  );
+/** Stream of the results for one process. No queue of BullMQ has a name with a colon in it. */
+export function repliesKey(prefix: string, process: string): string {
+  return `${prefix}:nestjs-cluster:replies:${process}`;
+}
+
+/** Stream of the calls of a queue that nobody waits for any more. */
+export function cancelledKey(prefix: string, queue: string): string {
+  return `${prefix}:nestjs-cluster:cancelled:${queue}`;
 }

@@ -2,10 +2,11 @@ import {
   type CallTrace,
   restoreError,
   type Task,
+  type TaskError,
   TaskTimeoutException,
 } from '../../offload/index.js';
 import { unpack } from './encoding.js';
-import { isTaskError, readReply, type Reply } from './messages.js';
+import { readReply, type Reply } from './messages.js';
 
 /** Why a reply was thrown away: it is none, it is another process's, or nobody waits for it any more. */
 export type DroppedReply = 'malformed' | 'foreign' | 'late';
@@ -82,9 +83,7 @@ export class PendingCalls {
     if (reply.timeoutMs !== undefined) {
       return reject(new TaskTimeoutException(task.name, reply.timeoutMs));
     }
-    const error = unpack(reply.error);
-    if (!isTaskError(error)) throw new Error('no error');
-    reject(restoreError(error));
+    reject(restoreError(unpack(reply.error) as TaskError));
   }
 
   #take(id: string): PendingCall | undefined {

@@ -127,5 +127,5 @@ export function consumedQueues(
       `this process is to consume ${unknown.join(', ')}, and no @CpuBound() method of the app has such a queue (there is ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
     );
   }
-  return chosen;
+  return queues.filter((name) => chosen.includes(name));
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
-import { ClusterConfigurationError } from '../../errors/index.js';
+import { ClusterConfigurationError, OnceAMinute } from '../../errors/index.js';
 import {
   type CallTrace,
   type CarriedContexts,
@@ -15,50 +15,44 @@ import {
   type Watch,
 } from '../../offload/index.js';
 import { Consumer } from './consumer.js';
-import { Consumers } from './consumers.js';
-import { pack } from './encoding.js';
-import { VERSION } from './messages.js';
+import { cancelledKey, payloadOf, repliesKey } from './messages.js';
 import { PendingCalls } from './pending-calls.js';
-import { QueueClient, unavailable } from './queue-client.js';
-import { QueueKeys } from './queue-keys.js';
-import { type CallOutcome, type QueueObserver, UNOBSERVED } from './queue-observer.js';
+import { kindOfRefusal, QueueClient, unavailable } from './queue-client.js';
+import type { CallOutcome, QueueMetrics } from './queue-metrics.js';
 import { consumedQueues, QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
-import { queueTelemetry, type RunnerOptions } from './queue-telemetry.js';
-import { QuietLog } from './quiet-log.js';
+import { queueTelemetry } from './queue-telemetry.js';
 import { RedisLink } from './redis-link.js';
-import { BLOCK_MS, StreamReader } from './stream-reader.js';
+import { StreamReader } from './stream-reader.js';
 
 /** More calls of a process than these do not wait. */
 const MAX_PENDING = 10_000;
 
-/** A process that has just started gives Redis so long to be there. */
-const FIRST_CONNECTION_MS = 1_000;
-
 /** Has calls run by whoever consumes their queues, and consumes queues. */
 @Injectable()
 export class QueueRunner implements RemoteRunner {
-  /** A field, so that a drain finds it. */
-  readonly consumers = new Consumers();
+  /** A field, so that a drain finds them. */
+  consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
-  readonly #log = new QuietLog((line) => this.#logger.warn(line));
+  readonly #log = new OnceAMinute((line) => this.#logger.warn(line));
   /** Where replies go: of this process, and of this start of it. */
   readonly #process = randomUUID();
-  readonly #pending = new PendingCalls(this.#process, (why) => this.#observer.replyDropped(why));
-  #observer: QueueObserver = UNOBSERVED;
-  #started:
-    | { readonly link: RedisLink; readonly client: QueueClient; readonly reader: StreamReader }
-    | undefined;
+  readonly #pending = new PendingCalls(this.#process, (reason) =>
+    this.#metrics?.repliesDropped.inc({ reason }),
+  );
+  #metrics: QueueMetrics | undefined;
+  #client: QueueClient | undefined;
+  #reader: StreamReader | undefined;
   #local!: RemoteSituation['local'];
 
   constructor(@Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions) {}
 
   get metrics(): readonly Metric[] {
-    return this.#observer.metrics;
+    return Object.values(this.#metrics ?? {});
   }
 
   /** Whether Redis answers; `undefined` before the app's start. */
   get up(): boolean | undefined {
-    return this.#started?.link.up;
+    return this.#client?.link.up;
   }
 
   /** Waits for nothing: Redis may be away. */
@@ -67,57 +61,45 @@ export class QueueRunner implements RemoteRunner {
     const options = { ...this.options, telemetry };
     const queues = [...new Set(tasks.map(({ queue }) => queue!))];
     const consumed = consumedQueues(options, queues);
-    this.#local = local;
-    const { link, client } = this.#connect(options);
+    // What Redis refuses it refuses for every call.
+    const warn = (line: string) => this.#log.say(line, kindOfRefusal(line));
+    const link = new RedisLink(options, this.#logger);
+    const client = new QueueClient(link, options, warn);
     if (metricsPrefix !== undefined) {
-      const { QueueMetrics } = await import('./queue-metrics.js');
-      this.#observer = new QueueMetrics(metricsPrefix, tasks, () => client.lengths(queues));
+      const { queueMetrics } = await import('./queue-metrics.js');
+      this.#metrics = queueMetrics(metricsPrefix, tasks, () => client.lengths(queues));
     }
-    const consumers = consumed.map((queue) => {
+    const metrics = this.#metrics;
+    const concurrency = options.concurrency ?? Math.max(1, threads);
+    this.consumers = consumed.map((queue) => {
       const own = new Map(tasks.filter((task) => task.queue === queue).map((t) => [t.name, t]));
-      return new Consumer(queue, own, {
-        link,
-        local,
-        observer: this.#observer,
-        options,
-        concurrency: options.concurrency ?? Math.max(1, threads),
-        reply: (call, reply) => client.reply(call, reply),
-        report: (line) => this.#log.warn(line),
-      });
+      return new Consumer(queue, own, { client, local, metrics, options, concurrency, warn });
     });
-    this.consumers.start(link, consumers);
-    const keys = new QueueKeys(options.prefix);
-    const reader = new StreamReader(
-      link.open({ maxRetriesPerRequest: null, commandTimeout: 2 * BLOCK_MS }),
-      [
-        {
-          key: keys.repliesTo(this.#process),
-          own: true,
-          onEntry: (text) => this.#pending.settle(text),
-        },
-        ...consumed.map((queue) => ({
-          key: keys.cancelled(queue),
-          own: false,
-          onEntry: (call: string) => this.consumers.cancel(queue, call),
-        })),
-      ],
-    );
-    this.#started = { link, client, reader };
-    void reader.run();
+    const replies = repliesKey(options.prefix, this.#process);
+    const streams = new Map([[replies, (text: string) => this.#pending.settle(text)]]);
+    for (const each of this.consumers) {
+      streams.set(cancelledKey(options.prefix, each.name), (call) => each.cancelJob(call));
+    }
+    this.#client = client;
+    this.#local = local;
+    this.#reader = new StreamReader(link.open(), streams, replies);
+    void this.#reader.run();
   }
 
-  /** @throws TaskRejectedException while Redis is away, ClusterConfigurationError where nothing was started. */
-  async client(what: string): Promise<QueueClient> {
-    if (this.#started === undefined) {
+  /**
+   * @param what is not done while Redis is away; `did` says so.
+   * @throws TaskRejectedException while Redis is away, ClusterConfigurationError where nothing was started.
+   */
+  async client(what: string, did?: string): Promise<QueueClient> {
+    if (this.#client === undefined) {
       throw new ClusterConfigurationError(
         isMainThread
           ? `the queues are not there (asked for ${what}): the app has not started, or has no @CpuBound({ queue }) method, or no ClusterModule.forRoot(); see to these`
           : `the queues are not there in a thread (asked for ${what}); use them in the method's caller`,
       );
     }
-    const { link, client } = this.#started;
-    if (await this.#isUp(link)) return client;
-    throw unavailable(what);
+    if (await this.#client.link.isUp()) return this.#client;
+    throw unavailable(what, did);
   }
 
   async submit(
@@ -127,40 +109,36 @@ export class QueueRunner implements RemoteRunner {
     watch?: Watch,
     trace?: CallTrace,
   ): Promise<unknown> {
-    const { link, client } = this.#started!;
+    const client = this.#client!;
     if (this.#pending.size >= MAX_PENDING) {
-      this.#observer.called(task.name, 'rejected');
+      this.#count(task, 'rejected');
       throw new TaskRejectedException(task.name, 'queue-full', 1);
     }
-    if (!(await this.#isUp(link))) return this.#withoutRedis(task, args, contexts, watch, trace);
+    if (!(await client.link.isUp())) {
+      const isLocal = this.options.onUnavailable === 'local';
+      this.#count(task, isLocal ? 'local' : 'rejected');
+      if (isLocal) return this.#local.submit(task, args, contexts, watch, trace);
+      throw unavailable(task.name);
+    }
     const { callTimeoutMs } = this.options;
-    const packed = args.map((each, i) => {
-      return pack(each, `argument ${task.parameters[i] ?? i + 1} of ${task.name}`);
-    });
+    const payload = payloadOf(task.name, args, contexts, task.parameters);
     const { id, result } = this.#pending.begin(task, callTimeoutMs, trace);
-    const deadline = Date.now() + callTimeoutMs;
+    const call = { id, replyTo: this.#process, deadline: client.link.now() + callTimeoutMs };
     const added = client.add(
       task.queue!,
-      {
-        v: VERSION,
-        task: task.name,
-        args: packed,
-        ...(contexts && { contexts: pack(contexts, 'a context') }),
-        call: { id, replyTo: this.#process, deadline: deadline + link.aheadMs },
-      },
+      { ...payload, call },
       { jobId: id, removeOnComplete: true, removeOnFail: true },
-      deadline,
       () => this.#pending.has(id),
     );
     added.catch((error: unknown) => this.#pending.fail(id, error));
     const unwatch = watch?.(() => this.#pending.fail(id, new TaskAbortedException(task.name)));
     try {
       const value = await result;
-      this.#observer.called(task.name, 'completed');
+      this.#count(task, 'completed');
       return value;
     } catch (error) {
       const outcome = outcomeOf(error);
-      this.#observer.called(task.name, outcome);
+      this.#count(task, outcome);
       if (outcome === 'aborted' || outcome === 'timeout') {
         // Also if nobody has said that it was added: it may have been.
         void added.catch(() => {}).then(() => client.cancel(task.queue!, id));
@@ -173,32 +151,13 @@ export class QueueRunner implements RemoteRunner {
 
   async close(): Promise<void> {
     this.#pending.failAll(({ name }) => new TaskAbortedException(name));
-    await this.consumers.close();
-    this.#started?.reader.close();
-    this.#started?.link.close();
+    await Promise.all(this.consumers.map((each) => each.close()));
+    this.#reader?.close();
+    this.#client?.link.close();
   }
 
-  #connect(options: RunnerOptions): { link: RedisLink; client: QueueClient } {
-    const link = new RedisLink(options, this.#logger);
-    return { link, client: new QueueClient(link, options, this.#log) };
-  }
-
-  async #isUp(link: RedisLink): Promise<boolean> {
-    if (link.up || link.away) return link.up;
-    return link.whenUp(Date.now() + FIRST_CONNECTION_MS);
-  }
-
-  #withoutRedis(
-    task: Task,
-    args: readonly unknown[],
-    contexts: CarriedContexts | undefined,
-    watch: Watch | undefined,
-    trace: CallTrace | undefined,
-  ): Promise<unknown> {
-    const isLocal = this.options.onUnavailable === 'local';
-    this.#observer.called(task.name, isLocal ? 'local' : 'rejected');
-    if (!isLocal) throw unavailable(task.name);
-    return this.#local.submit(task, args, contexts, watch, trace);
+  #count({ name }: Task, outcome: CallOutcome): void {
+    this.#metrics?.calls.inc({ task: name, outcome });
   }
 }
 

@@ -3,11 +3,6 @@ import { isMissing } from '../../options/module.js';
 import { hasTracer } from '../../process/telemetry.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
-/** Options, with what BullMQ is traced by. */
-export type RunnerOptions = Omit<ResolvedQueueOptions, 'telemetry'> & {
-  readonly telemetry: Telemetry | undefined;
-};
-
 /**
  * What BullMQ tells of its own steps: what the app gives, else bullmq-otel, where that is installed
  * and an SDK of OpenTelemetry runs in this thread.
