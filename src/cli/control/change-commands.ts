@@ -66,7 +66,7 @@ export function addChangeCommands(program: Command): void {
     description: 'Replaces the worker of a slot, without a gap, by one of the same program',
     example: 'restart 2',
   })
-    .argument('<slot>', 'number of the slot, as status shows it', slotNumber)
+    .argument('<slot>', 'number of the slot, from 0; status shows them', slotNumber)
     .action(async (slot: number, options: ControlOptions) => {
       const client = await clientFor(restart, options);
       const ask = () => client.post<RestartAnswer>(`/v1/workers/${slot}/restart`);

@@ -56,7 +56,7 @@ function addStackCommand(program: Command): void {
       'Shows what a worker is doing, blocked or not. If it is slow only now and then, cpu-profile sees more',
     example: 'stack 1',
   })
-    .argument('<slot>', 'number of the slot, as status shows it', slotNumber)
+    .argument('<slot>', 'number of the slot, from 0; status shows them', slotNumber)
     .action(async (slot: number, options: ControlOptions) => {
       const client = await clientFor(command, options);
       const stack = await client.get<WorkerStack>(`/v1/workers/${slot}/stack`, STACK_MS);
@@ -76,7 +76,7 @@ function addRecordCommand(
     description: `${summary}. ${prints}`,
     example: isTimed ? `${name} 1 --seconds 5 -o slow.${extension}` : `${name} 1`,
   })
-    .argument('<slot>', 'number of the slot, as status shows it', slotNumber)
+    .argument('<slot>', 'number of the slot, from 0; status shows them', slotNumber)
     .option('-o, --output <file>', `file to write (default: worker-<slot>-<time>.${extension})`)
     .action(async (slot: number, options: RecordOptions) => {
       const client = await clientFor(command, options);
@@ -162,7 +162,7 @@ function inWords({ slot, pid, blockedForMs, requests, frames, problem }: WorkerS
     blockedForMs !== null
       ? `has been blocked for ${seconds(blockedForMs)}, in`
       : frames.length > 0
-        ? 'is not blocked; it was in'
+        ? 'is not blocked; at this moment it ran'
         : 'is not blocked, and waits for something to do';
   return [
     `${worker} ${state}`,
