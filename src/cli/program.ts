@@ -59,25 +59,28 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
 
 function createProgram(): Command {
   const program = new Command('nestjs-cluster')
-    .description(
-      'Shows and steers running clusters, prints the configuration of a proxy or packet filter in front of one, finds the number of workers for an app, computes what a load needs, and finds what in an app does not fit several workers.',
-    )
+    .description('Shows and steers clusters of NestJS apps, and prepares apps for them.')
     .version(version)
     .showHelpAfterError('(--help shows what there is)')
     // Commands that are added to it inherit this.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE))
     .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 
-  addGenerators(program);
+  program.commandsGroup('A running cluster (-c <name> where there are several, slots are from 0):');
   addInspectCommands(program);
   addWatchCommands(program);
+  addDashboardCommand(program);
   addChangeCommands(program);
   addProfileCommands(program);
+  program.commandsGroup('Before production:');
+  addDoctorCommand(program);
   addTuneCommand(program);
   addPlanCommand(program);
-  addDoctorCommand(program);
-  addDashboardCommand(program);
+  program.commandsGroup('A proxy or packet filter in front of the workers:');
+  addGenerators(program);
+  program.commandsGroup('This command line:');
   addCompletionCommand(program);
+  program.helpCommand('help [command]', 'Shows the help of a command');
   return program;
 }
 
@@ -126,6 +129,7 @@ function addGenerators(program: Command): void {
 function generator(program: Command, name: string, description: string): Command {
   return program
     .command(name)
+    .summary(description)
     .description(`${description}. Writes to standard output, changes nothing.`)
     .addOption(
       new Option('--url <url>', 'health endpoint of the running cluster')

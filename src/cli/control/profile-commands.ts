@@ -27,7 +27,7 @@ const KINDS = [
   },
   {
     name: 'heap-profile',
-    summary: 'Records which functions allocate what a worker keeps, also while it is blocked',
+    summary: 'Finds leaks: records which functions allocate the memory that a worker keeps',
     prints:
       'Prints the functions of which most is held, and who called them. A leak shows only while there is traffic',
     extension: 'heapprofile',
