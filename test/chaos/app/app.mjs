@@ -13,8 +13,9 @@ const KEEP_ALIVE_MS = 65_000;
 
 /** Starts a release: what its main.mjs calls. */
 export async function start() {
-  const runtime = await bootstrap(createApp, JSON.parse(process.env.CHAOS_OPTIONS));
-  if (runtime.role === 'primary') tellAtRest(process.env.CHAOS_REST);
+  // First: it may be asked as soon as its workers are ready.
+  if (cluster.isPrimary) tellAtRest(process.env.CHAOS_REST);
+  await bootstrap(createApp, JSON.parse(process.env.CHAOS_OPTIONS));
 }
 
 async function createApp() {
