@@ -127,8 +127,9 @@ describe('the hard memory limit', () => {
     });
     const [pid] = cluster.workerPids;
 
-    // Answered or not: it may be looked at while it still grows.
-    await request(cluster.url, '/grow/300');
+    // It may be looked at while it still grows, and be replaced: then it drains until it is killed.
+    const { outcome } = await request(cluster.url, '/grow-and-wait/300', { timeoutMs: 30_000 });
+    expect(outcome).toBe('reset');
 
     expect(await cluster.event('worker-died')).toMatchObject({ pid, cause: 'memory' });
     await cluster.until('another', () => cluster.workerPids.length === 1);
