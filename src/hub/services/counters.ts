@@ -60,7 +60,7 @@ export class Counters {
   /** Forgets clients that came so long ago that nothing of them counts. */
   sweep(now: number): void {
     let left = SWEPT;
-    for (const [key, client] of this.#clients.from()) {
+    for (const [key, client] of this.#clients.all()) {
       if (left-- === 0) return;
       const lastHit = Math.max(...[...client.hits.values()].map((hits) => hits.at(-1) ?? 0));
       const blocked = client.isBlocked && client.blockExpiresAt > now;

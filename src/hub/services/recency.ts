@@ -1,6 +1,6 @@
 interface Node<V> {
   readonly key: string;
-  value: V;
+  readonly value: V;
   older: Node<V> | undefined;
   newer: Node<V> | undefined;
 }
@@ -16,11 +16,6 @@ export class Recency<V> {
 
   get size(): number {
     return this.#nodes.size;
-  }
-
-  /** Not a use. */
-  peek(key: string): V | undefined {
-    return this.#nodes.get(key)?.value;
   }
 
   use(key: string): V | undefined {
@@ -54,10 +49,9 @@ export class Recency<V> {
     return this.#oldest && [this.#oldest.key, this.#oldest.value];
   }
 
-  /** From the oldest on, or from after one that is there. */
-  *from(key?: string): Generator<readonly [string, V]> {
-    let node = key === undefined ? undefined : this.#nodes.get(key)?.newer;
-    node ??= this.#oldest;
+  /** From the oldest on. */
+  *all(): Generator<readonly [string, V]> {
+    let node = this.#oldest;
     while (node !== undefined) {
       const { newer }: Node<V> = node;
       yield [node.key, node.value];
