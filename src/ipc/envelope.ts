@@ -6,6 +6,7 @@ import {
   type WorkerStats,
 } from '../snapshot/index.js';
 import { cutText } from './error-report.js';
+import { MAX_PASSED_HEAD_BYTES } from './passed-connection.js';
 import {
   BOOT_PHASES,
   type ExaminationMessage,
@@ -32,6 +33,9 @@ const MAX_SUBSCRIPTIONS = 100;
 /** Jobs that run in one worker at once. */
 const MAX_JOBS = 1_000;
 
+/** Under which connections are passed on. */
+const MAX_NAME = 64;
+
 /** Each check finds a few at most. */
 const MAX_FINDINGS = 1_000;
 
@@ -43,6 +47,9 @@ const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
+const name = v.pipe(v.string(), v.maxLength(MAX_NAME));
+/** In base64. */
+const head = v.pipe(v.string(), v.maxLength(Math.ceil(MAX_PASSED_HEAD_BYTES / 3) * 4));
 const foldedBody = v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH));
 /** What is measured helps, and is never needed: of a release with another version it may be less. */
 const measured = v.fallback(amount, 0);
@@ -148,6 +155,8 @@ const workerMessageSchema = v.variant('type', [
   }),
   v.object({ type: v.literal('leaving'), closed: v.fallback(v.optional(v.boolean()), undefined) }),
   v.object({ type: v.literal('connection'), server: text }),
+  v.object({ type: v.literal('takes'), name }),
+  v.object({ type: v.literal('pass'), from: name, to: name, head }),
   v.object({
     type: v.literal('drained'),
     report: v.object({

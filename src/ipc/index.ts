@@ -1,4 +1,5 @@
 export * from './block-report.js';
 export * from './envelope.js';
 export * from './error-report.js';
+export * from './passed-connection.js';
 export * from './protocol.js';

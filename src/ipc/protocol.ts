@@ -1,5 +1,6 @@
 import type { BlockReport, StackReport } from './block-report.js';
 import type { ErrorReport } from './error-report.js';
+import type { PassedConnection } from './passed-connection.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
@@ -119,6 +120,10 @@ export type WorkerMessage =
     }
   /** For another worker: an open connection of a microservice, whose handle travels beside this. */
   | { readonly type: 'connection'; readonly server: string }
+  /** Connections that are passed to that name are for it. */
+  | { readonly type: 'takes'; readonly name: string }
+  /** For whoever takes what is passed to `to`, else for its sender as `from`: the connection beside this. */
+  | ({ readonly type: 'pass'; readonly from: string } & PassedConnection)
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
   /** The metrics of all workers are wanted; its own come with the question. */
@@ -201,6 +206,8 @@ export type PrimaryMessage =
     }
   /** The connection beside this message is yours: of another worker, or your own that nobody else could take. */
   | { readonly type: 'connection'; readonly server: string }
+  /** Another worker has passed on the connection beside this message. */
+  | ({ readonly type: 'passed' } & PassedConnection)
   /** The primary holds no socket any more: what waits in their queues is for the workers to serve. */
   | { readonly type: 'released' }
   /** End open connections now. */

@@ -1,14 +1,16 @@
+import type { PassedConnection } from '../ipc/index.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
-/** Gives open connections of workers that leave to those that stay, in turn. */
+/** Brings open connections from one worker to another. */
 export class HandOver {
   #turn = 0;
 
   constructor(private readonly table: Pick<WorkerTable, 'workers'>) {}
 
   /**
+   * Of a worker that leaves, to those that stay, in turn.
    * Where nobody else could take it, it goes back to where it came from.
    *
    * @param server the address that the worker's server listens on.
@@ -26,5 +28,17 @@ export class HandOver {
     );
     const heir = heirs[this.#turn++ % heirs.length] ?? from;
     heir.send({ type: 'connection', server }, handle, () => handle.close());
+  }
+
+  /** To the one who takes what is passed to that name, ready or not; back where nobody does, or it does not read. */
+  pass(
+    from: WorkerHandle,
+    { to, from: own, head }: PassedConnection & { readonly from: string },
+    handle: ServerHandle | undefined,
+  ): void {
+    if (handle === undefined) return;
+    const owner = this.table.workers.find((worker) => worker.takes.has(to) && !worker.congested);
+    const passed = { type: 'passed', to: owner === undefined ? own : to, head } as const;
+    (owner ?? from).send(passed, handle, () => handle.close());
   }
 }

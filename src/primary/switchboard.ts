@@ -26,6 +26,9 @@ type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 /** Different warnings of workers that are told; an app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
 
+/** Names by which a worker takes connections: one for each server of Socket.IO. */
+const MAX_NAMES = 1_000;
+
 /** Said by the watchdog of a worker, which lives on while the event loop is blocked. */
 const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'blocked',
@@ -135,6 +138,12 @@ export class Switchboard {
         return undefined;
       case 'connection':
         this.#handOver.give(worker, message.server, handle as ServerHandle | undefined);
+        return undefined;
+      case 'takes':
+        if (worker.takes.size < MAX_NAMES) worker.takes.add(message.name);
+        return undefined;
+      case 'pass':
+        this.#handOver.pass(worker, message, handle as ServerHandle | undefined);
         return undefined;
       case 'warning':
         this.#warnOnce(message.message, worker);

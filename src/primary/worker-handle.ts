@@ -55,6 +55,8 @@ export class WorkerHandle {
   stats: Partial<WorkerStats> | undefined;
   /** It was given the listening socket; it needs it once. */
   hasSocket = false;
+  /** Names by which it takes connections that others pass on. */
+  readonly takes = new Set<string>();
   /** Events of the cluster that it wants to be told of. */
   wants: ReadonlySet<string> = NOTHING;
   /** Such events that it was not told of. */

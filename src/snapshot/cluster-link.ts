@@ -7,6 +7,7 @@ import type {
 } from './cluster-snapshot.js';
 import type { CollectedMetrics } from './collected-metrics.js';
 import type { LeaderRole } from './leader-role.js';
+import type { Passage } from './passage.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** Of one event or another; see `events/`, which names and types them. */
@@ -78,9 +79,6 @@ export interface RequestScope {
 /** Enters an asynchronous context of that scope, from which the work for its request begins. */
 export type EnterScope = (scope: RequestScope) => void;
 
-/** Has clients go elsewhere. Resolves once they are gone. */
-export type LeaveClients = (withinMs: number) => Promise<void>;
-
 /** Threads that nobody waits for when the process comes up. */
 export interface ThreadsOfProcess {
   /**
@@ -123,6 +121,8 @@ export interface ClusterLink {
    * The promise rejects where there can be none.
    */
   findHub(): (() => Promise<HubAddress>) | undefined;
+  /** Missing where there is no other worker. */
+  readonly passage?: Passage | undefined;
   /** Tells the operator something, in one line. */
   warn(message: string): void;
   /**
@@ -151,11 +151,13 @@ export interface ClusterLink {
   /** Whether there is work from before then (monotonic ms) that a drain should wait for, beside its requests. */
   provideTasks(pending: (before: number) => boolean): void;
   /**
-   * Calls `leave` once this process has ceased to accept, and has its drain wait for it.
+   * Has clients go elsewhere once this process has ceased to accept, at a pace at which other workers
+   * take them in. Its drain waits until nobody is left.
    *
-   * @param leave is given the time that there is for what it has to tell its clients.
+   * @param present those who are there now: until the drain has closed them all, others may come.
+   * @param leave tells one of them to leave.
    */
-  onDrain(leave: LeaveClients): void;
+  onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
   /**
    * What is to be done about the threads of this process once it serves.
    *

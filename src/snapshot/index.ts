@@ -5,4 +5,5 @@ export * from './scrape-deadlines.js';
 export * from './cluster-link.js';
 export * from './cluster-link.token.js';
 export * from './leader-role.js';
+export * from './passage.js';
 export * from './inspection.js';

@@ -4,6 +4,7 @@ import { ClusterError } from '../errors/index.js';
 import type { OwnAssignment } from '../ipc/assignment.js';
 import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
+import type { PassedHandle } from '../snapshot/index.js';
 import { AppEnd, type LeaveSteps } from './app-end.js';
 import { BootWatch } from './boot-watch.js';
 import { bringUp } from './bring-up.js';
@@ -168,6 +169,8 @@ export class WorkerAgent {
         return void this.#leave(this.options.shutdown);
       case 'connection':
         return this.#appEnd.take(message.server, handle as ConnectionHandle | undefined);
+      case 'passed':
+        return this.link.passage.taken(message, handle as PassedHandle | undefined);
       case 'released':
         return this.#sockets.primaryLetGo();
       case 'force':

@@ -4,7 +4,6 @@ import type {
   MetricsContribution,
   MetricsSource,
   EnterScope,
-  LeaveClients,
   LinkEventListener,
   ResponseObserver,
   ThreadsOfProcess,
@@ -13,6 +12,7 @@ import type {
 } from '../snapshot/index.js';
 import { type ClusterEventName, EventListeners } from '../events/index.js';
 import { reportError } from '../ipc/index.js';
+import { farewell } from './farewell.js';
 import type { LocalProcess } from './local-process.js';
 import { watchClient } from './watch-client.js';
 
@@ -83,8 +83,8 @@ export abstract class LocalLink {
     this.local.tasks.push(pending);
   }
 
-  onDrain(leave: LeaveClients): void {
-    this.local.farewells.push(leave);
+  onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void {
+    this.local.farewells.push((withinMs) => farewell(present, leave, withinMs));
   }
 
   provideThreads(_threads: ThreadsOfProcess): boolean {

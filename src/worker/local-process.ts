@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import {
   type ClusterSnapshot,
-  type LeaveClients,
   MAX_METRICS_BODY_LENGTH,
   type MetricsSource,
   type WorkerIdentity,
@@ -22,7 +21,7 @@ export class LocalProcess {
   /** Whether there is work from before then that is no request, for a drain to wait for. */
   readonly tasks: ((before: number) => boolean)[] = [];
   /** What has clients of its own to tell that this process leaves. */
-  readonly farewells: LeaveClients[] = [];
+  readonly farewells: ((withinMs: number) => Promise<void>)[] = [];
   /** Monotonic ms. */
   serializedAt = -Infinity;
   #lastBody = '';

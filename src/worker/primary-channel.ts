@@ -34,6 +34,11 @@ export class PrimaryChannel {
     process.prependOnceListener('disconnect', listener);
   }
 
+  /** The primary may hear what is sent. */
+  get open(): boolean {
+    return process.connected;
+  }
+
   /** Nothing that was sent is still waiting to be read. */
   get drained(): boolean {
     return this.#unsent === 0;
@@ -41,7 +46,7 @@ export class PrimaryChannel {
 
   /** Gives an open connection to another worker; see {@link HandOver}. */
   readonly give: HandOver = (server, handle) =>
-    process.connected ? this.send({ type: 'connection', server }, handle) : undefined;
+    this.open ? this.send({ type: 'connection', server }, handle) : undefined;
 
   /** Sends; resolves when the kernel has taken it or the channel is closed, never rejects. */
   send(message: WorkerMessage | ExaminationMessage, handle?: unknown): Promise<void> {

@@ -20,6 +20,7 @@ import type { LocalProcess } from './local-process.js';
 import { type AnswerMessage, PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { WorkerLeaderRole } from './worker-leader-role.js';
+import { WorkerPassage } from './worker-passage.js';
 
 /** A snapshot that takes longer is not worth waiting for: the last one is given. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
@@ -47,6 +48,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   readonly #hubs = new PendingRequests<HubAddress | string>(HUB_TIMEOUT_MS);
   readonly bootstrapped = true;
   readonly leaderRole: WorkerLeaderRole;
+  readonly passage: WorkerPassage;
   #subscribing = false;
   #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
@@ -58,6 +60,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   ) {
     super(local);
     this.leaderRole = new WorkerLeaderRole((message) => void channel.send(message));
+    this.passage = new WorkerPassage(channel);
   }
 
   /** Takes in an answer of the primary. */

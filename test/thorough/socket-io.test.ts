@@ -100,6 +100,14 @@ describe('clients by default', () => {
     expect(clients.flatMap(({ failures }) => failures)).toEqual([]);
   });
 
+  it('have one connection from then on, to the worker of their session', async () => {
+    const ports = await Promise.all(
+      clients.map(({ socket }) => socket.emitWithAck('port') as Promise<number>),
+    );
+    expect(new Set(ports)).not.toContain(0);
+    expect(new Set(ports).size).toBe(clients.length);
+  });
+
   it('poll on, each request on a connection of its own', async () => {
     const polling = client({ transports: ['polling'] });
     clients.push(polling);

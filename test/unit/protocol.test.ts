@@ -62,6 +62,8 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   subscribe: { type: 'subscribe', events: ['worker-exit', 'an-event-of-tomorrow'] },
   leaving: { type: 'leaving' },
   connection: { type: 'connection', server: '127.0.0.1:3001' },
+  takes: { type: 'takes', name: '1-0123abcd' },
+  pass: { type: 'pass', to: '1-0123abcd', from: '0-0123abcd', head: 'R0VU' },
   drained: {
     type: 'drained',
     report: {
@@ -105,6 +107,7 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   'give-away': { type: 'give-away', ratio: 0.25 },
   drain: { type: 'drain', cause: 'shutdown' },
   connection: { type: 'connection', server: '127.0.0.1:3001' },
+  passed: { type: 'passed', to: '1-0123abcd', head: 'R0VU' },
   released: { type: 'released' },
   force: { type: 'force' },
   check: { type: 'check', id: 3 },

@@ -1,4 +1,4 @@
-import type { EventEmitter } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { createServer } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -10,9 +10,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shareSessions } from '../../src/extras/socket.io/cluster-sessions.js';
 import type { Engine, EngineClient } from '../../src/extras/socket.io/engine.interface.js';
 import { decodePayload, encodePayload } from '../../src/extras/socket.io/payload.js';
-import { dismiss, farewell } from '../../src/extras/socket.io/farewell.js';
+import { dismiss } from '../../src/extras/socket.io/dismiss.js';
 import { LateComers } from '../../src/extras/socket.io/late-packets.js';
-import { newOwner, newSessionId, ownerOf } from '../../src/extras/socket.io/session-id.js';
 import { tagsOf } from '../../src/extras/socket.io/session-store.js';
 import type { ClusterLink } from '../../src/snapshot/index.js';
 
@@ -50,31 +49,6 @@ describe('what adapters tell each other', () => {
   });
 });
 
-describe('a session id', () => {
-  it('tells its owner', () => {
-    const owner = newOwner(12);
-    expect(owner).toMatch(/^12-[\da-f]{8}$/);
-    expect(ownerOf(newSessionId(owner))).toBe(owner);
-    expect(newSessionId(owner)).not.toBe(newSessionId(owner));
-  });
-
-  const tail = 'a'.repeat(20);
-  it.each([
-    undefined,
-    ['0-00000000.' + tail],
-    'a'.repeat(20),
-    `../0-00000000.${tail}`,
-    `0-00000000/x.${tail}`,
-    `0-0000000g.${tail}`,
-    `0-00000000.${tail}a`,
-    `0-00000000.${tail}\n`,
-    `00000-00000000.${tail}`,
-    `-1-00000000.${tail}`,
-  ])('is none: %j', (sid) => {
-    expect(ownerOf(sid)).toBeUndefined();
-  });
-});
-
 it('rooms that a client has named are short', () => {
   const long = 'r'.repeat(100_000);
   const [short, hashed, number] = tagsOf(['room', long, 1]);
@@ -105,49 +79,6 @@ describe('a client who is coming back', () => {
       ['to its room'],
     ]);
     expect(comers.take('s')).toBeUndefined();
-  });
-});
-
-describe('a farewell', () => {
-  it('is said to each once, at a pace, until they are gone', async () => {
-    vi.useFakeTimers();
-    try {
-      const present = new Set(Array.from({ length: 50 }, (_, index) => index));
-      const told: number[] = [];
-      const over = farewell(
-        () => [...present],
-        (one) => void told.push(one),
-        1_000,
-      );
-      await vi.advanceTimersByTimeAsync(50);
-      expect(told.length).toBeGreaterThan(20);
-      expect(told.length).toBeLessThan(40);
-      await vi.advanceTimersByTimeAsync(200);
-      expect(told).toEqual([...present]);
-      present.clear();
-      await vi.advanceTimersByTimeAsync(50);
-      await over;
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  it('is said within its time, however many they are', async () => {
-    vi.useFakeTimers();
-    try {
-      const present = new Set(Array.from({ length: 10_000 }, (_, index) => index));
-      void farewell(
-        () => [...present],
-        (one) => present.delete(one),
-        1_000,
-      );
-      await vi.advanceTimersByTimeAsync(500);
-      expect(present.size).toBeGreaterThan(3_000);
-      await vi.advanceTimersByTimeAsync(600);
-      expect(present.size).toBe(0);
-    } finally {
-      vi.useRealTimers();
-    }
   });
 });
 
@@ -208,12 +139,13 @@ it('a reason for which no session can be shared is told once, and it is tried ag
   const link = { findHub: () => find, identity: { slot: 0 }, warn, onDrain: () => {} };
   const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} };
   const ready = () => Promise.resolve(true);
-  shareSessions(engine as unknown as Engine, link as unknown as ClusterLink, { ready });
+  const shared = engine as unknown as Engine;
+  shareSessions(shared, new EventEmitter(), link as unknown as ClusterLink, { ready });
   await vi.waitFor(() => expect(find).toHaveBeenCalledTimes(3));
   await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
   expect(warn.mock.calls.flat()).toEqual([
-    'requests of Socket.IO cannot be passed on: no hub',
-    'requests of Socket.IO cannot be passed on: no room',
+    'requests cannot be passed on to the worker of their session: no hub',
+    'requests cannot be passed on to the worker of their session: no room',
   ]);
   vi.restoreAllMocks();
   syncBuiltinESMExports();
@@ -225,7 +157,7 @@ it('a client gets its session id once this worker hears the others', async () =>
   const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
   let open = (_is: boolean): void => {};
   const ready = () => new Promise<boolean>((resolve) => (open = resolve));
-  shareSessions(engine, link as unknown as ClusterLink, { ready });
+  shareSessions(engine, new EventEmitter(), link as unknown as ClusterLink, { ready });
   const given = vi.fn();
   void Promise.resolve(engine.generateId({} as never)).then(given);
   await new Promise((resolve) => setTimeout(resolve, 100));

@@ -318,6 +318,12 @@ describe('a warning of workers', () => {
   });
 });
 
+it('a worker takes connections by a bounded number of names', () => {
+  const { worker, receive } = start();
+  for (let i = 0; i < 2_000; i += 1) receive({ type: 'takes', name: `0-${i}` });
+  expect(worker.handle.takes.size).toBe(1_000);
+});
+
 describe('a worker that asks for the hub', () => {
   const ask = { type: 'hub-request', id: 3 } as const;
 

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { currentLink, linkOfThisProcess } from '../../bootstrap/current-link.js';
 import { HubChannels } from '../../hub/client/hub-channels.js';
@@ -49,7 +50,12 @@ export class ClusterIoAdapter extends IoAdapter {
     const server = super.createIOServer(port, { adapter, ...options } as ServerOptions);
     const engine = server.engine as unknown as Engine & { [CLUSTER_SESSIONS]?: true };
     engine[CLUSTER_SESSIONS] = true;
-    shareSessions(engine, link, hub);
+    shareSessions(
+      engine,
+      (server as unknown as { httpServer: EventEmitter }).httpServer,
+      link,
+      hub,
+    );
     return server;
   }
 }

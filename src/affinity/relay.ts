@@ -1,20 +1,16 @@
 import {
   Agent,
-  type IncomingHttpHeaders,
+  type IncomingMessage,
   request as httpRequest,
   type ServerResponse,
 } from 'node:http';
 import { createConnection } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
-import type { EngineRequest } from './engine.interface.js';
-import { RELEASE } from './session-owner.js';
+import { RELEASE } from './owner-door.js';
+import { headOf, relayedHeaders } from './request-head.js';
 
-/** Headers of one connection, and each of ours has its own. */
-const OF_CONNECTION =
-  /^(connection|expect|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
-
-/** Passes requests to the workers that own their sessions, over these workers' private sockets. */
-export class SessionRelay {
+/** Relays requests to the workers that own their sessions, through the doors of these. */
+export class Relay {
   readonly #agent = new Agent({ keepAlive: true });
   /** How to end what goes on, without loss. */
   readonly #open = new Set<() => void>();
@@ -24,10 +20,15 @@ export class SessionRelay {
   }
 
   /** @param gone the owner is: nothing has been answered. */
-  request(path: string, request: EngineRequest, response: ServerResponse, gone: () => void): void {
+  request(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    gone: () => void,
+  ): void {
     const { method, url } = request;
     const options = { socketPath: path, method, path: url, agent: this.#agent };
-    const headers = passedOn(request.headers);
+    const headers = relayedHeaders(request.headers);
     const release = (): void => {
       httpRequest({ ...options, method: 'GET', headers: { [RELEASE]: '1' } })
         .on('response', (answer) => answer.resume())
@@ -37,7 +38,7 @@ export class SessionRelay {
     if (method === 'GET') this.#open.add(release);
     const relayed = httpRequest({ ...options, headers });
     relayed.on('response', (answer) => {
-      response.writeHead(answer.statusCode!, passedOn(answer.headers));
+      response.writeHead(answer.statusCode!, relayedHeaders(answer.headers));
       pipeline(answer, response, () => {});
     });
     relayed.on('error', () => {
@@ -51,9 +52,10 @@ export class SessionRelay {
     request.pipe(relayed);
   }
 
+  /** For as long as the connection lasts. */
   upgrade(
     path: string,
-    request: EngineRequest,
+    request: IncomingMessage,
     client: Duplex,
     head: Buffer,
     gone: () => void,
@@ -66,7 +68,7 @@ export class SessionRelay {
       owner.off('error', gone);
       if (client.destroyed) return void owner.destroy();
       owner.on('error', () => client.destroy());
-      owner.write(headOf(request), 'latin1');
+      owner.write(headOf(request));
       owner.write(head);
       this.#open.add(leave);
       client.on('close', () => {
@@ -79,21 +81,4 @@ export class SessionRelay {
       owner.pipe(client);
     });
   }
-}
-
-function passedOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const kept = Object.entries(headers).filter(
-    ([name]) => !OF_CONNECTION.test(name) && name !== RELEASE,
-  );
-  return Object.fromEntries(kept);
-}
-
-/** As Node has parsed it, so that no value ends a line. */
-function headOf({ method, url, rawHeaders }: EngineRequest): string {
-  const lines = [`${method} ${url} HTTP/1.1`];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]!.toLowerCase() === RELEASE) continue;
-    lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
-  }
-  return `${lines.join('\r\n')}\r\n\r\n`;
 }

@@ -1,0 +1,32 @@
+import { chmodSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:net';
+import type { OwnSessions } from './own-sessions.interface.js';
+
+/** Asks the owner to release what waits: see {@link OwnSessions.release}. No client can send it. */
+export const RELEASE = 'x-nestjs-cluster-release';
+
+/** Other workers have checked what is longer. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
+/**
+ * Takes in what other workers relay. It is no server that listens by itself, so that the drain neither
+ * closes nor counts it: its sessions end before.
+ */
+export async function openDoor(path: string, own: OwnSessions): Promise<void> {
+  const http = createHttpServer({ maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: 0 });
+  http.on('request', (request, response) => {
+    if (request.headers[RELEASE] === undefined) return own.request(request, response);
+    own.release(request);
+    response.end();
+  });
+  http.on('upgrade', (request, socket, head) => own.upgrade(request, socket, head));
+  const server = createServer((socket) => http.emit('connection', socket));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  server.on('error', () => {}); // for want of descriptors it accepts later
+  chmodSync(path, 0o600);
+  server.unref();
+}
