@@ -9,7 +9,7 @@ import { Server } from 'socket.io';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shareSessions } from '../../src/extras/socket.io/cluster-sessions.js';
 import type { Engine, EngineClient } from '../../src/extras/socket.io/engine.interface.js';
-import { decodePayload, encodePayload } from '../../src/extras/socket.io/payload.js';
+import { decodePayload, encodePayload } from '../../src/hub/client/json-payload.js';
 import { dismiss } from '../../src/extras/socket.io/dismiss.js';
 import { LateComers } from '../../src/extras/socket.io/late-packets.js';
 import { tagsOf } from '../../src/extras/socket.io/session-store.js';

@@ -9,7 +9,7 @@ import {
 } from 'socket.io-adapter';
 import type { HubChannels, Saying } from '../../hub/client/hub-channels.js';
 import { LateComers } from './late-packets.js';
-import { decodePayload, encodePayload } from './payload.js';
+import { decodePayload, encodePayload } from '../../hub/client/json-payload.js';
 import {
   type Broadcast,
   type SessionStore,

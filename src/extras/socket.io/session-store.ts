@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { BroadcastOptions, Session } from 'socket.io-adapter';
 import type { HubChannels } from '../../hub/client/hub-channels.js';
 import type { HubClient } from '../../hub/client/hub-client.js';
-import { decodePayload, encodePayload } from './payload.js';
+import { decodePayload, encodePayload } from '../../hub/client/json-payload.js';
 
 export type SessionToPersist = Omit<Session, 'missedPackets'>;
 

@@ -1,7 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * What the adapters of two workers tell each other: JSON, as it is for a client, with binary data
+ * What workers tell each other of what is for clients: JSON, as it is for a client, with binary data
  * beside it. A form that kept more, such as `serialize()` alone, would have clients of other workers
  * receive a `Date` or a `toJSON()` otherwise than those of this one.
  */
