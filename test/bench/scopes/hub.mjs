@@ -13,7 +13,8 @@ const HTTP_WINDOW_MS = 1_000;
 /**
  * What workers share: the same work by the hub and by a Redis beside it, in the same processes, in
  * windows in turn. CPU is that of all processes, Redis among them, over what they use when nobody asks;
- * `primaryP99Ms` how late the event loop of the primary was. And the memory of the hub.
+ * `primaryP99Ms` how late the event loop of the primary was, `witnessP99Ms` that of a process that does
+ * nothing. And the memory of the hub.
  */
 export async function hub({ parts = HUB_PARTS, workers: [workers], ...settings }) {
   const options = { ...settings, workers, windowMs: WINDOW_MS };

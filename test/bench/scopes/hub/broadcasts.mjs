@@ -57,7 +57,7 @@ async function connectAll(cluster, heard) {
 
 async function measure(cluster, system, heard, clients, ms, idle) {
   heard[system].length = 0;
-  await cluster.primaryDelay();
+  await cluster.delays();
   const startedAt = performance.now();
   const { result, seconds } = await cluster.cpuWhile(async () => {
     const [run] = await cluster.run(`broadcast ${system}`, { ms, at: 1, workers: 1 });
@@ -74,6 +74,6 @@ async function measure(cluster, system, heard, clients, ms, idle) {
     p50Ms: median(heard[system]),
     p99Ms: percentile(heard[system], 0.99),
     failed: result.count * clients - heard[system].length,
-    primaryP99Ms: (await cluster.primaryDelay()).p99Ms,
+    ...(await cluster.delays()),
   };
 }

@@ -50,7 +50,7 @@ export async function cpuOfNothing(cluster) {
 }
 
 async function measure(cluster, what, { at, workers }, ms, idle) {
-  await cluster.primaryDelay();
+  await cluster.delays();
   const startedAt = performance.now();
   const { result, seconds } = await cluster.cpuWhile(async () => {
     const told = await cluster.run(what, { ms, at, workers });
@@ -73,7 +73,7 @@ async function measure(cluster, what, { at, workers }, ms, idle) {
     p99Ms: percentile(latencies, 0.99),
     failed: sum(told, ({ failed }) => failed),
     computed: sum(told, ({ computed }) => computed ?? 0) / (tookMs / MISS_EVERY_MS),
-    primaryP99Ms: (await cluster.primaryDelay()).p99Ms,
+    ...(await cluster.delays()),
   };
 }
 
@@ -92,7 +92,7 @@ function sum(all, read) {
   return all.reduce((total, each) => total + read(each), 0);
 }
 
-/** Medians; of the primary's delay the greatest, since its bound holds always. */
+/** Medians; of the delays the greatest, too: the bound of the primary's holds always. */
 export function summary(windows) {
   const of = (key) => median(windows.map((each) => each[key]));
   return {
@@ -105,5 +105,7 @@ export function summary(windows) {
     ...(windows[0].computed > 0 && { computedPerKey: of('computed') }),
     primaryP99Ms: of('primaryP99Ms'),
     worstPrimaryP99Ms: Math.max(...windows.map(({ primaryP99Ms }) => primaryP99Ms)),
+    witnessP99Ms: of('witnessP99Ms'),
+    worstWitnessP99Ms: Math.max(...windows.map(({ witnessP99Ms }) => witnessP99Ms)),
   };
 }

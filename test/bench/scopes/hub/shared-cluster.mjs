@@ -7,11 +7,13 @@ import { cpuBetween, readCpuTime } from '../../cpu-time.mjs';
 import { answering, Servers } from '../../processes.mjs';
 
 const APP = fileURLToPath(new URL('../../apps/shared.mjs', import.meta.url));
+const WITNESS_APP = fileURLToPath(new URL('../../apps/witness.mjs', import.meta.url));
 const PORT = 21_500;
+const WITNESS = PORT + 97;
 const REDIS = PORT + 98;
 const PRIMARY = PORT + 99;
 
-/** A cluster that serves by the hub and by Redis, and that Redis. */
+/** A cluster that serves by the hub and by Redis, that Redis, and a process that does nothing. */
 export class SharedCluster {
   #servers = new Servers();
   #directory = mkdtempSync(join(tmpdir(), 'bench-hub-'));
@@ -23,6 +25,7 @@ export class SharedCluster {
       const configuration = join(this.#directory, 'redis.conf');
       writeFileSync(configuration, `port ${REDIS}\nbind 127.0.0.1\nsave ""\nappendonly no\n`);
       this.#servers.start('redis-server', configuration, {});
+      this.#servers.start(node, WITNESS_APP, { PORT: String(WITNESS) });
     }
     this.#servers.start(node, APP, {
       PORT: String(PORT),
@@ -77,9 +80,12 @@ export class SharedCluster {
     );
   }
 
-  /** Of the event loop of the primary, since it was asked last: `p99Ms` and `maxMs`. */
-  primaryDelay() {
-    return this.#get(PRIMARY, '/');
+  /** How late the event loops of the primary and of the witness were, p99 since they were asked last. */
+  async delays() {
+    const [primary, witness] = await Promise.all(
+      [PRIMARY, WITNESS].map((port) => this.#get(port, '/')),
+    );
+    return { primaryP99Ms: primary.p99Ms, witnessP99Ms: witness.p99Ms };
   }
 
   #get(port, path) {

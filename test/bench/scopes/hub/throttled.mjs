@@ -41,7 +41,7 @@ export async function compareThrottlers({ node, workers, adapters, rounds, windo
 }
 
 async function measure(cluster, route, ms, idle) {
-  await cluster.primaryDelay();
+  await cluster.delays();
   const startedAt = performance.now();
   const { result, seconds } = await cluster.cpuWhile(() =>
     Promise.all(
@@ -61,6 +61,6 @@ async function measure(cluster, route, ms, idle) {
     p50Ms: median(result.map(({ p50Ms }) => p50Ms)),
     p99Ms: Math.max(...result.map(({ p99Ms }) => p99Ms)),
     failed: result.reduce((sum, { errors }) => sum + errors, 0),
-    primaryP99Ms: (await cluster.primaryDelay()).p99Ms,
+    ...(await cluster.delays()),
   };
 }
