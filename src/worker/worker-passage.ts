@@ -2,9 +2,16 @@ import { MAX_PASSED_HEAD_BYTES, type PassedConnection } from '../ipc/index.js';
 import type { PassedHandle, Passage, TakeConnection } from '../snapshot/index.js';
 import type { PrimaryChannel } from './primary-channel.js';
 
+/**
+ * Connections that are on their way at once: each has the primary do something, and whoever asks for
+ * upgrades can have it do that often.
+ */
+const MAX_PASSING = 8;
+
 /** A worker's end of the way on which open connections pass to other workers. */
 export class WorkerPassage implements Passage {
   readonly #takers = new Map<string, TakeConnection>();
+  #passing = 0;
 
   constructor(private readonly channel: Pick<PrimaryChannel, 'send' | 'open'>) {}
 
@@ -14,8 +21,11 @@ export class WorkerPassage implements Passage {
   }
 
   pass(to: string, from: string, handle: PassedHandle, head: Buffer): Promise<void> | undefined {
-    if (!this.channel.open || head.length > MAX_PASSED_HEAD_BYTES) return undefined;
-    return this.channel.send({ type: 'pass', to, from, head: head.toString('base64') }, handle);
+    const fits = head.length <= MAX_PASSED_HEAD_BYTES && this.#passing < MAX_PASSING;
+    if (!this.channel.open || !fits) return undefined;
+    this.#passing += 1;
+    const message = { type: 'pass', to, from, head: head.toString('base64') } as const;
+    return this.channel.send(message, handle).finally(() => (this.#passing -= 1));
   }
 
   /** @param handle `undefined` where this process had no descriptor for it. */

@@ -28,6 +28,16 @@ describe('a connection for another worker', () => {
   });
 });
 
+it('few connections are on their way at once', async () => {
+  const { send, passage } = start();
+  const handle = { close: vi.fn() };
+  const pass = () => passage.pass('1-a', '0-b', handle, Buffer.alloc(1));
+  const all = Array.from({ length: 20 }, pass);
+  expect(send).toHaveBeenCalledTimes(8);
+  await Promise.all(all);
+  expect(pass()).toBeDefined();
+});
+
 describe('a connection of another worker', () => {
   it('is taken by its name, which the primary is told', async () => {
     const { send, passage } = start();
