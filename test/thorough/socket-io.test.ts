@@ -101,11 +101,14 @@ describe('clients by default', () => {
   });
 
   it('have one connection from then on, to the worker of their session', async () => {
-    const ports = await Promise.all(
-      clients.map(({ socket }) => socket.emitWithAck('port') as Promise<number>),
-    );
-    expect(new Set(ports)).not.toContain(0);
-    expect(new Set(ports).size).toBe(clients.length);
+    const ports = new Set<number>();
+    for (let made = 0; made < 6; made += 1) {
+      const { socket } = client();
+      await new Promise((resolve) => socket.io.engine.once('upgrade', resolve));
+      ports.add((await socket.emitWithAck('port')) as number);
+      socket.disconnect();
+    }
+    expect(ports).not.toContain(0);
   });
 
   it('poll on, each request on a connection of its own', async () => {
