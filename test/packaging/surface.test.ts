@@ -11,6 +11,7 @@ import {
   EVENTS_NAMES,
   LOCK_NAMES,
   PACKAGE_NAMES,
+  PUB_SUB_NAMES,
   SCHEDULE_NAMES,
   SOCKET_IO_NAMES,
   TESTING_NAMES,
@@ -42,6 +43,7 @@ describe.each([
   { entry: 'dist/extras/throttler/index.d.ts', names: THROTTLER_NAMES },
   { entry: 'dist/extras/cache/index.d.ts', names: CACHE_NAMES },
   { entry: 'dist/extras/events/index.d.ts', names: EVENTS_NAMES },
+  { entry: 'dist/extras/pub-sub/index.d.ts', names: PUB_SUB_NAMES },
   { entry: 'dist/extras/socket.io/index.d.ts', names: SOCKET_IO_NAMES },
   { entry: 'dist/extras/bullmq/index.d.ts', names: BULLMQ_NAMES },
 ])('$entry', ({ entry, names }) => {

@@ -173,6 +173,7 @@ describe('package.json', () => {
       './throttler': entry('extras/throttler/index', 'throttler'),
       './cache': entry('extras/cache/index', 'cache'),
       './events': entry('extras/events/index', 'events'),
+      './pub-sub': entry('extras/pub-sub/index', 'pub-sub'),
       './socket.io': entry('extras/socket.io/index', 'socket.io'),
       './bullmq': entry('extras/bullmq/index', 'bullmq'),
       './package.json': './package.json',

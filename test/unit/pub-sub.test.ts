@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { withFilter } from 'graphql-subscriptions';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ClusterPubSub } from '../../src/extras/events/cluster-pub-sub.js';
+import { ClusterPubSub } from '../../src/extras/pub-sub/index.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
 import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';

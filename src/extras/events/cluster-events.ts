@@ -10,11 +10,11 @@ import {
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { currentLink } from '../../bootstrap/current-link.js';
 import { oneLine } from '../../errors/index.js';
+import { encodePayload } from '../../hub/client/encode-payload.js';
 import type { Answer, EventPush, HubClient } from '../../hub/client/hub-client.js';
 import { orNone } from '../../hub/client/hub-error.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
 import { checkDuration } from '../../options/validate.js';
-import { encodePayload } from './encode-payload.js';
 import { ClusterRequestError } from './events.errors.js';
 
 /** Who is to hear of it: every worker, all but this one, any one of them, or that of a slot. */

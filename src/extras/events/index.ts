@@ -3,5 +3,5 @@ export {
   type ClusterRequestOptions,
   type EventReceivers,
 } from './cluster-events.js';
-export { ClusterPubSub } from './cluster-pub-sub.js';
+export { ClusterPubSub } from '../pub-sub/index.js';
 export { ClusterRequestError } from './events.errors.js';

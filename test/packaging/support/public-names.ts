@@ -108,6 +108,9 @@ export const EVENTS_NAMES = {
   types: ['ClusterRequestOptions', 'EventReceivers'],
 } as const;
 
+/** Every name that `nestjs-cluster/pub-sub` exports. */
+export const PUB_SUB_NAMES = { values: ['ClusterPubSub'], types: [] } as const;
+
 /** Every name that `nestjs-cluster/socket.io` exports. */
 export const SOCKET_IO_NAMES = {
   values: ['ClusterIoAdapter'],

@@ -5,9 +5,9 @@ import { deserialize } from 'node:v8';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { currentLink } from '../../bootstrap/current-link.js';
 import { oneLine } from '../../errors/index.js';
+import { encodePayload } from '../../hub/client/encode-payload.js';
 import { HubChannels } from '../../hub/client/hub-channels.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
-import { encodePayload } from './encode-payload.js';
 import { readMessages } from './read-messages.js';
 
 /** One for all triggers: a trigger may be of a single object, and there may be very many. */

@@ -1,0 +1,1 @@
+export { ClusterPubSub } from './cluster-pub-sub.js';
