@@ -96,6 +96,9 @@ export class HubCore {
       case 'subscribe':
         this.#post.add(from);
         return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
+      case 'unsubscribe':
+        this.#post.remove(from);
+        return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
       case 'publish': {
         const { sent, missed } = this.#post.publish(from, said, body);
         if (said.request === true && sent > 0) return; // it is answered by the reply
@@ -117,7 +120,7 @@ export class HubCore {
 
   /** The worker is gone: others get what it held. */
   leave(peer: Peer): void {
-    this.#post.remove(peer);
+    this.#post.leave(peer);
     this.#channels.remove(peer);
     this.#answer(this.#locks.leave(peer, this.clock()));
   }

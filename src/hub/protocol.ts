@@ -60,6 +60,8 @@ const toHubSchema = v.variant('op', [
   v.object({ op: v.literal('stats'), id: count }),
   /** It wants events from now on. */
   v.object({ op: v.literal('subscribe'), id: count }),
+  /** It wants no more of them. */
+  v.object({ op: v.literal('unsubscribe'), id: count }),
   v.object({
     op: v.literal('publish'),
     id: count,

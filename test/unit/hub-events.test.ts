@@ -1,62 +1,13 @@
 import { Logger } from '@nestjs/common';
-import { EventEmitter2 } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ClusterEvents } from '../../src/extras/events/index.js';
-import { HubClient } from '../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
-import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
-
-const KEY = Symbol.for('nestjs-cluster.hub');
-const holder = globalThis as { [KEY]?: HubClient | undefined };
+import { NO_BODY } from '../../src/hub/protocol.js';
+import { enterWorker, forgetHub, idle, startWorkers as start } from './hub-workers.js';
 
 afterEach(() => {
-  holder[KEY] = undefined;
+  forgetHub();
   vi.restoreAllMocks();
 });
-
-/** Workers on one hub, without sockets: their frames are delivered in microtasks. */
-async function start(count: number) {
-  const core = new HubCore();
-  const workers = [];
-  for (let slot = 0; slot < count; slot += 1) {
-    const state = { congested: false };
-    const frames = { failed: (thrown: unknown): void => void thrown };
-    /** What does not reach the hub, by its `op`. */
-    const lost = new Set<string>();
-    holder[KEY] = new HubClient((events) => {
-      const peer: Peer = {
-        slot,
-        get congested() {
-          return state.congested;
-        },
-        unsentBytes: 0,
-        send: (header: FromHub, body = NO_BODY) =>
-          queueMicrotask(() => {
-            try {
-              events.frame(header, body);
-            } catch (error) {
-              frames.failed(error);
-            }
-          }),
-      };
-      queueMicrotask(() => events.opened('a'));
-      return {
-        send: (header, body = NO_BODY) => {
-          if (!lost.has(header.op)) core.receive(peer, header as Said, body);
-          return true;
-        },
-      };
-    });
-    const hub = holder[KEY];
-    const emitter = new EventEmitter2();
-    const events = new ClusterEvents(emitter);
-    await events.onModuleInit();
-    workers.push({ hub, emitter, events, state, frames, lost });
-  }
-  return workers;
-}
-
-const idle = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('an event of the cluster', () => {
   it.each([
@@ -116,9 +67,9 @@ describe('an event of the cluster', () => {
 describe('an event in a process', () => {
   it('is heard once, however many modules provide ClusterEvents, and not after the app is closed', async () => {
     const [sender, receiver] = await start(2);
-    holder[KEY] = receiver!.hub;
+    enterWorker(receiver!.hub);
     const second = new ClusterEvents(receiver!.emitter);
-    await second.onModuleInit();
+    await second.onApplicationBootstrap();
     const heard = vi.fn();
     receiver!.emitter.on('n', heard);
     await sender!.events.emit('n', 1);
@@ -156,9 +107,9 @@ describe('an event in a process', () => {
 describe('a request to another worker', () => {
   it('is answered to the one who asked, also where others of its process ask', async () => {
     const [asker, answers] = await start(2);
-    holder[KEY] = asker!.hub;
+    enterWorker(asker!.hub);
     const second = new ClusterEvents(asker!.emitter);
-    await second.onModuleInit();
+    await second.onApplicationBootstrap();
     answers!.emitter.on('same', (n: number): unknown => idle().then(() => n));
     const ask = (events: ClusterEvents, n: number) => events.request('same', n, { to: 1 });
     expect(await Promise.all([ask(asker!.events, 1), ask(second, 2)])).toEqual([1, 2]);
@@ -213,6 +164,7 @@ describe('a request to another worker', () => {
     await idle();
     asker!.events.onApplicationShutdown();
     await closed;
+    await expect(ask()).rejects.toThrow(/this app is closed/);
   });
 
   it('takes no reply for the answer to something else', async () => {

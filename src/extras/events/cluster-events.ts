@@ -4,8 +4,8 @@ import {
   Inject,
   Injectable,
   Logger,
+  type OnApplicationBootstrap,
   type OnApplicationShutdown,
-  type OnModuleInit,
 } from '@nestjs/common';
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { currentLink } from '../../bootstrap/current-link.js';
@@ -41,29 +41,31 @@ const NOT_SENT = { changed: 0, evicted: 1 };
  * `structuredClone()` would. Provide it where it is injected; several of one app are one to others.
  */
 @Injectable()
-export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
+export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterEvents');
   readonly #closing = new AbortController();
-  #hub: HubClient | undefined;
+  #found: HubClient | undefined;
 
   constructor(@Inject(EventEmitter2) private readonly emitter: EventEmitter2) {
     setMaxListeners(0, this.#closing.signal); // one for each request
   }
 
-  async onModuleInit(): Promise<void> {
-    const hub = (this.#hub = hubOf(currentLink()));
-    if (hub.heardOn.has(this.emitter)) return;
-    hub.heardOn.add(this.emitter);
-    const subscribe = (): void => void orNone(hub.ask({ op: 'subscribe' }, DEADLINE_MS));
+  /** Not before: `@OnEvent()` methods do not listen yet, and others would wait for their answers. */
+  async onApplicationBootstrap(): Promise<void> {
+    const hub = this.#hub;
+    if (hub.emitters.has(this.emitter)) return;
+    hub.emitters.add(this.emitter);
+    const tell = (op: 'subscribe' | 'unsubscribe') => orNone(hub.ask({ op }, DEADLINE_MS));
     const unlisten = hub.listen({
-      opened: subscribe,
+      opened: () => void tell('subscribe'),
       pushed: (event, body) => this.#hear(hub, event, body),
     });
     this.#closing.signal.addEventListener('abort', () => {
       unlisten();
-      hub.heardOn.delete(this.emitter);
+      hub.emitters.delete(this.emitter);
+      if (hub.emitters.size === 0) void tell('unsubscribe');
     });
-    if (await hub.ready(START_MS)) subscribe();
+    if (await hub.ready(START_MS)) await tell('subscribe');
   }
 
   onApplicationShutdown(): void {
@@ -74,8 +76,7 @@ export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
     const body = encodePayload(`the payload of the event '${name}'`, payload);
     const question = { op: 'publish', name, form: 'v', to } as const;
-    const asked = this.#hub?.ask(question, DEADLINE_MS, body);
-    return this.#sentTo(asked && (await orNone(asked)));
+    return this.#sentTo(await orNone(this.#hub.ask(question, DEADLINE_MS, body)));
   }
 
   /**
@@ -91,10 +92,10 @@ export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
   ): Promise<T> {
     checkDuration('deadlineMs of a request', deadlineMs);
     const failed = (why: string) => new ClusterRequestError(name, why);
-    if (this.#hub === undefined) throw failed('this app has not started yet');
+    const { signal } = this.#closing;
+    if (signal.aborted) throw failed('this app is closed');
     const body = encodePayload(`the payload of the event '${name}'`, payload);
     const question = { op: 'publish', name, form: 'v', to, request: true } as const;
-    const { signal } = this.#closing;
     const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
     const answer = await asked.catch((error: Error) => {
       this.#sentTo(undefined);
@@ -111,10 +112,14 @@ export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
     return value as T;
   }
 
+  get #hub(): HubClient {
+    return (this.#found ??= hubOf(currentLink()));
+  }
+
   /** Counts the workers that missed it. */
   #sentTo(answer: Answer | undefined): number {
     const { changed, evicted } = answer?.header.t === 'done' ? answer.header : NOT_SENT;
-    if (evicted > 0) this.#hub?.noteOutcome('events', 'dropped', evicted);
+    if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);
     return changed;
   }
 
@@ -133,10 +138,14 @@ export class ClusterEvents implements OnModuleInit, OnApplicationShutdown {
 
   async #reply(hub: HubClient, { name, from, request }: EventPush, payload: unknown) {
     const header = { op: 'reply', to: from, request: request!, form: 'v' } as const;
+    // The emitter of another app of this process may be the one that has a listener.
+    const emitters = [...hub.emitters];
+    const listening = emitters.find((each) => each.listeners(name).length > 0);
+    if (this.emitter !== (listening ?? emitters[0])) return;
     const reply = (failed: boolean, value: unknown): void => {
       hub.tell({ ...header, failed }, encodePayload('the answer', value));
     };
-    if (!this.emitter.hasListeners(name)) return reply(true, 'nobody listens to it there');
+    if (listening === undefined) return reply(true, 'nobody listens to it there');
     try {
       reply(false, (await this.emitter.emitAsync(name, payload))[0]);
     } catch (error) {

@@ -29,6 +29,10 @@ export interface HubListener {
   heard?(push: ChannelPush, body: Buffer): void;
 }
 
+interface Emitter {
+  listeners(event: string): readonly unknown[];
+}
+
 /** The first connection has to wait for a thread to start. */
 const FIRST_MS = 3_000;
 
@@ -48,8 +52,8 @@ export class HubClient implements LineEvents {
   /** It let a question wait for too long, and has said nothing since. */
   #silent = false;
   open = false;
-  /** Emitters on which events of the hub are heard already: one of this process does that for all. */
-  readonly heardOn = new WeakSet<object>();
+  /** Those of this process that hear events of the hub, one of each of its apps. */
+  readonly emitters = new Set<Emitter>();
   /** Of echoes of channels: their numbers are of the process, whichever object asks. */
   lastEcho = 0;
   /** Questions by what was asked and how it ended, as `count ok`. */
