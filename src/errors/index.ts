@@ -14,3 +14,4 @@ export {
 export { AddressUnavailableError, isAddressErrorCode } from './address.errors.js';
 export { OnceAMinute } from './once-a-minute.js';
 export { clean, oneLine } from './one-line.js';
+export { messageOf } from './thrown.js';

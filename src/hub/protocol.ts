@@ -9,9 +9,10 @@ export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
 /** A value of the cache, or the payload of an event. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-const MAX_TEXT = 16 * 1024;
+/** Characters of a name or a key. */
+export const MAX_TEXT_LENGTH = 16 * 1024;
 
-const text = v.pipe(v.string(), v.maxLength(MAX_TEXT));
+const text = v.pipe(v.string(), v.maxLength(MAX_TEXT_LENGTH));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
 

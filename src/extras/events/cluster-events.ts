@@ -9,11 +9,12 @@ import {
 } from '@nestjs/common';
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { currentLink } from '../../bootstrap/current-link.js';
-import { oneLine } from '../../errors/index.js';
+import { clean, ClusterConfigurationError, messageOf, oneLine } from '../../errors/index.js';
 import { encodePayload } from '../../hub/client/encode-payload.js';
 import type { Answer, EventPush, HubClient } from '../../hub/client/hub-client.js';
 import { orNone } from '../../hub/client/hub-error.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
+import { MAX_TEXT_LENGTH } from '../../hub/protocol.js';
 import { checkDuration } from '../../options/validate.js';
 import { ClusterRequestError } from './events.errors.js';
 
@@ -58,7 +59,7 @@ export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutd
     const tell = (op: 'subscribe' | 'unsubscribe') => orNone(hub.ask({ op }, DEADLINE_MS));
     const unlisten = hub.listen({
       opened: () => void tell('subscribe'),
-      pushed: (event, body) => this.#hear(hub, event, body),
+      pushed: (event, body) => void this.#hear(hub, event, body),
     });
     this.#closing.signal.addEventListener('abort', () => {
       unlisten();
@@ -72,9 +73,13 @@ export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutd
     this.#closing.abort();
   }
 
-  /** @returns to how many workers it was sent; 0 where the hub does not answer. */
+  /**
+   * @returns to how many workers it was sent; 0 where the hub does not answer.
+   * @throws UncloneableValueError for a payload that cannot be sent, ClusterConfigurationError for
+   * such a name.
+   */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
-    const body = encodePayload(`the payload of the event '${name}'`, payload);
+    const body = encode(name, payload);
     const question = { op: 'publish', name, form: 'v', to } as const;
     return this.#sentTo(await orNone(this.#hub.ask(question, DEADLINE_MS, body)));
   }
@@ -83,7 +88,8 @@ export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutd
    * Has one worker answer: with what the first of its `@OnEvent()` methods returns.
    *
    * @throws ClusterRequestError where nobody answers in time, or the one who answers fails;
-   * ClusterConfigurationError for a deadline that cannot be; UncloneableValueError for such a payload.
+   * ClusterConfigurationError for a deadline or a name that cannot be; UncloneableValueError for such
+   * a payload.
    */
   async request<T>(
     name: string,
@@ -94,7 +100,7 @@ export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutd
     const failed = (why: string) => new ClusterRequestError(name, why);
     const { signal } = this.#closing;
     if (signal.aborted) throw failed('this app is closed');
-    const body = encodePayload(`the payload of the event '${name}'`, payload);
+    const body = encode(name, payload);
     const question = { op: 'publish', name, form: 'v', to, request: true } as const;
     const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
     const answer = await asked.catch((error: Error) => {
@@ -123,20 +129,18 @@ export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutd
     return changed;
   }
 
-  #hear(hub: HubClient, event: EventPush, body: Buffer): void {
-    const { name } = event;
-    const value: unknown = deserialize(body);
-    if (event.request !== undefined) return void this.#reply(hub, event, value);
+  async #hear(hub: HubClient, event: EventPush, body: Buffer): Promise<void> {
+    if (event.request !== undefined) return this.#reply(hub, event, body);
     try {
-      this.emitter.emit(name, value);
+      await this.emitter.emitAsync(event.name, deserialize(body));
     } catch (error) {
-      // Its sender has nothing to do with it, and the connection to the hub must not end by it.
-      const { message, stack } = error instanceof Error ? error : new Error(String(error));
-      this.#logger.error(oneLine(`a listener of the event '${name}' threw: ${message}`), stack);
+      // Its sender has nothing to do with it, and neither the process nor the connection may end by it.
+      const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
+      this.#logger.error(oneLine(what), error instanceof Error ? error.stack : undefined);
     }
   }
 
-  async #reply(hub: HubClient, { name, from, request }: EventPush, payload: unknown) {
+  async #reply(hub: HubClient, { name, from, request }: EventPush, body: Buffer): Promise<void> {
     const header = { op: 'reply', to: from, request: request!, form: 'v' } as const;
     // The emitter of another app of this process may be the one that has a listener.
     const emitters = [...hub.emitters];
@@ -147,9 +151,19 @@ export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutd
     };
     if (listening === undefined) return reply(true, 'nobody listens to it there');
     try {
-      reply(false, (await this.emitter.emitAsync(name, payload))[0]);
+      const earlier = this.emitter.listenersAny().length; // those of onAny() are called first
+      reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);
     } catch (error) {
-      reply(true, error instanceof Error ? error.message : String(error));
+      reply(true, clean(messageOf(error)));
     }
   }
+}
+
+function encode(name: string, payload: unknown): Buffer {
+  if (name.length > MAX_TEXT_LENGTH) {
+    throw new ClusterConfigurationError(
+      `the name of an event has ${name.length} characters; it may have ${MAX_TEXT_LENGTH}: put what varies into the payload`,
+    );
+  }
+  return encodePayload(`the payload of the event '${name}'`, payload);
 }
