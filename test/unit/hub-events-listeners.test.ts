@@ -85,7 +85,7 @@ describe('a request', () => {
   it('fails in words where its answer cannot be copied, or what is thrown has no text', async () => {
     const { sender, receiver } = await start();
     receiver.emitter.on('function', () => () => {});
-    receiver.emitter.on('no text', () => Promise.reject(Object.create(null)));
+    receiver.emitter.on('no text', (): unknown => Promise.reject(Object.create(null)));
     const ask = (name: string) => sender.events.request(name, 0, { to: 1, deadlineMs: 500 });
     await expect(ask('function')).rejects.toThrow(/the answer cannot be copied: .*send plain data/);
     await expect(ask('no text')).rejects.toThrow(/'no text' to another worker failed: .*Object/);

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { withFilter } from 'graphql-subscriptions';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterPubSub } from '../../src/extras/pub-sub/index.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
@@ -16,19 +16,28 @@ afterEach(() => {
 const idle = () => new Promise((resolve) => setImmediate(resolve));
 
 let hubs: HubClient[];
+/** Names of members of channels. */
+let joined: string[];
 
 /** Workers on one hub, without sockets: their frames are delivered in microtasks. */
 async function start(count: number) {
   const core = new HubCore();
   const workers: ClusterPubSub[] = [];
   hubs = [];
+  joined = [];
   for (let slot = 0; slot < count; slot += 1) {
     holder[KEY] = new HubClient((events) => {
       const send = (header: FromHub, body = NO_BODY) =>
         queueMicrotask(() => events.frame(header, body));
       const peer: Peer = { slot, congested: false, unsentBytes: 0, send };
       queueMicrotask(() => events.opened('a'));
-      return { send: (header, body = NO_BODY) => (core.receive(peer, header as Said, body), true) };
+      return {
+        send: (header, body = NO_BODY) => {
+          if (header.op === 'join') joined.push(header.name);
+          core.receive(peer, header as Said, body);
+          return true;
+        },
+      };
     });
     hubs.push(holder[KEY]);
     const pubSub = new ClusterPubSub();
@@ -74,7 +83,27 @@ describe('what is published', () => {
     await two!.publish('a', 2);
     await idle();
     expect(heard).toEqual([1]);
-    expect(said).toHaveBeenCalledWith('a subscriber of a failed: Error: no socket');
+    expect(said.mock.calls).toEqual(Array(2).fill(['a subscriber of a failed: no socket']));
+  });
+
+  it('that a subscriber rejects, or nobody here can read, ends nothing', async () => {
+    const [one] = await start(1);
+    const said = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => {});
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    onTestFinished(() => void process.off('unhandledRejection', unhandled));
+    await one.subscribe('a', async () => Promise.reject(new Error('no socket')));
+    await one.subscribe('a', async () => Promise.reject(Object.create(null)));
+    await one.publish('a', 1);
+    await idle();
+    await idle();
+    expect(unhandled).not.toHaveBeenCalled();
+    expect(said).toHaveBeenCalledWith('a subscriber of a failed: no socket');
+    expect(said).toHaveBeenCalledTimes(2);
+    const to = joined.at(-1)!;
+    const push = { t: 'said', channel: 'pub-sub', from: 'other', to } as const;
+    expect(() => hubs[0]!.frame(push, Buffer.from('?'))).not.toThrow();
+    expect(said).toHaveBeenCalledTimes(3);
   });
 
   it('is refused in words where it cannot be copied', async () => {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { currentLink } from '../../bootstrap/current-link.js';
-import { oneLine } from '../../errors/index.js';
+import { messageOf, oneLine } from '../../errors/index.js';
 import { encodePayload } from '../../hub/client/encode-payload.js';
 import { HubChannels } from '../../hub/client/hub-channels.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
@@ -13,13 +13,10 @@ import { readMessages } from './read-messages.js';
 /** One for all triggers: a trigger may be of a single object, and there may be very many. */
 const CHANNEL = 'pub-sub';
 
-/** A subscription does not wait longer for the hub: it hears what this process publishes. */
+/** Subscriptions do not wait longer for the hub: they hear what this process publishes. */
 const JOIN_MS = 3_000;
 
-interface Subscription {
-  readonly trigger: string;
-  readonly hear: (payload: never) => void;
-}
+type Hear = (payload: never) => unknown;
 
 /**
  * A `PubSub` for GraphQL subscriptions that reaches the subscribers of all workers, with the methods
@@ -30,11 +27,13 @@ interface Subscription {
 export class ClusterPubSub implements BeforeApplicationShutdown {
   readonly #logger = new Logger('ClusterPubSub');
   readonly #name = randomUUID();
-  readonly #subscriptions = new Map<number, Subscription>();
+  /** By trigger and by the number of the subscription: one message concerns few of very many. */
+  readonly #subscribers = new Map<string, Map<number, Hear>>();
+  readonly #triggers = new Map<number, string>();
   readonly #closing = new AbortController();
   #lastId = 0;
   #channels: HubChannels | undefined;
-  #joined: Promise<void> | undefined;
+  #joined: Promise<unknown> | undefined;
 
   constructor() {
     setMaxListeners(0, this.#closing.signal); // one for each reader
@@ -65,14 +64,22 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     _options?: object,
   ): Promise<number> {
     const id = (this.#lastId += 1);
-    this.#subscriptions.set(id, { trigger, hear: onMessage });
+    let subscribers = this.#subscribers.get(trigger);
+    if (subscribers === undefined) this.#subscribers.set(trigger, (subscribers = new Map()));
+    subscribers.set(id, onMessage);
+    this.#triggers.set(id, trigger);
     this.#open();
-    await Promise.race([this.#joined, delay(JOIN_MS, undefined, { ref: false })]);
+    await this.#joined;
     return id;
   }
 
   unsubscribe(id: number): void {
-    this.#subscriptions.delete(id);
+    const trigger = this.#triggers.get(id);
+    if (trigger === undefined) return;
+    this.#triggers.delete(id);
+    const subscribers = this.#subscribers.get(trigger)!;
+    subscribers.delete(id);
+    if (subscribers.size === 0) this.#subscribers.delete(trigger);
   }
 
   /** What is published on any of these, from the first `next()` on. A reader that falls far behind is ended with an error. */
@@ -87,7 +94,8 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   /** Before the HTTP server waits for what reads them. */
   beforeApplicationShutdown(): void {
     this.#closing.abort();
-    this.#subscriptions.clear();
+    this.#subscribers.clear();
+    this.#triggers.clear();
     this.#channels?.part(this.#name);
   }
 
@@ -96,22 +104,29 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     if (this.#channels !== undefined) return this.#channels;
     const link = currentLink();
     const channels = new HubChannels(hubOf(link), (message) => link?.warn(message));
-    this.#joined = new Promise((joined) => {
+    const joined = new Promise<void>((resolve) => {
       const said = (body: Buffer): void => this.#deliver(body);
-      channels.join(CHANNEL, this.#name, { said, left: () => {}, joined });
+      channels.join(CHANNEL, this.#name, { said, left: () => {}, joined: resolve });
     });
+    this.#joined = Promise.race([joined, delay(JOIN_MS, undefined, { ref: false })]);
     return (this.#channels = channels);
   }
 
   #deliver(body: Buffer): void {
-    const [trigger, payload] = deserialize(body) as [string, never];
-    for (const subscription of this.#subscriptions.values()) {
-      if (subscription.trigger !== trigger) continue;
-      try {
-        subscription.hear(payload);
-      } catch (error) {
-        this.#logger.error(`a subscriber of ${oneLine(trigger)} failed: ${oneLine(String(error))}`);
+    void this.#logging('a message of another worker cannot be read', () => {
+      const [trigger, payload] = deserialize(body) as [string, never];
+      for (const hear of this.#subscribers.get(trigger)?.values() ?? []) {
+        void this.#logging(`a subscriber of ${trigger} failed`, () => hear(payload));
       }
+    });
+  }
+
+  /** Neither other subscribers, nor the connection to the hub, nor the process may end by it. */
+  async #logging(failure: string, run: () => unknown): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      this.#logger.error(oneLine(`${failure}: ${messageOf(error)}`));
     }
   }
 }
