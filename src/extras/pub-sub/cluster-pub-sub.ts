@@ -60,7 +60,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   /** @returns what {@link unsubscribe} takes. What is published from now on is heard. */
   async subscribe(
     trigger: string,
-    onMessage: (payload: never) => void,
+    onMessage: (payload: never) => unknown,
     _options?: object,
   ): Promise<number> {
     const id = (this.#lastId += 1);
