@@ -7,6 +7,11 @@ export function machineNow(): number {
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
+/** What the system clock shows more than a monotonic one, in ms: it changes where that clock is set. */
+export function clockMs(): number {
+  return Date.now() - performance.now();
+}
+
 /** What is to be added to `performance.now()` of this process. Of some tries the best: it may be held up between two looks. */
 export function machineClockMs(): number {
   let [offset, best] = [0, Infinity];

@@ -1,35 +1,16 @@
 import 'reflect-metadata';
-import { Injectable, Logger, Module, type Type } from '@nestjs/common';
+import { Injectable, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
+import { Cron, Interval, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { CronJob, CronTime } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { tickOwed } from '../../src/extras/schedule/cron-ticks.js';
 import { ClusterScheduleModule, EveryWorker } from '../../src/extras/schedule/index.js';
 import { LeaderJobs } from '../../src/worker/leader-jobs.js';
 import { ClusterTestingModule } from '../../src/extras/testing/index.js';
-
-/** A whole second, so that no tick is due in between. */
-const NOW = Date.UTC(2030, 0, 1, 12, 0, 0);
+import { appOf, NOW } from './scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW + 100 }));
 afterEach(() => void vi.useRealTimers());
-
-async function appOf(isLeader: boolean, provider: Type, ...more: Type[]) {
-  @Module({
-    imports: [
-      ClusterTestingModule.forRoot({ isLeader }),
-      ScheduleModule.forRoot(),
-      ClusterScheduleModule.forRoot(),
-      ...more,
-    ],
-    providers: [provider],
-  })
-  class AppModule {}
-  const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
-  onTestFinished(() => app.close());
-  return app;
-}
 
 /** Names of what has run. */
 const ran: string[] = [];
@@ -191,34 +172,5 @@ describe('ClusterScheduleModule', () => {
       abortOnError: false,
     });
     await expect(start).rejects.toThrow('add ScheduleModule.forRoot() to the imports');
-  });
-});
-
-describe('the tick that is owed', () => {
-  it.each([
-    { pattern: '* * * * * *', since: -2_500, now: 300, owed: 0 },
-    { pattern: '* * * * * *', since: 100, now: 900, owed: undefined },
-    { pattern: '0 0 12 * * *', since: -1, now: 120_400, owed: 120_000 },
-    { pattern: '0 0 12 * * *', since: 0, now: 120_400, owed: undefined },
-    // At that time in that zone it is not noon.
-    { pattern: '0 0 12 * * *', zone: 'Asia/Tokyo', since: -1, now: 120_400, owed: undefined },
-    { pattern: '0 0 21 * * *', zone: 'Asia/Tokyo', since: -1, now: 900, owed: 0 },
-  ])('of $pattern is found ($since, $now, $zone)', ({ pattern, zone, since, now, owed }) => {
-    vi.setSystemTime(NOW + now);
-    const job = new CronJob(pattern, () => {}, null, true, zone ?? 'UTC');
-    onTestFinished(() => void job.stop());
-    const found = tickOwed(job as never, NOW + since, NOW + now);
-    expect(found).toBe(owed === undefined ? undefined : NOW + owed);
-  });
-
-  it('of a date is that date, once', () => {
-    const job = new CronJob(new Date(NOW + 400), () => {});
-    expect(tickOwed(job as never, NOW, NOW + 500)).toBe(NOW + 400);
-    expect(tickOwed(job as never, NOW + 400, NOW + 500)).toBeUndefined();
-  });
-
-  it('is none of a job that is stopped', () => {
-    const job = new CronJob('* * * * * *', () => {});
-    expect(tickOwed(job as never, NOW - 5_000, NOW)).toBeUndefined();
   });
 });

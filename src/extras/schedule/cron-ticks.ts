@@ -1,7 +1,11 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
+import { clockMs } from '../../ipc/machine-clock.js';
 
 /** Of the package cron, in the version that @nestjs/schedule brings. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
+
+/** A clock that was set this much meanwhile makes a plan void. */
+const SET_MS = 500;
 
 /**
  * Has `tick` called where its timer would call it, with the time for which that was due.
@@ -12,37 +16,52 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   const run = job.fireOnTick.bind(job);
   const start = job.start.bind(job);
   let last = isEarly ? null : job.lastDate();
-  const fired: number[] = [];
+  let plannedAt = NaN;
+  let clock = 0;
+  const dues: number[] = [];
   const look = (): void => {
     const date = job.lastDate(); // a new object for each tick of its timer
     if (date === last || date === null) return;
     last = date;
-    fired.push(date.getTime());
+    // A timer may be late by more than a second, and the tick have been another worker's.
+    const isAsPlanned = plannedAt <= date.getTime() && Math.abs(clock - clockMs()) < SET_MS;
+    dues.push(isAsPlanned ? plannedAt : dueAt(job, date.getTime()));
+  };
+  const plan = (): void => {
+    const isTimed = job.isActive && !job.cronTime.realDate;
+    plannedAt = isTimed ? job.nextDate().toMillis() : NaN;
+    clock = clockMs();
   };
   // A timer that is late for the next tick, too, has that called from here, before this one.
   job.start = () => {
     look();
+    plannedAt = NaN;
     start();
+    plan();
   };
   job.fireOnTick = async () => {
     look();
-    const at = fired.shift();
+    const due = dues.shift();
     // Whoever calls fireOnTick() itself is served.
-    if (at === undefined) return run();
-    await tick(dueAt(job, at));
+    if (due === undefined) return run();
+    await tick(due);
   };
+  plan();
   if (isEarly) void job.fireOnTick();
 }
 
 /** The last tick that was due after `since` and up to `now`. */
 export function tickOwed(job: CronJob, since: number, now: number): number | undefined {
-  if (job.cronTime.realDate) {
+  const { cronTime, isActive } = job;
+  if (cronTime.realDate) {
     const due = dueAt(job, now);
-    return due > since && due <= now ? due : undefined;
+    // Its timer calls it once. One that never did was stopped, or not started.
+    const isOn = isActive || (job.lastDate()?.getTime() ?? -Infinity) >= due;
+    return isOn && due > since && due <= now ? due : undefined;
   }
-  if (!job.isActive) return undefined;
+  if (!isActive) return undefined;
   const next = job.nextDate(); // of luxon, in the time zone of the job
-  const first = job.cronTime.getNextDateFrom(next.minus(next.toMillis() - since));
+  const first = cronTime.getNextDateFrom(next.minus(next.toMillis() - since));
   return first.toMillis() <= now ? dueAt(job, now) : undefined;
 }
 
