@@ -42,6 +42,16 @@ export class LeaderJobs {
     return Array.from(this.#jobs, ({ name }) => name);
   }
 
+  /** In one line. `everywhere`: jobs that are not of these. */
+  summary(everywhere: number): string {
+    const { names } = this;
+    const jobs = names.length === 1 ? '1 scheduled job runs' : `${names.length} scheduled jobs run`;
+    return (
+      `${jobs} in one worker, the leader: ${names.join(', ') || 'none'}` +
+      (everywhere > 0 ? `; ${everywhere} run in every worker` : '')
+    );
+  }
+
   /** Whether one runs, for a drain to wait for. */
   get isRunning(): boolean {
     return this.#running.size > 0;
@@ -64,6 +74,17 @@ export class LeaderJobs {
     };
   }
 
+  /**
+   * That name, or with a number where a job has it. It is the same in every worker: they find the
+   * same jobs in the same order.
+   */
+  freeName(name: string): string {
+    const { names } = this;
+    let free = name;
+    for (let count = 2; names.includes(free); count += 1) free = `${name}#${count}`;
+    return free;
+  }
+
   /** It is not made up for any more. */
   remove(name: string): void {
     for (const job of this.#jobs) {
@@ -71,6 +92,12 @@ export class LeaderJobs {
       this.#jobs.delete(job);
       this.#waiting.delete(job);
     }
+  }
+
+  /** The app is closed: nothing is made up for any more. */
+  close(): void {
+    this.#jobs.clear();
+    this.#waiting.clear();
   }
 
   /** This process comes to lead, or leads on. */
@@ -85,6 +112,14 @@ export class LeaderJobs {
     }
     if (fresh) for (const job of this.#jobs) this.#makeUp(job, since);
   };
+
+  /** @returns the method, whose runs are those of the job, by the name that it then has. */
+  tracked(job: { readonly name: string }, method: (...args: unknown[]) => unknown) {
+    const track = this.track.bind(this);
+    return function (this: unknown, ...args: unknown[]) {
+      return track(job.name, () => method.apply(this, args));
+    };
+  }
 
   /** Runs what a job consists of: others are told before, in case that it blocks this process. */
   async track<R>(name: string, run: () => R): Promise<Awaited<R>> {

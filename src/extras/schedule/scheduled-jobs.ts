@@ -7,44 +7,45 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
-import { linkOfThisProcess } from '../../bootstrap/current-link.js';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import { linkOfApp, providerOfApp } from '../../bootstrap/provider-of-app.js';
 import { ClusterConfigurationError } from '../../errors/index.js';
-import type { JobMetrics } from '../../metrics/job-metrics.js';
+import { JobCounter } from '../../metrics/job-counter.js';
 import { MetricsEndpoint } from '../../metrics/metrics.endpoint.js';
-import { CLUSTER_LINK, type ClusterLink } from '../../snapshot/index.js';
+import type { ClusterLink } from '../../snapshot/index.js';
 import { LeaderJobs } from '../../worker/leader-jobs.js';
 import { type CronJob, divertTicks, tickOwed } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
-import { wrapMethod } from './schedule-internals.js';
+import { providersOf, wrapMethods } from './schedule-internals.js';
 
 /** By the metadata of the decorators of @nestjs/schedule. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
 
 type Method = (...args: unknown[]) => unknown;
+type Wrap = (method: Method, instance: object) => Method;
 
-/** A method with `@Cron()`. */
-interface DeclaredCron {
-  readonly name: string;
-  /** `early`: it was due before its job was registered. `settled`: its ticks are diverted, or for every worker. */
-  state: 'declared' | 'early' | 'settled';
+/** A cron job, from when it is found: declared, or added to the registry. */
+interface Cron {
+  /** By which it is known now. One that was added may be added again by another one. */
+  name: string;
+  /** `early`: it was due before its job was registered. `everywhere`: it is not gated. */
+  state: 'declared' | 'early' | 'everywhere' | 'added' | 'registered' | 'deleted';
+  run?: () => unknown;
+  /** What its timer is to call. */
+  tick?: (due?: number) => unknown;
 }
 
 /** Has the jobs of @nestjs/schedule registered in every worker, and run in the leader. */
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
-  readonly #jobs = new LeaderJobs(
-    () => this.#clusterLink.leaderRole,
-    (job, outcome) => this.#metrics?.count(job, outcome),
-  );
-  readonly #names = new Set<string>();
-  /** Names of jobs that were added to the registry, by their keys in it. */
-  readonly #added = new Map<string, string>();
-  /** By what their timers call. */
-  readonly #declared = new Map<unknown, DeclaredCron>();
+  readonly #counter = new JobCounter();
+  readonly #jobs = new LeaderJobs(() => this.#clusterLink.leaderRole, this.#counter.count);
+  /** By what the timers of methods call. */
+  readonly #declared = new Map<unknown, Cron>();
+  readonly #gated = new WeakMap<CronJob, Cron>();
   readonly #unwrap: readonly ((() => void) | undefined)[];
   #link: ClusterLink | undefined;
-  #metrics: JobMetrics | undefined;
   /** Jobs that are not gated. */
   #everywhere = 0;
 
@@ -54,22 +55,27 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   ) {
     // Before any hook of the app runs: from its first one on jobs may be added.
     this.#unwrap = [
-      wrapMethod<[Method, object]>(
-        modules,
-        'ScheduleExplorer',
-        'wrapFunctionInTryCatchBlocks',
-        (wrap, method, instance) =>
-          this.#wrap(method, instance, (of) => wrap(of, instance) as Method),
-      ),
-      wrapMethod<[string, CronJob]>(modules, 'SchedulerRegistry', 'addCronJob', (add, key, job) => {
-        add(key, job);
-        this.#gateCron(key, job);
+      wrapMethods(modules, 'ScheduleExplorer', {
+        wrapFunctionInTryCatchBlocks: (_, wrap: Wrap, method: Method, of: object) =>
+          this.#wrap(method, of, (each) => wrap(each, of)),
       }),
-      wrapMethod<[string]>(modules, 'SchedulerRegistry', 'deleteCronJob', (remove, key) => {
-        remove(key);
-        this.#forget(key);
+      wrapMethods(modules, 'SchedulerRegistry', {
+        addCronJob: (_, add: SchedulerRegistry['addCronJob'], key: string, job: CronJob) => {
+          add(key, job);
+          this.#gateCron(key, job);
+        },
+        deleteCronJob: (registry: SchedulerRegistry, remove: Method, key: string) => {
+          const cron = this.#gated.get(registry.getCronJobs().get(key)!);
+          remove(key);
+          if (cron === undefined) return;
+          cron.state = 'deleted';
+          this.#jobs.remove(cron.name);
+        },
       }),
     ];
+    // Constructors that ran before this one have added theirs; a registry may yet have to be made.
+    for (const { instance } of providersOf<SchedulerRegistry>(modules, 'SchedulerRegistry'))
+      for (const [key, job] of instance?.getCronJobs() ?? []) this.#gateCron(key, job);
   }
 
   /** @throws ClusterConfigurationError without `ScheduleModule`. */
@@ -83,48 +89,39 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.#find<MetricsEndpoint>(MetricsEndpoint)?.extend(async (prefix) => {
-      const { JobMetrics } = await import('../../metrics/job-metrics.js');
-      this.#metrics = new JobMetrics(prefix);
-      return { all: this.#metrics.all, labelled: [] };
-    });
+    await this.#counter.start(providerOfApp(this.moduleRef, MetricsEndpoint));
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.told(leading);
       // Nobody led before: once in the life of the cluster.
-      if (leading.fresh && leading.since === undefined) setImmediate(() => this.#list());
+      if (!leading.fresh || leading.since !== undefined) return;
+      setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere)));
     });
   }
 
   onApplicationShutdown(): void {
     for (const unwrap of this.#unwrap) unwrap?.();
+    this.#jobs.close();
   }
 
   get #clusterLink(): ClusterLink {
-    return (this.#link ??= this.#find<ClusterLink>(CLUSTER_LINK) ?? linkOfThisProcess());
-  }
-
-  #list(): void {
-    const { names } = this.#jobs;
-    const jobs = names.length === 1 ? '1 scheduled job runs' : `${names.length} scheduled jobs run`;
-    this.#logger.log(
-      `${jobs} in one worker, the leader: ${names.join(', ') || 'none'}` +
-        (this.#everywhere > 0 ? `; ${this.#everywhere} run in every worker` : ''),
-    );
+    return (this.#link ??= linkOfApp(this.moduleRef));
   }
 
   /** @param wrap @nestjs/schedule's own: logs what a method throws. */
   #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
     const kind = KINDS[Reflect.getMetadata('SCHEDULER_TYPE', method) as keyof typeof KINDS];
-    const name = this.#nameOf(`${instance.constructor.name}.${method.name}`);
+    const name = this.#jobs.freeName(`${instance.constructor.name}.${method.name}`);
     const isForAll = isForEveryWorker(method);
     if (isForAll) this.#everywhere += 1;
-    const call = wrap(isForAll ? method : this.#tracked(name, method));
+    const cron: Cron = { name, state: isForAll ? 'everywhere' : 'declared' };
+    const call = wrap(isForAll ? method : this.#jobs.tracked(cron, method));
     if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
-    const cron: DeclaredCron = { name, state: isForAll ? 'settled' : 'declared' };
     // The constructor of its job calls it if a second ends meanwhile: see divertTicks().
     const onTick: Method = (...args) =>
-      cron.state === 'settled' ? call(...args) : void (cron.state = 'early');
+      cron.state === 'declared' || cron.state === 'early'
+        ? void (cron.state = 'early')
+        : call(...args);
     this.#declared.set(onTick, cron);
     return onTick;
   }
@@ -132,53 +129,21 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   #gateCron(key: string, job: CronJob): void {
     const callbacks = Reflect.get(job, '_callbacks') as Method[];
     const declared = callbacks.map((each) => this.#declared.get(each)).find(Boolean);
-    if (declared?.state === 'settled') return;
-    if (declared !== undefined) {
-      const isEarly = declared.state === 'early';
-      declared.state = 'settled';
-      return this.#divert(declared.name, job, isEarly);
-    }
-    const name = this.#nameOf(key);
-    this.#added.set(key, name);
-    const tracked = callbacks.map((each) => this.#tracked(name, each));
-    Reflect.set(job, '_callbacks', tracked);
-    this.#divert(name, job);
-  }
-
-  #divert(name: string, job: CronJob, isEarly = false): void {
-    const run = job.fireOnTick.bind(job);
+    const cron = this.#gated.get(job) ?? declared ?? { name: key, state: 'added' };
+    const { state } = cron;
+    if (state === 'everywhere' || state === 'registered') return;
+    cron.state = 'registered';
+    cron.name = this.#jobs.freeName(declared ? cron.name : key);
+    // One that is added again comes with the gate that it has.
+    const run = (cron.run ??= job.fireOnTick.bind(job));
     const owed = (since: number, now: number) => tickOwed(job, since, now);
-    divertTicks(job, this.#jobs.add({ name, kind: 'cron', run, owed }), isEarly);
-  }
-
-  #forget(key: string): void {
-    const name = this.#added.get(key);
-    if (name === undefined) return;
-    this.#added.delete(key);
-    this.#names.delete(name);
-    this.#jobs.remove(name);
-  }
-
-  #tracked(name: string, method: Method): Method {
-    const jobs = this.#jobs;
-    return function (this: unknown, ...args) {
-      return jobs.track(name, () => method.apply(this, args));
-    };
-  }
-
-  /** The same in every worker: they find the same in the same order. */
-  #nameOf(name: string): string {
-    let free = name;
-    for (let count = 2; this.#names.has(free); count += 1) free = `${name}#${count}`;
-    this.#names.add(free);
-    return free;
-  }
-
-  #find<T>(token: unknown): T | undefined {
-    try {
-      return this.moduleRef.get<T>(token as string, { strict: false });
-    } catch {
-      return undefined; // the app has no ClusterModule
-    }
+    cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run, owed });
+    if (state === 'deleted') return;
+    this.#gated.set(job, cron);
+    const track = (callback: Method) => this.#jobs.tracked(cron, callback);
+    if (!declared) Reflect.set(job, '_callbacks', callbacks.map(track));
+    const add = job.addCallback.bind(job) as (callback: Method) => void;
+    job.addCallback = (callback) => add(track(callback as Method));
+    divertTicks(job, (due) => cron.tick!(due), state === 'early');
   }
 }
