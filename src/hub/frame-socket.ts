@@ -15,7 +15,7 @@ export interface FrameSocketEvents {
   frame(frame: Frame): void;
   /** Is called once. */
   closed(): void;
-  /** The other end has read everything that it was sent. */
+  /** The other end has read on. */
   drained?(): void;
 }
 
@@ -41,10 +41,7 @@ export class FrameSocket {
       this.#reader.push(chunk);
       this.#read();
     });
-    socket.on('drain', () => {
-      this.#read();
-      events.drained?.();
-    });
+    socket.on('drain', () => this.#read());
   }
 
   /** It does not read what it is sent. */
@@ -114,6 +111,9 @@ export class FrameSocket {
   }
 
   #write(bytes: Buffer): void {
-    this.socket.write(bytes, () => release(bytes));
+    this.socket.write(bytes, (error) => {
+      release(bytes);
+      if (!error) this.events.drained?.();
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
@@ -12,7 +12,7 @@ const idle = () => new Promise((resolve) => setImmediate(resolve));
 async function start(count: number) {
   const core = new HubCore();
   const workers = Array.from({ length: count }, (_, slot) => {
-    const state = { unsentBytes: 0, writable: true };
+    const state = { unsentBytes: 0, writable: true, refused: 0 };
     let line!: LineEvents;
     const peer: Peer = {
       slot,
@@ -27,6 +27,7 @@ async function start(count: number) {
       return {
         send: (header, body = NO_BODY) => {
           if (state.writable) core.receive(peer, header as Said, body);
+          else state.refused += 1;
           return state.writable;
         },
       };
@@ -92,6 +93,81 @@ describe('a channel', () => {
     a!.say('3');
     await idle();
     expect(b!.heard).toEqual(['1', '2', '3'].map((text) => `${text} of worker 0`));
+  });
+
+  describe('waits for a hub that does not read', () => {
+    afterEach(() => void vi.useRealTimers());
+
+    async function refused() {
+      const [a, b] = await start(2);
+      vi.useFakeTimers();
+      a!.state.writable = false;
+      const echoes: string[] = [];
+      const say = (text: string, bytes = 1) =>
+        a!.channels.say(a!.name, Buffer.alloc(bytes, text), {
+          echo: (offset) => echoes.push(`${text} ${offset === undefined ? 'lost' : 'kept'}`),
+          keep: { ...keep, maxBytes: 2 ** 30 },
+        });
+      const heard = () => b!.heard.map((line) => line[0]);
+      return { a: a!, say, echoes, heard };
+    }
+
+    it('and asks it again when it reads, and not before', async () => {
+      const { a, say, echoes, heard } = await refused();
+      say('1');
+      say('2');
+      await vi.advanceTimersByTimeAsync(4_000);
+      expect(a.state.refused).toBe(2);
+      a.state.writable = true;
+      a.line.drained();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(heard()).toEqual(['1', '2']);
+      say('3');
+      await vi.advanceTimersByTimeAsync(0);
+      expect(heard()).toEqual(['1', '2', '3']);
+      expect(echoes).toEqual(['1 kept', '2 kept', '3 kept']);
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    it('for five seconds, each message from its own beginning', async () => {
+      const { a, say, echoes, heard } = await refused();
+      say('1');
+      await vi.advanceTimersByTimeAsync(2_000);
+      say('2');
+      await vi.advanceTimersByTimeAsync(2_990);
+      expect(echoes).toEqual([]);
+      await vi.advanceTimersByTimeAsync(20);
+      expect(echoes).toEqual(['1 lost']);
+      await vi.advanceTimersByTimeAsync(1_980);
+      expect(echoes).toEqual(['1 lost']);
+      await vi.advanceTimersByTimeAsync(20);
+      expect(echoes).toEqual(['1 lost', '2 lost']);
+      expect([a.hub.outcomes.get('events dropped'), vi.getTimerCount()]).toEqual([2, 0]);
+      expect(heard()).toEqual([]);
+    });
+
+    it('for 16 MiB, the oldest of which are lost', async () => {
+      const { say, echoes } = await refused();
+      for (const text of ['1', '2', '3', '4', '5']) say(text, 4 * 1024 * 1024);
+      expect(echoes).toEqual(['1 lost']);
+      say('6', 8 * 1024 * 1024);
+      expect(echoes).toEqual(['1 lost', '2 lost', '3 lost']);
+    });
+
+    it('and is told by the next connection, once it is a member there', async () => {
+      const { a, say, echoes, heard } = await refused();
+      say('1');
+      a.line.closed();
+      say('2');
+      await vi.advanceTimersByTimeAsync(1_000);
+      a.state.writable = true;
+      a.line.opened('a');
+      await vi.advanceTimersByTimeAsync(0);
+      expect(a.heard).toEqual(['joined']);
+      expect(heard()).toEqual(['1', '2']);
+      expect(echoes).toEqual(['1 kept', '2 kept']);
+      expect(vi.getTimerCount()).toBe(0);
+    });
   });
 
   it('has echoes without an offset where the hub is lost, and is joined again', async () => {

@@ -108,6 +108,25 @@ describe('the server of the hub', () => {
     await sets;
   });
 
+  it('is asked again as soon as it reads, also while others send it as much as it takes', async () => {
+    await serve('a');
+    const hub = await connect(0);
+    const body = Buffer.alloc(2 ** 20);
+    const say = { op: 'say', channel: 'c', name: 'n' } as const;
+    const drained = vi.fn();
+    hub.listen({ drained });
+    let over = false;
+    // There is always something unsent, and so the socket never says that all is read.
+    const send = (): void => {
+      if (over) return;
+      for (let n = 0; n < 20; n += 1) if (!hub.tell(say, body)) break;
+      setImmediate(send);
+    };
+    while (hub.tell(say, body));
+    send();
+    await eventually('room', () => drained.mock.calls.length > 0).finally(() => (over = true));
+  });
+
   it('refuses a request that it does not understand, and serves the next', async () => {
     await serve('a');
     const hub = await connect(0);

@@ -72,7 +72,7 @@ class SocketLine implements Line {
           this.#again();
         },
         drained: () => {
-          if (!this.#full) return;
+          if (!this.#full || frames.unsentBytes > MAX_UNSENT_BYTES) return;
           this.#full = false;
           this.events.drained();
         },

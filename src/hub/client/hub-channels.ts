@@ -42,7 +42,6 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 /** A hub that is started anew is back before. */
 const MAX_WAIT_MS = 5_000;
 
-const RETRY_MS = 10;
 const ANSWER_MS = 1_000;
 const REJOIN_MS = 1_000;
 const MISSED_MS = 5_000;
@@ -53,7 +52,8 @@ export class HubChannels {
   readonly #echoes = new Map<number, (offset: string | undefined) => void>();
   readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
-  #retry: NodeJS.Timeout | undefined;
+  /** Ends the wait of what waits longest. */
+  #givingUp: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly hub: HubClient,
@@ -69,6 +69,7 @@ export class HubChannels {
         this.#echoes.clear();
         for (const echo of lost) echo(undefined);
       },
+      drained: () => this.#flush(),
       heard: (push, body) => this.#hear(push, body),
     });
   }
@@ -148,16 +149,9 @@ export class HubChannels {
     while (this.#waiting.length > 0) {
       const { say, body, echo, since } = this.#waiting[0]!;
       const sent = this.hub.tell(say, body);
-      const givenUp =
-        this.#waitingBytes > MAX_WAITING_BYTES || performance.now() - since > MAX_WAIT_MS;
-      if (!sent && !givenUp) {
-        if (this.#retry === undefined) {
-          this.#retry = setTimeout(() => {
-            this.#retry = undefined;
-            this.#flush();
-          }, RETRY_MS);
-        }
-        return;
+      const leftMs = since + MAX_WAIT_MS - performance.now();
+      if (!sent && leftMs > 0 && this.#waitingBytes <= MAX_WAITING_BYTES) {
+        return this.#giveUpIn(leftMs);
       }
       this.#waiting.shift();
       this.#waitingBytes -= body.length;
@@ -166,5 +160,15 @@ export class HubChannels {
       if (sent) this.#echoes.set(say.echo!, echo);
       else echo(undefined);
     }
+    clearTimeout(this.#givingUp);
+    this.#givingUp = undefined;
+  }
+
+  /** The hub is asked again once it reads. It may never do so. */
+  #giveUpIn(ms: number): void {
+    this.#givingUp ??= setTimeout(() => {
+      this.#givingUp = undefined;
+      this.#flush();
+    }, Math.ceil(ms));
   }
 }

@@ -11,7 +11,7 @@ export interface LineEvents {
   opened(instance: string): void;
   frame(header: FromHub, body: Buffer): void;
   closed(): void;
-  /** The hub has read everything, after something could not be sent. */
+  /** The hub reads again, after something could not be sent. */
   drained(): void;
 }
 
