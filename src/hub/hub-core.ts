@@ -83,6 +83,8 @@ export class HubCore {
         return from.send({ t: 'done', id: said.id, changed, evicted: 0 });
       }
       case 'clear':
+        if (said.prefix !== undefined)
+          return this.#clearPrefix(from, { ...said, prefix: said.prefix });
         this.#caches.clear(said.cache);
         return from.send({ t: 'done', id: said.id, changed: 0, evicted: 0 });
       case 'lease': {
@@ -136,6 +138,13 @@ export class HubCore {
     this.#counters.sweep(Math.floor(now));
     this.#caches.sweep(now);
     this.#channels.sweep(now);
+  }
+
+  /** Others are answered between its parts: a large cache takes a quarter of a second. */
+  #clearPrefix(to: Peer, at: { id: number; cache: string; prefix: string }, part = 0): void {
+    const next = this.#caches.clearPrefix(at.cache, at.prefix, part);
+    if (next !== 0) setImmediate(() => this.#clearPrefix(to, at, next));
+    else to.send({ t: 'done', id: at.id, changed: 0, evicted: 0 });
   }
 
   /** A value that is not kept, since it is too large, is given to those who wait for it all the same. */

@@ -53,7 +53,13 @@ const toHubSchema = v.variant('op', [
   v.object({ op: v.literal('get'), id: count, ...cacheKey }),
   v.object({ op: v.literal('set'), id: count, ...cached }),
   v.object({ op: v.literal('delete'), id: count, ...cacheKey }),
-  v.object({ op: v.literal('clear'), id: count, cache: text }),
+  v.object({
+    op: v.literal('clear'),
+    id: count,
+    cache: text,
+    /** Of the keys. An older hub clears the whole cache. */
+    prefix: v.optional(text),
+  }),
   /** The value; or, where there is none, the lease to compute it, as soon as nobody else has it. */
   v.object({ op: v.literal('lease'), id: count, ...cacheKey, waitMs: amount }),
   /** Sets the value, and gives the lease back. */

@@ -86,15 +86,39 @@ describe('the store of Keyv', () => {
     expect(await one!.get('key')).toBeUndefined();
   });
 
-  it('keeps namespaces apart, and clears them together', async () => {
+  it.each([
+    // Keyv 5 names a namespace in its keys as well, unless it is told not to.
+    { useKeyPrefix: true },
+    { useKeyPrefix: false },
+  ])('keeps namespaces apart, and clears each alone: %o', async (options) => {
     const shared = store();
-    const [one, other] = ['one', 'other'].map(
-      (namespace) => new Keyv({ store: clusterCache(shared.opts), namespace }),
+    const [one, other] = ['one', 'one:more'].map(
+      (namespace) => new Keyv({ store: clusterCache(shared.opts), namespace, ...options }),
     );
     await one!.set('key', 1);
     await other!.set('key', 2);
+    await shared.set('one:key', 3);
     expect([await one!.get('key'), await other!.get('key')]).toEqual([1, 2]);
     await one!.clear();
-    expect(await other!.get('key')).toBeUndefined();
+    expect([await one!.get('key'), await other!.get('key')]).toEqual([undefined, 2]);
+    expect(await shared.get('one:key')).toBe(3);
+    await shared.clear();
+    expect([await other!.get('key'), await shared.get('one:key')]).toEqual([undefined, undefined]);
+  });
+
+  it('has what Keyv 6 asks of one that it leaves namespaces to', async () => {
+    const own = store();
+    expect('namespace' in own).toBe(true);
+    own.namespace = 'one';
+    const entries = [
+      { key: 'a', value: 1 },
+      { key: 'b', value: 2, ttl: 60_000 },
+      { key: 'over', value: 3, ttl: 0 },
+    ];
+    expect(await own.setMany(entries)).toEqual([true, true, true]);
+    expect([await own.has('a'), await own.has('over')]).toEqual([true, false]);
+    expect(await own.hasMany(['a', 'over', 'b'])).toEqual([true, false, true]);
+    expect([await own.deleteMany(['a', 'b']), await own.has('b')]).toEqual([true, false]);
+    expect(await own.deleteMany(['a'])).toBe(false);
   });
 });

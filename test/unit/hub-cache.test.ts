@@ -154,6 +154,32 @@ describe('a cache of the hub', () => {
     expect(cache.get('e', 0)?.value).toEqual(Buffer.alloc(100, 'e'));
   });
 
+  it('forgets the keys that begin as they should, whatever their characters are', () => {
+    const cache = new LruCache(4 * MIB);
+    // A narrow and a wide prefix; of the wide one, the low bytes are those of the narrow one.
+    const [narrow, wide] = ['aa', '\u0461\u0461'];
+    const heads = [narrow, wide, 'a', '\u0461', 'b', ''];
+    const names = heads.flatMap((head) =>
+      ['', '1', '\u0462', 'x'.repeat(600)].map((tail) => head + tail),
+    );
+    const set = () => {
+      for (const key of names) cache.set(key, { form: 'b', value: BYTES.subarray(0, 10) }, null, 0);
+      for (let n = 0; n < 5_000; n += 1)
+        cache.set(`b${n}`, { form: 'b', value: BYTES.subarray(0, 10) }, null, 0);
+    };
+    for (const prefix of [narrow, wide, '']) {
+      set();
+      let parts = 0;
+      let next = 0;
+      do next = cache.clearPrefix(prefix, next);
+      while ((parts += 1) < 1_000 && next !== 0);
+      expect(parts).toBeGreaterThan(1);
+      for (const key of new Set(names)) expect(cache.has(key, 0)).toBe(!key.startsWith(prefix));
+      expect(cache.has('b4999', 0)).toBe(prefix !== '');
+    }
+    expect([cache.size, cache.bytes]).toEqual([0, 0]);
+  });
+
   it('is swept a part at a time, also when the entry is gone where the last sweep ended', () => {
     const cache = new LruCache(4 * MIB);
     for (let n = 0; n < 2_500; n += 1) {

@@ -215,6 +215,24 @@ describe('a shared cache', () => {
     expect(sent).toEqual([]);
   });
 
+  it('clears all once the hub reads again, where it could not clear a part', async () => {
+    const { hub, open, say, sent, idOf, takesNothing, takesAgain } = start();
+    const cache = new SharedCache(() => hub);
+    open();
+    takesNothing();
+    await cache.clear('some');
+    takesAgain();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent).toEqual([{ op: 'clear', cache: 'default', id: idOf('clear') }]);
+    say({ t: 'done', id: idOf('clear'), changed: 0, evicted: 0 });
+    const cleared = cache.clear('some');
+    await vi.advanceTimersByTimeAsync(4_000); // a large cache takes its time
+    say({ t: 'done', id: idOf('clear'), changed: 0, evicted: 0 });
+    await cleared;
+    takesAgain();
+    expect(sent.slice(1)).toMatchObject([{ op: 'clear', prefix: 'some' }]);
+  });
+
   it('deletes what it could not once the hub reads again', async () => {
     const { hub, open, sent, takesNothing, takesAgain } = start();
     open();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
 import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
 
@@ -31,6 +31,24 @@ describe('the hub', () => {
     first.say({ op: 'fill', id: 2, grant, ...VALUE }, Buffer.from('v'));
     const hit = { t: 'hit', id: 1, form: 's' };
     expect([second.told, third.told]).toEqual([[hit], [hit]]);
+  });
+
+  it('answers others while it clears a part of a large cache, and then says that it is done', async () => {
+    const { told, say } = start().peer(0);
+    for (const key of ['a1', 'b1']) say({ op: 'set', id: 0, ...VALUE, key, maxBytes: 2 ** 24 });
+    told.length = 0;
+    say({ op: 'clear', id: 1, cache: 'c', prefix: 'a' });
+    say({ op: 'get', id: 2, cache: 'c', key: 'b1' });
+    expect(told).toEqual([{ t: 'hit', id: 2, form: 's' }]);
+    const isDone = () => told.some(({ t }) => t === 'done');
+    await vi.waitFor(() => expect(isDone()).toBe(true));
+    say({ op: 'get', id: 3, cache: 'c', key: 'a1' });
+    say({ op: 'clear', id: 4, cache: 'none', prefix: 'a' });
+    expect(told.slice(1)).toEqual([
+      { t: 'done', id: 1, changed: 0, evicted: 0 },
+      { t: 'miss', id: 3 },
+      { t: 'done', id: 4, changed: 0, evicted: 0 },
+    ]);
   });
 
   it('sends no events to a worker that is gone', () => {

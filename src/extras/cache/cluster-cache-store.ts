@@ -8,10 +8,18 @@ import { type ClusterCacheOptions, SharedCache } from '../../hub/client/shared-c
  */
 export interface ClusterCacheStore {
   readonly opts: Readonly<ClusterCacheOptions>;
-  namespace?: string | undefined;
+  /** Of its keys. Keyv gives it its own. */
+  namespace: string | undefined;
   get<Value>(key: string): Promise<Value | undefined>;
+  /** @param ttl in ms. */
   set(key: string, value: unknown, ttl?: number): Promise<boolean>;
+  setMany(entries: readonly { key: string; value: unknown; ttl?: number }[]): Promise<boolean[]>;
+  has(key: string): Promise<boolean>;
+  hasMany(keys: readonly string[]): Promise<boolean[]>;
   delete(key: string): Promise<boolean>;
+  /** @returns whether all were there: Keyv 5 has one answer for all keys, which Keyv 6 takes for each. */
+  deleteMany(keys: readonly string[]): Promise<boolean>;
+  /** Removes the values of its namespace; without one, all values. */
   clear(): Promise<void>;
   /** It emits nothing. */
   on(event: string, listener: (...args: unknown[]) => void): this;
@@ -27,7 +35,9 @@ export function clusterCache(options: ClusterCacheOptions = {}): ClusterCacheSto
   return new Store(options);
 }
 
+/** Keyv 6 leaves namespaces to a store that has all of these methods. */
 class Store implements ClusterCacheStore {
+  namespace: string | undefined = undefined;
   readonly #cache: SharedCache;
 
   constructor(readonly opts: Readonly<ClusterCacheOptions>) {
@@ -35,23 +45,45 @@ class Store implements ClusterCacheStore {
   }
 
   async get<Value>(key: string): Promise<Value | undefined> {
-    return (await this.#cache.get(key))?.value as Value | undefined;
+    return (await this.#cache.get(this.#prefix + key))?.value as Value | undefined;
   }
 
-  /** @param ttl in ms. */
-  set(key: string, value: unknown, ttl?: number): Promise<boolean> {
-    return this.#cache.set(key, value, ttl ?? null);
+  async set(key: string, value: unknown, ttl?: number): Promise<boolean> {
+    return this.#cache.set(this.#prefix + key, value, ttl ?? null);
   }
 
-  delete(key: string): Promise<boolean> {
-    return this.#cache.delete(key);
+  async setMany(
+    entries: readonly { key: string; value: unknown; ttl?: number }[],
+  ): Promise<boolean[]> {
+    return Promise.all(entries.map(({ key, value, ttl }) => this.set(key, value, ttl)));
   }
 
-  clear(): Promise<void> {
-    return this.#cache.clear();
+  async has(key: string): Promise<boolean> {
+    return (await this.get(key)) !== undefined;
+  }
+
+  async hasMany(keys: readonly string[]): Promise<boolean[]> {
+    return Promise.all(keys.map((key) => this.has(key)));
+  }
+
+  async delete(key: string): Promise<boolean> {
+    return this.#cache.delete(this.#prefix + key);
+  }
+
+  async deleteMany(keys: readonly string[]): Promise<boolean> {
+    return (await Promise.all(keys.map((key) => this.delete(key)))).every(Boolean);
+  }
+
+  async clear(): Promise<void> {
+    return this.#cache.clear(this.#prefix || undefined);
   }
 
   on(): this {
     return this;
+  }
+
+  /** NUL: a namespace that begins as another one does is still another one. */
+  get #prefix(): string {
+    return this.namespace ? `${this.namespace}\0` : '';
   }
 }

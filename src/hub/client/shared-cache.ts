@@ -18,6 +18,9 @@ const DEFAULT_BYTES = 64 * 1024 * 1024;
 /** A request waits no longer for the hub: it goes on as if there were no value. */
 const DEADLINE_MS = 250;
 
+/** It looks at each key, and waits for others meanwhile. */
+const CLEAR_MS = 5_000;
+
 /** Whoever computes for longer is not waited for any more. */
 const LEASE_MS = 30_000;
 
@@ -73,8 +76,13 @@ export class SharedCache {
     return answer?.header.t === 'done' && answer.header.changed > 0;
   }
 
-  async clear(): Promise<void> {
-    const answer = await this.#ask((cache) => ({ op: 'clear', cache }));
+  /** @param prefix of the keys whose values are removed. Default: all. */
+  async clear(prefix?: string): Promise<void> {
+    const cache = this.#name;
+    const answer =
+      prefix === undefined
+        ? await this.#ask(() => ({ op: 'clear', cache }))
+        : await orNone(this.#open().askUntil({ op: 'clear', cache, prefix }, CLEAR_MS));
     this.#allStale ||= answer === undefined;
   }
 

@@ -49,6 +49,11 @@ export class CacheShelf {
     this.#caches.get(cache)?.entries.clear();
   }
 
+  /** See {@link LruCache.clearPrefix}. */
+  clearPrefix(cache: string, prefix: string, from: number): number {
+    return this.#caches.get(cache)?.entries.clearPrefix(prefix, from) ?? 0;
+  }
+
   sweep(now: number): void {
     for (const { entries } of this.#caches.values()) entries.sweep(now);
   }

@@ -31,3 +31,11 @@ export class KeyHasher {
 export function bytesOf({ text, wide }: HashedKey): Buffer {
   return Buffer.from(text, wide ? 'utf16le' : 'latin1');
 }
+
+/** @returns the bytes with which a key of that hash begins; `undefined` where it cannot begin so. */
+export function beginning(text: string): (hash: number) => Buffer | undefined {
+  const wide = Buffer.from(text, 'utf16le');
+  const narrow = Buffer.from(text, 'latin1');
+  const isNarrow = narrow.toString('latin1') === text;
+  return (hash) => ((hash & 1) === 1 ? wide : isNarrow ? narrow : undefined);
+}

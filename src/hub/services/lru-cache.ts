@@ -1,5 +1,5 @@
 import { BLOCK_COST_BYTES, Blocks } from './blocks.js';
-import { bytesOf, type HashedKey, KeyHasher } from './hashed-keys.js';
+import { beginning, bytesOf, type HashedKey, KeyHasher } from './hashed-keys.js';
 
 /** What a cache gives back of a value. */
 export interface Entry {
@@ -27,6 +27,9 @@ const MAX_BUCKETS = 2 ** 22;
 
 /** Entries that a sweep looks at. */
 const SWEPT = 1_000;
+
+/** One part of a cache whose values are removed by their keys, about 2 ms of the hub's time. */
+const CLEARED_BUCKETS = 4_096;
 
 /**
  * Values by key, bounded in bytes. The one that nobody has read or set for the longest time makes
@@ -122,6 +125,26 @@ export class LruCache {
     this.#oldest = this.#newest = this.#sweepFrom = this.#size = 0;
   }
 
+  /**
+   * Removes the values whose keys begin so, in a part of the cache.
+   *
+   * @param from where the part begins: 0, then what the part before has returned.
+   * @returns 0 after the last part.
+   */
+  clearPrefix(prefix: string, from: number): number {
+    const bytesFor = beginning(prefix);
+    const to = Math.min(from + CLEARED_BUCKETS, this.#buckets.length);
+    for (let bucket = from; bucket < to; bucket += 1) {
+      for (let entry = this.#buckets[bucket]!; entry !== 0;) {
+        const beside = this.#blocks.word(entry, BESIDE);
+        const bytes = bytesFor(this.#blocks.word(entry, HASH));
+        if (bytes !== undefined && this.#begins(entry, bytes)) this.#remove(entry);
+        entry = beside;
+      }
+    }
+    return to === this.#buckets.length ? 0 : to;
+  }
+
   /** @returns how many values were removed for it. */
   resize(maxBytes: number): number {
     this.#maxBlocks = Math.floor(maxBytes / COST_BYTES);
@@ -199,6 +222,13 @@ export class LruCache {
     const bytes = bytesOf(key);
     return (
       this.#blocks.word(entry, KEY_BYTES) === bytes.length &&
+      this.#blocks.equals(entry, HEAD_BYTES, bytes)
+    );
+  }
+
+  #begins(entry: number, bytes: Buffer): boolean {
+    return (
+      this.#blocks.word(entry, KEY_BYTES) >= bytes.length &&
       this.#blocks.equals(entry, HEAD_BYTES, bytes)
     );
   }
