@@ -13,6 +13,7 @@ import {
   WORKER_VARIABLE,
   type WorkerAssignment,
 } from '../ipc/assignment.js';
+import type { HubAddress } from '../snapshot/index.js';
 
 /** What became of the app. */
 export type Outcome =
@@ -45,6 +46,8 @@ export class ExaminedWorker {
   readonly #worker: Worker;
   readonly #outcome = new EventEmitter<{ outcome: [Outcome] }>();
   readonly #warnings: string[] = [];
+  /** Of what workers share: an app without it would wait for it, and warn. */
+  #hub: Promise<HubAddress> | undefined;
   /** It has called `bootstrap()`. */
   #isOurs = false;
   #failed = false;
@@ -120,10 +123,21 @@ export class ExaminedWorker {
     this.#isOurs = true;
     if (message.type === 'listen-request') {
       this.#send({ type: 'listen', target: { kind: 'tcp', port: 0, host: '127.0.0.1' } });
+    } else if (message.type === 'hub-request') {
+      void this.#openHub(message.id);
     } else if (message.type === 'warning') {
       this.#warnings.push(message.message);
     } else if (message.type === 'boot-failed' || message.type === 'fatal') {
       this.#fail(`does not start: ${message.error.message}`);
+    }
+  }
+
+  async #openHub(id: number): Promise<void> {
+    try {
+      this.#hub ??= openHub((message) => this.#warnings.push(message));
+      this.#send({ type: 'hub', id, ...(await this.#hub) });
+    } catch (error) {
+      this.#send({ type: 'hub-refused', id, reason: (error as Error).message });
     }
   }
 
@@ -140,4 +154,10 @@ export class ExaminedWorker {
   #send(message: PrimaryMessage): void {
     if (this.#worker.isConnected()) this.#worker.send(seal(message), () => {});
   }
+}
+
+/** It ends with this process. */
+async function openHub(warn: (message: string) => void): Promise<HubAddress> {
+  const { HubHost } = await import('../hub/host/hub-host.js');
+  return (await HubHost.open(warn)).address;
 }

@@ -72,7 +72,8 @@ describe('nestjs-cluster doctor', () => {
   });
 
   it.each(['express', 'fastify'])('finds nothing in the sample app on %s', async (adapter) => {
-    const { code, stdout, stderr } = await doctor([SAMPLE], { ADAPTER: adapter });
+    const env = { ADAPTER: adapter, SAMPLE_SHARED: '1' }; // a hub is found there, too
+    const { code, stdout, stderr } = await doctor([SAMPLE], env);
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^sample-app\/dist\/main\.js with \d+ workers: 0 problems, 0 notes\n$/);
