@@ -28,7 +28,8 @@ export interface Situation {
 }
 
 /** What was seen, of which a {@link Finding} is made. */
-export type Observation = Pick<Finding, 'where' | 'problem'> & Partial<Pick<Finding, 'remedy'>>;
+export type Observation = Pick<Finding, 'where' | 'problem'> &
+  Partial<Pick<Finding, 'remedy' | 'docs'>>;
 
 /** A class has this many of something before the rest is only counted. */
 const MAX_NAMED = 4;

@@ -107,6 +107,28 @@ describe('a cache', () => {
     clear: async () => {},
   });
 
+  /** Keyv 6, of which there is no copy here: its store is in a property, and it has no options. */
+  const Keyv6 = class Keyv {
+    constructor(readonly store: object) {}
+  };
+
+  class KeyvMemoryAdapter {}
+
+  it('on Keyv 6 is one whose wrap() finds nothing', async () => {
+    const manager = { provide: 'CACHE_MANAGER', useValue: { stores: [new Keyv6(shared())] } };
+    const app = await appOf({ providers: [manager] });
+    expect(startWarnings(app, [])).toEqual([
+      "wrap() of cache-manager computes each time, since it cannot read values of Keyv 6: AppModule; npm install keyv@5 (docs/hub.md#cache); doctor: { ignore: ['cache'] } of bootstrap() silences this",
+    ]);
+  });
+
+  it('in memory on Keyv 6 is one of each worker', async () => {
+    const stores = [new Keyv6(new KeyvMemoryAdapter())];
+    const manager = { provide: 'CACHE_MANAGER', useValue: { stores } };
+    const [warning] = startWarnings(await appOf({ providers: [manager] }), []);
+    expect(warning).toContain('every worker has a cache of its own');
+  });
+
   it.each([
     { what: 'without a store', stores: undefined, names: ['cache'] },
     { what: 'in a Map', stores: new Keyv({ store: new Map() }), names: ['cache'] },

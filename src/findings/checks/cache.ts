@@ -1,5 +1,6 @@
 import { at, classOf } from '../app-view.js';
 import type { Check } from '../check.js';
+import type { Observation } from '../finding.js';
 
 /** The token of @nestjs/cache-manager. */
 const CACHE_MANAGER = 'CACHE_MANAGER';
@@ -9,6 +10,7 @@ const IN_MEMORY: ReadonlySet<string> = new Set([
   'Map',
   'CacheableMemory',
   'KeyvCacheableMemory',
+  'KeyvMemoryAdapter',
   'LRUCache',
   'QuickLRU',
 ]);
@@ -21,22 +23,41 @@ export const cache: Check = {
   docs: 'docs/shared-state.md#every-worker-is-a-process',
   look: (app) =>
     app.providers
-      .filter(({ token, instance }) => token === CACHE_MANAGER && isInMemory(instance))
-      .map(({ module }) => ({
-        where: app.describeModule(module),
-        problem: 'every worker has a cache of its own, so what one deletes lives on in the others',
-      })),
+      .filter(({ token }) => token === CACHE_MANAGER)
+      .flatMap(({ module, instance }) => {
+        const stores = at(instance, 'stores');
+        const seen = Array.isArray(stores) && stores.length > 0 ? problemOf(stores) : undefined;
+        return seen === undefined ? [] : [{ where: app.describeModule(module), ...seen }];
+      }),
 };
 
-function isInMemory(manager: unknown): boolean {
-  const stores = at(manager, 'stores');
+function problemOf(stores: readonly unknown[]): Omit<Observation, 'where'> | undefined {
   // A second level that all share makes the first one faster; that it may be stale is its choice.
-  return Array.isArray(stores) && stores.length > 0 && stores.every(livesInProcess);
+  if (stores.every(livesInProcess)) {
+    return {
+      problem: 'every worker has a cache of its own, so what one deletes lives on in the others',
+    };
+  }
+  if (!stores.some(isKeyv6)) return undefined;
+  return {
+    problem: 'wrap() of cache-manager computes each time, since it cannot read values of Keyv 6',
+    remedy: 'npm install keyv@5',
+    docs: 'docs/hub.md#cache',
+  };
 }
 
-/** A Keyv has its store in its options, a Cacheable its levels in properties. */
+/** What cache-manager 6 and 7 ask a Keyv for, Keyv 6 has by another name. It has no options, too. */
+function isKeyv6(store: unknown): boolean {
+  return classOf(store) === 'Keyv' && at(store, 'opts') === undefined;
+}
+
+/** A Keyv 5 has its store in its options, Keyv 6 in a property, as a Cacheable its levels. */
 function livesInProcess(keyv: unknown): boolean {
   if (at(keyv, 'secondary') !== undefined) return false;
-  const store = at(keyv, 'opts', 'store') ?? at(keyv, 'primary', 'store') ?? keyv;
+  const store =
+    (at(keyv, 'opts', 'store') ??
+      at(keyv, 'primary', 'store') ??
+      (isKeyv6(keyv) && at(keyv, 'store'))) ||
+    keyv;
   return IN_MEMORY.has(classOf(store));
 }

@@ -8,7 +8,7 @@ export const throttler: Check = {
   name: 'throttler',
   level: 'problem',
   remedy:
-    'give it the storage of nestjs-cluster/throttler, { storage: new ClusterThrottlerStorage() }; or, beyond one machine, one in Redis',
+    'give forRoot() the storage of nestjs-cluster/throttler, { throttlers: […], storage: new ClusterThrottlerStorage() }; or, beyond one machine, one in Redis',
   docs: 'docs/shared-state.md#every-worker-is-a-process',
   look: (app) =>
     app.providers
