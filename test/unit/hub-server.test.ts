@@ -52,6 +52,13 @@ async function connect(slot: number, warn = vi.fn()): Promise<HubClient> {
 const LOCK = (waitMs: number) => ({ op: 'lock', name: 'l', waitMs }) as const;
 
 describe('the server of the hub', () => {
+  it('says why there can be no socket in the same words each time', async () => {
+    const none = join(directory, 'none');
+    const options = { path: join(none, '1.ab.hub'), token: TOKEN, instance: 'a', restarted: false };
+    const reason = new RegExp(`^no socket can be made in ${none}: E[A-Z]+$`);
+    await expect(listenForWorkers(options)).rejects.toThrow(reason);
+  });
+
   it('is for its own user, and for those who know the secret', async () => {
     await serve('a');
     expect(statSync(path).mode & 0o777).toBe(0o600);

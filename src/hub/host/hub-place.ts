@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
@@ -28,17 +28,13 @@ export function findHubPlace(file: string): HubPlace {
     claimDirectory(directory);
     return { directory, path, temporary: false };
   } catch {
-    const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-hub-'));
-    const path = join(directory, file);
-    try {
-      refuseLong(path);
-    } catch (error) {
-      rmSync(directory, { recursive: true, force: true });
-      throw error;
-    }
-    return { directory, path, temporary: true };
+    refuseLong(join(tmpdir(), `${TEMPORARY}XXXXXX`, file));
+    const directory = mkdtempSync(join(tmpdir(), TEMPORARY));
+    return { directory, path: join(directory, file), temporary: true };
   }
 }
+
+const TEMPORARY = 'nestjs-cluster-hub-';
 
 /** Sockets of workers lie beside it, with names that are longer by this. */
 const OWNER_BYTES = 14;
@@ -47,7 +43,8 @@ const OWNER_BYTES = 14;
 function refuseLong(path: string): void {
   const bytes = Buffer.byteLength(path) + OWNER_BYTES;
   if (bytes <= MAX_PATH_BYTES) return;
+  // Without the path: it has a random part, and the same reason in other words would be news each second.
   throw new Error(
-    `the path ${path} is too long for a unix socket (${bytes} bytes, at most ${MAX_PATH_BYTES}); set TMPDIR to a shorter directory`,
+    `a path in ${tmpdir()} is too long for a unix socket (${bytes} bytes, at most ${MAX_PATH_BYTES}); set XDG_RUNTIME_DIR or TMPDIR to a shorter directory`,
   );
 }

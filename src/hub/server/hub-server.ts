@@ -37,7 +37,10 @@ export async function listenForWorkers(options: HubServerOptions): Promise<Serve
   // Beside its path, and moved there: it is never seen before it answers, and takes the place of that of the hub before it.
   const beside = join(dirname(options.path), `.${Math.random().toString(16).slice(2, 8)}`);
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    // Without the path, which is another one each time: workers warn of each reason once.
+    server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
+      reject(new Error(`no socket can be made in ${dirname(options.path)}: ${code ?? message}`)),
+    );
     server.listen(beside, resolve);
   });
   chmodSync(beside, 0o600);
