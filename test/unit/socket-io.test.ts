@@ -9,14 +9,14 @@ import { Server } from 'socket.io';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shareSessions } from '../../src/extras/socket.io/cluster-sessions.js';
 import type { Engine, EngineClient } from '../../src/extras/socket.io/engine.interface.js';
-import { decodePayload, encodePayload } from '../../src/hub/client/json-payload.js';
+import { decodeJson, encodeJson } from '../../src/hub/client/json-payload.js';
 import { dismiss } from '../../src/extras/socket.io/dismiss.js';
 import { LateComers } from '../../src/extras/socket.io/late-packets.js';
 import { tagsOf } from '../../src/extras/socket.io/session-store.js';
 import type { ClusterLink } from '../../src/snapshot/index.js';
 
 describe('what adapters tell each other', () => {
-  const copied = (value: unknown) => decodePayload(encodePayload(value));
+  const copied = (value: unknown) => decodeJson(encodeJson(value));
 
   it('keeps bytes, and is JSON beside them as for a client', () => {
     const bytes = Buffer.from([0, 1, 255]);
@@ -42,8 +42,8 @@ describe('what adapters tell each other', () => {
   );
 
   it('keeps no view of what it was read from', () => {
-    const encoded = encodePayload([Buffer.from([1])]);
-    const [bytes] = decodePayload(encoded) as [Buffer];
+    const encoded = encodeJson([Buffer.from([1])]);
+    const [bytes] = decodeJson(encoded) as [Buffer];
     encoded.fill(0);
     expect(bytes).toEqual(Buffer.from([1]));
   });

@@ -9,7 +9,7 @@ import {
 } from 'socket.io-adapter';
 import type { HubChannels, Saying } from '../../hub/client/hub-channels.js';
 import { LateComers } from './late-packets.js';
-import { decodePayload, encodePayload } from '../../hub/client/json-payload.js';
+import { decodeJson, encodeJson } from '../../hub/client/json-payload.js';
 import {
   type Broadcast,
   type SessionStore,
@@ -68,7 +68,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       // of `serverSideEmit()` throws does not concern the connection to the hub.
       said: (body, _from, offset) =>
         queueMicrotask(() => {
-          const message = decodePayload(body) as ClusterMessage;
+          const message = decodeJson(body) as ClusterMessage;
           if (offset !== undefined) this.#late.note(offset, (message as { data: Broadcast }).data);
           this.onMessage(message, offset);
         }),
@@ -103,12 +103,12 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
         resolve(offset ?? '');
       };
       const to = isOwn ? this.uid : undefined;
-      this.channels.say(this.uid, encodePayload(message), { to, keep, echo });
+      this.channels.say(this.uid, encodeJson(message), { to, keep, echo });
     });
   }
 
   protected override async doPublishResponse(to: string, response: ClusterResponse): Promise<void> {
-    this.channels.say(this.uid, encodePayload(response), { to });
+    this.channels.say(this.uid, encodeJson(response), { to });
   }
 
   override persistSession({ sid, pid, rooms, data }: SessionToPersist): void {

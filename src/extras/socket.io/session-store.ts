@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { BroadcastOptions, Session } from 'socket.io-adapter';
 import type { HubChannels } from '../../hub/client/hub-channels.js';
 import type { HubClient } from '../../hub/client/hub-client.js';
-import { decodePayload, encodePayload } from '../../hub/client/json-payload.js';
+import { decodeJson, encodeJson } from '../../hub/client/json-payload.js';
 
 export type SessionToPersist = Omit<Session, 'missedPackets'>;
 
@@ -48,7 +48,7 @@ export class SessionStore {
     const at = { cache: CACHE, key: `${channel} ${session.pid}` };
     const question = { op: 'set', ...at, form: 'j', ttlMs, maxBytes: this.maxBytes } as const;
     // Without a hub the client begins anew.
-    this.hub.ask(question, KEEP_MS, encodePayload(session)).catch(() => {});
+    this.hub.ask(question, KEEP_MS, encodeJson(session)).catch(() => {});
   }
 
   /**
@@ -71,12 +71,12 @@ export class SessionStore {
     let answer = await ask();
     if (answer?.header.t === 'miss') answer = await surrendered().then(ask);
     if (answer?.header.t !== 'hit') return undefined;
-    const session = decodePayload(answer.body) as SessionToPersist;
+    const session = decodeJson(answer.body) as SessionToPersist;
     const missed = await this.channels.missed(uid, offset, tagsOf(session.rooms));
     if (missed === undefined) return undefined;
     this.hub.ask({ op: 'delete', ...at }, KEEP_MS).catch(() => {});
     const missedPackets = missed.map((each) => {
-      const { packet } = (decodePayload(each.body) as { data: Broadcast }).data;
+      const { packet } = (decodeJson(each.body) as { data: Broadcast }).data;
       return [...packet.data, each.offset];
     });
     return { ...session, missedPackets, upTo: missed.at(-1)?.offset ?? offset };

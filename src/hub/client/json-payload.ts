@@ -5,13 +5,13 @@ import { deserialize, serialize } from 'node:v8';
  * beside it. A form that kept more, such as `serialize()` alone, would have clients of other workers
  * receive a `Date` or a `toJSON()` otherwise than those of this one.
  */
-export function encodePayload(value: unknown): Buffer {
+export function encodeJson(value: unknown): Buffer {
   const parts: Buffer[] = [];
   const json = JSON.stringify(value, hasBinary(value) ? takeOut(parts) : undefined);
   return serialize([json, ...parts]);
 }
 
-export function decodePayload(bytes: Buffer): unknown {
+export function decodeJson(bytes: Buffer): unknown {
   const [json, ...parts] = deserialize(bytes) as [string, ...Buffer[]];
   return JSON.parse(json, parts.length === 0 ? undefined : putBack(parts));
 }
