@@ -18,8 +18,12 @@ export interface LeaderRole {
   owns(due: number): boolean;
   /** Calls `told` when this process comes to lead, and some times a second while it does. */
   follow(told: (leading: Leading) => void): void;
-  /** What it runs now. `done`: the name of one that is to run once. */
-  tellRunning(running: readonly string[], done?: string): void;
+  /**
+   * What it runs now. `done`: the name of one that is to run once.
+   *
+   * @param of whose jobs these are: each Nest app of the process has its own.
+   */
+  tellRunning(of: object, running: readonly string[], done?: string): void;
 }
 
 /** `skipped`: it was still running in another worker, and runs once it has ended there. */

@@ -150,7 +150,9 @@ export class LeaderJobs {
     } else if (job.kind === 'interval') {
       if (job.missed > since) void this.#begin(job);
     } else {
-      const due = job.owed?.(Math.max(since, job.handled), Date.now());
+      const now = Date.now();
+      const isSetBack = job.handled > now + SET_BACK_MS;
+      const due = job.owed?.(isSetBack ? since : Math.max(since, job.handled), now);
       if (due === undefined) return;
       job.handled = due;
       void this.#begin(job);
@@ -171,6 +173,6 @@ export class LeaderJobs {
   }
 
   #tellRunning(done?: string): void {
-    this.role().tellRunning([...this.#running.keys()], done);
+    this.role().tellRunning(this, [...this.#running.keys()], done);
   }
 }

@@ -11,6 +11,7 @@ const ROUNDING_MS = 10;
  */
 export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
+  readonly #running = new Map<object, readonly string[]>();
   #asked = false;
   /** Of the machine's clock, like `#since`: that of `Date.now()` may be set back or forth. */
   #until = -Infinity;
@@ -36,8 +37,11 @@ export class WorkerLeaderRole implements LeaderRole {
     this.#ask();
   }
 
-  tellRunning(running: readonly string[], done?: string): void {
-    this.send({ type: 'jobs', running, done });
+  tellRunning(of: object, running: readonly string[], done?: string): void {
+    if (running.length === 0) this.#running.delete(of);
+    else this.#running.set(of, running);
+    const all = new Set([...this.#running.values()].flat());
+    this.send({ type: 'jobs', running: [...all], done });
   }
 
   /** The primary gives or renews the lease. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Leading } from '../../src/snapshot/index.js';
+import type { LeaderRole, Leading } from '../../src/snapshot/index.js';
 import { type Job, LeaderJobs } from '../../src/worker/leader-jobs.js';
 
 const NOW = 1_800_000_000_000;
@@ -13,7 +13,7 @@ function start() {
     leads: false,
     owns: () => role.leads,
     follow: () => {},
-    tellRunning: vi.fn<(running: readonly string[], done?: string) => void>(),
+    tellRunning: vi.fn<LeaderRole['tellRunning']>(),
   };
   const counted: string[] = [];
   const jobs = new LeaderJobs(
@@ -74,6 +74,25 @@ describe('a job that one worker alone runs', () => {
     expect(run).toHaveBeenCalledTimes(3);
   });
 
+  it('is made up for though the clock was set back since its last run', () => {
+    const { add, lead, run } = start();
+    const tick = add('cron', (since) => (since < NOW - 3_600_000 ? NOW - 3_600_000 : undefined));
+    lead();
+    tick(NOW);
+    vi.setSystemTime(NOW - 3_599_900);
+    lead({ since: NOW - 3_600_500 });
+    expect(run).toHaveBeenCalledTimes(2);
+  });
+
+  it('is not made up for once its app is closed', () => {
+    const { add, jobs, lead, run } = start();
+    add('timeout')();
+    add('cron', () => NOW);
+    jobs.close();
+    lead({ since: NOW - 2_000 });
+    expect(run).not.toHaveBeenCalled();
+  });
+
   it('is not made up for where nobody led before', () => {
     const { add, lead, run } = start();
     add('cron', () => NOW);
@@ -94,12 +113,12 @@ describe('a job that one worker alone runs', () => {
   });
 
   it('of a timeout runs once in the cluster, and later where nobody could run it', () => {
-    const { add, lead, role, run } = start();
+    const { add, jobs, lead, role, run } = start();
     add('timeout')();
     lead();
     lead();
     expect(run).toHaveBeenCalledTimes(1);
-    expect(role.tellRunning).toHaveBeenCalledWith([], 'job');
+    expect(role.tellRunning).toHaveBeenCalledWith(jobs, [], 'job');
   });
 
   it('of a timeout does not run where another worker has begun it', () => {
@@ -124,14 +143,14 @@ describe('a job that one worker alone runs', () => {
   it('is told to others before it begins, and counted when it ends', async () => {
     const { counted, jobs, role } = start();
     const failing = jobs.track('job', async () => {
-      expect(role.tellRunning.mock.calls).toEqual([[['job'], undefined]]);
+      expect(role.tellRunning.mock.calls).toEqual([[jobs, ['job'], undefined]]);
       throw new Error('no');
     });
     expect(jobs.isRunning).toBe(true);
     await expect(failing).rejects.toThrow('no');
     await jobs.track('job', () => 1);
     expect(counted).toEqual(['job failed', 'job succeeded']);
-    expect(role.tellRunning.mock.calls.at(-1)).toEqual([[], undefined]);
+    expect(role.tellRunning.mock.calls.at(-1)).toEqual([jobs, [], undefined]);
     expect(jobs.isRunning).toBe(false);
   });
 });
