@@ -84,7 +84,7 @@ export async function runStandalone<S extends AppSource>(
     leaveSignalsToNest();
     for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
     // Without ClusterModule nobody else does.
-    link.detach();
+    link.end();
   };
   const created = (app: WorkerApp): void => {
     if (isHttpApp(app)) {

@@ -168,9 +168,9 @@ export interface ClusterLink {
   requestReplacement(reason: string): void;
   /** The app cannot come up, and Nest will end the process before the error gets anywhere. */
   reportBootFailure(error: unknown): void | Promise<void>;
-  /** The app serves: on this HTTP server, where it has one. A second call changes nothing. */
+  /** An app serves: on this HTTP server, where it has one. A process may have several. */
   attach(server: unknown): void;
-  /** The app is being closed. */
+  /** One of those apps is being closed. */
   detach(): void;
   /** Paths to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;

@@ -25,6 +25,8 @@ export class SoloLink extends LocalLink implements ClusterLink {
   /** There is nobody else. */
   readonly leaderRole: LeaderRole;
   readonly #timer: NodeJS.Timeout;
+  /** Apps of this process that serve. */
+  #apps = 0;
 
   constructor(
     readonly bootstrapped: boolean = false,
@@ -76,6 +78,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   attach(server: unknown): void {
+    this.#apps += 1;
     if (server !== undefined) this.local.follow(server);
     if (this.local.state !== 'starting') return;
     this.local.state = 'ready';
@@ -83,6 +86,12 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   detach(): void {
+    this.#apps -= 1;
+    if (this.#apps <= 0) this.end();
+  }
+
+  /** The process serves no more, whatever is left of its apps. */
+  end(): void {
     this.local.state = 'draining';
     clearInterval(this.#timer);
     this.local.meter.stop();

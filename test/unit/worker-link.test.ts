@@ -351,6 +351,18 @@ describe('bootstrap()', () => {
   });
 });
 
+describe('a process without a primary', () => {
+  it('serves and leads until the last of its apps is closed', () => {
+    const solo = new SoloLink();
+    solo.attach(undefined);
+    solo.attach(undefined);
+    solo.detach();
+    expect([solo.accepting, solo.leaderRole.leads]).toEqual([true, true]);
+    solo.detach();
+    expect([solo.accepting, solo.leaderRole.leads]).toEqual([false, false]);
+  });
+});
+
 describe('the number of workers', () => {
   it('is what the worker was told, and one where there is no primary', () => {
     const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
