@@ -12,6 +12,14 @@ export function clockMs(): number {
   return Date.now() - performance.now();
 }
 
+/** A step of the system clock that is more than two looks at two clocks differ by. */
+const STEP_MS = 500;
+
+/** Whether the system clock was set since `clockMs()` was that. */
+export function wasClockSet(before: number): boolean {
+  return Math.abs(clockMs() - before) >= STEP_MS;
+}
+
 /** What is to be added to `performance.now()` of this process. Of some tries the best: it may be held up between two looks. */
 export function machineClockMs(): number {
   let [offset, best] = [0, Infinity];

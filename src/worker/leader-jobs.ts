@@ -1,3 +1,4 @@
+import { clockMs, wasClockSet } from '../ipc/machine-clock.js';
 import type { JobOutcome, LeaderRole, Leading } from '../snapshot/index.js';
 
 /** Something that one worker alone is to run; each worker has it. Times are of `Date.now()`. */
@@ -10,12 +11,11 @@ export interface Job {
   readonly owed?: (since: number, now: number) => number | undefined;
 }
 
-/** A tick this much before the last one that was handled is a new one: the clock was set back. */
-const SET_BACK_MS = 10_000;
-
 interface KnownJob extends Job {
   /** The last time that was due and is taken care of here. */
   handled: number;
+  /** What the clock was set to then. */
+  clock: number;
   /** When it was due last while another worker led. */
   missed: number;
 }
@@ -59,13 +59,12 @@ export class LeaderJobs {
 
   /** @returns what its timer is to call, of a cron with the time for which it was due. */
   add(job: Job): (due?: number) => unknown {
-    const known: KnownJob = { ...job, handled: -Infinity, missed: -Infinity };
+    const known: KnownJob = { ...job, handled: -Infinity, clock: 0, missed: -Infinity };
     this.#jobs.add(known);
     return (due) => {
       if (due !== undefined) {
-        const isHandled = due <= known.handled && due > known.handled - SET_BACK_MS;
-        if (isHandled || !this.role().owns(due)) return;
-        known.handled = due;
+        if (due <= handledBy(known) || !this.role().owns(due)) return;
+        handle(known, due);
       } else if (!this.role().leads) {
         known.missed = Date.now();
         return;
@@ -150,11 +149,9 @@ export class LeaderJobs {
     } else if (job.kind === 'interval') {
       if (job.missed > since) void this.#begin(job);
     } else {
-      const now = Date.now();
-      const isSetBack = job.handled > now + SET_BACK_MS;
-      const due = job.owed?.(isSetBack ? since : Math.max(since, job.handled), now);
+      const due = job.owed?.(Math.max(since, handledBy(job)), Date.now());
       if (due === undefined) return;
-      job.handled = due;
+      handle(job, due);
       void this.#begin(job);
     }
   }
@@ -175,4 +172,14 @@ export class LeaderJobs {
   #tellRunning(done?: string): void {
     this.role().tellRunning(this, [...this.#running.keys()], done);
   }
+}
+
+function handle(job: KnownJob, due: number): void {
+  job.handled = due;
+  job.clock = clockMs();
+}
+
+/** Times are due anew once the clock was set back. */
+function handledBy({ handled, clock }: KnownJob): number {
+  return wasClockSet(clock) ? -Infinity : handled;
 }

@@ -1,11 +1,8 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { clockMs } from '../../ipc/machine-clock.js';
+import { clockMs, wasClockSet } from '../../ipc/machine-clock.js';
 
 /** Of the package cron, in the version that @nestjs/schedule brings. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
-
-/** A clock that was set this much meanwhile makes a plan void. */
-const SET_MS = 500;
 
 /**
  * Has `tick` called where its timer would call it, with the time for which that was due.
@@ -24,7 +21,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
     if (date === last || date === null) return;
     last = date;
     // A timer may be late by more than a second, and the tick have been another worker's.
-    const isAsPlanned = plannedAt <= date.getTime() && Math.abs(clock - clockMs()) < SET_MS;
+    const isAsPlanned = plannedAt <= date.getTime() && !wasClockSet(clock);
     dues.push(isAsPlanned ? plannedAt : dueAt(job, date.getTime()));
   };
   const plan = (): void => {
