@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -9,12 +9,18 @@ import { connect, enterWorker, forgetHub, idle, startWorker } from './hub-worker
 
 afterEach(forgetHub);
 
-/** An app of a worker of that slot. Its provider answers 'who', after `beforeListening`. */
+interface AppOptions {
+  readonly beforeListening?: (events: ClusterEvents) => unknown;
+  readonly connection?: ReturnType<typeof connect>;
+  /** ClusterEvents is of a global module that imports EventEmitterModule: its hooks run in another order. */
+  readonly global?: boolean;
+}
+
+/** An app of a worker of that slot. Its provider answers 'who'. */
 async function startApp(
   core: HubCore,
   slot: number,
-  beforeListening: (events: ClusterEvents) => unknown = () => {},
-  connection = connect(core, slot),
+  { beforeListening = () => {}, connection = connect(core, slot), global = false }: AppOptions = {},
 ) {
   enterWorker(connection.hub);
   const heard: unknown[] = [];
@@ -32,10 +38,15 @@ async function startApp(
       return slot;
     }
   }
-  @Module({
-    imports: [EventEmitterModule.forRoot()],
-    providers: [Answering, ClusterEvents],
-  })
+  const emitters = EventEmitterModule.forRoot();
+  @Global()
+  @Module({ imports: [emitters], providers: [ClusterEvents], exports: [ClusterEvents] })
+  class SharedModule {}
+  @Module(
+    global
+      ? { imports: [SharedModule], providers: [Answering] }
+      : { imports: [emitters], providers: [Answering, ClusterEvents] },
+  )
   class AppModule {}
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
   onTestFinished(() => app.close());
@@ -48,10 +59,12 @@ describe('a worker that starts', () => {
     const { events, heard } = await startApp(core, 0);
     let answers: unknown;
     let sent = 0;
-    const starting = await startApp(core, 1, async () => {
+    const beforeListening = async () => {
       answers = await Promise.all([1, 2, 3].map(() => events.request('who', 'early')));
       sent = await events.emit('who', 'all');
-    });
+    };
+    const starting = await startApp(core, 1, { beforeListening });
+    await idle();
     expect(answers).toEqual([0, 0, 0]);
     expect([sent, heard.at(-1)]).toEqual([1, 'all']);
     expect(await starting.events.request('who', 'late', { to: 1 })).toBe(1);
@@ -62,11 +75,34 @@ describe('a worker that starts', () => {
     const core = new HubCore();
     const { heard } = await startApp(core, 0);
     let result: unknown;
-    await startApp(core, 1, async (events) => {
-      result = [await events.emit('who', 'event'), await events.request('who', 'request')];
+    await startApp(core, 1, {
+      beforeListening: async (events) => {
+        result = [await events.emit('who', 'event'), await events.request('who', 'request')];
+      },
     });
     expect(result).toEqual([1, 0]);
     expect(heard).toEqual(['event', 'request']);
+  });
+});
+
+describe.each([
+  { where: 'in the module of its app', global: false },
+  { where: 'in a global module', global: true },
+])('ClusterEvents $where', ({ global }) => {
+  it('hears the first that is sent to its worker, and the last', async () => {
+    const core = new HubCore();
+    const { events } = await startWorker(core, 0);
+    const receive = core.receive.bind(core);
+    vi.spyOn(core, 'receive').mockImplementation((from, said, body) => {
+      if (said.op === 'unsubscribe') void events.emit('who', 'last', 1);
+      receive(from, said, body);
+      if (said.op === 'subscribe') void events.emit('who', 'first', 1);
+    });
+    const { app, heard } = await startApp(core, 1, { global });
+    await idle();
+    await app.close();
+    expect(heard).toEqual(['first', 'last']);
+    expect(await events.emit('who', 'too late', 1)).toBe(0);
   });
 });
 
@@ -99,10 +135,11 @@ describe('two apps of one process', () => {
     const core = new HubCore();
     const asker = await startWorker(core, 0);
     const silent = await startWorker(core, 1, new EventEmitter2());
-    const { app } = await startApp(core, 1, undefined, silent);
+    const { app } = await startApp(core, 1, { connection: silent });
     enterWorker(silent.hub);
     const third = new ClusterEvents(new EventEmitter2());
-    await third.onApplicationBootstrap();
+    third.onApplicationBootstrap();
+    await idle();
     for (let n = 0; n < 3; n += 1) {
       expect(await asker.events.request('who', n, { to: 1 })).toBe(1);
     }

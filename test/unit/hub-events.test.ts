@@ -69,14 +69,14 @@ describe('an event in a process', () => {
     const [sender, receiver] = await start(2);
     enterWorker(receiver!.hub);
     const second = new ClusterEvents(receiver!.emitter);
-    await second.onApplicationBootstrap();
+    second.onApplicationBootstrap();
     const heard = vi.fn();
     receiver!.emitter.on('n', heard);
     await sender!.events.emit('n', 1);
     await idle();
     expect(heard).toHaveBeenCalledTimes(1);
-    second.onApplicationShutdown();
-    receiver!.events.onApplicationShutdown();
+    await second.beforeApplicationShutdown();
+    await receiver!.events.beforeApplicationShutdown();
     await sender!.events.emit('n', 2);
     await idle();
     expect(heard).toHaveBeenCalledTimes(1);
@@ -109,7 +109,7 @@ describe('a request to another worker', () => {
     const [asker, answers] = await start(2);
     enterWorker(asker!.hub);
     const second = new ClusterEvents(asker!.emitter);
-    await second.onApplicationBootstrap();
+    second.onApplicationBootstrap();
     answers!.emitter.on('same', (n: number): unknown => idle().then(() => n));
     const ask = (events: ClusterEvents, n: number) => events.request('same', n, { to: 1 });
     expect(await Promise.all([ask(asker!.events, 1), ask(second, 2)])).toEqual([1, 2]);

@@ -57,7 +57,9 @@ export async function startWorker(core: HubCore, slot: number, emitter = new Eve
   const connection = connect(core, slot);
   enterWorker(connection.hub);
   const events = new ClusterEvents(emitter);
-  await events.onApplicationBootstrap();
+  await events.onModuleInit();
+  events.onApplicationBootstrap();
+  await idle();
   return { ...connection, emitter, events };
 }
 

@@ -4,10 +4,13 @@ import {
   Inject,
   Injectable,
   Logger,
+  type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
+  type OnModuleInit,
+  Optional,
 } from '@nestjs/common';
-import { EventEmitter2 } from '@nestjs/event-emitter';
+import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { currentLink } from '../../bootstrap/current-link.js';
 import { clean, ClusterConfigurationError, messageOf, oneLine } from '../../errors/index.js';
 import { encodePayload } from '../../hub/client/encode-payload.js';
@@ -42,31 +45,39 @@ const NOT_SENT = { changed: 0, evicted: 1 };
  * `structuredClone()` would. Provide it where it is injected; several of one app are one to others.
  */
 @Injectable()
-export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutdown {
+export class ClusterEvents
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
   readonly #logger = new Logger('ClusterEvents');
   readonly #closing = new AbortController();
   #found: HubClient | undefined;
+  #leave: (() => Promise<void>) | undefined;
 
-  constructor(@Inject(EventEmitter2) private readonly emitter: EventEmitter2) {
+  constructor(
+    @Inject(EventEmitter2) private readonly emitter: EventEmitter2,
+    @Optional()
+    @Inject(EventEmitterReadinessWatcher)
+    private readonly methods?: EventEmitterReadinessWatcher,
+  ) {
     setMaxListeners(0, this.#closing.signal); // one for each request
   }
 
-  /** Not before: `@OnEvent()` methods do not listen yet, and others would wait for their answers. */
-  async onApplicationBootstrap(): Promise<void> {
+  async onModuleInit(): Promise<void> {
+    await this.#hub.ready(START_MS);
+  }
+
+  /** `@OnEvent()` methods begin to listen in this hook, too, and perhaps later: it does not wait for them. */
+  onApplicationBootstrap(): void {
     const hub = this.#hub;
     if (hub.emitters.has(this.emitter)) return;
     hub.emitters.add(this.emitter);
-    const tell = (op: 'subscribe' | 'unsubscribe') => orNone(hub.ask({ op }, DEADLINE_MS));
-    const unlisten = hub.listen({
-      opened: () => void tell('subscribe'),
-      pushed: (event, body) => void this.#hear(hub, event, body),
-    });
-    this.#closing.signal.addEventListener('abort', () => {
-      unlisten();
-      hub.emitters.delete(this.emitter);
-      if (hub.emitters.size === 0) void tell('unsubscribe');
-    });
-    if (await hub.ready(START_MS)) await tell('subscribe');
+    const listening = this.methods?.waitUntilReady() ?? Promise.resolve();
+    void listening.then(() => this.#join(hub));
+  }
+
+  /** While its methods still listen: with its answer the hub has sent what it had for this worker. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.#leave?.();
   }
 
   onApplicationShutdown(): void {
@@ -120,6 +131,20 @@ export class ClusterEvents implements OnApplicationBootstrap, OnApplicationShutd
 
   get #hub(): HubClient {
     return (this.#found ??= hubOf(currentLink()));
+  }
+
+  #join(hub: HubClient): void {
+    const tell = (op: 'subscribe' | 'unsubscribe') => orNone(hub.ask({ op }, DEADLINE_MS));
+    const unlisten = hub.listen({
+      opened: () => void tell('subscribe'),
+      pushed: (event, body) => void this.#hear(hub, event, body),
+    });
+    if (hub.open) void tell('subscribe');
+    this.#leave = async () => {
+      if (hub.open && hub.emitters.size === 1) await tell('unsubscribe'); // no other app of the process listens
+      hub.emitters.delete(this.emitter);
+      unlisten();
+    };
   }
 
   /** Counts the workers that missed it. */

@@ -9,7 +9,8 @@ export async function eventOperations() {
   let heard = [];
   emitter.on('told', ({ at }) => heard.push(monotonicMs() - at));
   const events = new ClusterEvents(emitter);
-  await events.onApplicationBootstrap();
+  await events.onModuleInit();
+  events.onApplicationBootstrap();
   const [publisher, subscriber] = [connectRedis(), connectRedis()];
   subscriber.on('message', (_channel, text) => {
     const { name, payload } = JSON.parse(text);
