@@ -159,5 +159,5 @@ export class ExaminedWorker {
 /** It ends with this process. */
 async function openHub(warn: (message: string) => void): Promise<HubAddress> {
   const { HubHost } = await import('../hub/host/hub-host.js');
-  return (await HubHost.open(warn)).address;
+  return (await HubHost.open(warn)).address();
 }

@@ -2,7 +2,7 @@ import type { EmitEvent } from '../events/index.js';
 import type { HubAddress } from '../snapshot/index.js';
 
 interface Host {
-  readonly address: HubAddress;
+  address(): Promise<HubAddress>;
 }
 
 /** Where the first worker that asks has the hub started. Before that nothing of it is loaded. */
@@ -19,8 +19,9 @@ export class HubDoor {
   async address(): Promise<HubAddress> {
     const warn = (message: string): void => this.emit('warning', { message });
     this.#host ??= this.open(warn);
+    let host: Host;
     try {
-      return (await this.#host).address;
+      host = await this.#host;
     } catch (error) {
       this.#host = undefined;
       const { message } = error as Error;
@@ -28,6 +29,7 @@ export class HubDoor {
       this.#refused = true;
       throw error;
     }
+    return host.address();
   }
 }
 

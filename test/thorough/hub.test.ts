@@ -3,6 +3,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -243,6 +244,20 @@ describe('the hub', () => {
       return (await get('/cache/h')).json()['value'] === '2';
     });
     expect((await get('/exclusive/0')).json()['code']).toBeUndefined();
+  });
+
+  it('is found by a worker that comes after its socket was removed, and has what it had', async () => {
+    await allConnected();
+    await get('/cache/kept/1');
+    rmSync(join(directory, 'nestjs-cluster'), { recursive: true });
+    const ready = cluster.all('worker-ready').length;
+    process.kill(cluster.workerPids[0]!, 'SIGKILL');
+    await eventually('another worker', () => cluster.all('worker-ready').length > ready);
+    await allConnected();
+    const answers = await Promise.all(Array.from({ length: 64 }, () => get('/cache/kept')));
+    expect(answers.map((answer) => answer.json()['value'])).toEqual(
+      Array.from({ length: 64 }, () => '1'),
+    );
   });
 
   it('leaves nothing when the cluster ends', async () => {

@@ -5,7 +5,7 @@ const ADDRESS = { path: '/run/1.ab.hub', token: 'secret' };
 
 describe('the door to the hub', () => {
   it('has it started by the first who asks, once', async () => {
-    const open = vi.fn(async () => ({ address: ADDRESS }));
+    const open = vi.fn(async () => ({ address: async () => ADDRESS }));
     const door = new HubDoor(vi.fn(), open);
     expect(open).not.toHaveBeenCalled();
     expect(await Promise.all([door.address(), door.address()])).toEqual([ADDRESS, ADDRESS]);
@@ -14,7 +14,7 @@ describe('the door to the hub', () => {
 
   it('says once that there can be none, and tries again for who asks again', async () => {
     const emit = vi.fn();
-    const open = vi.fn(async () => ({ address: ADDRESS }));
+    const open = vi.fn(async () => ({ address: async () => ADDRESS }));
     for (let n = 0; n < 2; n += 1) open.mockRejectedValueOnce(new Error('no directory'));
     const door = new HubDoor(emit, open);
     for (let n = 0; n < 2; n += 1) await expect(door.address()).rejects.toThrow('no directory');

@@ -31,7 +31,7 @@ afterEach(() => {
 
 /** A hub as its thread has it, which ends with all connections when it is closed. */
 async function serve(instance: string, restarted = false): Promise<() => void> {
-  const server = await listenForWorkers({ path, token: TOKEN, instance, restarted });
+  const { server } = await listenForWorkers({ path, token: TOKEN, instance, restarted });
   const sockets = new Set<{ destroy(): void }>();
   server.on('connection', (socket) => sockets.add(socket));
   const close = (): void => {
@@ -70,6 +70,30 @@ describe('the server of the hub', () => {
     stranger.on('data', said);
     await new Promise((resolve) => void stranger.once('close', resolve));
     expect(said).not.toHaveBeenCalled();
+  });
+
+  it('is found elsewhere once its socket was removed, and has what it had', async () => {
+    const { server, move } = await listenForWorkers({
+      path,
+      token: TOKEN,
+      instance: 'a',
+      restarted: false,
+    });
+    const first = await connect(0);
+    const { header } = await first.ask(LOCK(0), 5_000);
+    expect(header.t).toBe('granted');
+    const old = path;
+    rmSync(old);
+    path = join(directory, '2.ab.hub');
+    const next = await move(path);
+    servers.push({ server, close: () => void next.close() });
+
+    const find = vi.fn(async () => ({ path, token: TOKEN }));
+    find.mockResolvedValueOnce({ path: old, token: TOKEN });
+    const later = new HubClient(dialSocket(find, 1, vi.fn(), over.signal));
+    expect(await later.ready(5_000)).toBe(true);
+    expect(await later.ask(LOCK(0), 5_000)).toMatchObject({ header: { t: 'expired' } });
+    expect(first.open).toBe(true);
   });
 
   it('tells a worker of another version what to do', async () => {

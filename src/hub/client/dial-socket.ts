@@ -60,6 +60,7 @@ class SocketLine implements Line {
     const socket = createConnection({ path });
     // The app's servers keep the process up, this does not.
     socket.unref();
+    socket.once('error', () => (this.#address = undefined)); // it may be elsewhere
     const frames = new FrameSocket(
       socket,
       {

@@ -1,11 +1,11 @@
-import { readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { isAlive, probe, removeSocket } from '../../control/stale-sockets.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../process/own-file.js';
-import { findHubPlace } from './hub-place.js';
+import { findHubPlace, type HubPlace } from './hub-place.js';
 import type { HubAddress } from '../../snapshot/index.js';
-import type { HubThreadData, HubThreadMessage } from '../server/hub-thread.js';
+import type { HubMove, HubThreadData, HubThreadMessage } from '../server/hub-thread.js';
 
 const CHECK_MS = 1_000;
 
@@ -29,11 +29,14 @@ export class HubHost {
   #started = 0;
   #startedAt = 0;
   #restartMs = RESTART_MS;
+  /** The thread has said so since it was started. */
+  #listening = false;
+  #moving: Promise<void> | undefined;
 
   private constructor(
     private readonly program: string,
-    private readonly directory: string,
-    readonly address: HubAddress,
+    private readonly token: string,
+    private place: HubPlace,
     private readonly warn: (message: string) => void,
   ) {}
 
@@ -43,9 +46,9 @@ export class HubHost {
     if (program === undefined) throw new Error(LEAVE_OUT_OF_BUNDLE);
     const random = () => globalThis.crypto.randomUUID().replaceAll('-', '');
     const file = `${process.pid}.${random().slice(0, 8)}.hub`;
-    const { directory, path, temporary } = findHubPlace(file);
-    const host = new HubHost(program, directory, { path, token: random() }, warn);
+    const host = new HubHost(program, random(), findHubPlace(file), warn);
     const clear = (): void => {
+      const { directory, path, temporary } = host.place;
       removeSocket(path);
       if (temporary) rmSync(directory, { recursive: true, force: true });
     };
@@ -61,12 +64,51 @@ export class HubHost {
     return host;
   }
 
+  /**
+   * Where workers find it: somewhere else if its socket was removed, as that below `XDG_RUNTIME_DIR`
+   * is when the user logs out. Those who are connected stay so.
+   *
+   * @throws Error where there can be no other now.
+   */
+  async address(): Promise<HubAddress> {
+    if (!existsSync(this.place.path)) {
+      await (this.#moving ??= this.#move().finally(() => (this.#moving = undefined)));
+    }
+    return { path: this.place.path, token: this.token };
+  }
+
+  async #move(): Promise<void> {
+    const thread = this.#thread!;
+    if (!this.#listening) throw new Error('the hub is being started anew');
+    const next = this.#nextPlace();
+    const problem = await new Promise<string | undefined>((resolve) => {
+      const onExit = (): void => resolve('the hub has ended');
+      thread.once('exit', onExit);
+      thread.on('message', function onMessage(message: HubThreadMessage) {
+        if (message.type !== 'moved') return;
+        thread.off('message', onMessage).off('exit', onExit);
+        resolve(message.problem);
+      });
+      thread.postMessage({ path: next.path } satisfies HubMove);
+    });
+    if (problem !== undefined) throw new Error(problem);
+    this.place = next;
+  }
+
+  /** The same as long as there is its directory. */
+  #nextPlace(): HubPlace {
+    const { directory, path } = this.place;
+    return existsSync(directory) ? this.place : findHubPlace(basename(path));
+  }
+
   /** Resolves once it listens. */
   async #start(): Promise<void> {
+    this.place = this.#nextPlace();
     this.#started += 1;
     this.#startedAt = performance.now();
     const data: HubThreadData = {
-      ...this.address,
+      path: this.place.path,
+      token: this.token,
       instance: `${process.pid}.${this.#started}`,
       restarted: this.#started > 1,
       pulse: this.#pulse,
@@ -81,18 +123,20 @@ export class HubHost {
     thread.unref();
     this.#thread = thread;
     await new Promise<void>((resolve, reject) => {
-      let listening = false;
       let reason = 'it ended by itself';
       thread.on(
         'error',
         (error) => (reason = error instanceof Error ? error.message : String(error)),
       );
       thread.on('exit', () => {
-        if (listening) this.#restart(reason);
+        const wasListening = this.#listening;
+        this.#listening = false;
+        if (wasListening) this.#restart(reason);
         else reject(new Error(reason));
       });
       thread.on('message', (message: HubThreadMessage) => {
-        listening = message.type === 'listening';
+        if (message.type === 'moved') return;
+        this.#listening = message.type === 'listening';
         if (message.type === 'listening') return resolve();
         reason = message.message;
         void thread.terminate();
@@ -134,10 +178,11 @@ export class HubHost {
 
   /** Of primaries that were killed. */
   async #removeStale(): Promise<void> {
-    for (const file of readdirSync(this.directory)) {
+    const { directory } = this.place;
+    for (const file of readdirSync(directory)) {
       const [, pid] = HUB_SOCKET.exec(file) ?? [];
       if (pid === undefined || isAlive(Number(pid))) continue;
-      const path = join(this.directory, file);
+      const path = join(directory, file);
       if ((await probe(path)) === 'ECONNREFUSED') removeSocket(path);
     }
   }

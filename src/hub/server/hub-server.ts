@@ -26,25 +26,41 @@ export interface HubServerOptions {
   readonly restarted: boolean;
 }
 
+export interface HubListening {
+  readonly server: Server;
+  /** Has who comes from now on connect there: the first socket was removed. Those who have come stay. */
+  readonly move: (path: string) => Promise<Server>;
+}
+
 /** Listens for workers, in a directory that nobody but this user can enter. */
-export async function listenForWorkers(options: HubServerOptions): Promise<Server> {
+export async function listenForWorkers(options: HubServerOptions): Promise<HubListening> {
   const closedUntil = options.restarted ? performance.now() + RECLAIM_MS : undefined;
   const core = new HubCore(closedUntil);
   if (options.restarted) void delay(RECLAIM_MS).then(() => core.open());
   setInterval(() => core.sweep(), SWEEP_MS).unref();
-  const server = createServer((socket) => serve(socket, core, options));
+  let server = await listenAt(options.path, (socket) => serve(socket, core, options));
+  const move = async (path: string): Promise<Server> => {
+    const next = await listenAt(path, (socket) => serve(socket, core, options));
+    server.close(); // nobody finds it
+    return (server = next);
+  };
+  return { server, move };
+}
+
+async function listenAt(path: string, onConnection: (socket: Socket) => void): Promise<Server> {
+  const server = createServer(onConnection);
   server.maxConnections = MAX_CONNECTIONS;
   // Beside its path, and moved there: it is never seen before it answers, and takes the place of that of the hub before it.
-  const beside = join(dirname(options.path), `.${Math.random().toString(16).slice(2, 8)}`);
+  const beside = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
   await new Promise<void>((resolve, reject) => {
     // Without the path, which is another one each time: workers warn of each reason once.
     server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
-      reject(new Error(`no socket can be made in ${dirname(options.path)}: ${code ?? message}`)),
+      reject(new Error(`no socket can be made in ${dirname(path)}: ${code ?? message}`)),
     );
     server.listen(beside, resolve);
   });
   chmodSync(beside, 0o600);
-  renameSync(beside, options.path);
+  renameSync(beside, path);
   server.on('error', () => {}); // for want of descriptors it accepts later
   return server;
 }
