@@ -1,6 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MAX_PATH_BYTES } from '../../src/control/control-address.js';
 import { findHubPlace } from '../../src/hub/host/hub-place.js';
@@ -47,6 +55,18 @@ describe('the place of a hub', () => {
     directory('t', 'TMPDIR');
     expect(join(runtime, 'nestjs-cluster', FILE)).toHaveLength(MAX_PATH_BYTES);
     expect(findHubPlace(FILE).temporary).toBe(true);
+  });
+
+  it('is absolute with a relative TMPDIR: a worker may have another working directory', () => {
+    vi.stubEnv('XDG_RUNTIME_DIR', '');
+    const temporary = directory('t', 'TMPDIR');
+    vi.stubEnv('TMPDIR', relative(process.cwd(), temporary));
+    expect(findHubPlace(FILE).path.startsWith(join(temporary, 'nestjs-cluster-'))).toBe(true);
+
+    rmSync(findHubPlace(FILE).directory, { recursive: true });
+    writeFileSync(join(temporary, `nestjs-cluster-${process.geteuid!()}`), '');
+    expect(findHubPlace(FILE)).toMatchObject({ temporary: true });
+    expect(findHubPlace(FILE).path.startsWith(join(temporary, 'nestjs-cluster-hub-'))).toBe(true);
   });
 
   it('is none where every path is too long: it says so, and leaves nothing', () => {

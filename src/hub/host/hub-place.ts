@@ -1,6 +1,6 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import {
   claimDirectory,
   defaultSocketPath,
@@ -22,14 +22,16 @@ export interface HubPlace {
  */
 export function findHubPlace(file: string): HubPlace {
   try {
-    const directory = dirname(defaultSocketPath('hub', process.pid));
+    // Absolute, also with a relative TMPDIR: a worker may have another working directory.
+    const directory = resolve(dirname(defaultSocketPath('hub', process.pid)));
     const path = join(directory, file);
     refuseLong(path);
     claimDirectory(directory);
     return { directory, path, temporary: false };
   } catch {
-    refuseLong(join(tmpdir(), `${TEMPORARY}XXXXXX`, file));
-    const directory = mkdtempSync(join(tmpdir(), TEMPORARY));
+    const beginning = resolve(tmpdir(), TEMPORARY);
+    refuseLong(join(`${beginning}XXXXXX`, file));
+    const directory = mkdtempSync(beginning);
     return { directory, path: join(directory, file), temporary: true };
   }
 }
