@@ -1,3 +1,4 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { MAX_FRAME_BYTES, NO_BODY } from './protocol.js';
 
 /** Length of what follows, and of the header in it, little-endian. */
@@ -26,14 +27,26 @@ export function encodeFrame(header: object, body: Buffer = NO_BODY): Buffer {
 /** Less is left to V8: to give it back would take longer. */
 const RELEASED_BYTES = 16 * 1024;
 
+const nowhere = closedPort();
+
 /**
  * Gives memory back at once that nobody reads any more. V8 would let much of it pile up before it looks:
- * it takes chunks of sockets for small objects. Node 20 has no way to do so.
+ * it takes chunks of sockets for small objects.
  */
 export function release(bytes: Buffer): void {
   // Of the memory that it shares with others, a small buffer has only a part.
   if (bytes.length < RELEASED_BYTES || bytes.length !== bytes.buffer.byteLength) return;
-  (bytes.buffer as { transfer?: (bytes: number) => unknown }).transfer?.(0);
+  const memory = bytes.buffer as ArrayBuffer & { transfer?: (bytes: number) => unknown };
+  if (memory.transfer !== undefined) memory.transfer(0);
+  else nowhere.postMessage(undefined, [memory]); // Node 20
+}
+
+/** What is sent to it, and moved there, is freed. */
+function closedPort(): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  port1.close();
+  port2.close();
+  return port1;
 }
 
 interface Chunk {

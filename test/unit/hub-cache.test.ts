@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Blocks } from '../../src/hub/services/blocks.js';
 import { LruCache } from '../../src/hub/services/lru-cache.js';
 
 /** Two have the same bytes, in one byte a character and in two. The last ones are no whole characters. */
@@ -216,6 +217,94 @@ describe('a cache of the hub', () => {
     expect(found).toBeGreaterThan(1_000);
     cache.clear();
     expect([cache.bytes, cache.size, cache.get('key 1', 0)]).toEqual([0, 0, undefined]);
+  });
+
+  /** Beside V8's heap, without a collection. */
+  const outside = () => process.memoryUsage().arrayBuffers;
+  const value = BYTES.subarray(0, 1_000);
+  const fill = (cache: LruCache, count: number, ttlMs: number | null = null) => {
+    for (let n = 0; n < count; n += 1)
+      cache.set(`some:prefix:${n}`, { form: 'b', value }, ttlMs, 0);
+  };
+  const sweep = (cache: LruCache, times: number, now = 0) => {
+    for (let n = 0; n < times; n += 1) cache.sweep(now);
+  };
+
+  it('gives its memory back some seconds after it was cleared, and takes it again', async () => {
+    await settledUse(() => true); // that of other tests
+    const before = outside();
+    const cache = new LruCache(64 * MIB);
+    for (let round = 0; round < 2; round += 1) {
+      fill(cache, 50_000);
+      const full = outside() - before;
+      expect(full).toBeGreaterThan(50 * MIB);
+      cache.clear();
+      sweep(cache, 4);
+      expect(outside() - before).toBeGreaterThan(0.98 * full); // it may be filled again at once
+      sweep(cache, 6);
+      expect(outside() - before).toBeLessThan(4 * MIB); // its table of keys, and of its blocks
+    }
+    fill(cache, 1_000);
+    expect(cache.get('some:prefix:999', 0)?.value.equals(value)).toBe(true);
+  });
+
+  it('gives memory back that it has not needed for a while, though values come and go', async () => {
+    await settledUse(() => true); // that of other tests
+    const before = outside();
+    const cache = new LruCache(64 * MIB);
+    fill(cache, 45_000, 10);
+    const full = outside() - before;
+    for (let n = 0; n < 500; n += 1) cache.set(`new ${n}`, { form: 'b', value }, null, 0);
+    // A tenth of the values are set anew, again and again.
+    for (let now = 1; now < 60; now += 1) {
+      for (let n = 0; n < 100; n += 1) {
+        cache.set(`new ${(now * 37 + n) % 500}`, { form: 'b', value }, null, now);
+      }
+      sweep(cache, 1, now);
+    }
+    expect(cache.size).toBe(500);
+    expect(outside() - before).toBeLessThan(full / 10);
+    for (let n = 0; n < 500; n += 1)
+      expect(cache.get(`new ${n}`, 60)?.value.equals(value)).toBe(true);
+  });
+
+  it('has room for what it gave back where that was', () => {
+    const blocks = new Blocks();
+    for (let round = 0; round < 20; round += 1) {
+      const chains = Array.from({ length: 4 }, () => blocks.take(4_000));
+      expect(Math.max(...chains)).toBeLessThan(5 * 4_096);
+      for (const each of chains) blocks.free(each);
+      for (let n = 0; n < 6; n += 1) blocks.trim();
+    }
+  });
+
+  it('gives back values of all sizes while it grows and shrinks', () => {
+    const cache = new LruCache(12 * MIB);
+    const known = new Map<string, Buffer>();
+    let found = 0;
+    for (let n = 0; n < 20_000; n += 1) {
+      const key = `key ${Math.floor(Math.random() * 2_000)}`;
+      const grows = n % 4_000 < 2_000;
+      if (Math.random() < (grows ? 0.9 : 0.1)) {
+        const at = Math.floor(Math.random() * 100_000);
+        const set = BYTES.subarray(
+          at,
+          at + Math.floor(Math.random() * (n % 20 === 0 ? 90_000 : 3_000)),
+        );
+        cache.set(key, { form: 'form', value: set }, null, 0);
+        known.set(key, set);
+      } else cache.delete(key, 0);
+      if (n % 50 === 0) cache.sweep(0);
+      if (n % 4_000 === 3_999) for (const each of known.keys()) cache.delete(each, 0);
+      const other = `key ${Math.floor(Math.random() * 2_000)}`;
+      const entry = cache.get(other, 0);
+      if (entry === undefined) continue;
+      found += 1;
+      expect(entry.value.equals(known.get(other)!)).toBe(true);
+    }
+    expect(found).toBeGreaterThan(1_000);
+    for (const each of known.keys()) cache.delete(each, 0);
+    expect([cache.bytes, cache.size]).toEqual([0, 0]);
   });
 
   it.each([8 * 1_024, 64 * 1_024])(

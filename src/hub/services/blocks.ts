@@ -1,3 +1,5 @@
+import { release } from '../codec.js';
+
 /** The unit of room: small enough for a small value, large enough for few of them in a large one. */
 const BLOCK_BYTES = 256;
 
@@ -14,18 +16,32 @@ interface Page {
   readonly doubles: Float64Array;
   /** Of each block the one after it, in a chain or among those that are free. */
   readonly next: Int32Array;
+  firstFree: number;
+  /** Neither it nor those behind it were ever used: their memory is not taken yet. */
+  firstFresh: number;
+  /** How often it was looked at while nothing was in it. */
+  idle: number;
 }
+
+/** An empty page is kept until it was looked at so often: it is likely to be used again soon. */
+const IDLE_LOOKS = 5;
+
+/** Pages that are given back at a time. Each takes 0.1 ms. */
+const GIVEN_BACK = 32;
 
 /**
  * Memory in blocks that are used again and again, chained for what is larger. So V8 has nothing to
  * collect: it would let the process grow to several times of what is kept before it does, and stop the
- * thread meanwhile. Blocks have numbers from 1 on; 0 is none.
+ * thread meanwhile. The lowest pages are filled first: so others become empty when less is kept, and are
+ * given back. Blocks have numbers from 1 on; 0 is none.
  */
 export class Blocks {
-  readonly #pages: Page[] = [];
-  #firstFree = 0;
-  /** Neither this one nor those behind it were ever used: their memory is not taken yet. */
-  #firstFresh = 1;
+  /** `undefined` where one was given back. */
+  readonly #pages: (Page | undefined)[] = [];
+  /** Blocks that each page has to give. */
+  readonly #room: number[] = [];
+  /** Those before it have no room. */
+  #lowest = 0;
   #used = 0;
 
   /** Blocks in use. */
@@ -41,11 +57,18 @@ export class Blocks {
   take(count: number): number {
     let first = 0;
     let last = 0;
-    for (let left = count; left > 0; left -= 1) {
-      const block = this.#takeOne();
-      if (last === 0) first = block;
-      else this.#link(last, block);
-      last = block;
+    for (let left = count; left > 0;) {
+      const at = this.#roomy();
+      const page = this.#pages[at]!;
+      const taken = Math.min(left, this.#room[at]!);
+      this.#room[at]! -= taken;
+      left -= taken;
+      for (let n = 0; n < taken; n += 1) {
+        const block = takeOne(page, at);
+        if (last === 0) first = block;
+        else this.#link(last, block);
+        last = block;
+      }
     }
     this.#link(last, 0);
     this.#used += count;
@@ -54,22 +77,49 @@ export class Blocks {
 
   /** Frees a chain. Its blocks stay in their order: one of the same length is as much in one piece. */
   free(first: number): void {
-    let last = first;
-    let count = 1;
-    for (let next = this.#next(last); next !== 0; next = this.#next(last)) {
-      last = next;
-      count += 1;
+    for (let begin = first; begin !== 0;) {
+      const at = begin >> PAGE_BITS;
+      const page = this.#pages[at]!;
+      let last = begin;
+      let count = 1;
+      let next = page.next[last % PAGE_BLOCKS]!;
+      for (; next !== 0 && next >> PAGE_BITS === at; count += 1) {
+        last = next;
+        next = page.next[last % PAGE_BLOCKS]!;
+      }
+      page.next[last % PAGE_BLOCKS] = page.firstFree;
+      page.firstFree = begin;
+      this.#room[at]! += count;
+      this.#used -= count;
+      this.#lowest = Math.min(this.#lowest, at);
+      begin = next;
     }
-    this.#link(last, this.#firstFree);
-    this.#firstFree = first;
-    this.#used -= count;
   }
 
   /** Frees all. */
   clear(): void {
-    this.#firstFree = 0;
-    this.#firstFresh = 1;
+    for (const [at, page] of this.#pages.entries()) {
+      if (page === undefined) continue;
+      page.firstFree = 0;
+      page.firstFresh = firstOf(at);
+      this.#room[at] = PAGE_BLOCKS - firstOf(at);
+    }
+    this.#lowest = 0;
     this.#used = 0;
+  }
+
+  /** To be called now and then. Gives back the memory of pages that have been empty for a while. */
+  trim(): void {
+    let left = GIVEN_BACK;
+    for (const [at, page] of this.#pages.entries()) {
+      if (page === undefined) continue;
+      page.idle = this.#room[at] === PAGE_BLOCKS - firstOf(at) ? page.idle + 1 : 0;
+      if (page.idle < IDLE_LOOKS || left === 0) continue;
+      left -= 1;
+      this.#pages[at] = undefined;
+      this.#room[at] = 0;
+      release(page.bytes);
+    }
   }
 
   /** One of the words that a block has. */
@@ -146,16 +196,15 @@ export class Blocks {
     }
   }
 
-  #takeOne(): number {
-    const block = this.#firstFree;
-    if (block !== 0) {
-      this.#firstFree = this.#next(block);
-      return block;
-    }
-    const fresh = this.#firstFresh;
-    if (fresh >> PAGE_BITS === this.#pages.length) this.#pages.push(newPage());
-    this.#firstFresh += 1;
-    return fresh;
+  /** @returns the lowest page that has room. */
+  #roomy(): number {
+    while (this.#lowest < this.#room.length && this.#room[this.#lowest] === 0) this.#lowest += 1;
+    if (this.#lowest < this.#room.length) return this.#lowest;
+    const gap = this.#pages.indexOf(undefined);
+    const at = gap === -1 ? this.#pages.length : gap;
+    this.#pages[at] = newPage(firstOf(at));
+    this.#room[at] = PAGE_BLOCKS - firstOf(at);
+    return (this.#lowest = at);
   }
 
   #pageOf(block: number): Page {
@@ -171,12 +220,31 @@ export class Blocks {
   }
 }
 
-function newPage(): Page {
-  const memory = new ArrayBuffer(PAGE_BLOCKS * BLOCK_BYTES);
+/** Block 0 is none. */
+function firstOf(page: number): number {
+  return page === 0 ? 1 : 0;
+}
+
+function takeOne(page: Page, at: number): number {
+  const block = page.firstFree;
+  if (block !== 0) {
+    page.firstFree = page.next[block % PAGE_BLOCKS]!;
+    return block;
+  }
+  page.firstFresh += 1;
+  return at * PAGE_BLOCKS + page.firstFresh - 1;
+}
+
+function newPage(firstFresh: number): Page {
+  // One piece: a small one beside it would be left, and keep its surroundings from the system.
+  const memory = new ArrayBuffer(PAGE_BLOCKS * BLOCK_COST_BYTES);
   return {
     bytes: Buffer.from(memory),
     words: new Int32Array(memory),
     doubles: new Float64Array(memory),
-    next: new Int32Array(PAGE_BLOCKS),
+    next: new Int32Array(memory, PAGE_BLOCKS * BLOCK_BYTES),
+    firstFree: 0,
+    firstFresh,
+    idle: 0,
   };
 }

@@ -118,7 +118,6 @@ export class LruCache {
     return alive;
   }
 
-  /** Its memory is kept for other values. */
   clear(): void {
     this.#blocks.clear();
     this.#buckets.fill(0);
@@ -159,7 +158,10 @@ export class LruCache {
     return this.#makeRoom(0);
   }
 
-  /** Removes values whose time is over, a part of the cache at a time. */
+  /**
+   * To be called each second. Removes values whose time is over, a part of the cache at a time, and
+   * gives memory back that has not been needed for a while.
+   */
   sweep(now: number): void {
     let entry = this.#sweepFrom === 0 ? this.#oldest : this.#sweepFrom;
     for (let left = SWEPT; left > 0 && entry !== 0; left -= 1) {
@@ -168,6 +170,7 @@ export class LruCache {
       entry = newer;
     }
     this.#sweepFrom = entry;
+    this.#blocks.trim();
   }
 
   /** @returns how many values were removed for so many blocks. */
