@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import type { OwnSessions } from './own-sessions.interface.js';
 
 /** Asks the owner to release what waits: see {@link OwnSessions.release}. No client can send it. */
@@ -13,7 +13,7 @@ const MAX_HEADER_BYTES = 64 * 1024;
  * Takes in what other workers relay. It is no server that listens by itself, so that the drain neither
  * closes nor counts it: its sessions end before.
  */
-export async function openDoor(path: string, own: OwnSessions): Promise<void> {
+export async function openDoor(path: string, own: OwnSessions): Promise<Server> {
   const http = createHttpServer({ maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: 0 });
   http.on('request', (request, response) => {
     if (request.headers[RELEASE] === undefined) return own.request(request, response);
@@ -28,5 +28,5 @@ export async function openDoor(path: string, own: OwnSessions): Promise<void> {
   });
   server.on('error', () => {}); // for want of descriptors it accepts later
   chmodSync(path, 0o600);
-  server.unref();
+  return server.unref();
 }

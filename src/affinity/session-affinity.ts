@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import { existsSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -13,6 +14,9 @@ import { headOf } from './request-head.js';
 import { newOwner, newSessionId, ownerOf } from './session-id.js';
 
 const RETRY_MS = 1_000;
+
+/** Directories are cleaned; that of a user goes when the user logs out. */
+const CHECK_MS = 1_000;
 
 /**
  * Sessions that live in the memory of one worker, while their clients reach any: the id of a session
@@ -50,8 +54,16 @@ export class SessionAffinity {
     try {
       const address = await this.find();
       const path = pathOf(address, this.#owner);
-      await openDoor(path, this.own);
-      process.once('exit', () => removeSocket(path));
+      const door = await openDoor(path, this.own);
+      const remove = (): void => removeSocket(path);
+      process.once('exit', remove);
+      const check = setInterval(() => {
+        if (existsSync(path)) return;
+        clearInterval(check);
+        process.off('exit', remove);
+        door.close();
+        void this.open();
+      }, CHECK_MS).unref();
       await this.link.passage?.open(this.#owner, (handle, head) => this.#take(handle, head));
       this.#address = address;
     } catch (error) {

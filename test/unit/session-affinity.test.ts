@@ -1,5 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { EventEmitter } from 'node:events';
+import { existsSync, rmSync } from 'node:fs';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { SessionAffinity } from '../../src/affinity/session-affinity.js';
 import { newOwner, newSessionId, ownerOf } from '../../src/affinity/session-id.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 describe('a session id', () => {
   it('tells its owner', () => {
@@ -24,4 +30,29 @@ describe('a session id', () => {
   ])('is none: %j', (sid) => {
     expect(ownerOf(sid)).toBeUndefined();
   });
+});
+
+it('a door that was removed is opened again, where the hub is then', async () => {
+  const places = ['first', 'second'].map((name) => join(temporaryDirectory(), name));
+  const find = vi.fn(async () => ({
+    path: `${places[find.mock.calls.length - 1]}.hub`,
+    token: '',
+  }));
+  const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn() };
+  const request = vi.fn((_request: IncomingMessage, response: ServerResponse) => {
+    response.end('here');
+  });
+  const own = { request, upgrade: vi.fn(), release: vi.fn() };
+  const affinity = new SessionAffinity(link, find, new EventEmitter(), own);
+  await affinity.open();
+  const owner = ownerOf(affinity.newSessionId())!;
+  const [first, second] = places.map((place) => `${place}.${owner}.hub`) as [string, string];
+  rmSync(first);
+  await vi.waitFor(() => expect(existsSync(second)).toBe(true), 5_000);
+  const answer = await new Promise<IncomingMessage>((resolve) => {
+    get({ socketPath: second, path: '/' }, resolve);
+  });
+  answer.resume();
+  expect(request).toHaveBeenCalledOnce();
+  expect(link.warn).not.toHaveBeenCalled();
 });
