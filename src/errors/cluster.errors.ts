@@ -50,8 +50,9 @@ export class WorkersFailedError extends ClusterError {
 
 /**
  * An argument or a result of a `@CpuBound()` method cannot be copied between
- * threads by structured clone. The message names the parameter and, where it
- * can be told, what in it is the obstacle.
+ * threads by structured clone, or a payload of events cannot be sent to other
+ * workers. The message names the parameter or the event and, where it can be
+ * told, what in it is the obstacle.
  */
 export class UncloneableValueError extends ClusterError {
   readonly code = 'CLUSTER_UNCLONEABLE_VALUE';
