@@ -60,6 +60,7 @@ export class HubCore {
       case 'unlock':
         return this.#answer(this.#locks.release(said.grant, from, now));
       case 'cancel':
+        this.#post.cancel(from, said.id);
         return this.#locks.cancel(said.id, from);
       case 'count':
         return from.send({
@@ -107,7 +108,7 @@ export class HubCore {
         return from.send({ t: 'done', id: said.id, changed: sent, evicted: missed });
       }
       case 'reply':
-        return this.#post.reply(said, body);
+        return this.#post.reply(from, said, body);
       case 'join':
         this.#channels.join(from, said);
         return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
@@ -122,7 +123,7 @@ export class HubCore {
 
   /** The worker is gone: others get what it held. */
   leave(peer: Peer): void {
-    this.#post.leave(peer);
+    for (const { by, id } of this.#post.leave(peer)) refuse(by, { id }, 'its worker is gone');
     this.#channels.remove(peer);
     this.#answer(this.#locks.leave(peer, this.clock()));
   }

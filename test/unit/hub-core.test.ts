@@ -69,3 +69,45 @@ describe('the hub', () => {
     expect(told.at(-1)).toEqual({ t: 'refused', id: 64, why: 'there are too many caches' });
   });
 });
+
+describe('a request of a worker', () => {
+  const request = { op: 'publish', name: 'n', form: 'v', to: 1, request: true };
+  const reply = { op: 'reply', to: 1, form: 'v', failed: false };
+
+  function ask() {
+    const { core, peer } = start();
+    const [asker, answers, other] = [peer(0), peer(1), peer(2)];
+    for (const { say } of [asker, answers, other]) say({ op: 'subscribe', id: 1 });
+    asker.say({ ...request, id: 2 });
+    for (const { told } of [asker, answers, other]) told.length = 0;
+    return { core, asker, answers, other };
+  }
+
+  it('fails where the worker that has got it goes', () => {
+    const { core, asker, answers, other } = ask();
+    core.leave(other.peer);
+    expect(asker.told).toEqual([]);
+    core.leave(answers.peer);
+    expect(asker.told).toEqual([{ t: 'refused', id: 2, why: 'its worker is gone' }]);
+  });
+
+  it('is answered once, by the worker that has got it', () => {
+    const { core, asker, answers, other } = ask();
+    other.say({ ...reply, request: 2 });
+    expect(asker.told).toEqual([]);
+    for (let times = 0; times < 2; times += 1) answers.say({ ...reply, request: 2 });
+    core.leave(answers.peer);
+    expect(asker.told).toEqual([{ t: 'reply', id: 2, form: 'v', failed: false }]);
+  });
+
+  it.each<[string, (asked: ReturnType<typeof ask>) => void]>([
+    ['has given up', ({ asker }) => asker.say({ op: 'cancel', id: 2 })],
+    ['is gone', ({ core, asker }) => core.leave(asker.peer)],
+  ])('is forgotten where the one who asked %s', (_, end) => {
+    const asked = ask();
+    end(asked);
+    asked.answers.say({ ...reply, request: 2 });
+    asked.core.leave(asked.answers.peer);
+    expect(asked.asker.told).toEqual([]);
+  });
+});

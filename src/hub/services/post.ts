@@ -7,6 +7,12 @@ interface Receiver {
   send(header: FromHub, body?: Buffer): void;
 }
 
+/** A request that has no answer yet. */
+interface Asked<P> {
+  readonly by: P;
+  readonly id: number;
+}
+
 type Publish = Extract<ToHub, { op: 'publish' }>;
 type Reply = Extract<ToHub, { op: 'reply' }>;
 
@@ -20,6 +26,8 @@ export class Post<P extends Receiver> {
   /** By which a reply finds the one who asked, a receiver or not. That of a newer one is higher. */
   readonly #numbers = new Map<P, number>();
   #lastNumber = 0;
+  /** What each was asked, by the number of the one who asks and that of the request. */
+  readonly #asked = new Map<P, Map<string, Asked<P>>>();
 
   add(receiver: P): void {
     this.#numberOf(receiver);
@@ -31,10 +39,22 @@ export class Post<P extends Receiver> {
     this.#receivers.delete(receiver);
   }
 
-  /** It is gone. */
-  leave(peer: P): void {
+  /** It is gone. @returns what it was asked and has not answered. */
+  leave(peer: P): readonly Asked<P>[] {
     this.#receivers.delete(peer);
     this.#numbers.delete(peer);
+    const unanswered = [...(this.#asked.get(peer)?.values() ?? [])];
+    this.#asked.delete(peer);
+    for (const asked of this.#asked.values()) {
+      for (const [key, { by }] of asked) if (by === peer) asked.delete(key);
+    }
+    return unanswered.filter(({ by }) => by !== peer);
+  }
+
+  /** Nobody waits for that answer any more. */
+  cancel(by: P, id: number): void {
+    const key = keyOf(this.#numbers.get(by), id);
+    for (const asked of this.#asked.values()) asked.delete(key);
   }
 
   /** @returns how many it was sent to, and how many missed it. */
@@ -43,7 +63,8 @@ export class Post<P extends Receiver> {
     { id, name, form, to, request }: Publish,
     body: Buffer,
   ): { readonly sent: number; readonly missed: number } {
-    const event = { t: 'event', name, form, from: this.#numberOf(from) } as const;
+    const number = this.#numberOf(from);
+    const event = { t: 'event', name, form, from: number } as const;
     const header = request === true ? { ...event, request: id } : event;
     let sent = 0;
     let missed = 0;
@@ -53,15 +74,20 @@ export class Post<P extends Receiver> {
         continue;
       }
       receiver.send(header, body);
+      if (request === true) this.#askedOf(receiver).set(keyOf(number, id), { by: from, id });
       sent += 1;
     }
     return { sent, missed };
   }
 
-  reply({ to, request, form, failed }: Reply, body: Buffer): void {
-    for (const [peer, number] of this.#numbers) {
-      if (number === to) return peer.send({ t: 'reply', id: request, form, failed }, body);
-    }
+  /** Passes the answer on to the one who asked, if it is one. */
+  reply(from: P, { to, request, form, failed }: Reply, body: Buffer): void {
+    const asked = this.#asked.get(from);
+    const key = keyOf(to, request);
+    const { by } = asked?.get(key) ?? {};
+    if (by === undefined) return;
+    asked!.delete(key);
+    by.send({ t: 'reply', id: request, form, failed }, body);
   }
 
   #chosen(from: P, to: Publish['to']): P[] {
@@ -86,4 +112,14 @@ export class Post<P extends Receiver> {
     if (number === undefined) this.#numbers.set(peer, (number = this.#lastNumber += 1));
     return number;
   }
+
+  #askedOf(peer: P): Map<string, Asked<P>> {
+    let asked = this.#asked.get(peer);
+    if (asked === undefined) this.#asked.set(peer, (asked = new Map()));
+    return asked;
+  }
+}
+
+function keyOf(number: number | undefined, id: number): string {
+  return `${number} ${id}`;
 }
