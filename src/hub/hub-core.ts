@@ -74,7 +74,8 @@ export class HubCore {
       case 'fill': {
         const { id } = said;
         const evicted = this.#caches.set(said, body, now);
-        if (evicted === undefined) return refuse(from, said, 'there are too many caches');
+        if (evicted === undefined)
+          return refuse(from, said, 'there are too many caches; give several the same name');
         from.send({ t: 'done', id, changed: 1, evicted });
         if (said.op === 'fill') this.#endLease(from, said, body, now);
         return;

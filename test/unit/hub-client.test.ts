@@ -243,6 +243,27 @@ describe('a shared cache', () => {
     expect(sent).toMatchObject([{ op: 'delete', key: 'a' }]);
   });
 
+  it('says once why the hub refuses a value, and takes it for deleted', async () => {
+    const { hub, open, close, say, idOf, sent } = start();
+    open();
+    const warn = vi.fn();
+    const cache = new SharedCache(() => hub, { name: 'c' }, warn);
+    for (let n = 0; n < 2; n += 1) {
+      const kept = cache.set('k', 1, null);
+      say({ t: 'refused', id: idOf('set'), why: 'there are too many caches' });
+      await vi.advanceTimersByTimeAsync(0);
+      say({ t: 'refused', id: idOf('delete'), why: 'there are too many caches' });
+      expect(await kept).toBe(false);
+    }
+    expect(warn.mock.calls).toEqual([
+      ["the cache 'c' does not keep a value: there are too many caches"],
+    ]);
+    close();
+    sent.length = 0;
+    open();
+    expect(sent).toEqual([]);
+  });
+
   it('gives its lease back where the value is too large to be kept', async () => {
     const { hub, open, say, idOf, sent } = start();
     open();

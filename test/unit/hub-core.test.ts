@@ -66,7 +66,11 @@ describe('the hub', () => {
     const { told, say } = start().peer(0);
     for (let n = 0; n < 65; n += 1) say({ op: 'set', id: n, ...VALUE, cache: `c${n}` });
     expect(told.filter(({ t }) => t === 'done')).toHaveLength(64);
-    expect(told.at(-1)).toEqual({ t: 'refused', id: 64, why: 'there are too many caches' });
+    expect(told.at(-1)).toEqual({
+      t: 'refused',
+      id: 64,
+      why: 'there are too many caches; give several the same name',
+    });
   });
 });
 

@@ -41,7 +41,8 @@ class Store implements ClusterCacheStore {
   readonly #cache: SharedCache;
 
   constructor(readonly opts: Readonly<ClusterCacheOptions>) {
-    this.#cache = new SharedCache(() => hubOf(currentLink()), opts);
+    const warn = (message: string): void => currentLink()?.warn(message);
+    this.#cache = new SharedCache(() => hubOf(currentLink()), opts, warn);
   }
 
   async get<Value>(key: string): Promise<Value | undefined> {

@@ -32,10 +32,9 @@ export class ClusterCache {
 
   /** @throws ClusterConfigurationError */
   constructor(@Optional() @Inject(CLUSTER_CACHE_OPTIONS) options?: ClusterCacheOptions) {
-    this.#cache = new SharedCache(() => hubOf(currentLink()), {
-      ...options,
-      name: options?.name ?? NAME,
-    });
+    const name = options?.name ?? NAME;
+    const warn = (message: string): void => currentLink()?.warn(message);
+    this.#cache = new SharedCache(() => hubOf(currentLink()), { ...options, name }, warn);
   }
 
   /** `undefined` where there is none, and where the hub does not answer. */

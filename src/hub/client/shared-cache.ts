@@ -1,8 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 import { ClusterConfigurationError, oneLine } from '../../errors/index.js';
 import type { Answer, HubClient } from './hub-client.js';
-import { HubError, orNone } from './hub-error.js';
-import { MAX_BODY_BYTES } from '../protocol.js';
+import { HubError } from './hub-error.js';
+import { MAX_BODY_BYTES, NO_BODY } from '../protocol.js';
 
 /** What a cache that all workers share may hold. */
 export interface ClusterCacheOptions {
@@ -38,14 +38,17 @@ export class SharedCache {
   readonly #stale = new Set<string>();
   #allStale = false;
   #hub: HubClient | undefined;
+  #warned: string | undefined;
 
   /**
    * @param find the hub. Not before it is used: a module may be loaded where no app runs.
+   * @param warn is told once why the hub refuses a request.
    * @throws ClusterConfigurationError
    */
   constructor(
     private readonly find: () => HubClient,
     { maxBytes = DEFAULT_BYTES, name = 'default' }: ClusterCacheOptions = {},
+    private readonly warn: (message: string) => void = () => {},
   ) {
     if (!Number.isSafeInteger(maxBytes) || maxBytes < MIN_BYTES) {
       throw new ClusterConfigurationError(
@@ -148,8 +151,8 @@ export class SharedCache {
       body.length > MAX_BODY_BYTES
         ? undefined
         : await send({ form, maxBytes: this.#maxBytes }, body);
-    if (answer !== undefined) {
-      if (answer.header.t === 'done') this.#count('evicted', answer.header.evicted);
+    if (answer?.header.t === 'done') {
+      this.#count('evicted', answer.header.evicted);
       return true;
     }
     // The old value is wrong now.
@@ -157,12 +160,22 @@ export class SharedCache {
     return false;
   }
 
-  /** @returns `undefined` where the hub has not answered. */
+  /** @returns `undefined` where the hub has not answered. What it refuses, it does not have either. */
   async #ask(
     question: (cache: string) => Parameters<HubClient['ask']>[0],
     body?: Buffer,
   ): Promise<Answer | undefined> {
-    return orNone(this.#open().ask(question(this.#name), DEADLINE_MS, body));
+    try {
+      return await this.#open().ask(question(this.#name), DEADLINE_MS, body);
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      if (error.failure !== 'refused') return undefined;
+      const why = error.message;
+      if (why !== this.#warned)
+        this.warn(`the cache '${this.#name}' does not keep a value: ${why}`);
+      this.#warned = why;
+      return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
+    }
   }
 
   #valueIn(answer: Answer | undefined): { readonly value: unknown } | undefined {

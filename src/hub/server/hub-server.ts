@@ -18,6 +18,9 @@ const SWEEP_MS = 1_000;
 /** After a hub that ended: workers connect again, and say which locks they hold. */
 export const RECLAIM_MS = 1_000;
 
+const UNKNOWN =
+  'the hub does not know such a request; a name or a key is a string of at most 16,384 characters';
+
 export interface HubServerOptions {
   readonly path: string;
   readonly token: string;
@@ -88,7 +91,7 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
   const refuseUnknown = (header: unknown): void => {
     const { id } = header as { id?: unknown };
     if (!welcome || typeof id !== 'number') throw new Error('this is no request');
-    frames.send({ t: 'refused', id, why: 'the hub does not know such a request' });
+    frames.send({ t: 'refused', id, why: UNKNOWN });
   };
   const frames = new FrameSocket(socket, {
     frame: onFrame,
