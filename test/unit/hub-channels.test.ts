@@ -1,3 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
@@ -209,17 +212,58 @@ describe('a channel', () => {
 
 describe('the journal', () => {
   const all = { tags: [], except: [] };
-  const add = (journal: Journal, channel: string, now = 0, maxBytes = 10_000) =>
+  /** Each takes 256 bytes and three blocks of 260. */
+  const add = (journal: Journal, channel: string, now = 0, maxBytes = 10_360) =>
     journal.add(channel, all, Buffer.alloc(744), { forMs: 1_000, maxBytes }, now);
 
   it('is bounded in bytes: one who was away for longer begins anew', () => {
     const journal = new Journal();
     for (let count = 0; count < 5_000; count += 1) add(journal, 'a');
-    expect(journal.bytes).toBe(10_000);
+    expect(journal.bytes).toBe(10_360);
     expect(journal.after('a', 4_989, [])).toBeUndefined();
     expect(journal.after('a', 4_990, [])?.map(({ number }) => number)).toEqual(
       Array.from({ length: 10 }, (_, index) => 4_991 + index),
     );
+  });
+
+  it('has what was said as it was, of all sizes, after much of it has made room', () => {
+    const journal = new Journal();
+    const bodies = Array.from({ length: 2_000 }, (_, n) =>
+      Buffer.alloc((n * 37) % 3_000, `${n} \xff`),
+    );
+    const keep = { forMs: 1_000, maxBytes: 2 ** 20 };
+    for (const body of bodies) journal.add('a', all, body, keep, 0);
+    journal.add('a', all, Buffer.alloc(0), keep, 0);
+    const kept = journal.after('a', 1_900, []);
+    expect(kept?.map(({ body }) => body.toString('latin1'))).toEqual(
+      [...bodies.slice(1_900), Buffer.alloc(0)].map((body) => body.toString('latin1')),
+    );
+  });
+
+  it('has an empty message, also as its first one', () => {
+    const journal = new Journal();
+    journal.add('a', all, Buffer.alloc(0), { forMs: 1_000, maxBytes: 1_000 }, 0);
+    expect(journal.after('a', 0, [])).toEqual([{ number: 1, body: Buffer.alloc(0) }]);
+    journal.sweep(1_000);
+    expect(journal.bytes).toBe(0);
+  });
+
+  it('keeps bodies beside the heap of V8, and gives their memory back', async () => {
+    const outside = () => process.memoryUsage().arrayBuffers;
+    setFlagsFromString('--expose-gc');
+    for (let n = 0; n < 3; n += 1) {
+      (runInNewContext('gc') as () => void)(); // what other tests have left
+      await delay(20);
+    }
+    const journal = new Journal();
+    const before = outside();
+    const body = Buffer.alloc(1_000);
+    for (let n = 0; n < 60_000; n += 1)
+      journal.add('a', all, body, { forMs: 10, maxBytes: 2 ** 24 }, 0);
+    expect(outside() - before).toBeGreaterThan(10 * 2 ** 20);
+    expect(outside() - before).toBeLessThan(18 * 2 ** 20);
+    for (let now = 10; now < 20; now += 1) journal.sweep(now);
+    expect(outside() - before).toBeLessThan(2 ** 20);
   });
 
   it('is bounded in time, and a channel that has lost nothing has missed nothing', () => {

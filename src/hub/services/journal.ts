@@ -1,3 +1,5 @@
+import { BLOCK_COST_BYTES, Blocks } from './blocks.js';
+
 /** What is kept of a message, for those who were away. */
 export interface Kept {
   readonly number: number;
@@ -13,8 +15,9 @@ export interface Audience {
 interface Entry extends Audience {
   readonly channel: string;
   readonly number: number;
-  /** One byte a character: on V8's heap, a small string takes a third of the room of a `Buffer`. */
-  readonly body: string;
+  /** The first of its blocks; 0 where it is empty. */
+  readonly body: number;
+  readonly bodyBytes: number;
   readonly bytes: number;
   readonly until: number;
 }
@@ -30,6 +33,8 @@ const MAX_MISSED_BYTES = 8 * 1024 * 1024;
 
 /** The last messages of all channels in their order, bounded in bytes and time. Without a clock. */
 export class Journal {
+  /** Bodies: V8 would let several times of what is kept pile up before it collects. */
+  readonly #bodies = new Blocks();
   #entries: Entry[] = [];
   /** Entries before it are gone. */
   #first = 0;
@@ -53,10 +58,13 @@ export class Journal {
   ): number {
     const number = (this.#lastNumber += 1);
     const named = [...tags, ...except].reduce((sum, { length }) => sum + length + 16, 0);
-    const bytes = ENTRY_BYTES + named + body.length;
+    const blocks = Blocks.countFor(body.length);
+    const bytes = ENTRY_BYTES + named + blocks * BLOCK_COST_BYTES;
     const until = now + forMs;
-    const text = body.toString('latin1');
-    this.#entries.push({ channel, number, tags, except, body: text, bytes, until });
+    const first = blocks === 0 ? 0 : this.#bodies.take(blocks);
+    if (first !== 0) this.#bodies.write(first, 0, body);
+    const kept = { body: first, bodyBytes: body.length };
+    this.#entries.push({ channel, number, tags, except, ...kept, bytes, until });
     this.#bytes += bytes;
     while (this.#bytes > maxBytes) this.#drop();
     return number;
@@ -76,18 +84,23 @@ export class Journal {
     for (let at = this.#indexAfter(number); at < this.#entries.length; at += 1) {
       const entry = this.#entries[at]!;
       if (entry.channel !== channel || !isFor(entry, own)) continue;
-      bytes += entry.body.length;
+      bytes += entry.bodyBytes;
       if (bytes > MAX_MISSED_BYTES) return undefined;
-      kept.push({ number: entry.number, body: Buffer.from(entry.body, 'latin1') });
+      kept.push({ number: entry.number, body: this.#bodyOf(entry) });
     }
     return kept;
   }
 
-  /** Forgets what is too old. */
+  /** To be called each second. Forgets what is too old. */
   sweep(now: number): void {
     while (this.#first < this.#entries.length && this.#entries[this.#first]!.until <= now) {
       this.#drop();
     }
+    this.#bodies.trim();
+  }
+
+  #bodyOf({ body, bodyBytes }: Entry): Buffer {
+    return body === 0 ? Buffer.alloc(0) : Buffer.from(this.#bodies.read(body, 0, bodyBytes));
   }
 
   #indexAfter(number: number): number {
@@ -96,7 +109,8 @@ export class Journal {
   }
 
   #drop(): void {
-    const { channel, number, bytes } = this.#entries[this.#first]!;
+    const { channel, number, body, bytes } = this.#entries[this.#first]!;
+    if (body !== 0) this.#bodies.free(body);
     this.#entries[this.#first] = undefined as never;
     this.#first += 1;
     this.#bytes -= bytes;
