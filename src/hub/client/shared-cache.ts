@@ -1,7 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 import { ClusterConfigurationError, oneLine } from '../../errors/index.js';
 import type { Answer, HubClient } from './hub-client.js';
-import { HubError } from './hub-error.js';
+import { HubError, orNone } from './hub-error.js';
 import { MAX_BODY_BYTES, NO_BODY } from '../protocol.js';
 
 /** What a cache that all workers share may hold. */
