@@ -12,7 +12,9 @@ interface Packet {
 }
 
 interface Socket {
+  readonly id: string;
   readonly recovered: boolean;
+  join(room: string): unknown;
   _onclose(reason: string): void;
 }
 
@@ -21,11 +23,11 @@ const channels = new HubChannels(hub, () => {});
 const sessions = new SessionStore(hub, channels, 1024 * 1024);
 let tests = 0;
 
-/** Two workers, as far as Socket.IO sees. */
-function workers(connectionStateRecovery: object = {}) {
+/** Workers, as far as Socket.IO sees. */
+function workers(connectionStateRecovery: object = {}, count = 2) {
   tests += 1;
   const channel = `test ${tests}`;
-  return [0, 1].map(() => {
+  return Array.from({ length: count }, () => {
     const server = new Server({ connectionStateRecovery });
     server.adapter(function adapter(nsp: Namespace) {
       return new HubAdapter(nsp, channels, sessions, channel);
@@ -151,5 +153,45 @@ describe('a client who comes back', () => {
     await firstOf(other!);
     const again = await connected(connect(other!, { ...client.auth(), pid: 'nobody' }));
     expect(again.socket!.recovered).toBe(false);
+  });
+});
+
+describe('the room of a socket', () => {
+  it.each([
+    ['stays', false],
+    ['comes back to another worker', true],
+  ])('has members of other workers, also where the socket %s', async (_, moves) => {
+    const [one, other, third] = workers({}, 3);
+    const client = await firstOf(one!);
+    const guest = await firstOf(other!);
+    const { id } = client.socket!;
+    void guest.socket!.join(id);
+    let own = one!;
+    if (moves) {
+      client.socket!._onclose('transport close');
+      expect((await connected(connect(third!, client.auth()))).socket!.id).toBe(id);
+      own = third!;
+    }
+    const before = guest.heard().length;
+    await vi.waitFor(() => {
+      own.to(id).emit('to the room');
+      expect(
+        guest
+          .heard()
+          .slice(before)
+          .map(([name]) => name),
+      ).toContain('to the room');
+    });
+  });
+
+  it('is no news to others while it is its own', async () => {
+    const [one, other] = workers();
+    const [client, guest] = [await firstOf(one!), await firstOf(other!)];
+    const say = vi.spyOn(channels, 'say');
+    void guest.socket!.join('room-1');
+    one!.to(client.socket!.id).emit('to itself');
+    const heard = () => client.heard().map(([name]) => name);
+    await vi.waitFor(() => expect(heard()).toContain('to itself'));
+    expect(say.mock.calls.map(([from, , { to } = {}]) => from === to)).toEqual([true]);
   });
 });

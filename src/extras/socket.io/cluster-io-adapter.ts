@@ -39,29 +39,21 @@ export class ClusterIoAdapter extends IoAdapter {
   }
 
   override createIOServer(port: number, options?: ServerOptions): IoServer {
+    const { path = '' } = options ?? {};
     const link = linkOfThisProcess();
     const hub = hubOf(currentLink());
     const channels = (this.#channels ??= new HubChannels(hub, (message) => link.warn(message)));
     const sessions = new SessionStore(hub, channels, this.#maxBytes);
     // Socket.IO calls it with `new`.
     function adapter(nsp: Namespace): HubAdapter {
-      return new HubAdapter(nsp, channels, sessions, channelOf(port, options?.path, nsp.name));
+      const [name] = tagsOf([nsp.name]); // a client may have chosen it
+      return new HubAdapter(nsp, channels, sessions, `socket.io ${port}${path} ${name}`);
     }
     const server = super.createIOServer(port, { adapter, ...options } as ServerOptions);
     const engine = server.engine as unknown as Engine & { [CLUSTER_SESSIONS]?: true };
     engine[CLUSTER_SESSIONS] = true;
-    shareSessions(
-      engine,
-      (server as unknown as { httpServer: EventEmitter }).httpServer,
-      link,
-      hub,
-    );
+    const { httpServer } = server as unknown as { httpServer: EventEmitter };
+    shareSessions(engine, httpServer, link, hub);
     return server;
   }
-}
-
-/** Of a namespace whose name a client may have chosen. */
-function channelOf(port: number, path: string | undefined, nsp: string): string {
-  const [name] = tagsOf([nsp]);
-  return `socket.io ${port}${path ?? ''} ${name}`;
 }

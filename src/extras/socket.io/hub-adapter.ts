@@ -32,7 +32,7 @@ export interface Namespace {
       readonly connectionStateRecovery?: { readonly maxDisconnectionDuration: number };
     };
   };
-  on(event: string, listener: (pid: string, done: () => void) => void): void;
+  on(event: string, listener: (about: string, done: () => void) => unknown): void;
 }
 
 /** Of the protocol of Socket.IO. */
@@ -40,6 +40,12 @@ const EVENT = 2;
 
 /** Asks for the session of a client whose worker has not noticed that it is gone. */
 const SURRENDER = 'nestjs-cluster surrender';
+
+/** Tells the worker of a socket that the room of its id has a member elsewhere. */
+const JOINED = 'nestjs-cluster joined';
+
+/** Rooms that may be those of a socket. */
+const SOCKET_ID = /^[\w-]{20}$/;
 
 /** A worker that is busy for longer does not hold up the client. */
 const SURRENDER_MS = 1_000;
@@ -51,6 +57,8 @@ const SURRENDER_MS = 1_000;
 export class HubAdapter extends ClusterAdapterWithHeartbeat {
   declare readonly nsp: Namespace;
   readonly #late = new LateComers();
+  /** Sockets of this worker whose own rooms may have members in others. */
+  readonly #shared = new Set<Room>();
 
   constructor(
     nsp: Namespace,
@@ -63,6 +71,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       this.#surrender(pid);
       done();
     });
+    nsp.on(JOINED, (room) => nsp.sockets.has(room) && this.#shared.add(room));
     channels.join(channel, this.uid, {
       // One microtask later, as the continuation of `doPublish()`: the order stays. What a listener
       // of `serverSideEmit()` throws does not concern the connection to the hub.
@@ -94,7 +103,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     const keep = broadcast && this.#keeping(broadcast);
     // Events of one socket of this worker need nobody else, but have to be kept.
     const [room, ...rooms] = broadcast?.opts.rooms ?? [];
-    const isOwn = rooms.length === 0 && this.nsp.sockets.has(room!);
+    const isOwn = rooms.length === 0 && this.nsp.sockets.has(room!) && !this.#shared.has(room!);
     return new Promise((resolve, reject) => {
       const echo = (offset: string | undefined): void => {
         if (offset !== undefined) this.#late.note(offset, broadcast!);
@@ -128,9 +137,14 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
 
   override addAll(id: string, rooms: Set<Room>): void {
     void super.addAll(id, rooms);
+    for (const room of rooms) {
+      const isOther = room !== id && SOCKET_ID.test(room) && !this.nsp.sockets.has(room);
+      if (isOther) void this.serverSideEmit([JOINED, room]);
+    }
     const socket = this.nsp.sockets.get(id);
     const late = socket && this.#late.take(id);
     if (late === undefined) return;
+    this.#shared.add(id); // those who joined its room have told the worker that it comes from
     // Behind its CONNECT: Socket.IO's client keeps what comes before, and if it is cut off in between
     // it hears that twice.
     queueMicrotask(() => {
@@ -141,6 +155,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
 
   override delAll(id: string): void {
     super.delAll(id);
+    this.#shared.delete(id);
     const late = this.#late.take(id);
     // Its client was gone, or refused, before it was connected. It may come once more.
     if (late !== undefined) this.persistSession(late.session!);
