@@ -58,6 +58,15 @@ export class ControlSocket {
     return new ControlSocket(path, server, made);
   }
 
+  /** Nothing is at its path: nobody who comes would find it. */
+  get isGone(): boolean {
+    try {
+      return statsOf(this.path) === undefined;
+    } catch {
+      return false; // a directory that this process may not look into any more
+    }
+  }
+
   /** Removes it, unless another is in its place. */
   remove(): void {
     process.off('exit', this.#onExit);

@@ -12,6 +12,9 @@ import type { Controlled } from './controlled-cluster.js';
 /** For the last answers to be written, before the process exits. */
 const LAST_WORDS_MS = 200;
 
+/** Directories are cleaned; that of a user goes when the user logs out. */
+const CHECK_MS = 5_000;
+
 interface Serving {
   readonly api: ControlApi;
   readonly server: ControlServer;
@@ -22,9 +25,12 @@ export class Control {
   readonly #connections = new Set<Socket>();
   #socket!: ControlSocket;
   #serving: Promise<Serving> | undefined;
+  #check: NodeJS.Timeout | undefined;
+  #ended = false;
 
   private constructor(
     private readonly controlled: Controlled,
+    private readonly path: string | undefined,
     private readonly warn: (message: string) => void,
   ) {}
 
@@ -34,23 +40,43 @@ export class Control {
     path: string | undefined,
     warn: (message: string) => void,
   ): Promise<Control | undefined> {
-    const control = new Control(controlled, warn);
+    const control = new Control(controlled, path, warn);
     try {
-      const at = path ?? defaultSocketPath(controlled.name, process.pid);
-      if (path === undefined) claimDirectory(dirname(at));
-      control.#socket = await ControlSocket.open(at, (socket) => control.#take(socket));
-      // Of primaries that were killed: nobody else may ever look.
-      if (path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
-      return control;
+      await control.#listen();
     } catch (error) {
       const { message } = error as Error;
       warn(`there is no control socket: ${message}; control: false leaves it out`);
       return undefined;
     }
+    control.#check = setInterval(() => {
+      if (control.#socket.isGone) void control.#listenAnew();
+    }, CHECK_MS).unref();
+    return control;
+  }
+
+  async #listen(): Promise<void> {
+    const at = this.path ?? defaultSocketPath(this.controlled.name, process.pid);
+    if (this.path === undefined) claimDirectory(dirname(at));
+    this.#socket = await ControlSocket.open(at, (socket) => this.#take(socket));
+    // Of primaries that were killed: nobody else may ever look.
+    if (this.path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
+  }
+
+  async #listenAnew(): Promise<void> {
+    const before = this.#socket;
+    try {
+      await this.#listen();
+      before.remove();
+      if (this.#ended) this.#socket.remove();
+    } catch {
+      // There is no directory for it yet.
+    }
   }
 
   /** Answers whoever waits for the end. Resolves once they have been told, or soon. */
   async end(exitCode: number): Promise<void> {
+    this.#ended = true;
+    clearInterval(this.#check);
     this.#socket.remove();
     if (this.#connections.size === 0) return;
     const left = [...this.#connections].map(

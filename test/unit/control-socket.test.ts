@@ -4,6 +4,7 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -20,6 +21,8 @@ import {
   parseSocketName,
   problemOfDirectory,
 } from '../../src/control/control-address.js';
+import type { Controlled } from '../../src/control/controlled-cluster.js';
+import { Control } from '../../src/control/open-control.js';
 import { ControlSocket } from '../../src/control/control-socket.js';
 import { listeningSockets, probe, removeStaleSockets } from '../../src/control/stale-sockets.js';
 import { eventually } from '../support/eventually.js';
@@ -217,4 +220,23 @@ describe('the name of a cluster', () => {
       expect(appName(join(directory, path))).toBe('acme-shop');
     }
   });
+});
+
+it('a control socket that was removed is made again, once there is a directory for it', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const directory = join(temporaryDirectory(), 'own');
+  mkdirSync(directory, { mode: 0o700 });
+  const path = join(directory, 'shop.sock');
+  const warn = vi.fn();
+  const control = (await Control.open({ name: 'shop' } as Controlled, path, warn))!;
+  rmSync(directory, { recursive: true });
+  await vi.advanceTimersByTimeAsync(5_000);
+  mkdirSync(directory, { mode: 0o700 });
+  await vi.advanceTimersByTimeAsync(5_000);
+  await eventually('somebody listens', async () => (await probe(path)) === undefined);
+  await vi.advanceTimersByTimeAsync(5_000);
+  await control.end(0);
+  expect(existsSync(path)).toBe(false);
+  expect(warn).not.toHaveBeenCalled();
 });

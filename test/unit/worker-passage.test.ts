@@ -34,7 +34,8 @@ it('few connections are on their way at once', async () => {
   const pass = () => passage.pass('1-a', '0-b', handle, Buffer.alloc(1));
   const all = Array.from({ length: 20 }, pass);
   expect(send).toHaveBeenCalledTimes(8);
-  await Promise.all(all);
+  expect(all.filter(Boolean)).toHaveLength(8);
+  await new Promise((resolve) => setImmediate(resolve));
   expect(pass()).toBeDefined();
 });
 

@@ -1,5 +1,6 @@
 import type { ToHub } from '../protocol.js';
-import type { ChannelPush, HubClient } from './hub-client.js';
+import type { HubClient } from './hub-client.js';
+import type { ChannelPush } from './hub-listener.interface.js';
 
 /** What a member of a channel is told. */
 export interface ChannelEars {

@@ -1,5 +1,6 @@
 import type { FromHub, HubRequest, ToHub } from '../protocol.js';
 import { HubError, type HubFailure } from './hub-error.js';
+import type { HubListener } from './hub-listener.interface.js';
 import type { Dial, Line, LineEvents } from './line.js';
 
 export interface Answer {
@@ -16,18 +17,6 @@ interface Pending {
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
 export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
 export type Note = Exclude<ToHub, HubRequest>;
-export type EventPush = Extract<FromHub, { t: 'event' }>;
-export type ChannelPush = Extract<FromHub, { t: 'said' | 'left' | 'echo' }>;
-
-export interface HubListener {
-  /** @param anew another hub, which knows nothing of what was asked of the one before. */
-  opened?(anew: boolean): void;
-  closed?(): void;
-  /** The hub reads again: something could not be sent before. */
-  drained?(): void;
-  pushed?(event: EventPush, body: Buffer): void;
-  heard?(push: ChannelPush, body: Buffer): void;
-}
 
 interface Emitter {
   listeners(event: string): readonly unknown[];
