@@ -169,3 +169,16 @@ describe('a slot', () => {
     expect(await events.request('who', 0, { to: 0 })).toBe(0);
   });
 });
+
+it('an app without EventEmitterModule is told so', async () => {
+  @Module({ providers: [ClusterEvents] })
+  class App {}
+  const starting = NestFactory.createApplicationContext(App, {
+    logger: false,
+    abortOnError: false,
+  });
+  await expect(starting).rejects.toMatchObject({
+    code: 'CLUSTER_CONFIGURATION',
+    message: expect.stringMatching(/add EventEmitterModule\.forRoot\(\)/),
+  });
+});

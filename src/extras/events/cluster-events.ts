@@ -55,7 +55,7 @@ export class ClusterEvents
   #leave: (() => Promise<void>) | undefined;
 
   constructor(
-    @Inject(EventEmitter2) private readonly emitter: EventEmitter2,
+    @Optional() @Inject(EventEmitter2) private readonly emitter: EventEmitter2,
     @Optional()
     @Inject(EventEmitterReadinessWatcher)
     private readonly methods?: EventEmitterReadinessWatcher,
@@ -63,7 +63,15 @@ export class ClusterEvents
     setMaxListeners(0, this.#closing.signal); // one for each request
   }
 
+  /** @throws ClusterConfigurationError without `EventEmitterModule`. */
   async onModuleInit(): Promise<void> {
+    if ((this.emitter as unknown) === undefined) {
+      const error = new ClusterConfigurationError(
+        'ClusterEvents found no EventEmitterModule of @nestjs/event-emitter; add EventEmitterModule.forRoot() to the imports',
+      );
+      await currentLink()?.reportBootFailure(error);
+      throw error;
+    }
     await this.#hub.ready(START_MS);
   }
 
