@@ -27,7 +27,8 @@ export function encodeFrame(header: object, body: Buffer = NO_BODY): Buffer {
 /** Less is left to V8: to give it back would take longer. */
 const RELEASED_BYTES = 16 * 1024;
 
-const nowhere = closedPort();
+/** Made when it is needed: on Node 20, for large frames. */
+let nowhere: MessagePort | undefined;
 
 /**
  * Gives memory back at once that nobody reads any more. V8 would let much of it pile up before it looks:
@@ -38,7 +39,7 @@ export function release(bytes: Buffer): void {
   if (bytes.length < RELEASED_BYTES || bytes.length !== bytes.buffer.byteLength) return;
   const memory = bytes.buffer as ArrayBuffer & { transfer?: (bytes: number) => unknown };
   if (memory.transfer !== undefined) memory.transfer(0);
-  else nowhere.postMessage(undefined, [memory]); // Node 20
+  else (nowhere ??= closedPort()).postMessage(undefined, [memory]); // Node 20
 }
 
 /** What is sent to it, and moved there, is freed. */
