@@ -1,3 +1,5 @@
+import type { INestApplicationContext, Type } from '@nestjs/common';
+import type { ModuleRef } from '@nestjs/core';
 import { pathToFileURL } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import type { Class } from '../../options/module.js';
@@ -28,4 +30,29 @@ export async function moduleGivenTo({
     `offload.module (${name}) cannot be found by a thread: it has imported ${file}, which calls forRoot(), ` +
     `but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export ${name} from that file`
   );
+}
+
+/**
+ * Gives instances of classes: that of `module`, else that of a module which it imports, else one
+ * made from what `module` sees.
+ *
+ * @param key the class of Nest itself, loaded by the caller.
+ */
+export function instancesOf(
+  context: INestApplicationContext,
+  module: Class,
+  key: typeof ModuleRef,
+): <T>(type: new () => T) => Promise<T> {
+  // Without select() it is the ModuleRef of whichever module Nest came to last.
+  const moduleRef = context.select(module as Type).get(key, { strict: true });
+  return async (type) => {
+    for (const strict of [true, false]) {
+      try {
+        return moduleRef.get(type, { strict });
+      } catch {
+        // Nest has none there.
+      }
+    }
+    return moduleRef.create(type);
+  };
 }

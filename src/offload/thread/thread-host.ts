@@ -8,7 +8,7 @@ import { contentsOf, restoreBuffers } from '../parcel.js';
 import { runTraced } from '../run-traced.js';
 import type { SentRequest } from '../runner.interface.js';
 import type { TracedTask } from '../trace-context.js';
-import { moduleGivenTo } from './module-in-thread.js';
+import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { Offers } from './offers.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
@@ -55,6 +55,7 @@ type Loaded =
 export class ThreadHost {
   #tasks: readonly Loaded[] = [];
   #context: INestApplicationContext | undefined;
+  #instancesOfModule: ReturnType<typeof instancesOf> | undefined;
   readonly #instances = new Map<Constructor, object>();
   readonly #turns = new Turns();
 
@@ -127,11 +128,12 @@ export class ThreadHost {
       const given = await moduleGivenTo(module);
       if (typeof given === 'string') return given;
       const { Logger } = await import('@nestjs/common');
-      const { NestFactory } = await import('@nestjs/core');
+      const { ModuleRef, NestFactory } = await import('@nestjs/core');
       this.#context = await NestFactory.createApplicationContext(given, {
         logger: ['error', 'warn'],
         abortOnError: false,
       });
+      this.#instancesOfModule = instancesOf(this.#context, given, ModuleRef);
       // That was for what Nest says of itself while it starts; what the app says is the app's.
       Logger.overrideLogger([...LOG_LEVELS]);
       return undefined;
@@ -158,7 +160,7 @@ export class ThreadHost {
       (each) => each.method === method,
     )!;
     try {
-      const make = injected ? () => this.#inject(type) : () => new type();
+      const make = injected ? () => this.#instancesOfModule!(type) : () => new type();
       const instance = await this.#instance(type, make);
       return { definition, instance, traced: { name, functionName: functionNameOf(definition) } };
     } catch (error) {
@@ -170,16 +172,6 @@ export class ThreadHost {
     const instance = this.#instances.get(type) ?? (await make());
     this.#instances.set(type, instance);
     return instance;
-  }
-
-  /** The module's own instance, or one that the module makes of what it provides. */
-  async #inject(type: Constructor): Promise<object> {
-    const { ModuleRef } = await import('@nestjs/core');
-    try {
-      return this.#context!.get(type, { strict: false });
-    } catch {
-      return this.#context!.get(ModuleRef).create(type);
-    }
   }
 }
 
