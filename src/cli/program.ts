@@ -11,7 +11,6 @@ import {
   workerCount,
 } from './arguments.js';
 import { addChangeCommands } from './control/change-commands.js';
-import { addCompletionCommand } from './control/completion.js';
 import { addInspectCommands } from './control/inspect-commands.js';
 import { addWatchCommands } from './control/watch-commands.js';
 import { addProfileCommands } from './control/profile-commands.js';
@@ -78,8 +77,6 @@ function createProgram(): Command {
   addPlanCommand(program);
   program.commandsGroup('A proxy or packet filter in front of the workers:');
   addGenerators(program);
-  program.commandsGroup('This command line:');
-  addCompletionCommand(program);
   program.helpCommand('help [command]', 'Shows the help of a command');
   return program;
 }

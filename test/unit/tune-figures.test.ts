@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { coresOfOthers } from '../../src/cli/tune/machine-load.js';
 import { measurementOf } from '../../src/cli/tune/measurement.js';
 import { metricSum } from '../../src/cli/tune/metric-sum.js';
-import { Table } from '../../src/cli/tune/table.js';
+import { measurementTable } from '../../src/cli/tune/measurement-table.js';
 import { addHeader, endpointPath, routeUrl } from '../../src/cli/tune/target.js';
 import { measured } from './tune-measurements.js';
 
@@ -32,20 +32,17 @@ describe('a measurement', () => {
 
 describe('the table', () => {
   it('has each value below its title', () => {
-    const table = new Table(false);
-    const row = table.row(measured(2, 1_234.5, { eventLoopUtilization: 0.5 }));
+    const [head, row] = measurementTable([measured(2, 1_234.5, { eventLoopUtilization: 0.5 })]);
 
-    expect(row).toHaveLength(table.head.length);
-    expect(row.trim().replaceAll(/ +/g, ' ')).toBe('2 1235 10.0 20.0 0 2.00 0.50 1.620 250');
+    expect(row).toHaveLength(head!.length);
+    expect(row!.trim().replaceAll(/ +/g, ' ')).toBe('2 1235 10.0 20.0 0 2.00 0.50 1.620 250');
   });
 
   it('shows threads where the route runs in them, and what is not known as such', () => {
-    const table = new Table(true);
+    const [head, row] = measurementTable([measured(1, 9.55, { threads: 2, busyCores: undefined })]);
 
-    expect(table.head).toMatch(/^workers {2}threads each {2}/);
-    expect(table.row(measured(1, 9.55, { threads: 2, busyCores: undefined }))).toMatch(
-      /^ +1 +2 +9\.6 .* - /,
-    );
+    expect(head).toMatch(/^workers {2}threads each {2}/);
+    expect(row).toMatch(/^ +1 +2 +9\.6 .* - /);
   });
 });
 

@@ -4,7 +4,7 @@ import { type Measurement, measurementOf, type Run, type Setting } from './measu
 import { measureRun, type Started } from './measure-run.js';
 import type { Plan } from './plan.js';
 import { environmentOf, recommend } from './recommendation.js';
-import { Table } from './table.js';
+import { measurementTable } from './measurement-table.js';
 
 export interface TuneOptions extends Plan {
   readonly limits: Limits;
@@ -42,14 +42,11 @@ export async function tune(
     const setting = nextSetting(measurements(), limits);
     if (setting === undefined) break;
     await measure(setting, 1);
-    if (rounds === 1) printRow(runs, print);
   }
   for (let round = 2; round <= rounds; round += 1) {
-    for (const [index, setting] of [...runs.keys()].entries()) {
-      await measure(setting, round);
-      if (round === rounds) printRow(new Map([...runs].slice(0, index + 1)), print);
-    }
+    for (const setting of runs.keys()) await measure(setting, round);
   }
+  for (const line of measurementTable(measurements())) print(line);
 
   const recommendation = recommend(measurements());
   if (recommendation === undefined) {
@@ -65,15 +62,6 @@ export async function tune(
       .map(([name, value]) => `${name}=${value}`)
       .join(' '),
   );
-}
-
-/** Prints the last of these, below a head if it is the first. */
-function printRow(runs: ReadonlyMap<Setting, readonly Run[]>, print: Output['print']): void {
-  const all = [...runs];
-  const measurements = all.map(([setting, each]) => measurementOf(setting, each));
-  const table = new Table(measurements[0]!.threads !== undefined);
-  if (all.length === 1) print(table.head);
-  print(table.row(measurements.at(-1)!));
 }
 
 function describe(setting: Setting): string {
