@@ -31,7 +31,7 @@ const NO_WORKERS_HERE =
  *
  * A start that cannot work ends the process with one line at the level `error`: exit code
  * 78 for an option or variable that is wrong, 69 for an address that cannot be
- * listened on, 70 when workers do not stay up.
+ * listened on, 70 if workers do not come up.
  *
  * @returns once the app is being served, by the first worker that is ready.
  */

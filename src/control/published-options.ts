@@ -24,7 +24,6 @@ export function publishedOptions(options: ResolvedClusterOptions) {
       jitterRatio: restart.jitterRatio,
       stableAfterMs: restart.stableAfterMs,
       maxFailures: restart.maxFailures,
-      windowMs: restart.windowMs,
     },
     heartbeat: { intervalMs: heartbeat.intervalMs, timeoutMs: heartbeat.timeoutMs },
     hang: { profileSeconds: options.hang.profileSeconds },

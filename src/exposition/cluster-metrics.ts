@@ -24,7 +24,7 @@ const WORKER_GAUGES: readonly [string, string, (worker: WorkerSnapshot) => numbe
   ],
   [
     'degraded',
-    'Whether the slot is in a crash loop and retried at the longest delay (1) or not (0)',
+    'Whether the slot is in a crash loop (1) or not (0)',
     (worker) => (worker.degraded ? 1 : 0),
   ],
   ['uptime_seconds', 'Time since the worker was forked', (worker) => worker.uptimeSeconds],

@@ -24,23 +24,23 @@ export interface RestartOptions {
   backoffMs?: number | undefined;
   /** Each further failure in a row multiplies the wait by this. Default 2. */
   backoffFactor?: number | undefined;
-  /** Longest wait, in ms. Default 15 000. */
+  /**
+   * Longest wait, in ms, for a slot whose workers do not come up. Default 15 000. After a worker
+   * that was ready the wait is at most 1 s, or `backoffMs` if that is longer.
+   */
   maxBackoffMs?: number | undefined;
   /** Random share added to or taken from each wait, 0..1. Default 0.2. */
   jitterRatio?: number | undefined;
   /**
    * A worker that lived this long is restarted at once, in ms. Default 30 000. A crash loop is over
-   * when one lived twice as long.
+   * when a worker has lived twice as long.
    */
   stableAfterMs?: number | undefined;
   /**
-   * Failures of one slot that make it a crash loop: within `windowMs`, or in a row where each came
-   * within twice `stableAfterMs`. Default 5. Of all slots together, within `windowMs`, twice as many
-   * as there are workers do, and never fewer than this.
+   * Failures of one slot in a row that are a crash loop, if no worker lived for twice
+   * `stableAfterMs` between them. Default 5. Kills from outside do not count.
    */
   maxFailures?: number | undefined;
-  /** Length of the window in which failures are counted, in ms. Default 60 000. */
-  windowMs?: number | undefined;
 }
 
 /** How the primary asks workers for a sign of life. */

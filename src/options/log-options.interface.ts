@@ -28,7 +28,7 @@ export interface LogOptions {
   /**
    * The lowest level that is written. Two things are written at every level, also at `'silent'`:
    * the line that says why the cluster gives up (a wrong option, an address that cannot be listened
-   * on, workers that do not stay up), and the first error of `write`. Listeners of the runtime get
+   * on, workers that do not come up), and the first error of `write`. Listeners of the runtime get
    * every event. Default `'info'`. Environment: `CLUSTER_LOG_LEVEL`.
    */
   level?: LogLevel | 'silent' | undefined;

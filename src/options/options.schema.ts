@@ -124,7 +124,6 @@ export const clusterOptionsSchema = optionGroup({
     jitterRatio: option(numberBetween(0, 1), 0.2),
     stableAfterMs: option(durationMs(), 30_000),
     maxFailures: option(integer(1, 1_000), 5),
-    windowMs: option(durationMs(1), 60_000),
   }),
   heartbeat: optionGroupOrFalse({
     intervalMs: option(durationMs(10), HEARTBEAT_INTERVAL_MS),

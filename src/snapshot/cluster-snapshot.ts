@@ -122,7 +122,7 @@ export type WorkerSnapshot = SlotCounts & {
   /** Workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
   readonly restarts: number;
   readonly lastExit: WorkerExit | null;
-  /** In a crash loop: retried at the longest delay. */
+  /** In a crash loop: its workers fail again and again. */
   readonly degraded: boolean;
   /** Time since its last sign of life. Far above the heartbeat interval = blocked or stopped. */
   readonly heartbeatAgeMs: number | null;

@@ -28,14 +28,7 @@ describe('a crash loop', () => {
     const cluster = await ClusterProcess.start({
       options: {
         heartbeat: { intervalMs: 100 },
-        // No two failures fall into one window.
-        restart: {
-          stableAfterMs,
-          windowMs: 500,
-          maxFailures: 3,
-          maxBackoffMs: 800,
-          jitterRatio: 0,
-        },
+        restart: { stableAfterMs, maxFailures: 3, jitterRatio: 0 },
       },
       env: {
         ...runtimeBehaviour('crash-cadence'),
@@ -49,7 +42,7 @@ describe('a crash loop', () => {
     expect(cluster.all('worker-restarting').map(({ slot, delayMs }) => [slot, delayMs])).toEqual([
       [1, 0],
       [1, 0],
-      [1, 800],
+      [1, 0],
     ]);
     const degraded = async () => {
       const report = await clusterReport(cluster.url);
@@ -66,38 +59,13 @@ describe('a crash loop', () => {
     expect(cluster.workerPids).toHaveLength(2);
   });
 
-  it('of all slots together is found out before any slot has one of its own (C7)', async () => {
-    const workers = 4;
-    const cluster = await ClusterProcess.start({
-      program: BARE,
-      options: { workers, restart: { maxFailures: 3, maxBackoffMs: 10_000, jitterRatio: 0 } },
-    });
-
-    for (let failure = 0; failure < 2 * workers; failure++) {
-      const slot = failure % workers;
-      await cluster.until('the worker', () => cluster.workerPids.length === workers);
-      process.kill(cluster.workerPids[slot]!, 'SIGSEGV');
-      await cluster.until('its end', () => cluster.all('worker-died').length > failure);
-    }
-
-    await cluster.until('the last', () => cluster.all('worker-restarting').length === 2 * workers);
-    expect(cluster.all('worker-died').map(({ cause }) => cause)).toEqual(
-      Array.from({ length: 2 * workers }, () => 'crash'),
-    );
-    expect(cluster.all('worker-restarting').map(({ slot, degraded }) => degraded && slot)).toEqual([
-      ...Array.from({ length: 2 * workers - 1 }, () => false),
-      workers - 1,
-    ]);
-    expect((await request(cluster.url, '/')).outcome).toBe('ok');
-  });
-
   it('that somebody makes by killing workers is slowed down, and is none', async () => {
     const cluster = await ClusterProcess.start({
       program: BARE,
       options: { workers: 1, restart: { backoffMs: 10, jitterRatio: 0 } },
     });
 
-    for (let kills = 1; kills <= 26; kills++) {
+    for (let kills = 1; kills <= 9; kills++) {
       await cluster.until('a worker', () => cluster.all('worker-ready').length === kills);
       process.kill(cluster.workerPids[0]!, 'SIGKILL');
       await cluster.until('its restart', () => cluster.all('worker-restarting').length === kills);
@@ -105,13 +73,7 @@ describe('a crash loop', () => {
 
     const restarts = cluster.all('worker-restarting');
     expect(restarts.map(({ delayMs }) => delayMs)).toEqual([
-      ...Array.from({ length: 20 }, () => 10),
-      20,
-      40,
-      80,
-      160,
-      320,
-      640,
+      10, 20, 40, 80, 160, 320, 640, 1_000, 1_000,
     ]);
     expect(restarts.every(({ degraded }) => degraded === false)).toBe(true);
     expect((await request(cluster.url, '/')).outcome).toBe('ok');

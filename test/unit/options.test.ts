@@ -113,7 +113,6 @@ const NUMBERS: readonly NumberOption[] = [
     whole: true,
     allowed: 'a whole number from 1 to 1000',
   },
-  { key: 'restart.windowMs', byDefault: 60_000, min: 1, max: MAX_TIMER_MS, allowed: MS(1) },
   {
     key: 'heartbeat.intervalMs',
     byDefault: 1_000,
@@ -1035,7 +1034,6 @@ describe('resolveOptions', () => {
         jitterRatio: 0.2,
         stableAfterMs: 30_000,
         maxFailures: 5,
-        windowMs: 60_000,
       },
       heartbeat: { intervalMs: 1_000, timeoutMs: 10_000 },
       hang: { profileSeconds: 0 },

@@ -47,7 +47,7 @@ describe('a slot whose worker failed', () => {
     const { cluster, fail, degraded } = start();
     for (let i = 0; i < 4; i += 1) fail(0);
     expect(degraded()).toEqual([]);
-    expect(cluster.fail(0)).toEqual({ slot: 0, delayMs: 15_000, failures: 5, degraded: true });
+    expect(cluster.fail(0)).toEqual({ slot: 0, delayMs: 1_000, failures: 5, degraded: true });
     expect(degraded()).toEqual([0]);
     expect(cluster.story).not.toContain('failed');
   });
@@ -89,15 +89,12 @@ describe('a slot whose worker failed', () => {
   });
 
   it('is in a crash loop until a worker has lived twice as long as a stable one', () => {
-    const { fail, degraded } = start(2, { stableAfterMs: 700, windowMs: 60_000 });
+    const { fail, degraded } = start(2, { stableAfterMs: 700 });
     for (let i = 0; i < 5; i += 1) fail(0);
     vi.advanceTimersByTime(1_399);
     expect(degraded()).toEqual([0]);
     vi.advanceTimersByTime(1);
     expect(degraded()).toEqual([]);
-    // What is in the window still counts: a cadence just above the stable time is a loop too.
-    fail(0);
-    expect(degraded()).toEqual([0]);
   });
 
   it('is not forgiven for the life of a candidate, nor of a worker that has left it', () => {
@@ -111,40 +108,22 @@ describe('a slot whose worker failed', () => {
   });
 });
 
-describe('the failures of all slots together', () => {
-  it('are a crash loop of whichever slot fails next, where they are twice as many as workers (C7)', () => {
-    const { fail, degraded } = start(4);
-    for (let i = 0; i < 7; i += 1) fail(i % 4);
-    expect(degraded()).toEqual([]);
-    fail(3);
-    expect(degraded()).toEqual([3]);
-  });
-
-  it('are no crash loop of a slot that fails once, however often another one has', () => {
+describe('the crash loop of a slot', () => {
+  it('is its own: others that fail seldom are in none', () => {
     const { fail, degraded } = start(2);
     for (let i = 0; i < 6; i += 1) fail(0);
     fail(1);
     expect(degraded()).toEqual([0]);
-    fail(1);
-    expect(degraded()).toEqual([0, 1]);
   });
 
-  it('are counted within the window only', () => {
-    const { fail, degraded } = start(4);
-    for (let i = 0; i < 7; i += 1) fail(i % 4);
-    vi.advanceTimersByTime(60_000);
-    fail(3);
-    expect(degraded()).toEqual([]);
-  });
-
-  it('do not hold those who were killed from outside', () => {
+  it('is not made by those who kill workers from outside', () => {
     const { fail, degraded } = start(4);
     for (let i = 0; i < 40; i += 1) fail(i % 4, KILLED);
     fail(0);
     expect(degraded()).toEqual([]);
   });
 
-  it('do not hold those of workers that could not even be started', () => {
+  it('is not made by workers that could not even be started', () => {
     const { cluster, fail, degraded } = start(4);
     cluster.fail(0);
     for (let tries = 2; tries < 12; tries += 1) {
@@ -152,15 +131,6 @@ describe('the failures of all slots together', () => {
       expect(cluster.fail(0, NEVER_STARTED)).toMatchObject({ failures: tries, degraded: false });
     }
     fail(1);
-    expect(degraded()).toEqual([]);
-  });
-
-  it('may be more where there are more workers by then', () => {
-    const { cluster, fail, degraded } = start(4);
-    for (let i = 0; i < 7; i += 1) fail(i % 4);
-    void cluster.supervisor.scale(8, 'test');
-    for (const worker of cluster.workers('starting')) worker.becomeReady();
-    fail(3);
     expect(degraded()).toEqual([]);
   });
 });
@@ -190,12 +160,18 @@ describe('the cluster', () => {
     expect(failed(started)).toMatchObject([{ message: 'no worker became ready in 11 attempts' }]);
   });
 
-  it('gives up where all slots are in a crash loop and none serves (C7)', () => {
-    const started = start(1);
-    for (let i = 0; i < 4; i += 1) started.fail(0);
+  it('that has served never ends by itself, however often all of its workers fail (P1)', () => {
+    const started = start(2);
+    const { cluster, degraded } = started;
+    for (let i = 0; i < 100; i += 1) started.fail(i % 2);
+    expect(degraded()).toEqual([0, 1]);
+    for (let i = 0; i < 20; i += 1) cluster.restart(i % 2); // none comes up
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 15_000 });
     expect(failed(started)).toEqual([]);
-    started.cluster.fail(0);
-    expect(failed(started)).toMatchObject([{ message: 'every worker is in a crash loop' }]);
+    expect(cluster.supervisor.snapshot()).toMatchObject({ ready: 0, degraded: 2 });
+    vi.advanceTimersByTime(15_000);
+    cluster.newest(0).becomeReady();
+    expect(cluster.supervisor.snapshot()).toMatchObject({ ready: 1 });
   });
 
   it('gives the last error that a worker reported as the cause', () => {
@@ -213,32 +189,5 @@ describe('the cluster', () => {
     started.cluster.fail(0);
     const message = 'exited with code 1; see its output above';
     expect(failed(started)).toMatchObject([{ error: { message } }]);
-  });
-
-  it('goes on where a candidate is on its way: it may bring the code that does not fail', () => {
-    const started = start(1);
-    const { cluster, fail, degraded } = started;
-    for (let i = 0; i < 4; i += 1) fail(0);
-    const old = cluster.newest(0);
-    void cluster.supervisor.reload('test');
-    old.exit();
-    expect(degraded()).toEqual([0]);
-    expect(failed(started)).toEqual([]);
-    cluster.restart(0).becomeReady();
-    expect(cluster.events('reload-ended')).toMatchObject([{ outcome: 'aborted' }]);
-    cluster.fail(0);
-    expect(failed(started)).toMatchObject([{ message: 'every worker is in a crash loop' }]);
-  });
-
-  it('goes on without the slots that are not wanted any more, and gives up without them', () => {
-    const started = start(2);
-    const { cluster, fail, degraded } = started;
-    for (let i = 0; i < 4; i += 1) fail(1);
-    void cluster.supervisor.scale(1, 'test');
-    cluster.newest(1).exit();
-    for (let i = 0; i < 4; i += 1) fail(0);
-    expect(degraded()).toEqual([]);
-    cluster.fail(0);
-    expect(failed(started)).toMatchObject([{ message: 'every worker is in a crash loop' }]);
   });
 });

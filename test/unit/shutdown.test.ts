@@ -157,17 +157,16 @@ describe('each further request to stop', () => {
 });
 
 describe('a cluster that cannot go on', () => {
-  it('says so once, with the last error, and drains whoever still serves', async () => {
-    const { cluster } = start(2, { restart: { maxFailures: 1 } });
+  it('says so once, with the last error, and ends the workers that still start', async () => {
+    const cluster = new FakeCluster(2, {}, 'starting');
     const error = { name: 'TypeError', message: 'x is undefined' };
-    cluster.crash(0);
-    const [, second, next] = cluster.forked;
-    second!.collapse(error);
-    next!.exit();
+    for (const slot of [0, 1, 0]) cluster.restart(slot);
+    cluster.newest(1).say({ type: 'boot-failed', phase: 'create', error });
+    cluster.newest(1).exit();
     expect(cluster.events('failed')).toEqual([
-      { message: 'every worker is in a crash loop', exitCode: 70, error },
+      { message: 'no worker became ready in 4 attempts', exitCode: 70, error },
     ]);
-    expect(next!.signals).toEqual(['SIGTERM']);
+    expect(cluster.newest(0).signals).toEqual(['SIGTERM']);
     expect(await end(cluster)).toBe(70);
   });
 

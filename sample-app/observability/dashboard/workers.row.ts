@@ -142,7 +142,7 @@ export const workers: Row = {
     }),
     states({
       title: 'Crash loops',
-      description: 'Red: started every 15 s only, because it failed again and again.',
+      description: 'Red: its workers fail again and again.',
       states: [
         ['stable', 'green'],
         ['crash loop', 'red'],

@@ -3,7 +3,7 @@ import type { BlockReport, ErrorReport } from '../../ipc/index.js';
 import type { FailureCause, WorkerExit } from '../../snapshot/index.js';
 import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
 import { reasonToGiveUp } from '../policies/give-up.policy.js';
-import { isOverBudget, recordFailure, withinWindow } from '../policies/restart.policy.js';
+import { recordFailure } from '../policies/restart.policy.js';
 import { noteBootError, showBootOutput } from './boot-errors.js';
 import type { WorkerEventOf } from './cluster-event.js';
 import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from './cluster-state.js';
@@ -14,9 +14,9 @@ import { settleScaling } from './scaling.js';
 import { giveUp, workerEnded } from './shutdown.js';
 import type { Step } from './step.js';
 import { askAnother } from './verification.js';
-import { candidateOf, isServed, isWanted, vacate, wantedSlots } from './workers.js';
+import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
 
-/** Nobody had asked it to: its slot gets another, or the cluster ends. */
+/** Nobody had asked it to: its slot gets another, or a cluster that never served ends. */
 export function exitUnasked(
   step: Step,
   worker: StartingWorker | ReadyWorker,
@@ -75,22 +75,10 @@ export function recover(
 }
 
 function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: boolean): void {
-  const { now, options } = step;
-  const { restart } = options;
-  // This one too: where it does not count, nothing is made of the sum either.
-  const recent = wantedSlots(step.state).map(({ index, failures }) => {
-    const before = withinWindow(failures.recent, now, restart).length;
-    return index === worker.slot ? before + 1 : before;
-  });
   const readyAt = worker.state === 'starting' ? undefined : worker.readyAt;
-  const livedMs = readyAt === undefined ? 0 : now - readyAt;
-  const failures = recordFailure(
-    step.slotOf(worker).failures,
-    { cause, livedMs, started },
-    now,
-    restart,
-    isOverBudget(recent, restart),
-  );
+  const livedMs = readyAt === undefined ? undefined : step.now - readyAt;
+  const failure = { cause, livedMs, started };
+  const failures = recordFailure(step.slotOf(worker).failures, failure, step.options.restart);
   step.setSlot(worker.slot, { failures, untried: false });
   step.set({ failures: step.state.failures + 1 });
 }
@@ -99,12 +87,7 @@ function reasonToEnd({ state }: Step): string | undefined {
   return reasonToGiveUp({
     everReady: state.everReady,
     failures: state.failures,
-    slots: wantedSlots(state).map((slot) => ({
-      degraded: slot.failures.degraded,
-      // A candidate may bring the code that does not fail.
-      ready: isServed(state, slot) || candidateOf(state, slot.index) !== undefined,
-      untried: slot.untried,
-    })),
+    slots: wantedSlots(state),
   });
 }
 

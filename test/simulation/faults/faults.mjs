@@ -264,9 +264,9 @@ export const FAULTS = [
   ]),
   ...inFile(`${POLICIES}restart.policy.ts`, [
     {
-      what: 'a crash loop is retried soonest, and all else at the longest delay',
-      find: 'degraded ? maxBackoffMs : backoffMs',
-      replace: '!degraded ? maxBackoffMs : backoffMs',
+      what: 'a worker that came up and failed is replaced as late as one that never came up',
+      find: 'wasReady ? Math.min',
+      replace: '!wasReady ? Math.min',
     },
     {
       what: 'failures in a row are not counted',
@@ -274,16 +274,9 @@ export const FAULTS = [
       replace: 'inARow: stable ? 0 : history.inARow,',
     },
     {
-      what: 'a slot that fails alone is in no crash loop',
-      find: 'recent.length >= options.maxFailures ||\n      shortLives >= options.maxFailures',
+      what: 'a slot is never in a crash loop',
+      find: 'shortLives >= options.maxFailures',
       replace: 'false',
-    },
-  ]),
-  ...inFile(`${POLICIES}give-up.policy.ts`, [
-    {
-      what: 'the cluster gives up while some serve',
-      find: 'slot.degraded && !slot.ready',
-      replace: 'slot.degraded',
     },
   ]),
   ...inFile(`${CORE}workers.ts`, [

@@ -1,6 +1,7 @@
 import type { WorkerId } from '../../../src/primary/core/cluster-state.js';
 import type { Effect } from '../../../src/primary/core/effect.js';
 import type { Observation } from '../world.js';
+import { recoveryMs } from '../../../src/primary/policies/restart.policy.js';
 import { hold, type Invariant } from './invariant.js';
 import { workerOf } from './telling.js';
 
@@ -8,8 +9,10 @@ import { workerOf } from './telling.js';
 export class Restarts implements Invariant {
   /** When each slot may have its next worker, as it was told. */
   readonly #notBefore = new Map<number, number>();
-  /** When workers of each slot have failed by their own fault since it last began anew. */
-  readonly #failures = new Map<number, number[]>();
+  /** Failures of each slot by its workers' own fault since it last began anew. */
+  readonly #failures = new Map<number, number>();
+  /** Slots whose worker had been ready when it failed last. */
+  readonly #cameUp = new Set<number>();
   readonly #readyAt = new Map<WorkerId, number>();
   /** Failures of each slot since its last worker that lived well. */
   readonly #rows = new Map<number, number>();
@@ -43,26 +46,24 @@ export class Restarts implements Invariant {
       // What another release did says nothing of this one.
       const isReloaded = after.release !== release && index < before.desired;
       if (isReloaded) this.#rows.delete(index);
-      if (isReloaded || (failures.degraded && !after.failures.degraded))
+      if (isReloaded || (failures.shortLives > 0 && after.failures.shortLives === 0)) {
         this.#failures.delete(index);
+      }
     }
   }
 
   #told(step: Observation, told: Told): void {
     const { restart } = step.world.settings.options;
     const { slot, delayMs, failures, degraded } = told;
-    const longest = restart.maxBackoffMs;
+    const longest = this.#cameUp.has(slot) ? QUICK_START_MS : restart.maxBackoffMs;
     const backoff = Math.min(restart.backoffMs * restart.backoffFactor ** (failures - 1), longest);
-    let least = failures > 0 ? backoff : 0;
-    if (degraded) least = longest;
+    const least = failures > 0 ? backoff : 0;
     const spread = 1 - restart.jitterRatio;
     const fits = delayMs >= least * spread - 1 && delayMs <= longest;
     hold('a restart waits as long as its failures call for', fits, () => told);
-    const recent = (this.#failures.get(slot) ?? []).filter(
-      (at) => step.world.clock.now - at < restart.windowMs,
-    );
-    const loops = recent.length >= restart.maxFailures;
-    hold('a crash loop is known for one', degraded || !loops, () => ({ told, recent }));
+    const count = this.#failures.get(slot) ?? 0;
+    const loops = count >= restart.maxFailures;
+    hold('a crash loop is known for one', degraded === loops, () => ({ told, count }));
     const row = this.#rows.get(slot) ?? 0;
     hold('failures in a row are counted', failures === row, () => ({ told, row }));
   }
@@ -78,27 +79,21 @@ export class Restarts implements Invariant {
     }
     const { slot, startedByProcess, cause } = failureOf(failed, before, event);
     if (slot === undefined) return;
-    this.#rows.set(slot, this.#rowAfter(slot, cause, startedByProcess, step));
+    const readyAt = this.#readyAt.get(workerOf(event) ?? -1);
+    if (readyAt === undefined) this.#cameUp.delete(slot);
+    else this.#cameUp.add(slot);
+    const livedMs = readyAt === undefined ? -1 : world.clock.now - readyAt;
+    const { restart } = world.settings.options;
+    const isStable = livedMs >= restart.stableAfterMs;
+    this.#rows.set(slot, isStable ? 0 : (this.#rows.get(slot) ?? 0) + 1);
     if (cause === 'killed' || !startedByProcess) return;
-    const times = this.#failures.get(slot) ?? [];
-    this.#failures.set(slot, [...times, world.clock.now]);
-  }
-
-  #rowAfter(
-    slot: number,
-    cause: string | undefined,
-    startedByProcess: boolean,
-    { event, world }: Observation,
-  ): number {
-    const row = this.#rows.get(slot) ?? 0;
-    const readyAt = this.#readyAt.get(workerOf(event) ?? -1) ?? Infinity;
-    const isStable = world.clock.now - readyAt >= world.settings.options.restart.stableAfterMs;
-    if (!startedByProcess) return row + 1;
-    if (isStable) return 0;
-    // Who kills a worker says nothing of the app.
-    return cause === 'killed' ? 1 : row + 1;
+    const count = livedMs >= recoveryMs(restart) ? 0 : (this.#failures.get(slot) ?? 0);
+    this.#failures.set(slot, count + 1);
   }
 }
+
+/** A slot whose worker came up waits no longer than this, whatever its failures are. */
+const QUICK_START_MS = 1_000;
 
 type Told = Extract<Effect, { type: 'emit'; name: 'worker-restarting' }>['event'];
 
