@@ -1,5 +1,6 @@
 import {
   Agent,
+  type ClientRequest,
   type IncomingMessage,
   request as httpRequest,
   type ServerResponse,
@@ -7,7 +8,7 @@ import {
 import { createConnection } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { RELEASE } from './owner-door.js';
-import { headOf, relayedHeaders } from './request-head.js';
+import { hasBody, headOf, relayedHeaders, requestHeaders } from './request-head.js';
 
 /** Relays requests to the workers that own their sessions, through the doors of these. */
 export class Relay {
@@ -19,7 +20,12 @@ export class Relay {
     return this.#open;
   }
 
-  /** @param gone the owner is: nothing has been answered. */
+  /**
+   * Only a POST may have a body: Node gives that of a GET no frame of its own, and the owner would
+   * read it as a request of the next client. A connection that had a body is not used again.
+   *
+   * @param gone the owner is gone, and nothing has been answered.
+   */
   request(
     path: string,
     request: IncomingMessage,
@@ -27,8 +33,15 @@ export class Relay {
     gone: () => void,
   ): void {
     const { method, url } = request;
-    const options = { socketPath: path, method, path: url, agent: this.#agent };
-    const headers = relayedHeaders(request.headers);
+    const isPost = method === 'POST';
+    if (!isPost && hasBody(request)) return refuse(response);
+    const options = { socketPath: path, path: url, agent: isPost ? false : this.#agent };
+    let relayed: ClientRequest;
+    try {
+      relayed = httpRequest({ ...options, method, headers: requestHeaders(request.headers) });
+    } catch {
+      return refuse(response); // Node reads some paths and headers that it does not write
+    }
     const release = (): void => {
       httpRequest({ ...options, method: 'GET', headers: { [RELEASE]: '1' } })
         .on('response', (answer) => answer.resume())
@@ -36,7 +49,6 @@ export class Relay {
         .end();
     };
     if (method === 'GET') this.#open.add(release);
-    const relayed = httpRequest({ ...options, headers });
     relayed.on('response', (answer) => {
       response.writeHead(answer.statusCode!, relayedHeaders(answer.headers));
       pipeline(answer, response, () => {});
@@ -49,7 +61,8 @@ export class Relay {
       this.#open.delete(release);
       relayed.destroy();
     });
-    request.pipe(relayed);
+    if (isPost) request.pipe(relayed);
+    else relayed.end();
   }
 
   /** For as long as the connection lasts. */
@@ -81,4 +94,10 @@ export class Relay {
       owner.pipe(client);
     });
   }
+}
+
+/** In the words of Engine.IO. What the client still sends is not read. */
+function refuse(response: ServerResponse): void {
+  const headers = { 'Content-Type': 'application/json', Connection: 'close' };
+  response.writeHead(400, headers).end('{"code":3,"message":"Bad request"}');
 }

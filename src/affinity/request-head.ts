@@ -1,16 +1,28 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { RELEASE } from './owner-door.js';
 
-/** Headers of one connection, and each of ours has its own. */
+/** These headers belong to one connection, and each of ours has its own. */
 const OF_CONNECTION =
   /^(connection|expect|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
 
-/** What is relayed of the headers of a request, or of an answer. */
+/** The headers of an answer that are relayed. */
 export function relayedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const kept = Object.entries(headers).filter(
     ([name]) => !OF_CONNECTION.test(name) && name !== RELEASE,
   );
   return Object.fromEntries(kept);
+}
+
+/** The headers of a request that are relayed: Node says anew how long its body is. */
+export function requestHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const { 'content-length': _, ...others } = relayedHeaders(headers);
+  return others;
+}
+
+/** The client has announced a body, of whatever length. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+  return encoding !== undefined || length !== '0';
 }
 
 /** The head of a request as Node has parsed it, so that no value ends a line. */
