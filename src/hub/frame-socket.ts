@@ -4,8 +4,8 @@ import { encodeFrame, type Frame, FrameReader, release } from './codec.js';
 /** Beyond this a receiver does not keep up. */
 export const CONGESTED_BYTES = 1024 * 1024;
 
-/** Beyond this it is given up. A single answer may be this large. */
-const GIVEN_UP_BYTES = 48 * 1024 * 1024;
+/** Nothing is kept for it beyond this. A worker stops asking at half of it, and one frame may follow. */
+const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
 /** Small frames that become due together are one write. */
 const JOINED_BYTES = 64 * 1024;
@@ -54,13 +54,21 @@ export class FrameSocket {
     return this.socket.writableLength + this.#waitingBytes;
   }
 
-  send(header: object, body?: Buffer): void {
-    if (this.socket.destroyed) return;
+  /**
+   * @returns whether there was room for it. If there is none for a small frame either, the connection ends.
+   * @throws Error with the limit, if it is larger than a frame may be.
+   */
+  send(header: object, body?: Buffer): boolean {
+    if (this.socket.destroyed) return false;
     const frame = encodeFrame(header, body);
+    if (this.unsentBytes + frame.length > MAX_UNREAD_BYTES) {
+      if (frame.length <= JOINED_BYTES) this.destroy();
+      return false;
+    }
     if (this.#waiting.length === 0) this.#flushSoon();
     this.#waiting.push(frame);
     this.#waitingBytes += frame.length;
-    if (this.unsentBytes > GIVEN_UP_BYTES) this.destroy();
+    return true;
   }
 
   destroy(): void {

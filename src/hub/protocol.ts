@@ -3,8 +3,8 @@ import * as v from 'valibot';
 /** Both ends are of one package; a rolling release may still bring two versions together. */
 export const HUB_VERSION = 1;
 
-/** Header and body of one frame. More is no frame of ours. */
-export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
+/** Header and body of one frame. A larger one is skipped, and its sender told so. */
+export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
 
 /** A value of the cache, or the payload of an event. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;

@@ -111,7 +111,6 @@ describe('frames', () => {
   });
 
   it.each([
-    ['longer than any', Buffer.from(Uint32Array.of(MAX_FRAME_BYTES + 1, 2).buffer)],
     ['shorter than its prefix', Buffer.from(Uint32Array.of(1, 2).buffer)],
     ['whose header is longer than itself', Buffer.from(Uint32Array.of(8, 9, 0).buffer)],
   ])('end the connection where one is %s', (_, bytes) => {
@@ -158,11 +157,49 @@ describe('frames', () => {
     expect(socket.paused).toBe(false);
   });
 
-  it('that nobody reads end the connection beyond what is kept for it', () => {
+  it.each([100, 300_000])(
+    'that are too large are skipped, and the next one is read; with a header of %i bytes',
+    (headerBytes) => {
+      const header = JSON.stringify({ id: 7 }).padEnd(headerBytes, ' ');
+      const length = MAX_FRAME_BYTES + 1;
+      const large = Buffer.alloc(4 + length);
+      large.writeUInt32LE(length, 0);
+      large.writeUInt32LE(headerBytes, 4);
+      large.write(header, 8);
+      const reader = new FrameReader();
+      const seen: Frame[] = [];
+      for (const chunk of [
+        encodeFrame({ n: 1 }),
+        ...cut(large, 65_536),
+        encodeFrame({ n: 2 }, Buffer.from('body')),
+      ]) {
+        reader.push(chunk);
+        for (let next = reader.next(); next !== undefined; next = reader.next()) seen.push(next);
+      }
+      expect(seen.map((each) => [each.header, each.skippedBytes, each.body.toString()])).toEqual([
+        [{ n: 1 }, undefined, ''],
+        [headerBytes === 100 ? { id: 7 } : undefined, length, ''],
+        [{ n: 2 }, undefined, 'body'],
+      ]);
+    },
+  );
+
+  it('that are too large are not sent', () => {
     const socket = new FakeSocket();
     const frames = new FrameSocket(socket as unknown as Socket, NO_EVENTS);
-    const push = Buffer.alloc(16 * 1_024 * 1_024);
-    for (let n = 0; n < 4 && !socket.destroyed; n += 1) frames.send({}, push);
+    expect(() => frames.send({ key: 'k'.repeat(MAX_FRAME_BYTES) })).toThrow(
+      `the hub takes ${MAX_FRAME_BYTES} at most`,
+    );
+    expect(socket.destroyed).toBe(false);
+  });
+
+  it('that nobody reads are bounded: a large one is left out, a small one too many ends the connection', () => {
+    const socket = new FakeSocket();
+    const frames = new FrameSocket(socket as unknown as Socket, NO_EVENTS);
+    const push = Buffer.alloc(16 * 1_024 * 1_024 - 100);
+    const sent = Array.from({ length: 4 }, () => frames.send({}, push));
+    expect([sent, socket.destroyed]).toEqual([[true, true, true, false], false]);
+    for (let n = 0; n < 100 && !socket.destroyed; n += 1) frames.send({ n });
     expect(socket.destroyed).toBe(true);
   });
 });

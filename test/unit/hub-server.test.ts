@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createConnection, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { dialSocket } from '../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../src/hub/client/held-locks.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
-import { encodeFrame } from '../../src/hub/codec.js';
-import { HUB_VERSION } from '../../src/hub/protocol.js';
+import { encodeFrame, FrameReader } from '../../src/hub/codec.js';
+import { type FromHub, HUB_VERSION, MAX_BODY_BYTES } from '../../src/hub/protocol.js';
 import { listenForWorkers, RECLAIM_MS } from '../../src/hub/server/hub-server.js';
 import { eventually } from '../support/eventually.js';
 
@@ -47,6 +47,25 @@ async function connect(slot: number, warn = vi.fn()): Promise<HubClient> {
   const hub = new HubClient(dialSocket(find, slot, warn, over.signal));
   expect(await hub.ready(5_000)).toBe(true);
   return hub;
+}
+
+/** A worker by hand. It reads no answer before `read()`. */
+function connectByHand() {
+  const socket = createConnection(path);
+  onTestFinished(() => void socket.destroy());
+  const reader = new FrameReader();
+  const answers: FromHub[] = [];
+  const say = (header: object): void => void socket.write(encodeFrame(header));
+  say({ op: 'hello', id: 0, v: HUB_VERSION, token: TOKEN, slot: 0 });
+  const read = (): void => {
+    socket.on('data', (chunk) => {
+      reader.push(chunk);
+      for (let next = reader.next(); next; next = reader.next()) {
+        answers.push(next.header as FromHub);
+      }
+    });
+  };
+  return { socket, answers, say, read };
 }
 
 const LOCK = (waitMs: number) => ({ op: 'lock', name: 'l', waitMs }) as const;
@@ -165,6 +184,83 @@ describe('the server of the hub', () => {
     await expect(hub.ask(tooLong, 5_000)).rejects.toMatchObject({ failure: 'refused' });
     const { header } = await hub.ask({ op: 'get', cache: 'c', key: 'k' }, 5_000);
     expect(header.t).toBe('miss');
+  });
+
+  it('answers a request that is too large with the limit, and goes on: locks stay where they are', async () => {
+    await serve('a');
+    const [hub, other] = [await connect(0), await connect(1)];
+    expect((await hub.ask(LOCK(0), 5_000)).header.t).toBe('granted');
+    const closed = vi.fn();
+    hub.listen({ closed });
+    const set = { op: 'set', cache: 'c', key: 'k', form: 'b', ttlMs: null, maxBytes: 2 ** 26 };
+    for (const [question, body] of [
+      [{ op: 'get', cache: 'c', key: 'k'.repeat(40 * 2 ** 20) }, undefined],
+      [set, Buffer.alloc(MAX_BODY_BYTES + 1)],
+    ] as const) {
+      await expect(hub.ask(question as never, 5_000, body)).rejects.toMatchObject({
+        failure: 'refused',
+        message: expect.stringMatching(/^it has \d+ bytes; the hub takes \d+ at most$/),
+      });
+    }
+    expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('expired');
+    expect(closed).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    ['a frame', 33 * 2 ** 20],
+    ['a body', MAX_BODY_BYTES + 1],
+  ])('skips %s that is too large, and answers what comes behind it', async (_, bytes) => {
+    await serve('a');
+    const { socket, answers, say, read } = connectByHand();
+    read();
+    const header = JSON.stringify({ op: 'publish', id: 1, name: 'n', form: 'v', to: 'all' });
+    const prefix = Buffer.alloc(8);
+    prefix.writeUInt32LE(4 + header.length + bytes, 0);
+    prefix.writeUInt32LE(header.length, 4);
+    socket.write(Buffer.concat([prefix, Buffer.from(header), Buffer.alloc(bytes)]));
+    say({ op: 'get', id: 2, cache: 'c', key: 'k' });
+    await eventually('three answers', () => answers.length === 3);
+    expect(answers.slice(1)).toEqual([
+      { t: 'refused', id: 1, why: expect.stringMatching(/^it has \d+ bytes; the hub takes/) },
+      { t: 'miss', id: 2 },
+    ]);
+  });
+
+  it('refuses an answer that a worker has no room for, which reads none, and keeps its connection', async () => {
+    await serve('a');
+    const other = await connect(1);
+    const key = (n: number) => ({ cache: 'c', key: `k${n}` });
+    const grants: number[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const { header } = await other.ask({ op: 'lease', ...key(n), waitMs: 0 }, 5_000);
+      grants.push((header as { grant: number }).grant);
+    }
+    const allRead = new Promise((pushed) => other.listen({ pushed }));
+    await other.ask({ op: 'subscribe' }, 5_000);
+    const { socket, answers, say, read } = connectByHand();
+    say({ id: 1, ...LOCK(0) });
+    for (const n of grants.keys()) say({ op: 'lease', id: 2 + n, ...key(n), waitMs: 60_000 });
+    say({ op: 'publish', id: 9, name: 'all is read', form: 'v', to: 'others' });
+    await allRead;
+    const body = Buffer.alloc(2 ** 24);
+    for (const [n, grant] of grants.entries()) {
+      const fill = { op: 'fill', grant, ...key(n), form: 'b', ttlMs: null, maxBytes: 2 ** 28 };
+      await other.ask(fill as never, 20_000, body);
+    }
+    expect(socket.destroyed).toBe(false);
+    read();
+    await eventually('all answers', () => answers.length === 8);
+    expect(answers.map(({ t }) => t)).toEqual([
+      'welcome',
+      'granted',
+      'done',
+      'hit',
+      'hit',
+      'refused',
+      'refused',
+      'refused',
+    ]);
+    expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('expired');
   });
 
   it('gives one lock to several workers, one after the other, and counts their requests together', async () => {

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FrameSocket } from '../frame-socket.js';
 import { HubCore, type Peer } from '../hub-core.js';
-import { HUB_VERSION, readToHub } from '../protocol.js';
-import type { Frame } from '../codec.js';
+import { type FromHub, HUB_VERSION, MAX_BODY_BYTES, readToHub } from '../protocol.js';
+import { type Frame, tooLarge } from '../codec.js';
 
 /** One for each worker, and for those of a reload one more. */
 const MAX_CONNECTIONS = 1_024;
@@ -70,9 +70,13 @@ async function listenAt(path: string, onConnection: (socket: Socket) => void): P
 
 function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOptions): void {
   let welcome = false;
-  const onFrame = ({ header, body }: Frame): void => {
+  const onFrame = ({ header, body, skippedBytes }: Frame): void => {
+    if (skippedBytes !== undefined) return refuseUnread(header, tooLarge(skippedBytes));
+    if (body.length > MAX_BODY_BYTES) {
+      return refuseUnread(header, tooLarge(body.length, MAX_BODY_BYTES));
+    }
     const said = readToHub(header);
-    if (said === undefined) return refuseUnknown(header);
+    if (said === undefined) return refuseUnread(header, UNKNOWN);
     if (welcome) {
       if (said.op !== 'hello') core.receive(peer, said, body);
       return;
@@ -80,18 +84,24 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     if (said.op !== 'hello' || said.token !== token) throw new Error('it has not said who it is');
     if (said.v !== HUB_VERSION) {
       const why = `this hub speaks version ${HUB_VERSION}, the worker ${said.v}; restart the cluster after an update of nestjs-cluster`;
-      return frames.send({ t: 'refused', id: said.id, why });
+      frames.send({ t: 'refused', id: said.id, why });
+      return;
     }
     clearTimeout(timer);
     welcome = true;
     peer.slot = said.slot;
     frames.send({ t: 'welcome', id: said.id, instance });
   };
-  /** A request that is not as it should be is no reason to lose the others. @throws Error */
-  const refuseUnknown = (header: unknown): void => {
-    const { id } = header as { id?: unknown };
-    if (!welcome || typeof id !== 'number') throw new Error('this is no request');
-    frames.send({ t: 'refused', id, why: UNKNOWN });
+  /** A request that is not as it should be is no reason to lose the others. @throws Error before the first. */
+  const refuseUnread = (header: unknown, why: string): void => {
+    if (!welcome) throw new Error('this is no request');
+    const { id } = (header ?? {}) as { id?: unknown };
+    if (typeof id === 'number') frames.send({ t: 'refused', id, why });
+  };
+  /** A worker that does not read its answers, and has no room for this one, is told so. */
+  const send = (frame: FromHub, payload?: Buffer): void => {
+    if (frames.send(frame, payload) || !('id' in frame)) return;
+    frames.send({ t: 'refused', id: frame.id, why: 'the worker does not read its answers' });
   };
   const frames = new FrameSocket(socket, {
     frame: onFrame,
@@ -109,6 +119,6 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     get unsentBytes() {
       return frames.unsentBytes;
     },
-    send: (frame, payload) => frames.send(frame, payload),
+    send,
   };
 }
