@@ -6,7 +6,7 @@ import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
 import type { LineEvents } from '../../src/hub/client/line.js';
-import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
+import { type FromHub, MAX_BODY_BYTES, NO_BODY } from '../../src/hub/protocol.js';
 import { Journal } from '../../src/hub/services/journal.js';
 
 const idle = () => new Promise((resolve) => setImmediate(resolve));
@@ -47,7 +47,7 @@ async function start(count: number) {
     });
     line.opened('a');
     const say = (text: string, saying = {}) => channels.say(name, Buffer.from(text), saying);
-    return { core, peer, line, state, hub, channels, heard, name, say };
+    return { core, peer, line, state, hub, channels, heard, name, say, warnings };
   });
   await idle();
   for (const { heard } of workers) expect(heard.splice(0)).toEqual(['joined']);
@@ -67,6 +67,21 @@ describe('a channel', () => {
     expect(a!.heard).toEqual(['1 echo', '2 of worker 1']);
     expect(b!.heard).toEqual(['1 of worker 0', '2 echo']);
     expect(c!.heard).toEqual(['1 of worker 0', '2 of worker 1', '3 of worker 0']);
+  });
+
+  it('keeps a message to itself that is too large, says so, and goes on', async () => {
+    const [a, b] = await start(2);
+    const echo = vi.fn();
+    a!.channels.say(a!.name, Buffer.alloc(MAX_BODY_BYTES + 1), { echo });
+    a!.say('small');
+    await idle();
+    expect(echo.mock.calls).toEqual([[undefined]]);
+    expect(a!.warnings).toEqual([
+      expect.stringMatching(
+        /^a message does not reach other workers: it has 16777217 bytes; the hub takes 16777216/,
+      ),
+    ]);
+    expect(b!.heard).toEqual(['small of worker 0']);
   });
 
   it('tells who has left, with its worker or alone', async () => {

@@ -1,11 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ClusterLock } from '../../src/extras/lock/index.js';
 import { dialSocket } from '../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../src/hub/client/held-locks.js';
+import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { dialInProcess } from '../../src/hub/client/in-process.js';
 import type { LineEvents } from '../../src/hub/client/line.js';
 import { SharedCache } from '../../src/hub/client/shared-cache.js';
 import { type FromHub, NO_BODY, type ToHub } from '../../src/hub/protocol.js';
+import { enterWorker, forgetHub } from './hub-workers.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -27,6 +30,7 @@ function start() {
     idOf,
     open: (instance = 'first') => events.opened(instance),
     close: () => events.closed(),
+    refuse: (why: string) => events.unavailable(why),
     say: (header: FromHub, body = NO_BODY) => events.frame(header, body),
     takesNothing: () => (takes = false),
     takesAgain: () => {
@@ -144,6 +148,68 @@ describe('a worker that cannot have a hub', () => {
     reason = 'no space';
     await vi.advanceTimersByTimeAsync(10_000);
     expect(warn).toHaveBeenCalledTimes(2);
+  });
+
+  it('fails at once with the reason whatever it asks, and asks again once there is one', async () => {
+    const { hub, refuse, open, say, idOf } = start();
+    const early = hub.ask(GET, 1_000).catch((error: Error) => error);
+    refuse('read-only file system');
+    const lock = () =>
+      hub
+        .askPatiently((waitMs) => ({ op: 'lock', name: 'l', waitMs }), 10_000)
+        .catch((error: Error) => error);
+    const before = performance.now();
+    const failures = [
+      await early,
+      await lock(),
+      await hub.ask(GET, 250).catch((error: Error) => error),
+      await hub
+        .askUntil({ op: 'lease', cache: 'c', key: 'k', waitMs: 250 }, 250)
+        .catch((error: Error) => error),
+    ];
+    for (const failure of failures) {
+      expect(failure).toMatchObject({
+        failure: 'unavailable',
+        message: 'there is no hub: read-only file system',
+      });
+    }
+    expect([performance.now() - before, await hub.ready(3_000)]).toEqual([0, false]);
+    open();
+    const held = lock();
+    await vi.advanceTimersByTimeAsync(0);
+    say({ t: 'granted', id: idOf('lock'), grant: 7 });
+    expect(await held).toMatchObject({ header: { t: 'granted' } });
+  });
+
+  it('is told the reason by a lock, and not that the lock is taken', async () => {
+    const { hub, refuse } = start();
+    enterWorker(hub);
+    onTestFinished(forgetHub);
+    refuse('read-only file system');
+    await expect(new ClusterLock().runExclusive('l', vi.fn())).rejects.toThrow(
+      "the lock 'l' cannot be asked for: there is no hub: read-only file system",
+    );
+  });
+
+  it('is not waited for by a message to other workers', async () => {
+    const { hub, refuse } = start();
+    const channels = new HubChannels(hub, vi.fn());
+    channels.join('chat', 'me', { said: vi.fn(), left: vi.fn(), joined: vi.fn() });
+    refuse('read-only file system');
+    const echo = vi.fn();
+    channels.say('me', Buffer.from('hello'), { echo });
+    expect(echo.mock.calls).toEqual([[undefined]]);
+  });
+
+  it('waits for no time before now', async () => {
+    const warned = vi.fn();
+    process.on('warning', warned);
+    onTestFinished(() => void process.off('warning', warned));
+    vi.useRealTimers();
+    const { hub } = start();
+    await hub.askUntil({ op: 'lease', cache: 'c', key: 'k', waitMs: 5 }, 5).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(warned).not.toHaveBeenCalled();
   });
 });
 

@@ -14,9 +14,10 @@ import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitt
 import { currentLink } from '../../bootstrap/current-link.js';
 import { clean, ClusterConfigurationError, messageOf, oneLine } from '../../errors/index.js';
 import { encodePayload } from '../../hub/client/encode-payload.js';
-import type { Answer, HubClient } from '../../hub/client/hub-client.js';
+import type { HubClient } from '../../hub/client/hub-client.js';
 import { orNone } from '../../hub/client/hub-error.js';
 import type { EventPush } from '../../hub/client/hub-listener.interface.js';
+import type { Answer } from '../../hub/client/question.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
 import { MAX_TEXT_LENGTH } from '../../hub/protocol.js';
 import { checkDuration } from '../../options/validate.js';

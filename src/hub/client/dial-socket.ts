@@ -1,8 +1,8 @@
 import { createConnection } from 'node:net';
 import type { HubAddress } from '../../snapshot/index.js';
-import type { Frame } from '../codec.js';
+import { type Frame, tooLarge } from '../codec.js';
 import { FrameSocket } from '../frame-socket.js';
-import { type FromHub, HUB_VERSION, type ToHub } from '../protocol.js';
+import { type FromHub, HUB_VERSION, NO_BODY, type ToHub } from '../protocol.js';
 import type { Dial, Line, LineEvents } from './line.js';
 
 const FIRST_RETRY_MS = 10;
@@ -44,16 +44,15 @@ class SocketLine implements Line {
       this.#full = true;
       return false;
     }
-    frames.send(header, body);
-    return true;
+    return frames.send(header, body);
   }
 
   async #connect(): Promise<void> {
     try {
       this.#address ??= await this.find();
     } catch (error) {
-      this.#warnOnce(`there is no hub: ${(error as Error).message}; it is tried again`);
-      this.#retryMs = MAX_RETRY_MS;
+      const why = (error as Error).message;
+      this.#cannot(`there is no hub: ${why}; it is tried again`, why);
       return this.#again();
     }
     const { path, token } = this.#address;
@@ -85,12 +84,12 @@ class SocketLine implements Line {
     frames.send({ op: 'hello', id: 0, v: HUB_VERSION, token, slot: this.slot } satisfies ToHub);
   }
 
-  #onFrame({ header, body }: Frame): void {
+  #onFrame({ header, body, skippedBytes }: Frame): void {
+    if (skippedBytes !== undefined) return this.#skip(header, skippedBytes);
     const said = header as FromHub; // it is the primary's own thread
     if (this.#open) return this.events.frame(said, body);
     if (said.t === 'refused') {
-      this.#warnOnce(`the hub does not serve this worker: ${said.why}`);
-      this.#retryMs = MAX_RETRY_MS;
+      this.#cannot(`the hub does not serve this worker: ${said.why}`, said.why);
       return this.#frames!.destroy();
     }
     if (said.t !== 'welcome') return;
@@ -100,10 +99,22 @@ class SocketLine implements Line {
     this.events.opened(said.instance);
   }
 
+  /** An answer that is too large is no answer; the connection goes on. */
+  #skip(header: unknown, bytes: number): void {
+    const { id } = (header ?? {}) as { id?: unknown };
+    if (typeof id !== 'number') return;
+    this.events.frame(
+      { t: 'refused', id, why: `the answer is too large: ${tooLarge(bytes)}` },
+      NO_BODY,
+    );
+  }
+
   /** It tries each second: a reason that goes on is no news. */
-  #warnOnce(message: string): void {
+  #cannot(message: string, why: string): void {
     if (message !== this.#warned) this.warn(message);
     this.#warned = message;
+    this.#retryMs = MAX_RETRY_MS;
+    this.events.unavailable(why);
   }
 
   #again(): void {

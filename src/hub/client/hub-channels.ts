@@ -1,3 +1,4 @@
+import { messageOf, OnceAMinute } from '../../errors/index.js';
 import type { ToHub } from '../protocol.js';
 import type { HubClient } from './hub-client.js';
 import type { ChannelPush } from './hub-listener.interface.js';
@@ -55,11 +56,13 @@ export class HubChannels {
   #waitingBytes = 0;
   /** Ends the wait of what waits longest. */
   #givingUp: NodeJS.Timeout | undefined;
+  readonly #large: OnceAMinute;
 
   constructor(
     private readonly hub: HubClient,
     private readonly warn: (message: string) => void,
   ) {
+    this.#large = new OnceAMinute(warn);
     hub.listen({
       opened: () => {
         for (const name of this.#members.keys()) this.#join(name);
@@ -149,8 +152,9 @@ export class HubChannels {
   #flush(): void {
     while (this.#waiting.length > 0) {
       const { say, body, echo, since } = this.#waiting[0]!;
-      const sent = this.hub.tell(say, body);
-      const leftMs = since + MAX_WAIT_MS - performance.now();
+      const sent = this.#send(say, body);
+      const leftMs =
+        sent === undefined || this.hub.isUnavailable ? 0 : since + MAX_WAIT_MS - performance.now();
       if (!sent && leftMs > 0 && this.#waitingBytes <= MAX_WAITING_BYTES) {
         return this.#giveUpIn(leftMs);
       }
@@ -163,6 +167,19 @@ export class HubChannels {
     }
     clearTimeout(this.#givingUp);
     this.#givingUp = undefined;
+  }
+
+  /** @returns `undefined` if it is too large: it reaches nobody else, ever. */
+  #send(say: Say, body: Buffer): boolean | undefined {
+    try {
+      return this.hub.tell(say, body);
+    } catch (error) {
+      this.#large.say(
+        `a message does not reach other workers: ${messageOf(error)}; send less, or a key by which they find it`,
+        'large',
+      );
+      return undefined;
+    }
   }
 
   /** The hub is asked again once it reads. It may never do so. */

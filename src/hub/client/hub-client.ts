@@ -1,22 +1,10 @@
-import type { FromHub, HubRequest, ToHub } from '../protocol.js';
+import { tooLarge } from '../codec.js';
+import { type FromHub, MAX_BODY_BYTES, type ToHub } from '../protocol.js';
+import { Availability } from './availability.js';
 import { HubError, type HubFailure } from './hub-error.js';
 import type { HubListener } from './hub-listener.interface.js';
 import type { Dial, Line, LineEvents } from './line.js';
-
-export interface Answer {
-  readonly header: FromHub;
-  readonly body: Buffer;
-}
-
-interface Pending {
-  readonly op: HubRequest['op'];
-  readonly settle: (answer: Answer | HubError) => void;
-  readonly timer: NodeJS.Timeout | undefined;
-}
-
-type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
-export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
-export type Note = Exclude<ToHub, HubRequest>;
+import type { Answer, Pending, Question } from './question.js';
 
 interface Emitter {
   listeners(event: string): readonly unknown[];
@@ -35,12 +23,11 @@ export class HubClient implements LineEvents {
   readonly #line: Line;
   readonly #pending = new Map<number, Pending>();
   readonly #listeners = new Set<HubListener>();
-  readonly #opening = new Set<() => void>();
+  readonly #availability = new Availability();
   #instance: string | undefined;
   #lastId = 0;
   /** It let a question wait for too long, and has said nothing since. */
   #silent = false;
-  open = false;
   /** Those of this process that hear events of the hub, one of each of its apps. */
   readonly emitters = new Set<Emitter>();
   /** Of echoes of channels: their numbers are of the process, whichever object asks. */
@@ -58,18 +45,18 @@ export class HubClient implements LineEvents {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Resolves once there is a connection; with `false` if there is none by then. */
+  get open(): boolean {
+    return this.#availability.open;
+  }
+
+  /** There can be no hub now: nobody waits for one. It is tried again in the background. */
+  get isUnavailable(): boolean {
+    return this.#availability.isImpossible;
+  }
+
+  /** Resolves once there is a connection; with `false` if there is none by then, or there can be none. */
   ready(withinMs: number): Promise<boolean> {
-    if (this.open) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const opened = (): void => {
-        clearTimeout(timer);
-        this.#opening.delete(opened);
-        resolve(this.open);
-      };
-      const timer = setTimeout(opened, withinMs);
-      this.#opening.add(opened);
-    });
+    return this.#availability.ready(withinMs);
   }
 
   /**
@@ -99,8 +86,13 @@ export class HubClient implements LineEvents {
         this.noteOutcome(question.op, failure);
         settle(new HubError(failure, message));
       };
-      if (!this.#line.send({ ...question, id } as ToHub, body)) {
-        return end('lost', 'there is no connection to the hub');
+      try {
+        if (!this.tell({ ...question, id } as ToHub, body)) {
+          const { failure, message } = this.#availability.error();
+          return end(failure, message);
+        }
+      } catch (error) {
+        return end('refused', (error as Error).message);
       }
       if (deadlineMs === Infinity) {
         return void this.#pending.set(id, { op: question.op, settle, timer: undefined });
@@ -124,8 +116,12 @@ export class HubClient implements LineEvents {
    * Says what is not answered.
    *
    * @returns whether it was sent: not while there is no connection, or the hub does not read.
+   * @throws Error with the limit, if it is too large.
    */
-  tell(note: Note, body?: Buffer): boolean {
+  tell(note: ToHub, body?: Buffer): boolean {
+    if (body !== undefined && body.length > MAX_BODY_BYTES) {
+      throw new Error(tooLarge(body.length, MAX_BODY_BYTES));
+    }
     return this.#line.send(note, body);
   }
 
@@ -133,6 +129,7 @@ export class HubClient implements LineEvents {
    * Asks for what may take long. Asks again where the hub is lost.
    *
    * @returns `undefined` where there is no answer within that time.
+   * @throws HubError if the hub refuses it, or there can be no hub.
    */
   async askPatiently(
     question: (leftMs: number) => Question,
@@ -142,7 +139,10 @@ export class HubClient implements LineEvents {
     const left = (): number => Math.max(0, until - performance.now());
     for (;;) {
       const first = this.#instance === undefined ? FIRST_MS : 0;
-      if (!this.open && !(await this.ready(Math.max(left(), first)))) return undefined;
+      if (!this.open && !(await this.ready(Math.max(left(), first)))) {
+        if (this.isUnavailable) throw this.#availability.error();
+        return undefined;
+      }
       try {
         const leftMs = left();
         return await this.askUntil(question(leftMs), leftMs);
@@ -158,13 +158,13 @@ export class HubClient implements LineEvents {
     const anew = this.#instance !== undefined && this.#instance !== instance;
     this.#instance = instance;
     this.#silent = false;
-    this.open = true;
+    this.#availability.opened();
     for (const listener of this.#listeners) listener.opened?.(anew);
-    for (const opened of this.#opening) opened();
+    this.#availability.tellWaiting();
   }
 
   closed(): void {
-    this.open = false;
+    this.#availability.open = false;
     const lost = new HubError('lost', 'the connection to the hub was lost');
     for (const { op, settle, timer } of this.#pending.values()) {
       clearTimeout(timer);
@@ -172,6 +172,10 @@ export class HubClient implements LineEvents {
       settle(lost);
     }
     for (const listener of this.#listeners) listener.closed?.();
+  }
+
+  unavailable(why: string): void {
+    this.#availability.impossible(why);
   }
 
   drained(): void {
@@ -232,7 +236,10 @@ export class HubClient implements LineEvents {
         this.tell({ op: 'cancel', id });
         resolve(undefined);
       };
-      const timer = setTimeout(() => setImmediate(giveUp), until - performance.now());
+      const timer = setTimeout(
+        () => setImmediate(giveUp),
+        Math.max(0, until - performance.now()), // the connection may have taken all of it
+      );
       signal?.addEventListener('abort', giveUp);
       asked.then(resolve, reject).finally(() => {
         clearTimeout(timer);

@@ -4,6 +4,9 @@ export type HubFailure =
   | 'timeout'
   /** There is no connection, or it was lost. */
   | 'lost'
+  /** There can be no hub: nobody waits for one. */
+  | 'unavailable'
+  /** The hub does not take such a request, or it is too large to be sent. */
   | 'refused';
 
 export class HubError extends Error {

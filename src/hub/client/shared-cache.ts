@@ -1,6 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 import { ClusterConfigurationError, oneLine } from '../../errors/index.js';
-import type { Answer, HubClient } from './hub-client.js';
+import type { HubClient } from './hub-client.js';
+import type { Answer } from './question.js';
 import { HubError, orNone } from './hub-error.js';
 import { MAX_BODY_BYTES, NO_BODY } from '../protocol.js';
 

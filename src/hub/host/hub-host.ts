@@ -32,6 +32,8 @@ export class HubHost {
   /** The thread has said so since it was started. */
   #listening = false;
   #moving: Promise<void> | undefined;
+  /** Why it could not be started anew, the last time. */
+  #problem: string | undefined;
 
   private constructor(
     private readonly program: string,
@@ -71,7 +73,9 @@ export class HubHost {
    * @throws Error where there can be no other now.
    */
   async address(): Promise<HubAddress> {
-    if (!existsSync(this.place.path)) {
+    if (this.#problem !== undefined) throw new Error(this.#problem);
+    // A hub that is being started anew will listen there.
+    if (this.#listening && !existsSync(this.place.path)) {
       await (this.#moving ??= this.#move().finally(() => (this.#moving = undefined)));
     }
     return { path: this.place.path, token: this.token };
@@ -79,7 +83,6 @@ export class HubHost {
 
   async #move(): Promise<void> {
     const thread = this.#thread!;
-    if (!this.#listening) throw new Error('the hub is being started anew');
     const next = this.#nextPlace();
     const problem = await new Promise<string | undefined>((resolve) => {
       const onExit = (): void => resolve('the hub has ended');
@@ -137,7 +140,10 @@ export class HubHost {
       thread.on('message', (message: HubThreadMessage) => {
         if (message.type === 'moved') return;
         this.#listening = message.type === 'listening';
-        if (message.type === 'listening') return resolve();
+        if (message.type === 'listening') {
+          this.#problem = undefined;
+          return resolve();
+        }
         reason = message.message;
         void thread.terminate();
       });
@@ -153,6 +159,7 @@ export class HubHost {
   #startLater(): void {
     setTimeout(() => {
       this.#start().catch((error: Error) => {
+        this.#problem = error.message;
         this.warn(`the hub cannot be started: ${error.message}; it is tried again`);
         this.#startLater();
       });

@@ -1,0 +1,48 @@
+import { HubError } from './hub-error.js';
+
+/** Whether there is a connection to the hub, and whether there can be one. */
+export class Availability {
+  readonly #waiting = new Set<() => void>();
+  /** Why there can be none. */
+  #impossible: string | undefined;
+  open = false;
+
+  get isImpossible(): boolean {
+    return this.#impossible !== undefined;
+  }
+
+  /** Resolves once there is a connection; with `false` if there is none by then, or there can be none. */
+  ready(withinMs: number): Promise<boolean> {
+    if (this.open || this.isImpossible) return Promise.resolve(this.open);
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(settle);
+        resolve(this.open);
+      };
+      const timer = setTimeout(settle, withinMs);
+      this.#waiting.add(settle);
+    });
+  }
+
+  opened(): void {
+    this.open = true;
+    this.#impossible = undefined;
+  }
+
+  impossible(why: string): void {
+    this.#impossible = why;
+    this.tellWaiting();
+  }
+
+  tellWaiting(): void {
+    for (const settle of this.#waiting) settle();
+  }
+
+  /** For a question that could not be sent. */
+  error(): HubError {
+    return this.#impossible === undefined
+      ? new HubError('lost', 'there is no connection to the hub')
+      : new HubError('unavailable', `there is no hub: ${this.#impossible}`);
+  }
+}
