@@ -1,8 +1,9 @@
-// Makes dist/common-js of dist: the package for test runners that cannot load ES modules, above
+// Makes dist/common-js of dist, the package for test runners that cannot load ES modules, above
 // all Jest. Nobody else takes it, so an app has one instance: by the conditions of "exports"
 // `module-sync` leads every Node that can require() an ES module, and `module` every bundler, to
 // the ES modules.
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { basename, relative, resolve } from 'node:path';
 import { defineConfig } from 'rolldown';
 
@@ -16,7 +17,7 @@ const UNREACHED =
 
 const nameOf = (entry) => basename(entry.require.default, '.cjs');
 
-export default defineConfig({
+const commonJs = defineConfig({
   input: Object.fromEntries(entries.map((entry) => [nameOf(entry), entry.default.default])),
   external: (id) => !/^[./]/.test(id) || UNREACHED.test(id),
   platform: 'node',
@@ -43,3 +44,25 @@ export default defineConfig({
     minify: { mangle: { toplevel: true, keepNames: true } },
   },
 });
+
+const uplotStyle = createRequire(import.meta.url).resolve('uplot/dist/uPlot.min.css');
+
+/** The page of the dashboard, with the libraries that it draws with. */
+const page = defineConfig({
+  input: 'page/main.js',
+  platform: 'browser',
+  plugins: [
+    {
+      name: 'nestjs-cluster:page',
+      generateBundle() {
+        const emit = (fileName, source) => this.emitFile({ type: 'asset', fileName, source });
+        emit('index.html', readFileSync('page/index.html'));
+        emit('icon.svg', readFileSync('page/icon.svg'));
+        emit('dashboard.css', `${readFileSync(uplotStyle)}\n${readFileSync('page/dashboard.css')}`);
+      },
+    },
+  ],
+  output: { dir: 'dist/page', minify: true },
+});
+
+export default [commonJs, page];

@@ -1,7 +1,7 @@
 // Charts of the last 15 minutes.
-import { html, useEffect, useRef, useState } from '/vendor/htm-preact.js';
-import uPlot from '/vendor/uplot.js';
-import { bytes, count, minutes, ms, percent } from '/format.js';
+import { html, useEffect, useRef, useState } from 'htm/preact/standalone';
+import uPlot from 'uplot';
+import { bytes, count, minutes, ms, percent } from './format.js';
 
 const SPAN_SECONDS = 900;
 /** While there is little to show yet. */

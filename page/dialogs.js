@@ -1,5 +1,5 @@
 // What is asked before something is changed.
-import { html, useLayoutEffect, useRef, useState } from '/vendor/htm-preact.js';
+import { html, useLayoutEffect, useRef, useState } from 'htm/preact/standalone';
 
 const MAX_WORKERS = 256;
 

@@ -1,7 +1,7 @@
 // Starts the page: its state, and what changes it.
-import { html, render } from '/vendor/htm-preact.js';
-import { change, listen, mayChange, openSession } from '/session.js';
-import { App, Refused } from '/view.js';
+import { html, render } from 'htm/preact/standalone';
+import { change, listen, mayChange, openSession } from './session.js';
+import { App, Refused } from './view.js';
 
 const ROWS = 900;
 const LOG = 300;

@@ -1,9 +1,9 @@
 // The whole page, from its state.
-import { html } from '/vendor/htm-preact.js';
-import { Charts } from '/chart.js';
-import { Confirmation } from '/dialogs.js';
-import { age, bytes, count, ms, NONE, percent, time } from '/format.js';
-import { SlotStrip, WorkerTable } from '/workers.js';
+import { html } from 'htm/preact/standalone';
+import { Charts } from './chart.js';
+import { Confirmation } from './dialogs.js';
+import { age, bytes, count, ms, NONE, percent, time } from './format.js';
+import { SlotStrip, WorkerTable } from './workers.js';
 
 const LINES_SHOWN = 100;
 

@@ -1,6 +1,6 @@
 // The slots: as a strip at a glance, and as a table.
-import { html } from '/vendor/htm-preact.js';
-import { age, bytes, count, ms, NONE, percent, time } from '/format.js';
+import { html } from 'htm/preact/standalone';
+import { age, bytes, count, ms, NONE, percent, time } from './format.js';
 
 /** More of them are shown small. */
 const ROOMY = 32;

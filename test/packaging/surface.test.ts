@@ -79,10 +79,6 @@ describe.each([
         const target = join(dirname(file), specifier).replace(/\.js$/, extension);
         return tarball.files.includes(target);
       }
-      // A browser's: the dashboard serves its own files and those of others beside them.
-      if (file.startsWith('page/')) {
-        return specifier.startsWith('/vendor/') || tarball.files.includes(`page${specifier}`);
-      }
       return specifier.startsWith('node:')
         ? isBuiltin(specifier)
         : declared.has(packageNameOf(specifier));

@@ -1,35 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const require = createRequire(import.meta.url);
+/** The page as the build leaves it, found from src/ and from dist/ alike. */
+const PAGE = new URL('../../../dist/page/', import.meta.url);
 
-/** The same from src/ and from dist/. */
-const own = (name: string) => fileURLToPath(new URL(`../../../page/${name}`, import.meta.url));
-
-const SCRIPT = 'text/javascript; charset=utf-8';
-const STYLE = 'text/css; charset=utf-8';
-
-const ownScript = (name: string) => [`/${name}`, { type: SCRIPT, path: () => own(name) }] as const;
-
-/** Every file there is, by its path: nothing that is asked for becomes a path here. */
-const FILES: ReadonlyMap<string, { readonly type: string; readonly path: () => string }> = new Map([
-  ['/', { type: 'text/html; charset=utf-8', path: () => own('index.html') }],
-  ['/dashboard.css', { type: STYLE, path: () => own('dashboard.css') }],
-  ['/icon.svg', { type: 'image/svg+xml', path: () => own('icon.svg') }],
-  ...['main.js', 'view.js', 'workers.js', 'chart.js', 'dialogs.js', 'session.js', 'format.js'].map(
-    ownScript,
-  ),
-  ['/vendor/htm-preact.js', { type: SCRIPT, path: htmWithPreact }],
-  ['/vendor/uplot.js', { type: SCRIPT, path: () => require.resolve('uplot/dist/uPlot.esm.js') }],
-  ['/vendor/uplot.css', { type: STYLE, path: () => require.resolve('uplot/dist/uPlot.min.css') }],
+/** Each file of the page, by its path: a path that is asked for never becomes the name of a file. */
+const FILES: ReadonlyMap<string, { readonly name: string; readonly type: string }> = new Map([
+  ['/', { name: 'index.html', type: 'text/html; charset=utf-8' }],
+  ['/main.js', { name: 'main.js', type: 'text/javascript; charset=utf-8' }],
+  ['/dashboard.css', { name: 'dashboard.css', type: 'text/css; charset=utf-8' }],
+  ['/icon.svg', { name: 'icon.svg', type: 'image/svg+xml' }],
 ]);
-
-/** Its package exports it under a name that CommonJS does not find. */
-function htmWithPreact(): string {
-  return join(dirname(require.resolve('htm/preact')), 'standalone.module.js');
-}
 
 export const PAGE_PATHS: readonly string[] = [...FILES.keys()];
 
@@ -38,5 +19,6 @@ export async function pageFile(
   path: string,
 ): Promise<{ readonly type: string; readonly body: Buffer } | undefined> {
   const file = FILES.get(path);
-  return file && { type: file.type, body: await readFile(file.path()) };
+  if (file === undefined) return undefined;
+  return { type: file.type, body: await readFile(fileURLToPath(new URL(file.name, PAGE))) };
 }
