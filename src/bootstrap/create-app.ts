@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { ClusterConfigurationError } from '../errors/index.js';
+import { ClusterConfigurationError, messageOf } from '../errors/index.js';
 import { show } from '../options/index.js';
+import { explainDoubleClass } from '../process/two-copies.js';
 import { explainLostImport } from './lost-import.js';
 import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
 
@@ -19,6 +20,8 @@ export async function createAppBy<S extends AppSource>(
   try {
     created = await createApp(context);
   } catch (error) {
+    const doubled = explainDoubleClass(messageOf(error));
+    if (doubled !== undefined) throw new ClusterConfigurationError(doubled, { cause: error });
     throw explainLostImport(error);
   }
   if (isApp<AppOf<S>>(created)) return created;

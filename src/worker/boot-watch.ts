@@ -1,5 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
+import { ClusterConfigurationError } from '../errors/index.js';
 import { reportError, type ErrorReport } from '../ipc/index.js';
+import { explainDoubleClass } from '../process/two-copies.js';
 import { keptOutput } from './kept-output.js';
 
 const MAX_TAIL_LENGTH = 16_384;
@@ -94,7 +96,10 @@ export class BootWatch {
     }
     const [, name = 'Error', message = text] =
       /^([\w$]+)(?: \[\w+\])?: (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
-    return { name, message, stack: text };
+    const explained = explainDoubleClass(message);
+    if (explained === undefined) return { name, message, stack: text };
+    // No restart helps.
+    return { name, message: explained, stack: text, code: ClusterConfigurationError.code };
   }
 
   #lastText(): string {

@@ -49,6 +49,15 @@ describe('createApp', () => {
     await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toBe(error);
   });
 
+  it('names the cause of what Nest says if the app has another Nest', async () => {
+    const error = new Error('Nest could not find ModuleRef element (this provider …)');
+    await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toMatchObject({
+      code: 'CLUSTER_CONFIGURATION',
+      message: expect.stringMatching(/^two copies of Nest are loaded/) as string,
+      cause: error,
+    });
+  });
+
   describe('that a loader of TypeScript does not find', () => {
     /** Beside ./app.module.ts. */
     const lost = (name: string, code = 'MODULE_NOT_FOUND') => {

@@ -68,7 +68,7 @@ const WAYS: Record<string, Way> = {
   },
 };
 
-describe.each(NESTS)('a class that a thread makes on $nest', ({ nest, common, core }) => {
+describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) => {
   const { forwardRef, Inject, Injectable, Optional } = common;
 
   /** The context of a thread with this `offload.module`, which imports yet another module. */

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { Module } from 'node:module';
+import { join } from 'node:path';
+
+/** What Nest provides in every app. */
+const OF_NEST: ReadonlySet<string> = new Set([
+  'ApplicationConfig',
+  'ExternalContextCreator',
+  'HttpAdapterHost',
+  'LazyModuleLoader',
+  'ModuleRef',
+  'ModulesContainer',
+  'Reflector',
+]);
+
+/** The name of a class that Nest does not find: of a provider that is asked for, or of an argument. */
+const NOT_FOUND = /Nest could not find (\w+) element|that the argument "?(\w+)"? at index/;
+
+const PACKAGE = /^(.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+))[\\/]/;
+
+/**
+ * Nest knows a class by its identity and names it by its name. So a class of another copy of its
+ * package is missing although it is there.
+ *
+ * @param message of an error of Nest's container.
+ * @returns the cause and the first line of the message; `undefined` if nothing says that this is the cause.
+ */
+export function explainDoubleClass(message: string): string | undefined {
+  const [, element, argument] = NOT_FOUND.exec(message) ?? [];
+  const name = element ?? argument;
+  if (name === undefined) return undefined;
+  const [firstLine] = message.split('\n');
+  if (OF_NEST.has(name)) {
+    return (
+      `two copies of Nest are loaded, and one does not know ${name} of the other; where a bundler makes the app, leave @nestjs/* out of the bundle together with nestjs-cluster (external: ['nestjs-cluster', /^@nestjs[/]/]), or put both into it; ` +
+      `npm ls @nestjs/core says which copies are installed (${firstLine})`
+    );
+  }
+  const library = doublePackageOf(name);
+  if (library === undefined) return undefined;
+  return (
+    `${name} of ${library} may be there twice: ${library} has a copy for require() and another for import(), and await import('${library}') in a CommonJS file loads the other; ` +
+    `import ${library} at the top of a file app.ts instead, and load that by bootstrap(() => import('./app.js')) (${firstLine})`
+  );
+}
+
+/** The package whose copy for `require()` is loaded and has a class of this name, if it has another for `import()`. */
+function doublePackageOf(name: string): string | undefined {
+  const { _cache: cache } = Module as unknown as {
+    _cache: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;
+  };
+  for (const [file, module] of Object.entries(cache)) {
+    const [, folder, library] = PACKAGE.exec(file) ?? [];
+    if (folder === undefined || library === undefined) continue;
+    if (!hasClass(module?.exports, name) || !hasTwoCopies(folder)) continue;
+    return library.replaceAll('\\', '/');
+  }
+  return undefined;
+}
+
+function hasClass(exports: unknown, name: string): boolean {
+  try {
+    return typeof Reflect.get(Object(exports) as object, name) === 'function';
+  } catch {
+    return false; // a getter that throws
+  }
+}
+
+function hasTwoCopies(folder: string): boolean {
+  try {
+    const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+      exports?: unknown;
+    };
+    const conditions = JSON.stringify(exports ?? {});
+    return conditions.includes('"import":') && conditions.includes('"require":');
+  } catch {
+    return false;
+  }
+}
