@@ -93,7 +93,7 @@ export class HubCore {
         const { id, cache, key } = said;
         if (this.#caches.has(said, now)) return this.#give(from, said, now);
         const asker = { peer: from, id, lease: { cache, key } };
-        return this.#answer(this.#locks.acquire(`lease ${cache} ${key}`, asker, said.waitMs, now));
+        return this.#answer(this.#locks.acquire(leaseOf(said), asker, said.waitMs, now));
       }
       case 'stats':
         return from.send({ t: 'stats', id: said.id, caches: this.#caches.stats() });
@@ -183,6 +183,11 @@ export class HubCore {
       }
     }
   }
+}
+
+/** Both may hold any character: the length says where the name of the cache ends. */
+function leaseOf({ cache, key }: { readonly cache: string; readonly key: string }): string {
+  return `lease ${cache.length} ${cache}${key}`;
 }
 
 /** @param to is told that its request cannot be served. */

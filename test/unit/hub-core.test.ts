@@ -33,6 +33,14 @@ describe('the hub', () => {
     expect([second.told, third.told]).toEqual([[hit], [hit]]);
   });
 
+  it('takes a space in the name of a cache for no part of a key: each has a lease of its own', () => {
+    const { peer } = start();
+    const [first, second] = [peer(0), peer(1)];
+    first.say({ op: 'lease', id: 1, cache: 'a b', key: 'c', waitMs: 1e4 });
+    second.say({ op: 'lease', id: 1, cache: 'a', key: 'b c', waitMs: 1e4 });
+    expect([first.told, second.told]).toMatchObject([[{ t: 'granted' }], [{ t: 'granted' }]]);
+  });
+
   it('answers others while it clears a part of a large cache, and then says that it is done', async () => {
     const { told, say } = start().peer(0);
     for (const key of ['a1', 'b1']) say({ op: 'set', id: 0, ...VALUE, key, maxBytes: 2 ** 24 });
