@@ -98,16 +98,14 @@ export class HubCore {
       case 'stats':
         return from.send({ t: 'stats', id: said.id, caches: this.#caches.stats() });
       case 'subscribe':
-        this.#post.add(from);
+        if (said.leaving === true) this.#post.stepAside(from);
+        else this.#post.add(from);
         return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
       case 'unsubscribe':
         this.#post.remove(from);
         return from.send({ t: 'done', id: said.id, changed: 1, evicted: 0 });
-      case 'publish': {
-        const { sent, missed } = this.#post.publish(from, said, body);
-        if (said.request === true && sent > 0) return; // it is answered by the reply
-        return from.send({ t: 'done', id: said.id, changed: sent, evicted: missed });
-      }
+      case 'publish':
+        return this.#post.publish(from, said, body, now);
       case 'reply':
         return this.#post.reply(from, said, body);
       case 'join':
@@ -120,6 +118,11 @@ export class HubCore {
       case 'missed':
         return this.#channels.missed(from, said);
     }
+  }
+
+  /** The worker has read some of what it was sent. */
+  drained(peer: Peer): void {
+    this.#post.drained(peer);
   }
 
   /** The worker is gone: others get what it held. */
@@ -140,6 +143,7 @@ export class HubCore {
     this.#counters.sweep(Math.floor(now));
     this.#caches.sweep(now);
     this.#channels.sweep(now);
+    this.#post.sweep(now);
   }
 
   /** Others are answered between its parts: a large cache takes a quarter of a second. */

@@ -65,8 +65,8 @@ const toHubSchema = v.variant('op', [
   /** Sets the value, and gives the lease back. */
   v.object({ op: v.literal('fill'), id: count, grant: count, ...cached }),
   v.object({ op: v.literal('stats'), id: count }),
-  /** It wants events from now on. */
-  v.object({ op: v.literal('subscribe'), id: count }),
+  /** It wants events from now on. `leaving`: where another worker can have one as well, that one gets it. */
+  v.object({ op: v.literal('subscribe'), id: count, leaving: v.optional(v.boolean()) }),
   /** It wants no more of them. */
   v.object({ op: v.literal('unsubscribe'), id: count }),
   v.object({

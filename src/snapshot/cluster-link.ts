@@ -148,7 +148,10 @@ export interface ClusterLink {
    * @returns what ends the watch.
    */
   watchClient(response: ServerResponse, gone: () => void): () => void;
-  /** Whether there is work from before then (monotonic ms) that a drain should wait for, beside its requests. */
+  /**
+   * Whether there is work from before then (monotonic ms) that a drain should wait for, beside its
+   * requests. It is asked from the beginning of the drain on.
+   */
   provideTasks(pending: (before: number) => boolean): void;
   /**
    * Has clients go elsewhere once this process has ceased to accept, at a pace at which other workers

@@ -72,10 +72,10 @@ export async function drain(
   const deadline = stoppedAt + shutdown.drainTimeoutMs;
   // What an app goes on to compute by itself has no end.
   const busy = () =>
+    hasTasksFrom(stoppedAt) || // first: those who are asked learn by it that the process drains
     accepting ||
     leaving ||
     tracker.openConnections > 0 ||
-    hasTasksFrom(stoppedAt) ||
     microservices?.busy === true ||
     queues?.busy === true;
   for (let state; busy() && state !== 'forced' && performance.now() < deadline;) {

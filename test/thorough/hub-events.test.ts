@@ -19,16 +19,68 @@ const MOST_BYTES = 32 * MIB;
 
 afterEach(stopAll);
 
+/** A cluster whose workers count what they hear. */
+async function start(workers: number) {
+  const file = join(mkdtempSync(join(tmpdir(), 'hub-events-')), 'log');
+  writeFileSync(file, '');
+  const cluster = await ClusterProcess.start({
+    options: { workers, control: false, heartbeat: false, reload: { canaryMs: 50 } },
+    env: { ...behaviour('numbered-events'), TEST_FILE: file },
+  });
+  const ask = async (path: string) =>
+    Number((await request(cluster.url, path, { timeoutMs: 60_000 })).body);
+  /** What each worker has heard, as it says itself. */
+  const heardBy = async () => {
+    await eventually('all workers tell', async () => (await ask('/report')) === workers);
+    const told = () =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as { pid: number; heard: number; wrong: number });
+    const last = () => new Map(told().map((each) => [each.pid, each]));
+    await eventually('each has told', () => last().size === workers);
+    return last();
+  };
+  return { cluster, ask, heardBy };
+}
+
+it('confirms as many events as workers hear, however many are sent in one turn', async () => {
+  const { ask, heardBy } = await start(3);
+  const sent = await ask('/burst/50000');
+  const heard = [...(await heardBy()).values()].map((each) => each.heard);
+  expect([heard, sent]).toEqual([[50_000, 50_000, 50_000], 150_000]);
+  expect((await heardBy()).size).toBe(3);
+});
+
+it('loses none of large events that are sent one after the other', async () => {
+  const { ask } = await start(3);
+  const sent = await Promise.all([1, 2, 3].map(() => ask('/awaited/500?bytes=100000')));
+  expect(sent).toEqual([1_500, 1_500, 1_500]);
+});
+
+it('has every request to another worker answered through a reload', async () => {
+  const { cluster } = await start(3);
+  const answers: string[] = [];
+  let asking = true;
+  const askOn = async () => {
+    while (asking) {
+      const { status, body } = await request(cluster.url, '/ask/300');
+      answers.push(status === 200 ? 'answered' : body);
+    }
+  };
+  const all = Promise.all(Array.from({ length: 12 }, askOn));
+  cluster.child.kill('SIGHUP');
+  await cluster.event('reload-ended');
+  asking = false;
+  await all;
+  expect(answers.filter((each) => each !== 'answered')).toEqual([]);
+  expect(answers.length).toBeGreaterThan(12);
+});
+
 it(
   'keeps events in order, each once, while one worker is stopped, and little for that one',
   async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'hub-events-')), 'log');
-    writeFileSync(file, '');
-    const cluster = await ClusterProcess.start({
-      options: { workers: WORKERS, control: false, heartbeat: false },
-      env: { ...behaviour('numbered-events'), TEST_FILE: file },
-    });
-    const ask = async (path: string) => Number((await request(cluster.url, path)).body);
+    const { cluster, ask, heardBy } = await start(WORKERS);
     const emit = async (): Promise<number> => {
       const path = `/emit/${EVENTS / SENDERS}?bytes=${EVENT_BYTES}`;
       const sent = await Promise.all(Array.from({ length: SENDERS }, () => ask(path)));
@@ -49,19 +101,12 @@ it(
       process.kill(pid, 'SIGCONT');
     }
     const seconds = (performance.now() - startedAt) / 1_000;
-    await eventually('all workers tell', async () => (await ask('/report')) === WORKERS);
-    const told = () =>
-      readFileSync(file, 'utf8')
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as { pid: number; heard: number; wrong: number });
-    const last = () => new Map(told().map((each) => [each.pid, each]));
-    await eventually('each has told', () => last().size === WORKERS);
-    const heard = [...last().values()].reduce((sum, each) => sum + each.heard, 0);
+    const last = await heardBy();
+    const heard = [...last.values()].reduce((sum, each) => sum + each.heard, 0);
     console.log(
-      `${EVENTS} events of ${EVENT_BYTES} bytes in ${seconds.toFixed(1)} s; the primary: ${(rss / MIB).toFixed(0)} MiB before, at most ${(most / MIB).toFixed(0)} MiB; the stopped worker heard ${last().get(pid)!.heard}, others ${heard - last().get(pid)!.heard}`,
+      `${EVENTS} events of ${EVENT_BYTES} bytes in ${seconds.toFixed(1)} s; the primary: ${(rss / MIB).toFixed(0)} MiB before, at most ${(most / MIB).toFixed(0)} MiB; the stopped worker heard ${last.get(pid)!.heard}, others ${heard - last.get(pid)!.heard}`,
     );
-    expect([...last().values()].map(({ wrong }) => wrong)).toEqual(Array(WORKERS).fill(0));
+    expect([...last.values()].map(({ wrong }) => wrong)).toEqual(Array(WORKERS).fill(0));
     // Whatever the hub says that it has sent arrives. On a machine that is busy it may say so too late.
     expect(heard).toBeGreaterThanOrEqual(before + during);
     expect(during).toBeGreaterThan(EVENTS);

@@ -3,6 +3,7 @@ import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/c
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { setCurrentLink } from '../../src/bootstrap/current-link.js';
 import { ClusterEvents } from '../../src/extras/events/index.js';
 import { HubCore } from '../../src/hub/hub-core.js';
 import { connect, enterWorker, forgetHub, idle, startWorker } from './hub-workers.js';
@@ -117,6 +118,52 @@ describe('a worker that ends', () => {
     expect(await Promise.all([ask(), ask(), ask()])).toEqual([0, 0, 0]);
     expect(await events.emit('who')).toBe(1);
     await expect(events.request('who', 0, { to: 1 })).rejects.toThrow(/no such worker/);
+  });
+
+  it('answers the request that its method works on, and only then is closed', async () => {
+    const core = new HubCore();
+    const { events } = await startWorker(core, 0);
+    const { app, connection } = await startApp(core, 1);
+    let answer = (_value: string): void => {};
+    const answers = new Promise((resolve) => (answer = resolve));
+    app.get(EventEmitter2).on('slow', (): unknown => answers);
+    const asked = events.request('slow', 0, { to: 1 });
+    await idle();
+    const closed = vi.fn();
+    const closing = app.close().then(closed);
+    await idle();
+    expect(closed).not.toHaveBeenCalled();
+    answer('done');
+    await closing;
+    connection.leave();
+    expect(await asked).toBe('done');
+  });
+
+  it('is asked no more what others can answer from the beginning of its drain on', async () => {
+    const core = new HubCore();
+    const tasks: ((before: number) => boolean)[] = [];
+    const { events } = await startApp(core, 0);
+    setCurrentLink({ provideTasks: (has: () => boolean) => void tasks.push(has) } as never);
+    onTestFinished(() => setCurrentLink(undefined));
+    const draining = await startApp(core, 1);
+    setCurrentLink(undefined);
+    let answer = (_value: string): void => {};
+    const answers = new Promise((resolve) => (answer = resolve));
+    draining.app.get(EventEmitter2).on('slow', (): unknown => answers);
+    const asked = events.request('slow', 0, { to: 1 });
+    await idle();
+    const hasTasks = () => tasks.some((has) => has(performance.now()));
+    expect(tasks.some((has) => has(0))).toBe(false);
+    expect(hasTasks()).toBe(true);
+    await idle();
+    const ask = () => events.request('who', 0);
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual([0, 0, 0]);
+    expect(await events.request('who', 0, { to: 1 })).toBe(1);
+    expect(await events.emit('who')).toBe(2);
+    answer('done');
+    expect(await asked).toBe('done');
+    await idle();
+    expect(hasTasks()).toBe(false);
   });
 
   it('sends what it has to send', async () => {

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { setCurrentLink } from '../../src/bootstrap/current-link.js';
 import { ClusterEvents } from '../../src/extras/events/index.js';
 import { NO_BODY } from '../../src/hub/protocol.js';
 import { enterWorker, forgetHub, idle, startWorkers as start } from './hub-workers.js';
@@ -50,10 +51,41 @@ describe('an event of the cluster', () => {
     await idle();
     expect(heard).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
   });
+});
 
-  it('is missed by a worker that does not read, which is counted, and not by others', async () => {
+describe('an event that nobody has confirmed for seconds', () => {
+  it('has been sent: its sender learns to how many, and none is counted as lost', async () => {
+    const [sender] = await start(3);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    sender!.state.holding = true;
+    const sent = Promise.all([1, 2].map((n) => sender!.events.emit('n', n)));
+    await vi.advanceTimersByTimeAsync(10_000);
+    await idle();
+    sender!.deliver();
+    expect(await sent).toEqual([3, 3]);
+    expect(sender!.hub.outcomes.get('events dropped')).toBeUndefined();
+  });
+});
+
+describe('an event to a worker that is behind', () => {
+  it('is sent, and confirmed when that worker has read: who awaits it loses none', async () => {
+    const [sender, slow] = await start(2);
+    const heard: unknown[] = [];
+    slow!.emitter.on('n', (n) => heard.push(n));
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const confirmed = vi.fn();
+    const sending = sender!.events.emit('n', 1, 'others').then(confirmed);
+    await idle();
+    expect([confirmed.mock.calls, heard]).toEqual([[], [1]]);
+    slow!.readAll();
+    await sending;
+    expect(confirmed).toHaveBeenCalledWith(1);
+  });
+
+  it('is missed where it reads nothing, which is counted, and not by others', async () => {
     const [sender, slow, other] = await start(3);
-    slow!.state.congested = true;
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 24 });
     const [missed, heard] = [vi.fn(), vi.fn()];
     slow!.emitter.on('n', missed);
     other!.emitter.on('n', heard);
@@ -61,6 +93,30 @@ describe('an event of the cluster', () => {
     await idle();
     expect([missed.mock.calls.length, heard.mock.calls.length]).toEqual([0, 1]);
     expect(sender!.hub.outcomes.get('events dropped')).toBe(1);
+  });
+
+  it('that stands still is waited for once, for two seconds', async () => {
+    let now = 0;
+    const [sender, slow] = await start(2, () => now);
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const first = sender!.events.emit('n', 1, 'others');
+    await idle();
+    sender!.core.sweep();
+    now = 2_000;
+    sender!.core.sweep();
+    expect(await first).toBe(1);
+    expect(await sender!.events.emit('n', 2, 'others')).toBe(0);
+    slow!.readAll();
+    expect(await sender!.events.emit('n', 3, 'others')).toBe(1);
+  });
+
+  it('that ends is not waited for', async () => {
+    const [sender, slow] = await start(2);
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const first = sender!.events.emit('n', 1, 'others');
+    await idle();
+    slow!.leave();
+    expect(await first).toBe(1);
   });
 });
 
@@ -101,6 +157,40 @@ describe('an event in a process', () => {
     await expect(sender!.events.emit('n', Buffer.alloc(2 ** 24))).rejects.toThrow(
       /the payload of the event 'n' has 167\d+ bytes.*16777216/,
     );
+  });
+});
+
+describe('what is no event', () => {
+  it.each([
+    ['', 'all', /a string of 1 to 16384 characters, not 0 characters/],
+    [undefined, 'all', /not undefined/],
+    ['n', -1, /'all', 'others', 'one' or the number of a slot, not to -1/],
+    ['n', 0.5, /not to 0.5/],
+    ['n', 256, /not to 256/],
+    ['n', 'foo', /not to "foo"/],
+    ['n', null, /not to null/],
+  ])('named %o to %o is refused', async (name, to, message) => {
+    const [sender] = await start(1);
+    const emitted = sender!.events.emit(name as string, 0, to as 'all');
+    await expect(emitted).rejects.toMatchObject({ code: 'CLUSTER_CONFIGURATION', message });
+  });
+
+  it('is a request to more than one', async () => {
+    const [sender] = await start(1);
+    const asked = sender!.events.request('n', 0, { to: 'all' as 'one' });
+    const message =
+      /request\(\) of ClusterEvents sends to 'one' or the number of a slot, not to "all"/;
+    await expect(asked).rejects.toMatchObject({ code: 'CLUSTER_CONFIGURATION', message });
+  });
+
+  it('is one to a slot beyond the workers that there are to be', async () => {
+    const [sender] = await start(2);
+    const snapshot = async () => ({ snapshot: { desired: 3 }, ageMs: 0 });
+    setCurrentLink({ snapshot } as never);
+    onTestFinished(() => setCurrentLink(undefined));
+    expect(await sender!.events.emit('n', 0, 2)).toBe(0); // its worker has not come up yet
+    await expect(sender!.events.emit('n', 0, 3)).rejects.toThrow(/slot 3.*slots are 0 to 2/);
+    await expect(sender!.events.request('n', 0, { to: 9 })).rejects.toThrow(/slots are 0 to 2/);
   });
 });
 

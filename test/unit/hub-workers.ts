@@ -21,26 +21,36 @@ export const idle = () => new Promise((resolve) => setImmediate(resolve));
 
 /** The connection of a worker to a hub, without sockets: its frames are delivered in microtasks. */
 export function connect(core: HubCore, slot: number) {
-  const state = { congested: false };
+  const state = { congested: false, unsentBytes: 0, holding: false };
+  /** What the hub has said meanwhile. */
+  const held: (() => void)[] = [];
   const frames = { failed: (thrown: unknown): void => void thrown };
   /** What does not reach the hub, by its `op`. */
   const lost = new Set<string>();
+  let [drain, leave] = [(): void => {}, (): void => {}];
   const hub = new HubClient((events) => {
     const peer: Peer = {
       slot,
       get congested() {
         return state.congested;
       },
-      unsentBytes: 0,
-      send: (header: FromHub, body = NO_BODY) =>
-        queueMicrotask(() => {
+      get unsentBytes() {
+        return state.unsentBytes;
+      },
+      send: (header: FromHub, body = NO_BODY) => {
+        const deliver = (): void => {
           try {
             events.frame(header, body);
           } catch (error) {
             frames.failed(error);
           }
-        }),
+        };
+        if (state.holding) held.push(deliver);
+        else queueMicrotask(deliver);
+      },
     };
+    drain = () => core.drained(peer);
+    leave = () => core.leave(peer);
     queueMicrotask(() => events.opened('a'));
     return {
       send: (header, body = NO_BODY) => {
@@ -49,7 +59,25 @@ export function connect(core: HubCore, slot: number) {
       },
     };
   });
-  return { hub, state, frames, lost };
+  return {
+    core,
+    hub,
+    state,
+    frames,
+    lost,
+    /** Its process ends. */
+    leave: () => leave(),
+    /** It has read what it was sent. */
+    readAll: () => {
+      Object.assign(state, { congested: false, unsentBytes: 0 });
+      drain();
+    },
+    /** What the hub has said to it arrives. */
+    deliver: () => {
+      state.holding = false;
+      for (const each of held.splice(0)) each();
+    },
+  };
 }
 
 /** A worker of that slot whose app has started. */
@@ -64,8 +92,8 @@ export async function startWorker(core: HubCore, slot: number, emitter = new Eve
 }
 
 /** Workers of one hub. */
-export async function startWorkers(count: number) {
-  const core = new HubCore();
+export async function startWorkers(count: number, clock?: () => number) {
+  const core = new HubCore(undefined, clock);
   const workers = [];
   for (let slot = 0; slot < count; slot += 1) workers.push(await startWorker(core, slot));
   return workers;

@@ -3,7 +3,6 @@ import { deserialize } from 'node:v8';
 import {
   Inject,
   Injectable,
-  Logger,
   type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
@@ -12,19 +11,15 @@ import {
 } from '@nestjs/common';
 import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { currentLink } from '../../bootstrap/current-link.js';
-import { clean, ClusterConfigurationError, messageOf, oneLine } from '../../errors/index.js';
-import { encodePayload } from '../../hub/client/encode-payload.js';
+import { ClusterConfigurationError } from '../../errors/index.js';
 import type { HubClient } from '../../hub/client/hub-client.js';
-import { orNone } from '../../hub/client/hub-error.js';
-import type { EventPush } from '../../hub/client/hub-listener.interface.js';
+import { HubError } from '../../hub/client/hub-error.js';
 import type { Answer } from '../../hub/client/question.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
-import { MAX_TEXT_LENGTH } from '../../hub/protocol.js';
 import { checkDuration } from '../../options/validate.js';
+import { checkEvent, checkSlotOf, type EventReceivers } from './check-event.js';
+import { EventHandlers } from './event-handlers.js';
 import { ClusterRequestError } from './events.errors.js';
-
-/** Who is to hear of it: every worker, all but this one, any one of them, or that of a slot. */
-export type EventReceivers = 'all' | 'others' | 'one' | number;
 
 /** Whom a request asks, and how long it waits. */
 export interface ClusterRequestOptions {
@@ -34,12 +29,10 @@ export interface ClusterRequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-const DEADLINE_MS = 1_000;
+/** The hub answers when the receivers keep up. A hub that hangs is ended long before. */
+const EMIT_MS = 30_000;
 const REQUEST_MS = 5_000;
 const START_MS = 3_000;
-
-/** The hub does not answer, or not in time. */
-const NOT_SENT = { changed: 0, evicted: 1 };
 
 /**
  * Events of @nestjs/event-emitter that reach the `@OnEvent()` methods of other workers, too. Each
@@ -50,10 +43,9 @@ const NOT_SENT = { changed: 0, evicted: 1 };
 export class ClusterEvents
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
-  readonly #logger = new Logger('ClusterEvents');
   readonly #closing = new AbortController();
   #found: HubClient | undefined;
-  #leave: (() => Promise<void>) | undefined;
+  #handlers: EventHandlers | undefined;
 
   constructor(
     @Optional() @Inject(EventEmitter2) private readonly emitter: EventEmitter2,
@@ -82,12 +74,17 @@ export class ClusterEvents
     if (hub.emitters.has(this.emitter)) return;
     hub.emitters.add(this.emitter);
     const listening = this.methods?.waitUntilReady() ?? Promise.resolve();
-    void listening.then(() => this.#join(hub));
+    const handlers = new EventHandlers(hub, this.emitter);
+    currentLink()?.provideTasks((before) => handlers.hasBegunBefore(before));
+    void listening.then(() => {
+      handlers.join();
+      this.#handlers = handlers;
+    });
   }
 
-  /** While its methods still listen: with its answer the hub has sent what it had for this worker. */
+  /** While its methods still listen. What they have begun is answered. */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.#leave?.();
+    await this.#handlers?.leave();
   }
 
   onApplicationShutdown(): void {
@@ -95,14 +92,26 @@ export class ClusterEvents
   }
 
   /**
+   * Await it to send no faster than the others read: it resolves once none of them is far behind, or
+   * after some seconds.
+   *
    * @returns to how many workers it was sent; 0 where the hub does not answer.
    * @throws UncloneableValueError for a payload that cannot be sent, ClusterConfigurationError for
-   * such a name.
+   * such a name or such receivers.
    */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
-    const body = encode(name, payload);
+    const body = checkEvent(`emit()`, name, payload, to);
     const question = { op: 'publish', name, form: 'v', to } as const;
-    return this.#sentTo(await orNone(this.#hub.ask(question, DEADLINE_MS, body)));
+    try {
+      const answer = await this.#hub.askUntil(question, EMIT_MS, { body });
+      // Whether it was sent nobody knows.
+      if (answer === undefined) this.#hub.noteOutcome('publish', 'timeout');
+      else return await this.#sentTo(answer, to);
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      this.#hub.noteOutcome('events', 'dropped');
+    }
+    return 0;
   }
 
   /**
@@ -121,17 +130,17 @@ export class ClusterEvents
     const failed = (why: string) => new ClusterRequestError(name, why);
     const { signal } = this.#closing;
     if (signal.aborted) throw failed('this app is closed');
-    const body = encode(name, payload);
+    const body = checkEvent('request()', name, payload, to);
     const question = { op: 'publish', name, form: 'v', to, request: true } as const;
     const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
     const answer = await asked.catch((error: Error) => {
-      this.#sentTo(undefined);
+      this.#hub.noteOutcome('events', 'dropped');
       throw failed(error.message);
     });
     if (signal.aborted) throw failed('this app is closed');
     if (answer === undefined) throw failed(`there was no answer within ${deadlineMs} ms`);
     if (answer.header.t !== 'reply') {
-      this.#sentTo(answer);
+      await this.#sentTo(answer, to);
       throw failed('there is no such worker, or it reads too slowly');
     }
     const value: unknown = deserialize(answer.body);
@@ -143,62 +152,11 @@ export class ClusterEvents
     return (this.#found ??= hubOf(currentLink()));
   }
 
-  #join(hub: HubClient): void {
-    const tell = (op: 'subscribe' | 'unsubscribe') => orNone(hub.ask({ op }, DEADLINE_MS));
-    const unlisten = hub.listen({
-      opened: () => void tell('subscribe'),
-      pushed: (event, body) => void this.#hear(hub, event, body),
-    });
-    if (hub.open) void tell('subscribe');
-    this.#leave = async () => {
-      if (hub.open && hub.emitters.size === 1) await tell('unsubscribe'); // no other app of the process listens
-      hub.emitters.delete(this.emitter);
-      unlisten();
-    };
-  }
-
-  /** Counts the workers that missed it. */
-  #sentTo(answer: Answer | undefined): number {
-    const { changed, evicted } = answer?.header.t === 'done' ? answer.header : NOT_SENT;
+  /** Counts the workers that missed it. @throws ClusterConfigurationError for a slot that there is not. */
+  async #sentTo({ header }: Answer, to: EventReceivers): Promise<number> {
+    const { changed, evicted } = header.t === 'done' ? header : { changed: 0, evicted: 0 };
     if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);
+    if (changed + evicted === 0) await checkSlotOf(to);
     return changed;
   }
-
-  async #hear(hub: HubClient, event: EventPush, body: Buffer): Promise<void> {
-    if (event.request !== undefined) return this.#reply(hub, event, body);
-    try {
-      await this.emitter.emitAsync(event.name, deserialize(body));
-    } catch (error) {
-      // Its sender has nothing to do with it, and neither the process nor the connection may end by it.
-      const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
-      this.#logger.error(oneLine(what), error instanceof Error ? error.stack : undefined);
-    }
-  }
-
-  async #reply(hub: HubClient, { name, from, request }: EventPush, body: Buffer): Promise<void> {
-    const header = { op: 'reply', to: from, request: request!, form: 'v' } as const;
-    // The emitter of another app of this process may be the one that has a listener.
-    const emitters = [...hub.emitters];
-    const listening = emitters.find((each) => each.listeners(name).length > 0);
-    if (this.emitter !== (listening ?? emitters[0])) return;
-    const reply = (failed: boolean, value: unknown): void => {
-      hub.tell({ ...header, failed }, encodePayload('the answer', value));
-    };
-    if (listening === undefined) return reply(true, 'nobody listens to it there');
-    try {
-      const earlier = this.emitter.listenersAny().length; // those of onAny() are called first
-      reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);
-    } catch (error) {
-      reply(true, clean(messageOf(error)));
-    }
-  }
-}
-
-function encode(name: string, payload: unknown): Buffer {
-  if (name.length > MAX_TEXT_LENGTH) {
-    throw new ClusterConfigurationError(
-      `the name of an event has ${name.length} characters; it may have ${MAX_TEXT_LENGTH}: put what varies into the payload`,
-    );
-  }
-  return encodePayload(`the payload of the event '${name}'`, payload);
 }

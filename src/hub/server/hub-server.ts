@@ -109,6 +109,7 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
       clearTimeout(timer);
       core.leave(peer);
     },
+    drained: () => core.drained(peer),
   });
   const timer = setTimeout(() => socket.destroy(), HELLO_MS);
   const peer: Peer = {

@@ -1,9 +1,11 @@
 import type { FromHub, ToHub } from '../protocol.js';
+import { SlowReaders } from './slow-readers.js';
 
 /** One that events are sent to. */
 interface Receiver {
   readonly slot: number;
   readonly congested: boolean;
+  readonly unsentBytes: number;
   send(header: FromHub, body?: Buffer): void;
 }
 
@@ -17,12 +19,15 @@ type Publish = Extract<ToHub, { op: 'publish' }>;
 type Reply = Extract<ToHub, { op: 'reply' }>;
 
 /**
- * Carries events to those who want them: at most once, in the order of each sender. A receiver that
- * does not read misses them.
+ * Carries events to those who want them: at most once, in the order of each sender. The answer to a
+ * sender comes when its receivers keep up. A receiver that does not read misses events.
  */
 export class Post<P extends Receiver> {
   /** In the order of their turns: `one` goes round. */
   readonly #receivers = new Set<P>();
+  /** They are about to end: others come first. */
+  readonly #leaving = new Set<P>();
+  readonly #readers = new SlowReaders<P>();
   /** By which a reply finds the one who asked, a receiver or not. That of a newer one is higher. */
   readonly #numbers = new Map<P, number>();
   #lastNumber = 0;
@@ -34,14 +39,21 @@ export class Post<P extends Receiver> {
     this.#receivers.add(receiver);
   }
 
+  /** What others can do as well is no longer sent to it. */
+  stepAside(receiver: P): void {
+    this.#leaving.add(receiver);
+  }
+
   /** It may still ask, and has its answers. */
   remove(receiver: P): void {
     this.#receivers.delete(receiver);
+    this.#leaving.delete(receiver);
   }
 
   /** It is gone. @returns what it was asked and has not answered. */
   leave(peer: P): readonly Asked<P>[] {
-    this.#receivers.delete(peer);
+    this.remove(peer);
+    this.#readers.release(peer);
     this.#numbers.delete(peer);
     const unanswered = [...(this.#asked.get(peer)?.values() ?? [])];
     this.#asked.delete(peer);
@@ -57,27 +69,30 @@ export class Post<P extends Receiver> {
     for (const asked of this.#asked.values()) asked.delete(key);
   }
 
-  /** @returns how many it was sent to, and how many missed it. */
-  publish(
-    from: P,
-    { id, name, form, to, request }: Publish,
-    body: Buffer,
-  ): { readonly sent: number; readonly missed: number } {
+  /** A request that was sent is answered by the reply to it. */
+  publish(from: P, { id, name, form, to, request }: Publish, body: Buffer, now: number): void {
     const number = this.#numberOf(from);
     const event = { t: 'event', name, form, from: number } as const;
     const header = request === true ? { ...event, request: id } : event;
-    let sent = 0;
-    let missed = 0;
-    for (const receiver of this.#chosen(from, to)) {
-      if (receiver.congested) {
-        missed += 1;
-        continue;
-      }
+    const chosen = this.#chosen(from, to);
+    const sentTo = chosen.filter((receiver) => this.#readers.accepts(receiver));
+    for (const receiver of sentTo) {
       receiver.send(header, body);
       if (request === true) this.#askedOf(receiver).set(keyOf(number, id), { by: from, id });
-      sent += 1;
     }
-    return { sent, missed };
+    const changed = sentTo.length;
+    if (request === true && changed > 0) return;
+    const done = { t: 'done', id, changed, evicted: chosen.length - changed } as const;
+    this.#readers.answerAfter(sentTo, () => from.send(done), now);
+  }
+
+  /** It has read some of what it was sent. */
+  drained(receiver: P): void {
+    if (!receiver.congested) this.#readers.release(receiver);
+  }
+
+  sweep(now: number): void {
+    this.#readers.sweep(now);
   }
 
   /** Passes the answer on to the one who asked, if it is one. */
@@ -99,12 +114,15 @@ export class Post<P extends Receiver> {
       const ofSlot = all.filter(({ slot }) => slot === to);
       return ofSlot.sort((a, b) => this.#numberOf(a) - this.#numberOf(b)).slice(-1);
     }
-    const free = all.find(({ congested }) => !congested);
-    if (free === undefined) return [];
+    const able = all.filter((each) => this.#readers.accepts(each));
+    const stays = (each: P) => !this.#leaving.has(each);
+    const next =
+      able.find((each) => stays(each) && !each.congested) ?? able.find(stays) ?? able[0] ?? all[0];
+    if (next === undefined) return [];
     // It is the last in turn from now on.
-    this.#receivers.delete(free);
-    this.#receivers.add(free);
-    return [free];
+    this.#receivers.delete(next);
+    this.#receivers.add(next);
+    return [next];
   }
 
   #numberOf(peer: P): number {
