@@ -1,7 +1,12 @@
 import { NotFoundException } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pack } from '../../src/extras/bullmq/encoding.js';
-import { readPayload } from '../../src/extras/bullmq/messages.js';
+import {
+  announcedTask,
+  announcementOf,
+  queueOfTask,
+  readPayload,
+} from '../../src/extras/bullmq/messages.js';
 import { PendingCalls } from '../../src/extras/bullmq/pending-calls.js';
 import { describeError, type Task } from '../../src/offload/index.js';
 import {
@@ -56,6 +61,18 @@ describe('a call that waits for its reply', () => {
     await expect(result).rejects.toEqual(new TaskTimeoutException(TASK.name, 70));
   });
 
+  it('is sent once more, to others, where its consumer has no such method', async () => {
+    let sent = 0;
+    const { id, result } = calls.begin(TASK, 1_000, undefined, () => (sent += 1));
+    const unknown = JSON.stringify({ v: 1, id, ok: false, error: null, unknown: true });
+    calls.settle(unknown);
+    expect([sent, calls.has(id), dropped]).toEqual([1, true, []]);
+    calls.settle(unknown);
+    expect([sent, calls.has(id), dropped]).toEqual([1, true, ['late']]);
+    calls.settle(reply(id, 1));
+    expect(await result).toBe(1);
+  });
+
   it('takes the first of two replies', async () => {
     const { id, result } = calls.begin(TASK, 1_000);
     calls.settle(reply(id, 1));
@@ -96,6 +113,13 @@ describe('a call that waits for its reply', () => {
     await expect(result).rejects.toBeInstanceOf(TaskAbortedException);
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+it('a queue of one method has a name that no queue of an app has, and that BullMQ takes', () => {
+  expect(queueOfTask('reports', 'Reports.add')).toBe('reports+Reports.add');
+  expect(queueOfTask('reports', 'a:b+c')).toBe('reports+a%3Ab%2Bc');
+  expect(announcedTask(announcementOf('Reports.add'))).toBe('Reports.add');
+  expect(announcedTask('6f1c-17')).toBeUndefined();
 });
 
 describe('what a job holds', () => {

@@ -1,7 +1,47 @@
 import { expect, it } from 'vitest';
 import { ClusterQueues } from '../../src/extras/bullmq/cluster-queues.js';
 import { pack } from '../../src/extras/bullmq/encoding.js';
-import { TaskRejectedException } from '../../src/offload/index.js';
+import { CpuBound, TaskRejectedException } from '../../src/offload/index.js';
+
+/** An app whose methods have the queue "reports" alone. */
+const queuesWith = (queue: object) => {
+  const has = (name: string) => name === 'reports';
+  const client = async () => ({ has, queue: () => queue });
+  return new ClusterQueues(undefined as never, { client } as never);
+};
+
+it.each([
+  'others/1',
+  'reports',
+  '',
+  'no queue/1',
+  'reports/delayed',
+  '../reports/1',
+  'reports/a b',
+])('nothing is looked up by %j, which is not the id of a job of this app', async (id) => {
+  const ask = () => Promise.reject(new Error('it was looked up'));
+  const queues = queuesWith({ getJobState: ask, getJob: ask });
+  expect(await queues.job(id)).toBeUndefined();
+  expect(await queues.job(undefined as never)).toBeUndefined();
+});
+
+it('a method whose queue no method of this app has is not enqueued', async () => {
+  class Elsewhere {
+    @CpuBound({ queue: 'others' })
+    made(n: number): number {
+      return n;
+    }
+  }
+  await expect(queuesWith({}).enqueue(Elsewhere, 'made', [1])).rejects.toThrow(
+    'Elsewhere.made cannot be enqueued: no method of this app has queue: "others"; add its class to the providers of a module',
+  );
+});
+
+it('a job that was begun twice says so, also where its first consumer was killed', async () => {
+  const job = { name: 'Reports.add', attemptsMade: 1, attemptsStarted: 2, returnvalue: 3 };
+  const queue = { getJobState: async () => 'completed', getJob: async () => job };
+  expect(await queuesWith(queue).job('reports/1')).toMatchObject({ attempts: 2 });
+});
 
 it('a job that ends while it is looked up is not told of as completed without its result', async () => {
   let looks = 0;
@@ -11,18 +51,13 @@ it('a job that ends while it is looked up is not told of as completed without it
     getJobState: stateOf,
     getJob: async () =>
       isOver()
-        ? { name: 'Reports.add', attemptsMade: 1, returnvalue: pack(3, 'it'), getState: stateOf }
-        : { name: 'Reports.add', attemptsMade: 0, returnvalue: null, getState: stateOf },
+        ? { name: 'Reports.add', attemptsStarted: 1, returnvalue: pack(3, 'it'), getState: stateOf }
+        : { name: 'Reports.add', attemptsStarted: 1, returnvalue: null, getState: stateOf },
   };
-  const runner = { client: async () => ({ queue: () => queue }) };
-  const queues = new ClusterQueues(undefined as never, runner as never);
+  const queues = queuesWith(queue);
   expect(await queues.job('reports/1')).toMatchObject({ state: 'active', attempts: 1 });
   expect(await queues.job('reports/1')).toMatchObject({ state: 'completed', result: 3 });
 });
-
-/** A queue of which one look fails. */
-const queuesWith = (queue: object) =>
-  new ClusterQueues(undefined as never, { client: async () => ({ queue: () => queue }) } as never);
 
 it('a job that Redis is lost under is told of as not looked up: 503', async () => {
   const getJobState = () => Promise.reject(new Error('Connection is closed.'));

@@ -91,14 +91,14 @@ describe('the options of enqueue()', () => {
     'refuse the id %s, which is a key of the queue',
     (id) => {
       expect(() => checkEnqueueOptions({ id })).toThrow(ClusterConfigurationError);
-      expect(() => locate(`reports/${id}`)).toThrow(ClusterConfigurationError);
+      expect(locate(`reports/${id}`)).toBeUndefined();
     },
   );
 
   it('know a job by its queue and its id', () => {
     expect(locate('reports/2026-01')).toEqual({ queue: 'reports', jobId: '2026-01' });
-    for (const id of ['reports', 'reports/', 'a/b/c', '../x/y', 'a:b/c', 'a/b:c', 'a/b c', '']) {
-      expect(() => locate(id)).toThrow(ClusterConfigurationError);
+    for (const id of ['reports', 'reports/', 'a/b/c', '../x/y', 'a/b:c', 'a/b c', '']) {
+      expect(locate(id)).toBeUndefined();
     }
   });
 });

@@ -18,7 +18,7 @@ export class ClusterQueueHealthIndicator {
   ): Record<Key, { status: 'up' | 'degraded' | 'down'; [detail: string]: unknown }> {
     const { consumers } = this.runner;
     const running = consumers.reduce((sum, { jobs }) => sum + jobs, 0);
-    const details = { consumes: consumers.map(({ name }) => name), running };
+    const details = { consumes: [...new Set(consumers.map(({ label }) => label))], running };
     // Without a method that has a queue nothing needs it.
     const isUp = this.runner.up !== false;
     const away = this.options.onUnavailable === 'local' ? 'degraded' : 'down';

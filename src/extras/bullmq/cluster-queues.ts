@@ -1,4 +1,5 @@
 import { Inject, Injectable, type Type } from '@nestjs/common';
+import type { Queue } from 'bullmq';
 import { randomUUID } from 'node:crypto';
 import { ClusterConfigurationError } from '../../errors/index.js';
 import { captureContexts, definitionsOf } from '../../offload/index.js';
@@ -15,7 +16,10 @@ export interface QueuedJob {
   /** `Class.method`, or the name given to `@CpuBound()`. */
   readonly task: string;
   readonly state: 'waiting' | 'delayed' | 'active' | 'completed' | 'failed' | 'unknown';
-  /** How often it has been tried. */
+  /**
+   * How often a consumer has taken it: also one that was killed or drained, or gave it back because
+   * it has no such method.
+   */
   readonly attempts: number;
   /** Of one that is completed. */
   readonly result?: unknown;
@@ -47,8 +51,8 @@ export class ClusterQueues {
    *
    * @returns the id of the job, for {@link job}.
    * @throws TaskRejectedException (503) while Redis is away, UncloneableValueError for arguments
-   *   that cannot travel, ClusterConfigurationError for a method without a queue and for options
-   *   that are wrong.
+   *   that cannot travel, ClusterConfigurationError for a method without a queue of this app and for
+   *   options that are wrong.
    */
   async enqueue<T, K extends Methods<T> & string>(
     type: Type<T>,
@@ -60,38 +64,48 @@ export class ClusterQueues {
     const { task, queue } = this.#find(type, method);
     const payload = payloadOf(task, args as unknown[], captureContexts());
     const client = await this.runner.client(task);
+    if (!client.has(queue)) {
+      throw new ClusterConfigurationError(
+        `${task} cannot be enqueued: no method of this app has queue: "${queue}"; add its class to the providers of a module`,
+      );
+    }
     const keep = { age: this.options.keepMs / 1_000 };
     const given = { jobId: id, delay, attempts, backoff: BACKOFF };
-    await client.add(queue, payload, { ...given, removeOnComplete: keep, removeOnFail: keep });
+    const kept = { ...given, removeOnComplete: keep, removeOnFail: keep };
+    await client.add(queue, payload, kept, this.runner.patienceMs(task));
     return `${queue}/${id}`;
   }
 
   /**
+   * Looks a job up by its id. An id is not an authorization: whoever knows it reads the job.
+   *
    * @param id from {@link enqueue}.
-   * @returns `undefined` for one that Redis does not remember.
+   * @returns `undefined` for a job that Redis does not remember, and for any string that is not the
+   *   id of a job in a queue of this app's methods.
    * @throws TaskRejectedException (503) while Redis is away.
    */
   async job(id: string): Promise<QueuedJob | undefined> {
-    const { queue, jobId } = locate(id);
-    const { state, job } = await this.#look(id, queue, jobId);
+    const place = locate(id);
+    const client = await this.runner.client(id, NOT_LOOKED_UP);
+    if (place === undefined || !client.has(place.queue)) return undefined;
+    const { state, job } = await this.#look(id, client.queue(place.queue), place.jobId);
     return (
       job && {
         id,
         task: job.name,
         state,
-        attempts: job.attemptsMade,
+        attempts: job.attemptsStarted,
         ...(state === 'completed' && { result: unpack(job.returnvalue) }),
         ...(state === 'failed' && { error: job.failedReason }),
       }
     );
   }
 
-  async #look(id: string, queue: string, jobId: string) {
-    const client = await this.runner.client(id, NOT_LOOKED_UP);
+  async #look(id: string, queue: Queue, jobId: string) {
     try {
       // In this order: a job that has ended in between has its result, whatever its state was.
-      const state = (await client.queue(queue).getJobState(jobId)) as QueuedJob['state'];
-      return { state, job: await client.queue(queue).getJob(jobId) };
+      const state = (await queue.getJobState(jobId)) as QueuedJob['state'];
+      return { state, job: await queue.getJob(jobId) };
     } catch (error) {
       if ((error as Error).name === 'ReplyError') throw error;
       throw unavailable(id, NOT_LOOKED_UP);

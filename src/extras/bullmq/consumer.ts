@@ -47,6 +47,8 @@ export class Consumer extends Worker {
     /** By name. */
     private readonly tasks: ReadonlyMap<string, Task>,
     private readonly situation: ConsumerSituation,
+    /** Its name to the outside: differs for the queue of one method. */
+    readonly label = queue,
   ) {
     const { options, client, concurrency, metrics, warn } = situation;
     const { prefix, lockMs, stalledIntervalMs, maxStalledCount, telemetry } = options;
@@ -65,9 +67,9 @@ export class Consumer extends Worker {
       ...(telemetry && { telemetry }),
     });
     this.on('error', ({ message }) => {
-      if (client.link.up && !CONNECTION_ERROR.test(message)) warn(`queue ${queue}: ${message}`);
+      if (client.link.up && !CONNECTION_ERROR.test(message)) warn(`queue ${label}: ${message}`);
     });
-    this.on('stalled', () => metrics?.stalled.inc({ queue }));
+    this.on('stalled', () => metrics?.stalled.inc({ queue: label }));
     this.on('failed', (job, error) => this.#onFailed(job, error));
   }
 
@@ -103,7 +105,7 @@ export class Consumer extends Worker {
 
   async #process(job: Job, signal: AbortSignal): Promise<unknown> {
     const { metrics, client } = this.situation;
-    const queue = this.name;
+    const queue = this.label;
     const begunAt = Date.now();
     metrics?.attempts.inc({ queue });
     metrics?.wait.observe({ queue }, Math.max(0, begunAt - madeAt(job)) / 1_000);
@@ -117,7 +119,11 @@ export class Consumer extends Worker {
     if (call && call.deadline <= client.link.now()) return undefined;
     const task = this.tasks.get(payload.task);
     if (task === undefined) {
-      return giveBack(job, 'no consumer has a method with its name in this queue', call);
+      if (call === undefined) {
+        return giveBack(job, 'no consumer has a method with its name in this queue');
+      }
+      // Back in the queue, it would come to this consumer again, which is faster than any that runs it.
+      return client.reply(call, { v: VERSION, id: call.id, ok: false, error: null, unknown: true });
     }
     this.#inHand.add(job);
     try {

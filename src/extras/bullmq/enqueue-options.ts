@@ -1,7 +1,5 @@
 import { QueueKeys } from 'bullmq';
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../../errors/index.js';
-import { queueNameSchema } from '../../options/cpu-bound-options.js';
 import { durationMs, integer, option, optionGroup, validate } from '../../options/validate.js';
 
 /** Options of `ClusterQueues.enqueue()`. */
@@ -50,11 +48,8 @@ export function checkEnqueueOptions(input: EnqueueOptions | undefined) {
   return validate(schema, input, 'options of enqueue()');
 }
 
-/** The queue of a job, and its id there. @throws ClusterConfigurationError for what is no id. */
-export function locate(id: string): { readonly queue: string; readonly jobId: string } {
-  const [, queue, jobId = ''] = SOME_ID.exec(String(id)) ?? [];
-  if (isFree(jobId) && v.is(queueNameSchema, queue)) return { queue, jobId };
-  throw new ClusterConfigurationError(
-    `${JSON.stringify(String(id).slice(0, 80))} is no id of a job; give one that enqueue() returned: "<queue>/<id>"`,
-  );
+/** @returns the queue of a job and its id there; `undefined` for a string that is not the id of a job. */
+export function locate(id: string): { readonly queue: string; readonly jobId: string } | undefined {
+  const [, queue = '', jobId = ''] = SOME_ID.exec(String(id)) ?? [];
+  return queue !== '' && isFree(jobId) ? { queue, jobId } : undefined;
 }

@@ -46,6 +46,8 @@ const reply = v.variant('ok', [
     error: v.unknown(),
     /** It ran for longer than this. */
     timeoutMs: v.optional(v.number()),
+    /** It was not begun: this consumer has no method with its name. */
+    unknown: v.optional(v.boolean()),
   }),
 ]);
 
@@ -94,7 +96,26 @@ export function repliesKey(prefix: string, process: string): string {
   return `${prefix}:nestjs-cluster:replies:${process}`;
 }
 
-/** Stream of the calls of a queue that nobody waits for any more. */
-export function cancelledKey(prefix: string, queue: string): string {
-  return `${prefix}:nestjs-cluster:cancelled:${queue}`;
+/** Stream for all consumers of a queue: calls that nobody waits for any more, and announcements. */
+export function noticesKey(prefix: string, queue: string): string {
+  return `${prefix}:nestjs-cluster:notices:${queue}`;
+}
+
+/**
+ * The queue for calls of one method. They go there when a consumer of their own queue, of another
+ * release, has no such method: that consumer would only take them again. No queue of an app has a
+ * name with a plus in it.
+ */
+export function queueOfTask(queue: string, task: string): string {
+  return `${queue}+${encodeURIComponent(task)}`;
+}
+
+/** What tells the consumers of a queue of {@link queueOfTask}. */
+export function announcementOf(task: string): string {
+  return `+${task}`;
+}
+
+/** @returns the method that an entry announces; `undefined` for the id of a call. */
+export function announcedTask(entry: string): string | undefined {
+  return entry.startsWith('+') ? entry.slice(1) : undefined;
 }

@@ -17,6 +17,8 @@ interface PendingCall {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly timer: NodeJS.Timeout;
+  /** Sends it to consumers that have its method. */
+  redirect: (() => void) | undefined;
 }
 
 /** Calls of this process that wait for their results, each for a bounded time. */
@@ -35,12 +37,13 @@ export class PendingCalls {
     task: Task,
     timeoutMs: number,
     trace?: CallTrace,
+    redirect?: () => void,
   ): { readonly id: string; readonly result: Promise<unknown> } {
     const id = `${this.process}-${++this.#calls}`;
     const result = new Promise((resolve, reject) => {
       const expire = () => this.fail(id, new TaskTimeoutException(task.name, timeoutMs));
       const timer = setTimeout(expire, timeoutMs);
-      this.#pending.set(id, { task, trace, resolve, reject, timer });
+      this.#pending.set(id, { task, trace, resolve, reject, timer, redirect });
     });
     return { id, result };
   }
@@ -66,6 +69,7 @@ export class PendingCalls {
     const reply = readReply(text);
     if (reply === undefined) return this.dropped('malformed');
     if (!reply.id.startsWith(`${this.process}-`)) return this.dropped('foreign');
+    if (!reply.ok && reply.unknown) return this.#redirect(reply.id);
     const call = this.#take(reply.id);
     // One that was given up, or a second one: its job was delivered twice.
     if (call === undefined) return this.dropped('late');
@@ -75,6 +79,15 @@ export class PendingCalls {
       this.dropped('malformed');
       call.reject(new Error(`the reply to ${call.task.name} cannot be read`));
     }
+  }
+
+  /** Once: those who then take it have its method. */
+  #redirect(id: string): void {
+    const call = this.#pending.get(id);
+    if (call?.redirect === undefined) return this.dropped('late');
+    const { redirect } = call;
+    call.redirect = undefined;
+    redirect();
   }
 
   #answer({ task, trace, resolve, reject }: PendingCall, reply: Reply): void {

@@ -2,8 +2,9 @@ import { type JobsOptions, Queue } from 'bullmq';
 import { setTimeout as delay } from 'node:timers/promises';
 import { UncloneableValueError } from '../../errors/index.js';
 import { describeError, TaskRejectedException } from '../../offload/index.js';
+import { MAX_TIMER_MS } from '../../options/validate.js';
 import { packError } from './encoding.js';
-import { cancelledKey, type JobPayload, repliesKey, type Reply } from './messages.js';
+import { announcementOf, type JobPayload, noticesKey, repliesKey, type Reply } from './messages.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 import type { RedisLink } from './redis-link.js';
 
@@ -29,8 +30,16 @@ export class QueueClient {
     readonly link: RedisLink,
     private readonly options: ResolvedQueueOptions,
     private readonly warn: (line: string) => void,
+    /** The queues of the app's methods. */
+    private readonly names: readonly string[],
   ) {}
 
+  /** Whether a method of the app has this queue. */
+  has(queue: string): boolean {
+    return this.names.includes(queue);
+  }
+
+  /** @param name one of the app, never a string from outside: each takes memory for good. */
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
@@ -40,6 +49,8 @@ export class QueueClient {
         prefix,
         skipVersionCheck: true,
         skipWaitingForReady: true,
+        // Otherwise a look-up writes a key.
+        skipMetasUpdate: true,
         ...(telemetry && { telemetry }),
       });
       queue.on('error', () => {}); // the link tells of it
@@ -49,8 +60,9 @@ export class QueueClient {
   }
 
   /**
-   * Adds a job, by the deadline of its call.
+   * Adds a job.
    *
+   * @param withinMs how long Redis has to confirm it. It may have been added nevertheless.
    * @param wanted whether there is still somebody for it.
    * @throws TaskRejectedException where it cannot be added.
    */
@@ -58,13 +70,14 @@ export class QueueClient {
     queue: string,
     payload: JobPayload,
     options: JobsOptions & { jobId: string },
+    withinMs: number,
     wanted: () => boolean = () => true,
   ): Promise<void> {
-    const { maxPayloadBytes, callTimeoutMs } = this.options;
-    const { task, call } = payload;
+    const { maxPayloadBytes } = this.options;
+    const { task } = payload;
     const given = { ...options, sizeLimit: maxPayloadBytes };
     const added = await this.#insist(
-      call?.deadline ?? this.link.now() + callTimeoutMs,
+      this.link.now() + withinMs,
       () => (wanted() ? this.queue(queue).add(task, payload, given) : undefined),
       ({ name, message }) => {
         if (message.includes('exceeds the limit')) {
@@ -102,14 +115,27 @@ export class QueueClient {
     );
   }
 
-  /** Removes a job that waits; has one that runs ended. */
-  async cancel(queue: string, id: string): Promise<void> {
-    try {
-      if ((await this.queue(queue).remove(id)) === 1) return;
-    } catch {
-      // it is running
-    }
-    await this.#append(cancelledKey(this.options.prefix, queue), id).catch(() => {}); // its deadline ends it
+  /**
+   * Removes the job of a call that waits; has one that runs ended. Redis may be away, and take it
+   * when it is back: so this is tried for as long as the call could have waited.
+   *
+   * @param at where the job is: its queue, or the queue of its method alone.
+   */
+  async cancel(queue: string, id: string, at = queue): Promise<void> {
+    const end = async () => {
+      if ((await this.queue(at).remove(id)) === 0) await this.#append(this.#noticesOf(queue), id);
+    };
+    await this.#insist(this.link.now() + this.options.callTimeoutMs, end, () => true);
+  }
+
+  /** Tells the consumers of a queue that calls of a method wait in {@link queueOfTask}. */
+  async announce(queue: string, task: string): Promise<void> {
+    const say = () => this.#append(this.#noticesOf(queue), announcementOf(task));
+    await this.#insist(this.link.now() + this.options.callTimeoutMs, say, () => true);
+  }
+
+  #noticesOf(queue: string): string {
+    return noticesKey(this.options.prefix, queue);
   }
 
   async lengths(queues: readonly string[]): Promise<QueueLengths> {
@@ -127,6 +153,19 @@ export class QueueClient {
    * @returns whether it was confirmed by then ({@link RedisLink.now}).
    */
   async #insist(
+    deadline: number,
+    attempt: () => Promise<unknown> | undefined,
+    goesOn: (error: Error) => boolean,
+  ): Promise<boolean> {
+    const leftMs = Math.min(MAX_TIMER_MS, Math.max(0, deadline - this.link.now()));
+    let timer: NodeJS.Timeout | undefined;
+    // A Redis that hangs does not answer an attempt at all.
+    const late = new Promise<false>((resolve) => (timer = setTimeout(resolve, leftMs, false)));
+    const tried = this.#try(this.link.now() + leftMs, attempt, goesOn);
+    return Promise.race([tried, late]).finally(() => clearTimeout(timer));
+  }
+
+  async #try(
     deadline: number,
     attempt: () => Promise<unknown> | undefined,
     goesOn: (error: Error) => boolean,

@@ -14,8 +14,8 @@ import {
   TaskTimeoutException,
   type Watch,
 } from '../../offload/index.js';
-import { Consumer } from './consumer.js';
-import { cancelledKey, payloadOf, repliesKey } from './messages.js';
+import { Consumer, type ConsumerSituation } from './consumer.js';
+import { announcedTask, noticesKey, payloadOf, queueOfTask, repliesKey } from './messages.js';
 import { PendingCalls } from './pending-calls.js';
 import { kindOfRefusal, QueueClient, unavailable } from './queue-client.js';
 import type { CallOutcome, QueueMetrics } from './queue-metrics.js';
@@ -26,6 +26,15 @@ import { StreamReader } from './stream-reader.js';
 
 /** More calls of a process than these do not wait. */
 const MAX_PENDING = 10_000;
+
+/** Redis has so long to confirm a job, also for a method whose `queueTimeoutMs` is shorter. */
+const MIN_PATIENCE_MS = 1_000;
+
+/** And for a method that only other apps' modules provide. */
+const PATIENCE_MS = 5_000;
+
+/** A consumer that starts later reads what was announced before; but not for ever. */
+const ANNOUNCE_AGAIN_MS = 10_000;
 
 /** Has calls run by whoever consumes their queues, and consumes queues. */
 @Injectable()
@@ -43,6 +52,10 @@ export class QueueRunner implements RemoteRunner {
   #client: QueueClient | undefined;
   #reader: StreamReader | undefined;
   #local!: RemoteSituation['local'];
+  /** By name. */
+  #tasks: ReadonlyMap<string, Task> = new Map();
+  /** By the name of a method, when its own queue was last announced. */
+  readonly #announced = new Map<string, number>();
 
   constructor(@Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions) {}
 
@@ -64,24 +77,28 @@ export class QueueRunner implements RemoteRunner {
     // What Redis refuses it refuses for every call.
     const warn = (line: string) => this.#log.say(line, kindOfRefusal(line));
     const link = new RedisLink(options, this.#logger);
-    const client = new QueueClient(link, options, warn);
+    const client = new QueueClient(link, options, warn, queues);
     if (metricsPrefix !== undefined) {
       const { queueMetrics } = await import('./queue-metrics.js');
       this.#metrics = queueMetrics(metricsPrefix, tasks, () => client.lengths(queues));
     }
     const metrics = this.#metrics;
     const concurrency = options.concurrency ?? Math.max(1, threads);
-    this.consumers = consumed.map((queue) => {
-      const own = new Map(tasks.filter((task) => task.queue === queue).map((t) => [t.name, t]));
-      return new Consumer(queue, own, { client, local, metrics, options, concurrency, warn });
-    });
+    const situation = { client, local, metrics, options, concurrency, warn };
     const replies = repliesKey(options.prefix, this.#process);
     const streams = new Map([[replies, (text: string) => this.#pending.settle(text)]]);
-    for (const each of this.consumers) {
-      streams.set(cancelledKey(options.prefix, each.name), (call) => each.cancelJob(call));
-    }
+    this.consumers = consumed.map((queue) => {
+      const own = new Map(tasks.filter((task) => task.queue === queue).map((t) => [t.name, t]));
+      streams.set(noticesKey(options.prefix, queue), (text) => {
+        const task = own.get(announcedTask(text) ?? '');
+        if (task) this.#consumeTask(queue, task, situation);
+        else for (const each of this.consumers) if (each.label === queue) each.cancelJob(text);
+      });
+      return new Consumer(queue, own, situation);
+    });
     this.#client = client;
     this.#local = local;
+    this.#tasks = new Map(tasks.map((task) => [task.name, task]));
     this.#reader = new StreamReader(link.open(), streams, replies);
     void this.#reader.run();
   }
@@ -100,6 +117,11 @@ export class QueueRunner implements RemoteRunner {
     }
     if (await this.#client.link.isUp()) return this.#client;
     throw unavailable(what, did);
+  }
+
+  /** How long Redis has to confirm a job of this method, in ms. */
+  patienceMs(task: string): number {
+    return Math.max(MIN_PATIENCE_MS, this.#tasks.get(task)?.queueTimeoutMs ?? PATIENCE_MS);
   }
 
   async submit(
@@ -122,15 +144,25 @@ export class QueueRunner implements RemoteRunner {
     }
     const { callTimeoutMs } = this.options;
     const payload = payloadOf(task.name, args, contexts, task.parameters);
-    const { id, result } = this.#pending.begin(task, callTimeoutMs, trace);
+    let at = task.queue!;
+    let added: Promise<void> | undefined;
+    const send = () => {
+      added = client.add(
+        at,
+        { ...payload, call },
+        { jobId: id, removeOnComplete: true, removeOnFail: true },
+        Math.min(callTimeoutMs, this.patienceMs(task.name)),
+        () => this.#pending.has(id),
+      );
+      added.catch((error: unknown) => this.#pending.fail(id, error));
+    };
+    const { id, result } = this.#pending.begin(task, callTimeoutMs, trace, () => {
+      at = queueOfTask(task.queue!, task.name);
+      send();
+      this.#announce(task);
+    });
     const call = { id, replyTo: this.#process, deadline: client.link.now() + callTimeoutMs };
-    const added = client.add(
-      task.queue!,
-      { ...payload, call },
-      { jobId: id, removeOnComplete: true, removeOnFail: true },
-      () => this.#pending.has(id),
-    );
-    added.catch((error: unknown) => this.#pending.fail(id, error));
+    send();
     const unwatch = watch?.(() => this.#pending.fail(id, new TaskAbortedException(task.name)));
     try {
       const value = await result;
@@ -138,11 +170,13 @@ export class QueueRunner implements RemoteRunner {
       return value;
     } catch (error) {
       const outcome = outcomeOf(error);
-      this.#count(task, outcome);
-      if (outcome === 'aborted' || outcome === 'timeout') {
+      const isLocal = outcome === 'rejected' && this.options.onUnavailable === 'local';
+      this.#count(task, isLocal ? 'local' : outcome);
+      if (outcome !== 'failed') {
         // Also if nobody has said that it was added: it may have been.
-        void added.catch(() => {}).then(() => client.cancel(task.queue!, id));
+        void added!.catch(() => {}).then(() => client.cancel(task.queue!, id, at));
       }
+      if (isLocal) return await this.#local.submit(task, args, contexts, watch, trace);
       throw error;
     } finally {
       unwatch?.();
@@ -154,6 +188,23 @@ export class QueueRunner implements RemoteRunner {
     await Promise.all(this.consumers.map((each) => each.close()));
     this.#reader?.close();
     this.#client?.link.close();
+  }
+
+  /** Calls of this method wait in its own queue. */
+  #consumeTask(queue: string, task: Task, situation: ConsumerSituation): void {
+    const name = queueOfTask(queue, task.name);
+    // One that drains takes no more.
+    const isOver = this.consumers.some((each) => each.isPaused() || each.closing !== undefined);
+    if (isOver || this.consumers.some((each) => each.name === name)) return;
+    const consumer = new Consumer(name, new Map([[task.name, task]]), situation, queue);
+    this.consumers = [...this.consumers, consumer];
+  }
+
+  #announce({ name, queue }: Task): void {
+    const now = performance.now();
+    if (now - (this.#announced.get(name) ?? -Infinity) < ANNOUNCE_AGAIN_MS) return;
+    this.#announced.set(name, now);
+    void this.#client!.announce(queue!, name);
   }
 
   #count({ name }: Task, outcome: CallOutcome): void {
