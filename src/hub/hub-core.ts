@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { machineMs } from './machine-clock.js';
 import { CacheShelf } from './services/cache-shelf.js';
 import { Channels } from './services/channels.js';
 import { Counters } from './services/counters.js';
@@ -35,11 +36,11 @@ export class HubCore {
 
   /**
    * @param closedUntil until then locks are only given to those who held them before.
-   * @param clock monotonic milliseconds.
+   * @param clock that of the machine, which workers read as well.
    */
   constructor(
     closedUntil?: number,
-    private readonly clock: () => number = () => performance.now(),
+    private readonly clock: () => number = machineMs,
   ) {
     // A worker may give something back to this hub that it has from the one before it.
     this.#locks = new Locks(closedUntil, undefined, randomInt(2 ** 47));
@@ -66,7 +67,7 @@ export class HubCore {
         return from.send({
           t: 'counted',
           id: said.id,
-          ...this.#counters.count(said, Math.floor(now)),
+          ...this.#counters.count(said, Math.floor(Math.min(said.at ?? now, now))),
         });
       case 'get':
         return this.#give(from, said, now);

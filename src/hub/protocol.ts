@@ -49,6 +49,8 @@ const toHubSchema = v.variant('op', [
     limit: v.number(),
     block: v.number(),
     throttler: text,
+    /** When the request came, by the clock of the machine. A hub that has stood still counts it then. */
+    at: v.optional(amount),
   }),
   v.object({ op: v.literal('get'), id: count, ...cacheKey }),
   v.object({ op: v.literal('set'), id: count, ...cached }),

@@ -81,7 +81,7 @@ describe('the hub', () => {
 
   it('lets as many requests pass as the limit says, of 64 connections, through a reload', async () => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
-    const before = await sample('throttler_local_total');
+    const before = await sample('throttler_unanswered_total');
     const half = () => Promise.all(Array.from({ length: 1_000 }, () => get('/limited', agent)));
     const first = await half();
     cluster.child.kill('SIGHUP');
@@ -91,9 +91,9 @@ describe('the hub', () => {
     agent.destroy();
     const answers = [...first, ...second, last];
     const passed = answers.filter(({ status }) => status === 200).length;
-    const local = (await sample('throttler_local_total')) - before;
+    const local = (await sample('throttler_unanswered_total')) - before;
     expect(answers.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
-    // On a machine that is busy the hub may take longer than 50 ms: each of those passes at most once.
+    // On a machine that is busy the hub may take longer than a second: each of those passes at most once.
     expect(passed).toBeGreaterThanOrEqual(LIMIT);
     expect(passed).toBeLessThanOrEqual(LIMIT + local);
     expect(await sample('hub_requests_total{request="count",outcome="ok"}')).toBeGreaterThan(1_000);
@@ -224,7 +224,7 @@ describe('the hub', () => {
     const ended = () =>
       cluster.all('warning').filter(({ message }) => message.includes('the hub ended')).length;
     const before = ended();
-    const localBefore = await sample('throttler_local_total');
+    const localBefore = await sample('throttler_unanswered_total');
     cluster.child.kill('SIGWINCH');
     const slowest = { ms: 0 };
     while (ended() === before) {
@@ -235,7 +235,7 @@ describe('the hub', () => {
       }
     }
     await allConnected();
-    expect(await sample('throttler_local_total')).toBeGreaterThan(localBefore);
+    expect(await sample('throttler_unanswered_total')).toBeGreaterThan(localBefore);
     // 1.5 s: what is asked for a computed value takes as long as it may, three times.
     expect(slowest.ms).toBeLessThan(5_000);
     // On a machine that is busy the hub may take longer than a cache waits.

@@ -28,6 +28,8 @@ export function connect(core: HubCore, slot: number) {
   /** What does not reach the hub, by its `op`. */
   const lost = new Set<string>();
   let [drain, leave] = [(): void => {}, (): void => {}];
+  /** What the hub has not read, by its `op`. */
+  const unread = new Map<string, (() => void)[]>();
   const hub = new HubClient((events) => {
     const peer: Peer = {
       slot,
@@ -54,7 +56,10 @@ export function connect(core: HubCore, slot: number) {
     queueMicrotask(() => events.opened('a'));
     return {
       send: (header, body = NO_BODY) => {
-        if (!lost.has(header.op)) core.receive(peer, header as Said, body);
+        const arrive = (): void => core.receive(peer, header as Said, body);
+        const waiting = unread.get(header.op);
+        if (waiting !== undefined) waiting.push(arrive);
+        else if (!lost.has(header.op)) arrive();
         return true;
       },
     };
@@ -65,6 +70,15 @@ export function connect(core: HubCore, slot: number) {
     state,
     frames,
     lost,
+    /** The hub does not read these until the function is called that this gives. */
+    delayed: (op: string) => {
+      const waiting: (() => void)[] = [];
+      unread.set(op, waiting);
+      return () => {
+        unread.delete(op);
+        for (const arrive of waiting) arrive();
+      };
+    },
     /** Its process ends. */
     leave: () => leave(),
     /** It has read what it was sent. */

@@ -1,1 +1,4 @@
-export { ClusterThrottlerStorage } from './cluster-throttler-storage.js';
+export {
+  ClusterThrottlerStorage,
+  type ClusterThrottlerOptions,
+} from './cluster-throttler-storage.js';

@@ -62,6 +62,18 @@ export function hubMetrics(
       }
     },
   });
+  const unanswered = new Counter({
+    name: named('throttler_unanswered_total'),
+    help: 'Requests that the hub did not count in time, by what became of them',
+    labelNames: ['decision'],
+    registers,
+    collect() {
+      this.reset();
+      for (const decision of ['local', 'refuse', 'allow']) {
+        this.inc({ decision }, hub.outcomes.get(`throttler ${decision}`) ?? 0);
+      }
+    },
+  });
   const connected = new Gauge({
     name: named('hub_connected'),
     help: '1 while the worker has a connection to the hub',
@@ -74,11 +86,7 @@ export function hubMetrics(
   return {
     all: [
       requests,
-      counter(
-        'throttler_local_total',
-        'Requests that a worker counted by itself, since the hub did not answer in time',
-        outcome('throttler local'),
-      ),
+      unanswered,
       counter('cache_hits_total', 'Values that the shared cache had', outcome('cache hit')),
       counter('cache_misses_total', 'Values that it had not', outcome('cache miss')),
       counter(

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FrameSocket } from '../frame-socket.js';
 import { HubCore, type Peer } from '../hub-core.js';
+import { machineMs } from '../machine-clock.js';
 import { type FromHub, HUB_VERSION, MAX_BODY_BYTES, readToHub } from '../protocol.js';
 import { type Frame, tooLarge } from '../codec.js';
 
@@ -37,7 +38,7 @@ export interface HubListening {
 
 /** Listens for workers, in a directory that nobody but this user can enter. */
 export async function listenForWorkers(options: HubServerOptions): Promise<HubListening> {
-  const closedUntil = options.restarted ? performance.now() + RECLAIM_MS : undefined;
+  const closedUntil = options.restarted ? machineMs() + RECLAIM_MS : undefined;
   const core = new HubCore(closedUntil);
   if (options.restarted) void delay(RECLAIM_MS).then(() => core.open());
   setInterval(() => core.sweep(), SWEEP_MS).unref();
