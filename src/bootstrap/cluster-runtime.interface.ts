@@ -51,9 +51,11 @@ export interface PrimaryRuntime {
   /**
    * Replaces every worker by one of the program as it is on disk now, one slot
    * at a time and without a gap: the new one is ready, has lived for
-   * `reload.canaryMs` and is healthy before the old one drains. At the first
-   * that fails the rest stay as they are, and the result says why. A reload
-   * that is under way is everybody's: a second call gets its result.
+   * `reload.canaryMs` and is healthy before the old one drains. If a worker of
+   * the new release fails meanwhile, the release before serves on, and the
+   * result says why. It resolves before the new release is observed
+   * (`reload.observeMs`). A reload that is under way is everybody's: a second
+   * call gets its result.
    */
   reload(): Promise<ReloadResult>;
   /**

@@ -33,7 +33,7 @@ export function publishedOptions(options: ResolvedClusterOptions) {
       maxAgeMs: recycle.maxAgeMs,
       jitterRatio: recycle.jitterRatio,
     },
-    reload: { canaryMs: reload.canaryMs },
+    reload: { canaryMs: reload.canaryMs, observeMs: reload.observeMs },
     shutdown: {
       lameDuckMs: shutdown.lameDuckMs,
       drainTimeoutMs: shutdown.drainTimeoutMs,

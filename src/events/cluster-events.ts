@@ -88,6 +88,8 @@ export interface ClusterEvents {
   leader: { worker?: WorkerIdentity };
   /** Every worker is to be replaced by one of the program as it is now. */
   'reload-started': { generation: number; reason: string };
+  /** A release failed: its slots go back to the one before, generation `to`. */
+  'reload-reverting': { generation: number; to: number; reason: string };
   'reload-ended': ReloadResult & { durationMs: number };
   scaling: { from: number; to: number; reason: string };
   /** The cluster was asked to stop. `force` counts the further signals. */

@@ -78,12 +78,14 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
   leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
-  'reload-ended': ({ outcome, generation, reason, durationMs }) =>
-    outcome === 'completed'
-      ? info(`reload gen=${generation} completed in ${formatMs(durationMs)}`)
-      : error(
-          `reload gen=${generation} aborted after ${formatMs(durationMs)}, the workers before it stay: ${reason}`,
-        ),
+  'reload-reverting': ({ generation, to, reason }) =>
+    error(`reload gen=${generation} is taken back, gen=${to} comes back: ${reason}`),
+  'reload-ended': ({ outcome, generation, reason, durationMs }) => {
+    const text = `reload gen=${generation} ${outcome}`;
+    if (outcome === 'completed') return info(`${text} in ${formatMs(durationMs)}`);
+    const stay = outcome === 'aborted' ? ', the workers before it stay' : '';
+    return error(`${text} after ${formatMs(durationMs)}${stay}: ${reason}`);
+  },
   scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${to} workers`),
   stopping: ({ reason, workers, force }) => {
     const of = force === 'destroy' ? ' of' : '';

@@ -82,6 +82,11 @@ export interface RecycleOptions {
 export interface ReloadOptions {
   /** Time that a new worker has to live, before its health is checked and the old one drains, in ms. Default 1 000. */
   canaryMs?: number | undefined;
+  /**
+   * Time for which a new release is observed once every worker runs it, in ms. If a worker of it
+   * fails in that time, the release before comes back. Default 30 000; 0 = not observed.
+   */
+  observeMs?: number | undefined;
 }
 
 /** How a worker, or the whole cluster, ends. */

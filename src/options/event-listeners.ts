@@ -20,6 +20,7 @@ const LISTENERS: Record<ClusterEventName, typeof listener> = {
   'worker-exit': listener,
   leader: listener,
   'reload-started': listener,
+  'reload-reverting': listener,
   'reload-ended': listener,
   scaling: listener,
   stopping: listener,

@@ -141,7 +141,10 @@ export const clusterOptionsSchema = optionGroup({
     maxAgeMs: option(durationMs(1), Infinity),
     jitterRatio: option(numberBetween(0, 1), 0.1),
   }),
-  reload: optionGroup({ canaryMs: option(durationMs(), 1_000) }),
+  reload: optionGroup({
+    canaryMs: option(durationMs(), 1_000),
+    observeMs: option(durationMs(), 30_000),
+  }),
   shutdown: optionGroup({
     lameDuckMs: option(durationMs(), 0),
     drainTimeoutMs: option(durationMs(), 10_000),

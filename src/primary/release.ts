@@ -69,8 +69,16 @@ export class Program {
     return { script, cwd };
   }
 
-  /** Where the names lead now, or why they lead nowhere. */
-  find(): ProgramPaths | Error {
+  /**
+   * Where the names lead now, or why they lead nowhere.
+   *
+   * @param earlier a release of which it is asked only whether its files are still there.
+   */
+  find(earlier?: ProgramPaths): ProgramPaths | Error {
+    if (earlier !== undefined) {
+      const missing = [dirname(earlier.script), earlier.cwd].find((path) => !existsSync(path));
+      return missing === undefined ? earlier : new Error(`${missing} is not there`);
+    }
     try {
       return this.resolve();
     } catch (error) {

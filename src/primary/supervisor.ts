@@ -207,7 +207,7 @@ export class Supervisor {
       case 'reserve':
         return this.#post(reserve(this.listening, effect));
       case 'find-program':
-        return this.#post({ type: 'program-found', program: this.program.find() });
+        return this.#post({ type: 'program-found', program: this.program.find(effect.earlier) });
       case 'close-sockets':
         return this.#closeSockets();
       case 'close-acceptors': {

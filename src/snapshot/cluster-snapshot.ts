@@ -22,9 +22,13 @@ export type ReplaceCause = 'reload' | 'recycle' | 'memory' | 'restart';
 /** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
 export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
 
-export const RELOAD_OUTCOMES = ['completed', 'aborted'] as const;
+export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
 
-/** `completed`: every worker is of the new generation. `aborted`: a new one failed, the rest are as they were. */
+/**
+ * `completed`: every worker is of the new generation. `aborted`: a new worker failed, and the
+ * release before serves on. `reverted`: a worker failed after the reload was completed, while its
+ * release was observed, and the release before is back.
+ */
 export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
 
 /** How a rolling reload ended. */
@@ -32,14 +36,14 @@ export interface ReloadResult {
   readonly outcome: ReloadOutcome;
   /** Number of this reload, and of the workers that it forked. */
   readonly generation: number;
-  /** Why it was aborted; the workers that were not replaced yet serve on. */
+  /** Why it was aborted or reverted. */
   readonly reason: string | null;
 }
 
 /** How the restart of one worker ended. */
 export interface RestartResult {
   /** `aborted`: the new worker failed and the old one serves on, or there was nothing to replace. */
-  readonly outcome: ReloadOutcome;
+  readonly outcome: Exclude<ReloadOutcome, 'reverted'>;
   readonly slot: number;
   /** Why it was aborted. */
   readonly reason: string | null;

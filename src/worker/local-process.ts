@@ -83,7 +83,7 @@ export class LocalProcess {
       minReady: this.minReady,
       generation,
       degraded: 0,
-      reloads: { completed: 0, aborted: 0 },
+      reloads: { completed: 0, aborted: 0, reverted: 0 },
       dismissed: [],
       leader: this.state === 'ready' ? this.identity : null,
       primary: null,

@@ -1,12 +1,11 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync, existsSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import type http from 'node:http';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { ReloadResult, WorkerIdentity } from 'nestjs-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { Build } from '../support/builds.js';
-import { ClusterProcess, PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts, holdPort } from '../support/free-ports.js';
 import { clusterReport } from '../support/health.js';
@@ -15,6 +14,7 @@ import { agentOf } from '../support/keep-alive-agent.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { childrenOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
+import { Releases } from '../support/releases.js';
 import {
   ascending,
   ended,
@@ -24,7 +24,6 @@ import {
   onlyLeft,
 } from '../support/reloads.js';
 import { scrape } from '../support/scrape.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
 
 /** Asks a worker's app to reload, from inside a request. */
@@ -317,29 +316,6 @@ describe('reload() inside a request', () => {
 
 describe('a release behind a symlink', () => {
   afterEach(stopAll);
-
-  /** Directories `rel1`, `rel2` … and a link `current` to one of them. */
-  class Releases {
-    readonly root = temporaryDirectory();
-    readonly current = join(this.root, 'current');
-
-    add(name: string, source?: string): string {
-      const path = join(this.root, name);
-      mkdirSync(path);
-      writeFileSync(
-        join(path, 'main.mjs'),
-        source ??
-          `globalThis.release = '${name}'; await import('${pathToFileURL(PROGRAMS.app).href}');`,
-      );
-      return path;
-    }
-
-    /** As `ln -sfn`, in one step. */
-    pointTo(name: string): void {
-      symlinkSync(name, `${this.current}.new`);
-      renameSync(`${this.current}.new`, this.current);
-    }
-  }
 
   /** Kills the worker of slot 0 and tells what runs in its place. */
   async function replacedByKill(cluster: ClusterProcess): Promise<unknown> {

@@ -67,6 +67,8 @@ function describeEffect(effect: Effect): string {
       const about = 'worker' in effect.event ? ` ${effect.event.worker}` : '';
       return `${effect.name}${about}`;
     }
+    case 'find-program':
+      return effect.earlier === undefined ? effect.type : `find gen=${effect.earlier.generation}`;
     case 'answer-reload':
       return `answer ${asker(effect)}: ${effect.result.outcome}`;
     case 'answer-restart':
@@ -83,7 +85,6 @@ function describeEffect(effect: Effect): string {
     case 'disarm':
     case 'gone':
     case 'reserve':
-    case 'find-program':
     case 'serving':
     case 'close-sockets':
     case 'close-acceptors':

@@ -49,9 +49,22 @@ const FATES = [
 
 export type Fate = 'lives' | (typeof FATES)[number];
 
+/** What a reload finds. */
+export interface Deployment {
+  /** The script is not there. */
+  readonly broken: boolean;
+  /** Workers of the release end so long after they were ready; 0 = they do as their behaviours say. */
+  readonly diesMs: number;
+  /** Beside the release before, over it, or alone since all the others were cleaned away. */
+  readonly files: 'beside' | 'over' | 'alone';
+}
+
+/** A release without faults. */
+export const WELL_DEPLOYED: Deployment = { broken: false, diesMs: 0, files: 'beside' };
+
 /** What an operator, or the machine, does. */
 export type Deed =
-  | { readonly kind: 'reload'; readonly broken: boolean }
+  | ({ readonly kind: 'reload' } & Deployment)
   | { readonly kind: 'scale'; readonly workers: number; readonly refused: boolean }
   /** The slot may not be there. */
   | { readonly kind: 'restart'; readonly slot: number }
@@ -64,6 +77,7 @@ export interface Options {
   readonly heartbeatMs: number;
   readonly stableAfterMs: number;
   readonly canaryMs: number;
+  readonly observeMs: number;
   readonly lameDuckMs: number;
   readonly memory: boolean;
   readonly recycle: boolean;
@@ -183,6 +197,8 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('reload' as const),
       broken: often(6, false, fc.constant(true)),
+      diesMs: often(3, 0, fc.constantFrom(50, 1_000, 3_000, 8_000)),
+      files: often(3, 'beside', fc.constantFrom('over' as const, 'alone' as const)),
     }),
   },
   {
@@ -216,6 +232,7 @@ const options: fc.Arbitrary<Options> = fc.record({
   heartbeatMs: often(6, 4_000, fc.constantFrom(1_000, 6_000)),
   stableAfterMs: fc.constantFrom(30_000, 4_000),
   canaryMs: often(3, 1_000, fc.constant(0)),
+  observeMs: often(3, 10_000, fc.constant(0)),
   lameDuckMs: often(3, 0, fc.constant(1_500)),
   memory: fc.boolean(),
   recycle: fc.boolean(),

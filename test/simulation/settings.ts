@@ -6,7 +6,7 @@ const DEFAULTS = resolveOptions({}, {});
 
 /** With the options' defaults where a scenario says nothing. */
 export function settingsOf({ options, inspected }: Scenario): Settings {
-  const { readyTimeoutMs, heartbeatMs, stableAfterMs, canaryMs, lameDuckMs } = options;
+  const { readyTimeoutMs, heartbeatMs, stableAfterMs, canaryMs, observeMs, lameDuckMs } = options;
   return {
     options: {
       readyTimeoutMs,
@@ -16,7 +16,7 @@ export function settingsOf({ options, inspected }: Scenario): Settings {
       recycle: options.recycle
         ? { ...DEFAULTS.recycle, maxRequests: 1_000, maxAgeMs: 20_000 }
         : DEFAULTS.recycle,
-      reload: { canaryMs },
+      reload: { canaryMs, observeMs },
       shutdown: { ...DEFAULTS.shutdown, lameDuckMs },
     },
     url: 'http://127.0.0.1:3000',

@@ -7,7 +7,14 @@ import { newCluster, type Transition, transition } from '../../src/primary/core/
 import type { ProgramPaths } from '../../src/primary/release.js';
 import { Clock, type Due } from './clock.js';
 import { SimulatedProcess, type Surface } from './process.js';
-import { type Deed, type Scenario, WELL } from './scenario.js';
+import {
+  type Behaviour,
+  type Deed,
+  type Deployment,
+  type Scenario,
+  WELL,
+  WELL_DEPLOYED,
+} from './scenario.js';
 import { settingsOf } from './settings.js';
 
 /** What a transition came from and led to, for whoever checks or tells it. */
@@ -32,7 +39,11 @@ export class World implements Surface {
   healed = false;
   #refuses = false;
   /** What a reload finds. */
-  #program: ProgramPaths | Error = PROGRAM;
+  #program: ProgramPaths | Error = RELEASE;
+  /** Where each program is that was deployed, the newest last, and when its workers end. */
+  readonly #deployed = new Map<string, { diesMs: number; isThere: boolean }>([
+    [RELEASE.script, { diesMs: 0, isThere: true }],
+  ]);
   readonly #posted: ClusterEvent[] = [];
   #handling = false;
 
@@ -107,8 +118,8 @@ export class World implements Surface {
     this.processes.delete(worker);
   }
 
-  askForReload(by: WorkerId | undefined, broken = false): void {
-    this.#program = broken ? new Error('the script is not there') : PROGRAM;
+  askForReload(by: WorkerId | undefined, deployment = WELL_DEPLOYED): void {
+    this.#program = this.#deploy(deployment);
     this.post({ type: 'reload', reason: 'test', asker: this.#asker(by) });
   }
 
@@ -143,7 +154,7 @@ export class World implements Surface {
   #perform(effect: Effect): void {
     switch (effect.type) {
       case 'fork':
-        return this.#fork(effect.worker);
+        return this.#fork(effect.worker, effect.release.script);
       case 'send':
         return this.#send(effect.worker, effect.message);
       case 'kill':
@@ -168,7 +179,7 @@ export class World implements Surface {
         return this.post({ type: 'reserved', workers, reason, asker, error });
       }
       case 'find-program':
-        return this.post({ type: 'program-found', program: this.#program });
+        return this.post({ type: 'program-found', program: this.find(effect.earlier) });
       case 'close-acceptors':
         return void this.clock.in(0, () => this.post({ type: 'acceptors-closed' }));
       case 'end':
@@ -184,8 +195,30 @@ export class World implements Surface {
     }
   }
 
-  #fork(id: WorkerId): void {
-    const behaviour = this.healed ? WELL : (this.scenario.behaviours[id - 1] ?? WELL);
+  /** What a reload is to run, or whether the files of an earlier release are there. */
+  find(earlier?: ProgramPaths): ProgramPaths | Error {
+    if (earlier === undefined) return this.#program;
+    return this.#deployed.get(earlier.script)?.isThere ? earlier : new Error('cleaned away');
+  }
+
+  #deploy({ broken, diesMs, files }: Deployment): ProgramPaths | Error {
+    if (broken) return new Error('the script is not there');
+    const newest = [...this.#deployed.keys()].at(-1)!;
+    if (files === 'alone') for (const each of this.#deployed.values()) each.isThere = false;
+    const script = files === 'over' ? newest : `release-${this.#deployed.size}.js`;
+    this.#deployed.set(script, { diesMs, isThere: true });
+    return { script, cwd: '/' };
+  }
+
+  #behaviourOf(id: WorkerId, script: string): Behaviour {
+    if (this.healed) return WELL;
+    const afterMs = this.#deployed.get(script)?.diesMs ?? 0;
+    if (afterMs > 0) return { ...WELL, fate: { kind: 'dies', afterMs } };
+    return this.scenario.behaviours[id - 1] ?? WELL;
+  }
+
+  #fork(id: WorkerId, script: string): void {
+    const behaviour = this.#behaviourOf(id, script);
     const process = new SimulatedProcess(id, behaviour, this);
     this.processes.set(id, process);
     process.start();
@@ -216,7 +249,7 @@ export class World implements Surface {
     if (this.healed) return;
     switch (deed.kind) {
       case 'reload':
-        return this.askForReload(undefined, deed.broken);
+        return this.askForReload(undefined, deed);
       case 'scale':
         this.#refuses = deed.refused;
         this.askToScale(undefined, deed.workers);
@@ -265,5 +298,3 @@ export function nameOf(asker: Asker): string {
 export const SIGINT = { name: 'SIGINT', number: 2 } as const;
 
 const RELEASE = { generation: 0, script: 'main.js', cwd: '/' };
-
-const PROGRAM = { script: 'main.js', cwd: '/' };

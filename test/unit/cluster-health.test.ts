@@ -11,7 +11,7 @@ const SNAPSHOT: ClusterSnapshot = {
   ready: 2,
   generation: 3,
   degraded: 0,
-  reloads: { completed: 0, aborted: 0 },
+  reloads: { completed: 0, aborted: 0, reverted: 0 },
   dismissed: [],
   minReady: 1,
   primary: null,

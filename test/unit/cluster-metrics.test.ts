@@ -79,7 +79,7 @@ function pageOf(
       minReady: 1,
       generation: 3,
       degraded: 0,
-      reloads: { completed: 4, aborted: 1 },
+      reloads: { completed: 4, aborted: 1, reverted: 0 },
       dismissed: [],
       workers,
       primary: PRIMARY,
@@ -251,12 +251,13 @@ describe('the metrics of the cluster', () => {
   });
 
   it('count reloads from 0', () => {
-    const page = pageOf([], { snapshot: { reloads: { completed: 0, aborted: 0 } } });
+    const page = pageOf([], { snapshot: { reloads: { completed: 0, aborted: 0, reverted: 0 } } });
     expect(page.labelValues('nestjs_cluster_reloads_total', 'outcome')).toEqual([
       'completed',
       'aborted',
+      'reverted',
     ]);
-    expect(page.values('nestjs_cluster_reloads_total')).toEqual([0, 0]);
+    expect(page.values('nestjs_cluster_reloads_total')).toEqual([0, 0, 0]);
   });
 
   it('say which slot is in a crash loop (C6)', () => {

@@ -291,6 +291,23 @@ const EVENTS: readonly AnyEvent[] = [
     text: 'reload gen=3 completed in 4.2 s',
   },
   {
+    name: 'reload-reverting',
+    event: { generation: 3, to: 2, reason: 'worker=1 gen=3: exited with code 1' },
+    level: 'error',
+    text: 'reload gen=3 is taken back, gen=2 comes back: worker=1 gen=3: exited with code 1',
+  },
+  {
+    name: 'reload-ended',
+    event: {
+      outcome: 'reverted',
+      generation: 3,
+      reason: 'worker=1 gen=3: exited with code 1',
+      durationMs: 480,
+    },
+    level: 'error',
+    text: 'reload gen=3 reverted after 480 ms: worker=1 gen=3: exited with code 1',
+  },
+  {
     name: 'reload-ended',
     event: {
       outcome: 'aborted',

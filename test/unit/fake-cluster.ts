@@ -49,6 +49,8 @@ export class FakeCluster {
     [];
   /** What the next reload finds. */
   program: ProgramPaths | Error = { script: '/app/main.js', cwd: '/app' };
+  /** What is missing of the release before. */
+  missing: Error | undefined;
   /** Why there is nothing to listen on for another slot. */
   refuseToListen: Error | undefined;
   /** For how many slots there was to be something to listen on. */
@@ -81,7 +83,8 @@ export class FakeCluster {
     };
     const program = {
       resolve: () => this.program,
-      find: () => this.program,
+      find: (earlier?: ProgramPaths) =>
+        earlier === undefined ? this.program : (this.missing ?? earlier),
       revive: (release: unknown) => release,
     } as unknown as Program;
     this.supervisor = new Supervisor(
@@ -189,6 +192,12 @@ export class FakeCluster {
   /** Asks for a reload; returns what is told, once it is. */
   reload(): ReloadResult[] {
     return answersOf(this.supervisor.reload('test'));
+  }
+
+  /** A release in a directory of its own is deployed, and reloaded. */
+  deploy(name: string): ReloadResult[] {
+    this.program = { script: `/app/${name}/main.js`, cwd: `/app/${name}` };
+    return this.reload();
   }
 
   /** Asks for another number of workers; returns what is told, once it is. */

@@ -90,7 +90,7 @@ const SNAPSHOT: ClusterSnapshot = {
   minReady: 1,
   generation: 0,
   degraded: 0,
-  reloads: { completed: 0, aborted: 0 },
+  reloads: { completed: 0, aborted: 0, reverted: 0 },
   dismissed: [],
   workers: [],
   primary: PRIMARY,

@@ -8,6 +8,9 @@ afterEach(() => vi.useRealTimers());
 const CANARY_MS = 1_000;
 const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 
+/** The fake program is at the same path before and after. */
+const OVERWRITTEN = '; the release before, gen=0, cannot come back: it was overwritten in place';
+
 const start = (workers = 2) =>
   new FakeCluster(workers, { heartbeat: false, reload: { canaryMs: CANARY_MS } });
 
@@ -72,7 +75,7 @@ describe('a reload', () => {
     expect(cluster.story.slice(2)).toEqual(['reload-started', ...each, ...each, 'reload-ended']);
     expect(cluster.supervisor.snapshot()).toMatchObject({
       generation: 1,
-      reloads: { completed: 1, aborted: 0 },
+      reloads: { completed: 1, aborted: 0, reverted: 0 },
     });
   });
 
@@ -152,7 +155,7 @@ describe('a reload whose new worker fails', () => {
         {
           outcome: 'aborted',
           generation: 1,
-          reason: `worker=${after} gen=1: exited with code 1: Error: no such module`,
+          reason: `worker=${after} gen=1: exited with code 1: Error: no such module${after > 0 ? OVERWRITTEN : ''}`,
         },
       ]);
       expect(cluster.picture.toSorted()).toEqual(picture);
@@ -169,7 +172,7 @@ describe('a reload whose new worker fails', () => {
     cluster.newest(0).exit();
     expect(cluster.supervisor.snapshot()).toMatchObject({
       generation: 0,
-      reloads: { completed: 0, aborted: 1 },
+      reloads: { completed: 0, aborted: 1, reverted: 0 },
     });
     cluster.scale(3);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 2, generation: 0 });
@@ -186,7 +189,11 @@ describe('a reload whose new worker fails', () => {
     expect(told).toEqual([{ ...COMPLETED, generation: 2 }]);
     expect(cluster.picture).toEqual(['0: gen=2 ready', '1: gen=2 ready']);
     expect(cluster.events('reload-started').map(({ generation }) => generation)).toEqual([1, 2]);
-    expect(cluster.supervisor.snapshot().reloads).toEqual({ completed: 1, aborted: 1 });
+    expect(cluster.supervisor.snapshot().reloads).toEqual({
+      completed: 1,
+      aborted: 1,
+      reverted: 0,
+    });
   });
 
   it('is told also to a worker that asked, which stays', () => {
@@ -195,7 +202,11 @@ describe('a reload whose new worker fails', () => {
     cluster.replaceSlots(1);
     cluster.newest(1).exit();
     expect(toldTo(asker)).toEqual([
-      { outcome: 'aborted', generation: 1, reason: 'worker=1 gen=1: exited with code 1' },
+      {
+        outcome: 'aborted',
+        generation: 1,
+        reason: `worker=1 gen=1: exited with code 1${OVERWRITTEN}`,
+      },
     ]);
     expect(cluster.current(1)).toBe(asker);
     expect(decisionsOf(asker)).toEqual(['reloaded']);
@@ -214,7 +225,11 @@ describe('a reload of a program that is not there', () => {
     expect(cluster.forked).toHaveLength(2);
     expect(cluster.events('reload-started')).toHaveLength(1);
     expect(cluster.events('reload-ended')).toMatchObject([{ reason }]);
-    expect(cluster.supervisor.snapshot().reloads).toEqual({ completed: 0, aborted: 1 });
+    expect(cluster.supervisor.snapshot().reloads).toEqual({
+      completed: 0,
+      aborted: 1,
+      reverted: 0,
+    });
 
     cluster.program = program;
     const next = cluster.reload();
@@ -235,7 +250,11 @@ describe('several reloads at once', () => {
     expect(told).toEqual([[COMPLETED], [COMPLETED], [COMPLETED]]);
     expect(cluster.events('reload-started')).toHaveLength(1);
     expect(cluster.events('reload-ended')).toHaveLength(1);
-    expect(cluster.supervisor.snapshot().reloads).toEqual({ completed: 1, aborted: 0 });
+    expect(cluster.supervisor.snapshot().reloads).toEqual({
+      completed: 1,
+      aborted: 0,
+      reverted: 0,
+    });
     expect(cluster.forked).toHaveLength(4);
   });
 

@@ -58,7 +58,7 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
   });
   const state = {
     ...newCluster(slots.length, RELEASE, 0, 0, 'all'),
-    reloads: { completed: 3, aborted: 1 },
+    reloads: { completed: 3, aborted: 1, reverted: 0 },
     slots,
     workers,
     replacement: replacement as ClusterState['replacement'],
@@ -100,7 +100,7 @@ describe('a snapshot', () => {
       minReady: 'all',
       generation: 4,
       degraded: 0,
-      reloads: { completed: 3, aborted: 1 },
+      reloads: { completed: 3, aborted: 1, reverted: 0 },
       dismissed: [],
       leader: null,
       primary: PRIMARY,

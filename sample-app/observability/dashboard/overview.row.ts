@@ -95,11 +95,11 @@ export const overview: Row = {
       decimals: 0,
     }),
     stat({
-      title: 'Reloads aborted',
-      description: 'Deploys that did not come up, in the time that is shown.',
+      title: 'Reloads that failed',
+      description: 'Deploys that did not come up, or were taken back, in the time that is shown.',
       unit: Short,
       queries: {
-        aborted: `sum(increase(${select('nestjs_cluster_reloads_total', 'outcome="aborted"')}[$__range]))`,
+        failed: `sum(increase(${select('nestjs_cluster_reloads_total', 'outcome!="completed"')}[$__range]))`,
       },
       colours: [
         [null, 'green'],

@@ -23,7 +23,7 @@ export function addChangeCommands(program: Command): void {
     summary: 'Replaces every worker by one of the program as it is on disk now',
     description:
       'Replaces every worker, slot by slot and without a gap, by one of the program as it is on disk now. ' +
-      'At the first that fails the rest stay as they are, and the exit code is 1',
+      'If a worker of the new release fails meanwhile, the release before serves on, and the exit code is 1',
     example: 'reload --cluster shop',
   }).action(async (options: ControlOptions) => {
     const client = await clientFor(reload, options);
@@ -32,7 +32,7 @@ export function addChangeCommands(program: Command): void {
     await change(options, client, ask, slots(cluster), ({ outcome, generation, reason }) => ({
       isDone: outcome === 'completed',
       done: `reload gen=${generation} completed`,
-      failed: `reload gen=${generation} aborted, the workers before it stay: ${reason}`,
+      failed: `reload gen=${generation} ${outcome}, the release before it serves: ${reason}`,
     }));
   });
 

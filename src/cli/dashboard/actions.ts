@@ -25,7 +25,7 @@ export const ACTIONS: ReadonlyMap<string, (client: Client, body: Body) => Promis
         const { outcome, generation, reason } = await client.post<ReloadAnswer>('/v1/reload');
         return outcome === 'completed'
           ? done(`Reloaded: every worker is of generation ${generation}.`)
-          : failed(`The reload was aborted, the workers before it stay: ${reason}`);
+          : failed(`The reload was ${outcome}, the release before it serves: ${reason}`);
       },
     ],
     [

@@ -162,7 +162,7 @@ export class TestingLink implements ClusterLink {
       minReady: 1,
       generation: this.#generation,
       degraded: 0,
-      reloads: { completed: this.#reloads, aborted: 0 },
+      reloads: { completed: this.#reloads, aborted: 0, reverted: 0 },
       dismissed: [],
       workers,
       primary: null,

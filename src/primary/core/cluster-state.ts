@@ -151,9 +151,17 @@ export type Asker =
     };
 
 export interface ReloadUnderWay {
+  /** Its number; of the reload that is taken back, too. */
+  readonly generation: number;
   /** What the new workers run; `undefined` until it has been found. */
   readonly release: Release | undefined;
+  /** What comes back if the new release fails; `undefined` if that did not stay up either. */
+  readonly before: Release | undefined;
   readonly startedAt: number;
+  /** How it ends if nothing more goes wrong: all but `completed` is the way back. */
+  readonly outcome: ReloadOutcome;
+  /** Why the release before comes back. */
+  readonly reason: string | null;
 }
 
 /** Whether threads can load what they are to run is asked of one worker of each generation. */
@@ -183,6 +191,7 @@ export interface ShutdownUnderWay {
 export type Timer =
   | { readonly type: WorkerTimer; readonly worker: WorkerId }
   | { readonly type: 'start-due'; readonly slot: number }
+  | { readonly type: 'observation-over' }
   | { readonly type: 'lame-duck-over' }
   | { readonly type: 'lease-due' };
 
@@ -208,6 +217,8 @@ export interface ClusterState {
 
   /** What a new slot runs: the release of the last reload that was completed. */
   readonly release: Release;
+  /** The release before, while the new one is observed. */
+  readonly previous: Release | undefined;
   readonly reload: ReloadUnderWay | undefined;
   /** Number of the last reload that began. */
   readonly lastReload: number;

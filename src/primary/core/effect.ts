@@ -46,8 +46,11 @@ export type Effect =
       readonly reason: string;
       readonly asker: Asker;
     }
-  /** Find out what the workers of a reload are to run; `program-found` tells. */
-  | { readonly type: 'find-program' }
+  /**
+   * Find out what the workers of a reload are to run, or whether the files of an earlier release
+   * are still there; `program-found` tells.
+   */
+  | { readonly type: 'find-program'; readonly earlier?: Release | undefined }
   | { readonly type: 'close-sockets' }
   /** Of node:cluster; `acceptors-closed` tells. */
   | { readonly type: 'close-acceptors' }

@@ -1,6 +1,12 @@
 import type { HealthVerdict } from '../../snapshot/index.js';
 import { NO_FAILURES } from '../policies/restart.policy.js';
-import type { Candidacy, HandingOver, ReplacementRequest, Worker } from './cluster-state.js';
+import type {
+  Candidacy,
+  HandingOver,
+  Replacement,
+  ReplacementRequest,
+  Worker,
+} from './cluster-state.js';
 import { retire } from './departure.js';
 import { scheduleRestart } from './restart.js';
 import type { Step } from './step.js';
@@ -94,6 +100,19 @@ export function isBeingReplaced(step: Step, slot: number): boolean {
   return replacement?.slot === slot || replacementsWaiting.some((each) => each.slot === slot);
 }
 
+/** Takes back requests: one that waits is dropped, a candidate leaves, a predecessor is not waited for. */
+export function withdraw(
+  step: Step,
+  which: (request: ReplacementRequest | Replacement) => boolean,
+  reason: string,
+): void {
+  const { replacement, replacementsWaiting } = step.state;
+  step.set({ replacementsWaiting: replacementsWaiting.filter((each) => !which(each)) });
+  if (replacement === undefined || !which(replacement)) return;
+  if (replacement.phase === 'handing-over') end(step, replacement, null);
+  else fail(step, replacement, { reason });
+}
+
 /** The cluster is being shut down: nothing is replaced any more. */
 export function cancelReplacements(step: Step): void {
   step.set({ replacement: undefined, replacementsWaiting: [] });
@@ -117,8 +136,9 @@ function beginNext(step: Step): void {
 }
 
 function beginCanary(step: Step, candidacy: Candidacy): void {
-  // Only a reload brings other code, that has to prove itself.
-  if (candidacy.cause !== 'reload') return takeOver(step, candidacy);
+  // Only new code has to prove itself.
+  const isNew = candidacy.cause === 'reload' && step.state.reload?.outcome === 'completed';
+  if (!isNew) return takeOver(step, candidacy);
   step.set({ replacement: { ...candidacy, phase: 'canary' } });
   step.arm({ type: 'canary-over', worker: candidacy.candidate }, step.options.reload.canaryMs);
 }

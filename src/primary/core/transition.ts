@@ -6,7 +6,14 @@ import type { Release } from '../release.js';
 import type { Effect } from './effect.js';
 import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './liveness.js';
-import { letsSlotGo, reload, reloadTo, slotConcluded, slotReloaded } from './reload.js';
+import {
+  endObservation,
+  letsSlotGo,
+  reload,
+  reloadTo,
+  slotConcluded,
+  slotReloaded,
+} from './reload.js';
 import { startWhereNeeded } from './restart.js';
 import { awaitsRestart, restart, restartConcluded, restartTookOver } from './restart-request.js';
 import { newSlot, scale, scaleTo } from './scaling.js';
@@ -77,9 +84,10 @@ export function newCluster(
     forks: 0,
     timers: new Map(),
     release,
+    previous: undefined,
     reload: undefined,
     lastReload: release.generation,
-    reloads: { completed: 0, aborted: 0 },
+    reloads: { completed: 0, aborted: 0, reverted: 0 },
     reloadAskers: [],
     scaleAskers: [],
     restartAskers: [],
@@ -147,6 +155,8 @@ function onDue(step: Step, timer: Timer): void {
   switch (timer.type) {
     case 'start-due':
       return startWhereNeeded(step, timer.slot);
+    case 'observation-over':
+      return endObservation(step);
     case 'lame-duck-over':
       return releaseSockets(step);
     case 'lease-due':

@@ -8,6 +8,7 @@ import { noteBootError, showBootOutput } from './boot-errors.js';
 import type { WorkerEventOf } from './cluster-event.js';
 import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from './cluster-state.js';
 import { inWords, tellDeparture } from './departure.js';
+import { releaseFailed } from './reload.js';
 import { loseContender, noLongerAwait } from './replacement.js';
 import { countRestart, scheduleRestart } from './restart.js';
 import { settleScaling } from './scaling.js';
@@ -64,6 +65,7 @@ export function recover(
   // Without its candidate a slot has its own worker still.
   if (loseContender(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
   noteFailure(step, worker, cause, started);
+  releaseFailed(step, worker, cause, detail);
   const reason = reasonToEnd(step);
   if (reason !== undefined) {
     const unknown = { name: 'Error', message: `${detail}; see its output above` };

@@ -110,23 +110,53 @@ export const FAULTS = [
     },
     {
       what: 'slots that are added later run what was before the reload',
-      find: 'step.set({ release });',
-      replace: '',
+      find: 'step.set({ release });\n  if',
+      replace: 'if',
     },
     {
       what: 'slots that have been reloaded are taken for those that have not',
-      find: 'release.generation !== state.lastReload',
-      replace: 'release.generation === state.lastReload',
+      find: '(current ?? release).generation !== generation',
+      replace: '(current ?? release).generation === generation',
     },
     {
       what: 'a worker that asked is told of the end after the first slot',
-      find: 'if (pendingSlots(step).length > 0) return;',
+      find: 'if (pendingSlots(step.state, underWay.release).length > 0) return;',
       replace: '',
     },
     {
       what: 'the end of a reload is not counted',
-      find: 'reloads[result.outcome] + 1',
-      replace: 'reloads[result.outcome]',
+      find: 'reloads[outcome] + 1',
+      replace: 'reloads[outcome]',
+    },
+    {
+      what: 'a release that fails while it is rolled out is rolled out to the end',
+      find: 'if (generation === underWay.generation) goBack(',
+      replace: 'if (generation !== underWay.generation) goBack(',
+    },
+    {
+      what: 'a release that fails once it is everywhere stays',
+      find: 'if (previous === undefined || generation !== release.generation) return;',
+      replace: 'return;',
+    },
+    {
+      what: 'a release is observed for ever',
+      find: `step.arm({ type: 'observation-over' }, observeMs);`,
+      replace: '',
+    },
+    {
+      what: 'a release that was taken back is started again in empty slots',
+      find: 'step.setSlot(index, { release: before, failures: NO_FAILURES });',
+      replace: 'void index;',
+    },
+    {
+      what: 'the candidate of another replacement brings back what was taken back',
+      find: `withdraw(step, isFailed, 'its release is taken back');`,
+      replace: 'void isFailed;',
+    },
+    {
+      what: 'the candidate of an aborted reload is forgotten',
+      find: `withdraw(step, ({ cause }) => cause === 'reload', 'the reload was aborted');`,
+      replace: '',
     },
   ]),
   ...inFile(`${CORE}transition.ts`, [
@@ -226,8 +256,8 @@ export const FAULTS = [
     },
     {
       what: 'a candidate of a reload takes over untried',
-      find: `if (candidacy.cause !== 'reload') return`,
-      replace: `if (candidacy.cause === 'reload') return`,
+      find: 'if (!isNew) return',
+      replace: 'if (isNew) return',
     },
     {
       what: 'a candidate takes over before its threads are proven',

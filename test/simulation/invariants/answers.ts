@@ -37,8 +37,10 @@ export class Answers implements Invariant {
       if (effect.type === 'answer-restart') this.#restarted(step, effect);
       if (effect.type !== 'answer-reload' || state.shutdown !== undefined) continue;
       const { outcome, generation } = effect.result;
-      hold('an answer is of the last reload', generation === state.lastReload, () => effect);
-      const early = effect.asker.by === 'worker' && outcome === 'completed';
+      const asked = before.reload?.generation ?? state.lastReload;
+      hold('an answer is of the reload that was asked for', generation === asked, () => effect);
+      const isLastSlot = outcome === 'completed' || before.reload?.outcome !== 'completed';
+      const early = effect.asker.by === 'worker' && isLastSlot;
       hold(
         'a reload is over when a caller is told',
         early || state.reload === undefined,
@@ -112,6 +114,9 @@ export class Answers implements Invariant {
 
   #reloads({ effects, before, state }: Observation): void {
     this.#reloadsBegun += emitted(effects, 'reload-started').length;
+    // A release that fails while it is observed is taken back without anybody's asking.
+    if (before.reload === undefined && state.reload?.outcome === 'reverted')
+      this.#reloadsBegun += 1;
     for (const effect of effects) {
       if (effect.type !== 'emit' || effect.name !== 'reload-ended') continue;
       this.#reloadsEnded += 1;

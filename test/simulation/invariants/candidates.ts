@@ -67,13 +67,13 @@ export class Candidates implements Invariant {
     }
   }
 
-  #judge(candidacy: Candidacy, { world, state }: Observation): void {
+  #judge(candidacy: Candidacy, { world, state, before }: Observation): void {
     const { candidate, cause, release } = candidacy;
     const proof = this.#proofs.get(candidate) ?? {};
     const seen = (): unknown => ({ candidacy, proof });
     hold('a candidate is ready before it takes over', proof.readyAt !== undefined, seen);
     const { canaryMs } = world.settings.options.reload;
-    if (cause === 'reload') {
+    if (cause === 'reload' && before.reload?.outcome === 'completed') {
       const lived = world.clock.awake - proof.readyAt! >= canaryMs - 1;
       hold('a candidate of a reload has lived before it takes over', lived, seen);
       hold('a candidate of a reload is well before it takes over', proof.healthy === true, seen);

@@ -15,7 +15,10 @@ export class Capacity implements Invariant {
       (each) =>
         each.type === 'emit' && each.name === 'reload-ended' && each.event.outcome === 'aborted',
     );
-    if (aborted) for (const slot of before.slots) this.#stays(before, state, slot, event);
+    // On the way back the last slot may be taken over as it ends.
+    const wasRollingOut = before.reload?.outcome === 'completed';
+    if (aborted && wasRollingOut)
+      for (const slot of before.slots) this.#stays(before, state, slot, event);
   }
 
   #slot(before: ClusterState, state: ClusterState, slot: Slot, event: ClusterEvent): void {

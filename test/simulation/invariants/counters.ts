@@ -11,8 +11,8 @@ export class Counters implements Invariant {
     rises('checks', before.checks, state.checks);
     rises('failures', before.failures, state.failures);
     rises('lastReload', before.lastReload, state.lastReload);
-    rises('generation', before.release.generation, state.release.generation);
     rises('completed', before.reloads.completed, state.reloads.completed);
+    rises('reverted', before.reloads.reverted, state.reloads.reverted);
     rises('aborted', before.reloads.aborted, state.reloads.aborted);
     rises('slots', before.slots.length, state.slots.length);
     hold('what has started has started', state.everReady || !before.everReady);

@@ -9,6 +9,7 @@ import { Leading } from './leading.js';
 import { Leaving } from './leaving.js';
 import { Pings } from './pings.js';
 import { Places } from './places.js';
+import { Releases } from './releases.js';
 import { Restarts } from './restarts.js';
 import { Telling } from './telling.js';
 import { Timers } from './timers.js';
@@ -28,6 +29,7 @@ export function invariants(): readonly Invariant[] {
     new Leading(),
     new Leaving(),
     new Answers(),
+    new Releases(),
     new Restarts(),
     new Upkeep(),
     new Pings(),

@@ -44,7 +44,12 @@ export class Restarts implements Invariant {
     for (const { index, failures, release } of before.slots) {
       const after = state.slots[index]!;
       // What another release did says nothing of this one.
-      const isReloaded = after.release !== release && index < before.desired;
+      const { replacement } = before;
+      const tookOver =
+        replacement?.cause === 'reload' &&
+        replacement.phase !== 'handing-over' &&
+        replacement.candidate === after.worker;
+      const isReloaded = (after.release !== release || tookOver) && index < before.desired;
       if (isReloaded) this.#rows.delete(index);
       if (isReloaded || (failures.shortLives > 0 && after.failures.shortLives === 0)) {
         this.#failures.delete(index);

@@ -60,7 +60,13 @@ export class Timers implements Invariant {
     }
   }
 
-  #cluster({ timers, replacement, reload, leadership }: ClusterState): void {
+  #cluster({ timers, replacement, reload, leadership, previous }: ClusterState): void {
+    const isObserved = previous !== undefined;
+    hold(
+      'a release is observed for a time',
+      isObserved === timers.has('observation-over'),
+      () => previous,
+    );
     const renews = leadership.lease === undefined || timers.has('lease-due');
     hold('what may last for ever has a timer (lease-due)', renews, () => leadership);
     if (replacement?.phase === 'canary') {
@@ -77,6 +83,7 @@ export class Timers implements Invariant {
 function isNeeded(timer: Timer, state: ClusterState): boolean {
   const { replacement, shutdown, desired, workers } = state;
   if (timer.type === 'lame-duck-over') return shutdown !== undefined && !state.ended;
+  if (timer.type === 'observation-over') return shutdown === undefined;
   if (timer.type === 'lease-due') return state.leadership.lease !== undefined;
   if (timer.type === 'start-due') {
     const hasCandidate = replacement?.slot === timer.slot && replacement.phase !== 'handing-over';

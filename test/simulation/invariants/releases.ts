@@ -1,0 +1,113 @@
+import type { ClusterState, Worker } from '../../../src/primary/core/cluster-state.js';
+import type { Release } from '../../../src/primary/release.js';
+import type { Observation } from '../world.js';
+import { hold, type Invariant } from './invariant.js';
+
+/** A release that is rolled out, or was a short time ago. */
+interface Watched {
+  readonly generation: number;
+  /** What it is to go back to, if that stayed up. */
+  readonly before: Release | undefined;
+  /** When every worker ran it, ms. */
+  readonly completedAt?: number;
+}
+
+/** A release that fails is not left standing where the one before is there, and nothing oscillates. */
+export class Releases implements Invariant {
+  #watched: Watched | undefined;
+  /** The last that was completed and not taken back. */
+  #current: Release | undefined;
+  readonly #takenBack = new Set<number>();
+
+  after(step: Observation): void {
+    const { effects, state, before } = step;
+    this.#current ??= before.release;
+    this.#found(step);
+    if (state.shutdown === undefined) this.#judge(step);
+    for (const effect of effects) {
+      if (effect.type === 'fork') {
+        const isDead = this.#takenBack.has(effect.release.generation);
+        hold('a release that was taken back is not started again', !isDead, () => effect);
+      }
+      if (effect.type !== 'emit') continue;
+      if (effect.name === 'reload-reverting') {
+        const { generation, to } = effect.event;
+        const once = !this.#takenBack.has(generation) && to < generation;
+        hold('a release is taken back once, to an older one', once, () => effect);
+        this.#takenBack.add(generation);
+      } else if (effect.name === 'reload-ended') this.#ended(step, effect.event);
+    }
+  }
+
+  #found({ event, before, state }: Observation): void {
+    if (event.type !== 'program-found' || before.reload?.outcome !== 'completed') return;
+    const { release } = state.reload ?? before.reload;
+    if (release === undefined) return;
+    const isAgain = isSame(release, this.#current!);
+    const isWell =
+      before.everReady &&
+      before.slots.slice(0, before.desired).every(({ failures }) => !failures.degraded);
+    const { generation } = release;
+    const usual = isWell ? this.#current : undefined;
+    const isObserved = this.#watched?.generation === this.#current!.generation;
+    const earlier = isAgain && isObserved && before.previous ? before.previous : usual;
+    this.#watched = { generation, before: earlier };
+  }
+
+  /** A worker was lost by a fault of its own. */
+  #judge({ effects, before, state, world }: Observation): void {
+    for (const effect of effects) {
+      if (effect.type !== 'emit') continue;
+      const isDeath = effect.name === 'worker-died' && effect.event.cause !== 'killed';
+      if (!isDeath && effect.name !== 'worker-failing') continue;
+      const worker = before.workers.get((effect.event as { worker: number }).worker);
+      if (worker === undefined || !this.#isWatched(worker, before, world)) continue;
+      const ended = effects.some((each) => each.type === 'emit' && each.name === 'reload-ended');
+      const goesBack = state.reload !== undefined && state.reload.outcome !== 'completed';
+      hold('a release that fails is not left standing', goesBack || ended, () => ({
+        worker,
+        watched: this.#watched,
+        reload: state.reload,
+      }));
+    }
+  }
+
+  #isWatched(worker: Worker, state: ClusterState, { clock, settings }: Observation['world']) {
+    const { slot, id, generation } = worker;
+    const watched = this.#watched;
+    if (watched?.before === undefined || generation !== watched.generation) return false;
+    if (slot >= state.desired || state.slots[slot]!.worker !== id) return false;
+    if (watched.completedAt === undefined) return state.reload?.outcome === 'completed';
+    // Another reload supersedes it while it is under way.
+    if (state.reload !== undefined || isSame(watched.before, this.#current!)) return false;
+    return clock.now - watched.completedAt < settings.options.reload.observeMs - 1;
+  }
+
+  #ended({ state, before, world }: Observation, { outcome, reason }: Ended): void {
+    const watched = this.#watched;
+    const { release, generation: ended } = before.reload!;
+    if (outcome === 'completed') {
+      this.#current = state.release;
+      if (watched !== undefined) this.#watched = { ...watched, completedAt: world.clock.now };
+      return;
+    }
+    if (this.#takenBack.has(before.reload!.generation)) this.#current = state.release;
+    this.#watched = undefined;
+    if (outcome === 'aborted' && reason?.includes('not every worker')) return;
+    if (state.shutdown !== undefined || release === undefined) return;
+    for (const { index, worker } of state.slots.slice(0, state.desired)) {
+      const generation = worker === undefined ? undefined : state.workers.get(worker)?.generation;
+      const isBack = generation !== ended || !this.#takenBack.has(ended);
+      hold('a release that was taken back runs nowhere', isBack, () => ({ index, generation }));
+    }
+  }
+}
+
+interface Ended {
+  readonly outcome: string;
+  readonly reason: string | null;
+}
+
+function isSame(a: Pick<Release, 'script'>, b: Pick<Release, 'script'>): boolean {
+  return a.script === b.script;
+}
