@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { MAX_PORT, MAX_WORKERS } from '../options/index.js';
 
@@ -65,6 +65,20 @@ export function listenAddress(text: string): string {
   }
   portNumber(port);
   return text;
+}
+
+/** An address or a network of a proxy; collects those that are given. */
+export function proxyAddress(text: string, others: readonly string[]): readonly string[] {
+  const [, address = '', bits] = /^([\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)]!;
+  if (Number(bits ?? 0) <= most) return [...others, text];
+  throw new InvalidArgumentError("expected an address or a network, such as '10.0.0.0/8'.");
+}
+
+/** A size as nginx writes it. 0 would be no limit. */
+export function bodySize(text: string): string {
+  if (/^[1-9]\d{0,8}[kmg]?$/i.test(text)) return text;
+  throw new InvalidArgumentError("expected a size such as '512k' or '20m'.");
 }
 
 export function httpUrl(text: string): string {

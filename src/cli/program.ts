@@ -2,12 +2,14 @@ import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { clean, ClusterError } from '../errors/index.js';
 import {
+  bodySize,
   hostName,
   hostOf,
   httpUrl,
   identifier,
   listenAddress,
   portNumber,
+  proxyAddress,
   workerCount,
 } from './arguments.js';
 import { addChangeCommands } from './control/change-commands.js';
@@ -18,7 +20,8 @@ import { addDashboardCommand } from './dashboard/command.js';
 import { addDoctorCommand } from './doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
-import { nginxConfiguration } from './nginx.js';
+import { nginxConfiguration, type NginxOptions } from './nginx.js';
+import { goesAround, isLoopback, openAddress } from './open-address.js';
 import { addPlanCommand } from './plan/command.js';
 import { addTuneCommand } from './tune/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';
@@ -94,10 +97,27 @@ function addGenerators(program: Command): void {
         'where nginx reaches the workers (default: the host of --url)',
       ).argParser(hostName),
     )
-    .action(async (options: PortOptions & { host?: string; listen: string }) => {
+    .addOption(
+      new Option('--max-body-size <size>', 'largest body of a request, e.g. 512k or 20m; then 413')
+        .argParser(bodySize)
+        .default('1m'),
+    )
+    .addOption(
+      new Option(
+        '--trusted-proxy <address>',
+        'a proxy or its network (10.0.0.0/8) in front of nginx, which tells the address of the client; may be given again',
+      )
+        .argParser(proxyAddress)
+        .default([], 'none'),
+    )
+    .action(async (options: PortOptions & Omit<NginxOptions, 'host'> & { host?: string }) => {
       const ports = await workerPorts(program, options);
       const host = options.host ?? hostOf(options.url);
-      process.stdout.write(nginxConfiguration(ports, { ...options, host }));
+      const text = nginxConfiguration(ports, { ...options, host });
+      const isAsked = options.port === undefined;
+      const open = isAsked && isLoopback(host) ? await openAddress(ports[0]!) : undefined;
+      if (open !== undefined) process.stderr.write(`warning: ${goesAround(open)}\n`);
+      process.stdout.write(text);
     });
 
   generator(

@@ -15,9 +15,12 @@ import { WebSocketClient } from '../support/web-socket-client.js';
 const SLOTS = [0, 1, 2];
 
 /** Starts nginx in front of a cluster that runs, with the configuration that is printed for it. */
-async function nginxFor(cluster: ClusterProcess): Promise<NginxProcess> {
+async function nginxFor(
+  cluster: ClusterProcess,
+  ...more: readonly string[]
+): Promise<NginxProcess> {
   const port = await freePorts(1);
-  const args = ['--url', `${cluster.url}/health`, '--listen', `127.0.0.1:${port}`];
+  const args = ['--url', `${cluster.url}/health`, '--listen', `127.0.0.1:${port}`, ...more];
   return NginxProcess.start(await printed('nginx', ...args), port);
 }
 
@@ -73,6 +76,71 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
 
       expect(answer.status).toBe(200);
       expect(answer.body).toBe(body);
+    });
+  });
+
+  describe('in front of an app that is told who asks', () => {
+    let cluster: ClusterProcess;
+    let nginx: NginxProcess | undefined;
+    const LIES = {
+      'x-forwarded-for': '6.6.6.6',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'bank.example',
+      'x-forwarded-port': '1',
+      'x-real-ip': '6.6.6.6',
+      forwarded: 'for=6.6.6.6',
+    };
+    const told = async (headers: Record<string, string>) => {
+      const { body } = await request(nginx!.url, '/peer', { headers });
+      return (JSON.parse(body) as { said: Record<string, string> }).said;
+    };
+
+    beforeAll(async () => {
+      cluster = await ClusterProcess.start({
+        options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
+        env: behaviour('proxied'),
+      });
+    });
+    afterEach(async () => {
+      await nginx?.stop();
+      nginx = undefined;
+    });
+    afterAll(stopAll);
+
+    it('passes nothing on that a client says of itself', async () => {
+      nginx = await nginxFor(cluster);
+      expect(await told(LIES)).toEqual({
+        'x-forwarded-for': '127.0.0.1',
+        'x-forwarded-proto': 'http',
+        'x-real-ip': '127.0.0.1',
+      });
+    });
+
+    it('believes a proxy that is trusted, as far as that knows the client', async () => {
+      nginx = await nginxFor(cluster, '--trusted-proxy', '127.0.0.1', '--trusted-proxy', '::1');
+      expect(await told({ ...LIES, 'x-forwarded-for': '6.6.6.6, 203.0.113.7' })).toEqual({
+        'x-forwarded-for': '203.0.113.7',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-host': 'bank.example',
+        'x-real-ip': '203.0.113.7',
+      });
+      expect(await told({ 'x-forwarded-proto': 'javascript:' })).toEqual({
+        'x-forwarded-for': '127.0.0.1',
+        'x-forwarded-proto': 'http',
+        'x-real-ip': '127.0.0.1',
+      });
+    });
+
+    it('takes no body that is larger than it is told', async () => {
+      nginx = await nginxFor(cluster, '--max-body-size', '64k');
+      const post = (bytes: number) =>
+        request(nginx!.url, '/echo', {
+          method: 'POST',
+          headers: { 'content-type': 'text/plain' },
+          body: 'x'.repeat(bytes),
+        });
+      expect((await post(65 * 1024)).status).toBe(413);
+      expect((await post(63 * 1024)).status).not.toBe(413);
     });
   });
 

@@ -1,11 +1,13 @@
 import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import {
+  bodySize,
   hostName,
   httpUrl,
   identifier,
   listenAddress,
   portNumber,
+  proxyAddress,
   workerCount,
 } from '../../src/cli/arguments.js';
 import { iptablesRemovalScript, iptablesScript } from '../../src/cli/iptables.js';
@@ -19,7 +21,14 @@ const lines = (text: string) => text.split('\n').map((line) => line.trim());
 
 describe('the configuration of nginx', () => {
   const configuration = (ports = PORTS, options: object = {}) =>
-    nginxConfiguration(ports, { host: '127.0.0.1', listen: '80', name: 'shop', ...options });
+    nginxConfiguration(ports, {
+      host: '127.0.0.1',
+      listen: '80',
+      name: 'shop',
+      maxBodySize: '1m',
+      trustedProxy: [],
+      ...options,
+    });
 
   it('has each worker as a server that never counts as failed', () => {
     expect(lines(configuration()).filter((line) => line.startsWith('server '))).toEqual([
@@ -45,6 +54,39 @@ describe('the configuration of nginx', () => {
         'proxy_set_header Connection $shop_connection;',
         "''      '';",
         'proxy_read_timeout 1h;',
+      ]),
+    );
+  });
+
+  it('takes bodies up to a limit: each is written to the disk before it is passed on', () => {
+    expect(lines(configuration())).toContain('client_max_body_size 1m;');
+    expect(lines(configuration(PORTS, { maxBodySize: '20m' }))).toContain(
+      'client_max_body_size 20m;',
+    );
+  });
+
+  it('tells workers the address that it sees itself, and nothing that a client says of it', () => {
+    expect(lines(configuration()).filter((line) => /forwarded|real/i.test(line))).toEqual([
+      'proxy_set_header X-Forwarded-For $remote_addr;',
+      'proxy_set_header X-Forwarded-Proto $scheme;',
+      'proxy_set_header X-Forwarded-Host "";',
+      'proxy_set_header X-Forwarded-Port "";',
+      'proxy_set_header X-Real-IP $remote_addr;',
+      'proxy_set_header Forwarded "";',
+    ]);
+  });
+
+  it('believes a proxy that is named, and no other', () => {
+    const text = configuration(PORTS, { trustedProxy: ['10.0.0.0/8', '::1'] });
+    expect(lines(text)).toEqual(
+      expect.arrayContaining([
+        'set_real_ip_from 10.0.0.0/8;',
+        'set_real_ip_from ::1;',
+        'real_ip_header X-Forwarded-For;',
+        'real_ip_recursive on;',
+        'proxy_set_header X-Forwarded-For $remote_addr;',
+        'proxy_set_header X-Forwarded-Proto $shop_proto;',
+        'proxy_set_header X-Forwarded-Host $shop_host;',
       ]),
     );
   });
@@ -273,6 +315,33 @@ describe('a host', () => {
     'is refused as %j',
     (text) => {
       expect(() => hostName(text)).toThrow('expected a host name or an address.');
+    },
+  );
+});
+
+describe('a proxy that is trusted', () => {
+  it.each(['10.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8'])('may be %j', (text) => {
+    expect(proxyAddress(text, [])).toEqual([text]);
+    expect(proxyAddress(text, ['10.1.1.1'])).toEqual(['10.1.1.1', text]);
+  });
+
+  it.each([...HOSTILE, '10.0.0.0/33', '::/129', '10.0.0.0/', '/8', 'app', '1.2.3', '10.0.0.1/-1'])(
+    'is refused as %j',
+    (text) => {
+      expect(() => proxyAddress(text, [])).toThrow(InvalidArgumentError);
+    },
+  );
+});
+
+describe('the largest body', () => {
+  it.each(['1m', '512k', '20M', '1g', '65536'])('may be %j', (text) => {
+    expect(bodySize(text)).toBe(text);
+  });
+
+  it.each([...HOSTILE, '0', '0m', '1t', '1.5m', '-1', '1mb', '999999999999m'])(
+    'is refused as %j',
+    (text) => {
+      expect(() => bodySize(text)).toThrow(InvalidArgumentError);
     },
   );
 });

@@ -186,7 +186,13 @@ describe('an answer of something else', () => {
     const ports = await runningPorts(URL);
     expect(ports).toEqual([3_000, 3_001, 3_002]);
     for (const script of [
-      nginxConfiguration(ports, { host: hostOf(URL), listen: '80', name: 'shop' }),
+      nginxConfiguration(ports, {
+        host: hostOf(URL),
+        listen: '80',
+        name: 'shop',
+        maxBodySize: '1m',
+        trustedProxy: [],
+      }),
       iptablesScript(ports, { listen: 80, ipv6: false, name: 'shop' }),
       nftablesRuleset(ports, { listen: 80, name: 'shop' }),
     ]) {

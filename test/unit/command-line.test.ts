@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePorts } from '../support/free-ports.js';
 import { COMMANDS, portsIn } from '../support/proxy-ports.js';
 import { commandLine, printed } from './command-line-here.js';
@@ -178,6 +180,29 @@ describe('nginx --host', () => {
       'app.internal:3000',
       'app.internal:3001',
     ]);
+  });
+
+  it('is warned of where the workers answer others than this machine as well', async () => {
+    const { port } = new URL(await answering(health(GOOD)));
+    const open = await answering(health({ ...GOOD, desired: 1, ports: [Number(port)] }));
+    // This machine's network, as far as the command knows.
+    vi.spyOn(os, 'networkInterfaces').mockReturnValue({
+      eth0: [{ internal: false, address: '127.0.0.1' } as os.NetworkInterfaceInfo],
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+
+    const { code, stdout, stderr } = await commandLine('nginx', '--url', open);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`server 127.0.0.1:${port} `);
+    expect(stderr).toContain(`warning: the workers answer at 127.0.0.1:${port} as well`);
+    expect(stderr).toContain("host: '127.0.0.1'");
+    // There nothing is reached but by the proxy.
+    const elsewhere = await commandLine('nginx', '--url', open, '--host', '10.0.0.5');
+    expect(elsewhere.stderr).toBe('');
   });
 
   it('is that of --url, where the cluster is asked', async () => {
