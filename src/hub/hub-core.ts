@@ -29,6 +29,7 @@ export type Said = Exclude<ToHub, { op: 'hello' }>;
 /** What workers share. It knows neither sockets nor threads: the same runs in a process that has no primary. */
 export class HubCore {
   readonly #locks: Locks<Peer, HubAsker>;
+  readonly #leases: Locks<Peer, HubAsker>;
   readonly #counters = new Counters();
   readonly #caches = new CacheShelf();
   readonly #post = new Post<Peer>();
@@ -44,6 +45,8 @@ export class HubCore {
   ) {
     // A worker may give something back to this hub that it has from the one before it.
     this.#locks = new Locks(closedUntil, undefined, randomInt(2 ** 47));
+    // Their numbers are never those of locks.
+    this.#leases = new Locks(undefined, undefined, 2 ** 48 + randomInt(2 ** 47));
   }
 
   /** @param body a view: what is kept of it is copied. */
@@ -54,15 +57,17 @@ export class HubCore {
         const asker = { peer: from, id: said.id };
         return this.#answer(
           said.reclaim === true
-            ? this.#locks.reclaim(`lock ${said.name}`, asker, now)
-            : this.#locks.acquire(`lock ${said.name}`, asker, said.waitMs, now),
+            ? this.#locks.reclaim(said.name, asker, now)
+            : this.#locks.acquire(said.name, asker, said.waitMs, now),
         );
       }
       case 'unlock':
-        return this.#answer(this.#locks.release(said.grant, from, now));
+        this.#answer(this.#locks.release(said.grant, from, now));
+        return this.#answer(this.#leases.release(said.grant, from, now));
       case 'cancel':
         this.#post.cancel(from, said.id);
-        return this.#locks.cancel(said.id, from);
+        this.#locks.cancel(said.id, from);
+        return this.#leases.cancel(said.id, from);
       case 'count':
         return from.send({
           t: 'counted',
@@ -72,29 +77,34 @@ export class HubCore {
       case 'get':
         return this.#give(from, said, now);
       case 'set':
-      case 'fill': {
-        const { id } = said;
-        const evicted = this.#caches.set(said, body, now);
-        if (evicted === undefined)
-          return refuse(from, said, 'there are too many caches; give several the same name');
-        from.send({ t: 'done', id, changed: 1, evicted });
-        if (said.op === 'fill') this.#endLease(from, said, body, now);
+        if (!this.#keep(from, said, body, now)) return;
+        return this.#answer(this.#leases.revokeOne(leaseOf(said), now));
+      case 'fill':
+        // What was computed before its key was set or deleted is old.
+        if (!this.#leases.holds(leaseOf(said), said.grant, from)) {
+          return from.send({ t: 'void', id: said.id });
+        }
+        if (this.#keep(from, said, body, now)) this.#endLease(from, said, body, now);
         return;
-      }
       case 'delete': {
         const changed = this.#caches.delete(said, now) ? 1 : 0;
-        return from.send({ t: 'done', id: said.id, changed, evicted: 0 });
+        from.send({ t: 'done', id: said.id, changed, evicted: 0 });
+        return this.#answer(this.#leases.revokeOne(leaseOf(said), now));
       }
-      case 'clear':
-        if (said.prefix !== undefined)
-          return this.#clearPrefix(from, { ...said, prefix: said.prefix });
-        this.#caches.clear(said.cache);
-        return from.send({ t: 'done', id: said.id, changed: 0, evicted: 0 });
+      case 'clear': {
+        const { cache, prefix } = said;
+        const beginning = leaseOf({ cache, key: prefix ?? '' });
+        if (prefix === undefined) {
+          this.#caches.clear(cache);
+          from.send({ t: 'done', id: said.id, changed: 0, evicted: 0 });
+        } else this.#clearPrefix(from, { id: said.id, cache, prefix });
+        return this.#answer(this.#leases.revoke((name) => name.startsWith(beginning), now));
+      }
       case 'lease': {
         const { id, cache, key } = said;
         if (this.#caches.has(said, now)) return this.#give(from, said, now);
         const asker = { peer: from, id, lease: { cache, key } };
-        return this.#answer(this.#locks.acquire(leaseOf(said), asker, said.waitMs, now));
+        return this.#answer(this.#leases.acquire(leaseOf(said), asker, said.waitMs, now));
       }
       case 'stats':
         return from.send({ t: 'stats', id: said.id, caches: this.#caches.stats() });
@@ -131,6 +141,7 @@ export class HubCore {
     for (const { by, id } of this.#post.leave(peer)) refuse(by, { id }, 'its worker is gone');
     this.#channels.remove(peer);
     this.#answer(this.#locks.leave(peer, this.clock()));
+    this.#answer(this.#leases.leave(peer, this.clock()));
   }
 
   /** Workers that held a lock have had the time to say so. */
@@ -154,6 +165,22 @@ export class HubCore {
     else to.send({ t: 'done', id: at.id, changed: 0, evicted: 0 });
   }
 
+  /** @returns whether it has said that it is done; else why not. */
+  #keep(
+    from: Peer,
+    said: Extract<Said, { op: 'set' | 'fill' }>,
+    body: Buffer,
+    now: number,
+  ): boolean {
+    const evicted = this.#caches.set(said, body, now);
+    if (evicted === undefined) {
+      refuse(from, said, 'there are too many caches; give several the same name');
+      return false;
+    }
+    from.send({ t: 'done', id: said.id, changed: 1, evicted });
+    return true;
+  }
+
   /** A value that is not kept, since it is too large, is given to those who wait for it all the same. */
   #endLease(
     from: Peer,
@@ -161,8 +188,8 @@ export class HubCore {
     body: Buffer,
     now: number,
   ): void {
-    if (this.#caches.has(at, now)) return this.#answer(this.#locks.release(grant, from, now));
-    for (const { peer, id } of this.#locks.dismiss(grant, from, now)) {
+    if (this.#caches.has(at, now)) return this.#answer(this.#leases.release(grant, from, now));
+    for (const { peer, id } of this.#leases.dismiss(grant, from, now)) {
       peer.send({ t: 'hit', id, form }, body);
     }
   }
@@ -184,7 +211,7 @@ export class HubCore {
         peer.send({ t: 'granted', id, grant: next.grant });
       } else {
         this.#give(peer, { id, ...lease }, now);
-        answers.push(...this.#locks.release(next.grant, peer, now));
+        answers.push(...this.#leases.release(next.grant, peer, now));
       }
     }
   }
@@ -192,7 +219,7 @@ export class HubCore {
 
 /** Both may hold any character: the length says where the name of the cache ends. */
 function leaseOf({ cache, key }: { readonly cache: string; readonly key: string }): string {
-  return `lease ${cache.length} ${cache}${key}`;
+  return `${cache.length} ${cache}${key}`;
 }
 
 /** @param to is told that its request cannot be served. */

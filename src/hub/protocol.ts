@@ -64,7 +64,7 @@ const toHubSchema = v.variant('op', [
   }),
   /** The value; or, where there is none, the lease to compute it, as soon as nobody else has it. */
   v.object({ op: v.literal('lease'), id: count, ...cacheKey, waitMs: amount }),
-  /** Sets the value, and gives the lease back. */
+  /** Sets the value and gives the lease back; or neither, if the lease is void. */
   v.object({ op: v.literal('fill'), id: count, grant: count, ...cached }),
   v.object({ op: v.literal('stats'), id: count }),
   /** It wants events from now on. `leaving`: where another worker can have one as well, that one gets it. */
@@ -160,6 +160,8 @@ export type FromHub =
   | ({ readonly t: 'counted'; readonly id: number } & HitRecord)
   | { readonly t: 'hit'; readonly id: number; readonly form: string }
   | { readonly t: 'miss'; readonly id: number }
+  /** The lease was over: its key was set, deleted or cleared since, or its time was up. */
+  | { readonly t: 'void'; readonly id: number }
   /** `changed`: entries that were set, or were there to be deleted; workers that an event was sent to, or, as `evicted`, missed it. */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly evicted: number }
   | {

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { ClusterCache, clusterCache } from '../../src/extras/cache/index.js';
 import { ClusterLock } from '../../src/extras/lock/index.js';
 import { dialSocket } from '../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../src/hub/client/held-locks.js';
@@ -6,7 +8,7 @@ import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { dialInProcess } from '../../src/hub/client/in-process.js';
 import type { LineEvents } from '../../src/hub/client/line.js';
-import { SharedCache } from '../../src/hub/client/shared-cache.js';
+import { SharedCache } from '../../src/hub/client/cache/shared-cache.js';
 import { type FromHub, NO_BODY, type ToHub } from '../../src/hub/protocol.js';
 import { enterWorker, forgetHub } from './hub-workers.js';
 
@@ -259,26 +261,77 @@ describe('a lock that is held', () => {
 });
 
 describe('a shared cache', () => {
-  it('deletes what it could not, before it is asked for anything, unless the hub is another', async () => {
-    const { hub, open, close, sent } = start();
+  it.each(['first', 'second'])(
+    'deletes what it could not before it is asked for anything, and says so: of the %s hub',
+    async (instance) => {
+      const { hub, open, close, sent } = start();
+      open();
+      const cache = new SharedCache(() => hub);
+      await vi.advanceTimersByTimeAsync(0);
+      close();
+      const failures = Promise.all([
+        expect(cache.delete('a')).rejects.toThrow(
+          /delete\(\) of 'a' of the cache 'default' is not confirmed: the hub has not answered within 5000 ms/,
+        ),
+        expect(cache.set('b', 'new', null)).rejects.toMatchObject({
+          code: 'CLUSTER_CACHE_UNCONFIRMED',
+        }),
+      ]);
+      await vi.advanceTimersByTimeAsync(5_000);
+      await failures;
+      sent.length = 0;
+      open(instance);
+      void cache.get('a');
+      expect(sent).toMatchObject([
+        { op: 'delete', key: 'a' },
+        { op: 'delete', key: 'b' },
+        { op: 'get', key: 'a' },
+      ]);
+    },
+  );
+
+  it('waits with a delete for the hub after the one that ended', async () => {
+    const { hub, open, close, say, idOf } = start();
     open();
     const cache = new SharedCache(() => hub);
-    const [get] = [cache.get('x')];
+    const deleted = cache.delete('a');
     close();
-    await get;
-    await cache.delete('a');
-    await cache.set('b', 'new', null);
-    sent.length = 0;
-    open();
-    expect(sent).toMatchObject([
-      { op: 'delete', key: 'a' },
-      { op: 'delete', key: 'b' },
-    ]);
-    close();
-    await cache.delete('a');
-    sent.length = 0;
+    await vi.advanceTimersByTimeAsync(1_000);
     open('second');
-    expect(sent).toEqual([]);
+    await vi.advanceTimersByTimeAsync(20);
+    say({ t: 'done', id: idOf('delete'), changed: 1, evicted: 0 });
+    expect(await deleted).toBe(true);
+  });
+
+  it('has set a value no sooner than the hub says so, and deletes it where that is unknown', async () => {
+    const { hub, open, close, say, idOf, sent } = start();
+    open();
+    const cache = new SharedCache(() => hub);
+    const slow = cache.set('a', 1, null);
+    const settled = vi.fn();
+    void slow.finally(settled);
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(settled).not.toHaveBeenCalled();
+    say({ t: 'done', id: idOf('set'), changed: 1, evicted: 0 });
+    expect(await slow).toBe(true);
+
+    const lost = cache.set('a', 2, null);
+    close();
+    open('second');
+    await vi.advanceTimersByTimeAsync(20);
+    expect(sent.at(-1)).toMatchObject({ op: 'delete', key: 'a' });
+    say({ t: 'done', id: idOf('delete'), changed: 1, evicted: 0 });
+    expect(await lost).toBe(false);
+  });
+
+  it('rejects at once what changes a value where there can be no hub, and computes at once', async () => {
+    const { hub, refuse } = start();
+    const cache = new SharedCache(() => hub);
+    refuse('read-only file system');
+    await expect(cache.set('k', 1, null)).rejects.toThrow(/there is no hub: read-only file system/);
+    await expect(cache.delete('k')).rejects.toThrow(/there is no hub: read-only file system/);
+    await expect(cache.clear()).rejects.toThrow(/there is no hub: read-only file system/);
+    expect((await cache.getOrCompute('k', () => 'v', null)).value).toBe('v');
   });
 
   it('clears all once the hub reads again, where it could not clear a part', async () => {
@@ -286,7 +339,9 @@ describe('a shared cache', () => {
     const cache = new SharedCache(() => hub);
     open();
     takesNothing();
-    await cache.clear('some');
+    const failed = expect(cache.clear('some')).rejects.toThrow(/clear\(\) of the cache 'default'/);
+    await vi.advanceTimersByTimeAsync(5_100);
+    await failed;
     takesAgain();
     await vi.advanceTimersByTimeAsync(0);
     expect(sent).toEqual([{ op: 'clear', cache: 'default', id: idOf('clear') }]);
@@ -299,16 +354,6 @@ describe('a shared cache', () => {
     expect(sent.slice(1)).toMatchObject([{ op: 'clear', prefix: 'some' }]);
   });
 
-  it('deletes what it could not once the hub reads again', async () => {
-    const { hub, open, sent, takesNothing, takesAgain } = start();
-    open();
-    const cache = new SharedCache(() => hub);
-    takesNothing();
-    await cache.set('a', 'new', null);
-    takesAgain();
-    expect(sent).toMatchObject([{ op: 'delete', key: 'a' }]);
-  });
-
   it('says once why the hub refuses a value, and takes it for deleted', async () => {
     const { hub, open, close, say, idOf, sent } = start();
     open();
@@ -316,6 +361,7 @@ describe('a shared cache', () => {
     const cache = new SharedCache(() => hub, { name: 'c' }, warn);
     for (let n = 0; n < 2; n += 1) {
       const kept = cache.set('k', 1, null);
+      await vi.advanceTimersByTimeAsync(0);
       say({ t: 'refused', id: idOf('set'), why: 'there are too many caches' });
       await vi.advanceTimersByTimeAsync(0);
       say({ t: 'refused', id: idOf('delete'), why: 'there are too many caches' });
@@ -339,17 +385,32 @@ describe('a shared cache', () => {
     await vi.advanceTimersByTimeAsync(0);
     say({ t: 'granted', id: idOf('lease'), grant: 5 });
     await vi.advanceTimersByTimeAsync(0);
-    say({ t: 'done', id: idOf('delete'), changed: 0, evicted: 0 });
-    expect(await computed).toHaveLength(2 ** 24 + 1);
+    expect((await computed).value).toHaveLength(2 ** 24 + 1);
     expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 5 });
   });
 
-  it('computes without the hub where that does not answer', async () => {
-    const { hub, open, close } = start();
+  it('gives its lease back after 30 s, so that another worker computes', async () => {
+    const { hub, open, say, idOf, sent } = start();
+    open();
+    const cache = new SharedCache(() => hub);
+    void cache.getOrCompute('k', () => new Promise(() => {}), null);
+    say({ t: 'miss', id: idOf('get') });
+    await vi.advanceTimersByTimeAsync(0);
+    say({ t: 'granted', id: idOf('lease'), grant: 5 });
+    await vi.advanceTimersByTimeAsync(29_999);
+    expect(sent.at(-1)).toMatchObject({ op: 'lease' });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 5 });
+  });
+
+  it('computes without the hub where that does not answer, and keeps nothing', async () => {
+    const { hub, open, close, sent } = start();
     open();
     close();
     const cache = new SharedCache(() => hub);
-    await expect(cache.getOrCompute('k', () => 'v', null)).resolves.toBe('v');
+    const { value, fresh } = await cache.getOrCompute('k', () => 'v', null);
+    open();
+    expect([value, await fresh, sent]).toEqual(['v', false, []]);
   });
 
   it('computes within two seconds while the hub hangs', async () => {
@@ -359,7 +420,7 @@ describe('a shared cache', () => {
     const computed = cache.getOrCompute('k', () => 'v', null);
     await vi.advanceTimersByTimeAsync(2_000);
     const late = Symbol('late');
-    expect(await Promise.race([computed, Promise.resolve(late)])).toBe('v');
+    expect(await Promise.race([computed, Promise.resolve(late)])).toMatchObject({ value: 'v' });
   });
 
   it('has the next one compute where the first one fails, and copies values', async () => {
@@ -377,7 +438,7 @@ describe('a shared cache', () => {
     const value = { at: new Date(5), bytes: Buffer.from('ab') };
     const works = cache.getOrCompute('k', () => value, null);
     await expect(fails).rejects.toThrow('no database');
-    await expect(works).resolves.toBe(value);
+    expect((await works).value).toBe(value);
     const copy = await cache.get('k');
     expect(copy?.value).toMatchObject({ at: value.at });
     expect(copy?.value).not.toBe(value);
@@ -404,10 +465,21 @@ describe('a shared cache', () => {
     expect(await cache.get('k')).toEqual({ value: 1 });
   });
 
-  it('refuses a bound that holds nothing', () => {
-    const { hub } = start();
-    expect(() => new SharedCache(() => hub, { maxBytes: 10 })).toThrow(
-      /maxBytes of a cluster cache is 10/,
-    );
+  it.each([
+    [{ maxBytes: 10 }, /maxBytes: 10 is not allowed; expected a whole number from 65536 to \d+/],
+    [{ maxBytes: 2 ** 50 }, /maxBytes: 1125899906842624 is not allowed; expected .* the memory/],
+    [{ maxbytes: 1e9 }, /maxbytes: 1000000000 is not allowed; no such option here; known are/],
+    [{ name: '' }, /name: "" is not allowed; expected a name of 1 to 256 characters/],
+    [{ name: 5 }, /name: 5 is not allowed/],
+    [null, /null is not allowed; expected an object with maxBytes, name/],
+    ['64MB', /"64MB" is not allowed; expected an object/],
+  ])('refuses the options %o', (options, message) => {
+    for (const make of [
+      () => clusterCache(options as never),
+      () => new ClusterCache(options as never),
+    ]) {
+      expect(make).toThrow(ClusterConfigurationError);
+      expect(make).toThrow(message);
+    }
   });
 });

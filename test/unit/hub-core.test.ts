@@ -41,6 +41,22 @@ describe('the hub', () => {
     expect([first.told, second.told]).toMatchObject([[{ t: 'granted' }], [{ t: 'granted' }]]);
   });
 
+  it('takes a lease from its holder with what is cleared, and with nothing else', () => {
+    const { peer } = start();
+    const [holder, other] = [peer(0), peer(1)];
+    const keys = ['a\0k', 'b\0k', 'a'];
+    for (const [id, key] of keys.entries()) {
+      holder.say({ op: 'lease', id, cache: 'c', key, waitMs: 0 });
+    }
+    other.say({ op: 'clear', id: 1, cache: 'c', prefix: 'a\0' });
+    for (const cache of ['c1', '1 c']) other.say({ op: 'clear', id: 2, cache });
+    const grants = holder.told.map((told) => (told as { grant: number }).grant);
+    for (const [n, key] of keys.entries()) {
+      holder.say({ op: 'fill', id: 10 + n, grant: grants[n], ...VALUE, cache: 'c', key });
+    }
+    expect(holder.told.slice(3).map(({ t }) => t)).toEqual(['void', 'done', 'done']);
+  });
+
   it('answers others while it clears a part of a large cache, and then says that it is done', async () => {
     const { told, say } = start().peer(0);
     for (const key of ['a1', 'b1']) say({ op: 'set', id: 0, ...VALUE, key, maxBytes: 2 ** 24 });

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterCache, type ClusterCacheOptions } from '../../src/extras/cache/index.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
@@ -98,4 +98,127 @@ it.each([
       deliver,
     ),
   ).toBe('anew');
+});
+
+/** Workers of one hub; `turn()` lets everything arrive that was sent. */
+async function workers(count: number) {
+  const core = new HubCore();
+  const all = Array.from({ length: count }, () => connect(core));
+  await Promise.all(all.map(({ hub }) => hub.ready(100)));
+  const deliver = (): void => all.forEach((each) => each.deliver());
+  const turn = async (): Promise<void> => {
+    for (let turns = 0; turns < 10; turns += 1) {
+      deliver();
+      await idle();
+    }
+  };
+  return { caches: all.map(({ cache }) => cache), deliver, turn };
+}
+
+/** A computation that ends when the test says so. */
+function computation(value: string) {
+  let end = (): void => {};
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  return { compute: vi.fn(() => ended.then(() => value)), end };
+}
+
+it.each<[string, (cache: ClusterCache) => Promise<unknown>, string | undefined]>([
+  ['deleted', (cache) => cache.delete('k'), undefined],
+  ['set', (cache) => cache.set('k', 'newer'), 'newer'],
+  ['cleared', (cache) => cache.clear(), undefined],
+])('does not keep what was computed while its key was %s', async (_, change, left) => {
+  const { caches, deliver, turn } = await workers(2);
+  const [one, other] = caches as [ClusterCache, ClusterCache];
+  const old = computation('old');
+  const computed = one.getOrSet('k', old.compute);
+  await turn();
+  expect(old.compute).toHaveBeenCalledOnce();
+  await settled(change(other), deliver);
+  old.end();
+  expect(await settled(computed, deliver)).toBe('old'); // it was asked for before
+  expect(await settled(other.get('k'), deliver)).toBe(left);
+  expect(
+    await settled(
+      one.getOrSet('k', () => 'again'),
+      deliver,
+    ),
+  ).toBe(left ?? 'again');
+});
+
+it('computes anew for those who ask after a delete, at once, also where others have waited', async () => {
+  const { caches, deliver, turn } = await workers(3);
+  const [one, waits, other] = caches as [ClusterCache, ClusterCache, ClusterCache];
+  const old = computation('old');
+  const early = one.getOrSet('k', old.compute);
+  await turn();
+  const waiting = waits.getOrSet('k', () => 'new');
+  await turn();
+  await settled(other.delete('k'), deliver);
+  // The one that waits has the lease now, and its value is kept.
+  expect(await settled(waiting, deliver)).toBe('new');
+  expect(
+    await settled(
+      other.getOrSet('k', () => 'third'),
+      deliver,
+    ),
+  ).toBe('new');
+  old.end();
+  expect(await settled(early, deliver)).toBe('old');
+  expect(await settled(other.get('k'), deliver)).toBe('new');
+});
+
+it('gives nobody a value that was being computed when its key was deleted, before he asked', async () => {
+  const { caches, deliver, turn } = await workers(2);
+  const [one, other] = caches as [ClusterCache, ClusterCache];
+  const old = computation('old');
+  const early = one.getOrSet('k', old.compute);
+  await turn();
+  await settled(other.delete('k'), deliver);
+  const compute = vi.fn(() => 'new');
+  const late = Promise.all([one.getOrSet('k', compute), one.getOrSet('k', compute)]);
+  await turn();
+  old.end();
+  expect(await settled(early, deliver)).toBe('old');
+  expect(await settled(late, deliver)).toEqual(['new', 'new']);
+  expect(compute).toHaveBeenCalledOnce();
+});
+
+it('has the next one compute after 30 s in the worker of a computation that never ends', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { caches, deliver, turn } = await workers(1);
+  const [cache] = caches as [ClusterCache];
+  void cache.getOrSet('k', () => new Promise(() => {}));
+  await turn();
+  const next = vi.fn(() => 'next');
+  const waiting = Promise.all([cache.getOrSet('k', next), cache.getOrSet('k', next)]);
+  await turn();
+  await vi.advanceTimersByTimeAsync(29_000);
+  await turn();
+  expect(next).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await settled(waiting, deliver)).toEqual(['next', 'next']);
+  expect(next).toHaveBeenCalledOnce();
+  expect(await settled(cache.get('k'), deliver)).toBe('next');
+});
+
+it('refuses a computation that asks for its own key, also behind another, and no other', async () => {
+  const { caches, deliver } = await workers(1);
+  const [cache] = caches as [ClusterCache];
+  const behind = (): Promise<unknown> =>
+    cache.getOrSet('other', () => cache.getOrSet('k', () => 1));
+  const inside = cache.getOrSet('k', behind);
+  await expect(settled(inside, deliver)).rejects.toMatchObject({
+    code: 'CLUSTER_CACHE_REENTRY',
+    message:
+      "getOrSet('k') was called inside the computation of 'k', and would wait for itself; call it once, outside",
+  });
+  expect(
+    await settled(
+      cache.getOrSet('k', () => 2),
+      deliver,
+    ),
+  ).toBe(2);
+  const nested = cache.getOrSet('outer', () => cache.getOrSet('inner', () => 3));
+  expect(await settled(nested, deliver)).toBe(3);
 });

@@ -1,6 +1,7 @@
 import { currentLink } from '../../bootstrap/current-link.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
-import { type ClusterCacheOptions, SharedCache } from '../../hub/client/shared-cache.js';
+import type { ClusterCacheOptions } from '../../hub/client/cache/cache-options.js';
+import { SharedCache } from '../../hub/client/cache/shared-cache.js';
 
 /**
  * What Keyv 5 and 6 expect of a store. It is no `Keyv`: cache-manager makes one of it, of the version
@@ -27,11 +28,12 @@ export interface ClusterCacheStore {
 
 /**
  * A store for `CacheModule.register({ stores: [clusterCache({ maxBytes })] })`. All workers have the
- * same values: what one sets or deletes is set or deleted for all by the time that it is told so.
+ * same values: once `set()`, `delete()` or `clear()` of one has resolved, nobody reads an older value.
+ * They reject if the hub does not confirm it; a `Keyv` keeps that to itself without `throwOnErrors`.
  *
  * @throws ClusterConfigurationError
  */
-export function clusterCache(options: ClusterCacheOptions = {}): ClusterCacheStore {
+export function clusterCache(options?: ClusterCacheOptions): ClusterCacheStore {
   return new Store(options);
 }
 
@@ -40,9 +42,12 @@ class Store implements ClusterCacheStore {
   namespace: string | undefined = undefined;
   readonly #cache: SharedCache;
 
-  constructor(readonly opts: Readonly<ClusterCacheOptions>) {
+  readonly opts: Readonly<ClusterCacheOptions>;
+
+  constructor(options: ClusterCacheOptions | undefined) {
     const warn = (message: string): void => currentLink()?.warn(message);
-    this.#cache = new SharedCache(() => hubOf(currentLink()), opts, warn);
+    this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn);
+    this.opts = { ...options };
   }
 
   async get<Value>(key: string): Promise<Value | undefined> {

@@ -93,6 +93,24 @@ export class Locks<P, A extends Asker<P> = Asker<P>> {
     return waiting.map(({ asker }) => asker);
   }
 
+  holds(name: string, grant: number, peer: P): boolean {
+    const lock = this.#held.get(grant);
+    return lock?.name === name && lock.holder === peer;
+  }
+
+  /** Takes those from their holders whose names are meant. @returns who has them next. */
+  revoke(isMeant: (name: string) => boolean, now: number): LockAnswer<P, A>[] {
+    return [...this.#held.values()].flatMap((lock) =>
+      isMeant(lock.name) ? this.#free(lock, now) : [],
+    );
+  }
+
+  /** @returns who has it next. */
+  revokeOne(name: string, now: number): LockAnswer<P, A>[] {
+    const lock = this.#locks.get(name);
+    return lock?.holder === undefined ? [] : this.#free(lock, now);
+  }
+
   /** It waits no longer. */
   cancel(id: number, peer: P): void {
     const waiting = this.#parts.get(peer)?.waits.get(id);

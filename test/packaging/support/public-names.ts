@@ -98,7 +98,13 @@ export const THROTTLER_NAMES = { values: ['ClusterThrottlerStorage'], types: [] 
 
 /** Every name that `nestjs-cluster/cache` exports. */
 export const CACHE_NAMES = {
-  values: ['CLUSTER_CACHE_OPTIONS', 'ClusterCache', 'clusterCache'],
+  values: [
+    'CLUSTER_CACHE_OPTIONS',
+    'ClusterCache',
+    'ClusterCacheReentryError',
+    'ClusterCacheUnconfirmedError',
+    'clusterCache',
+  ],
   types: ['CacheTtl', 'ClusterCacheOptions', 'ClusterCacheStore'],
 } as const;
 

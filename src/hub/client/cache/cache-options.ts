@@ -1,0 +1,40 @@
+import { totalmem } from 'node:os';
+import * as v from 'valibot';
+import { readCgroupLimits } from '../../../options/cgroup.js';
+import { integerOf, option, optionGroup, validate } from '../../../options/validate.js';
+
+/** What a cache that all workers share may hold. */
+export interface ClusterCacheOptions {
+  /** What it may hold in all, keys included; at least 64 KiB, and less than the machine or the container has. Default: 64 MiB. */
+  readonly maxBytes?: number | undefined;
+  /** Caches of the same name are one; 1 to 256 characters. Default: `default`, and `values` of a `ClusterCache`. */
+  readonly name?: string | undefined;
+}
+
+const MIN_BYTES = 64 * 1024;
+const DEFAULT_BYTES = 64 * 1024 * 1024;
+const MAX_NAME_LENGTH = 256;
+
+const NAME = `a name of 1 to ${MAX_NAME_LENGTH} characters`;
+
+/** Neither the container nor the machine has more: a cache that grows beyond it takes the cluster down. */
+function memoryBytes(): number {
+  return Math.min(totalmem(), readCgroupLimits().memoryBytes ?? Infinity);
+}
+
+/**
+ * @param byDefault the name of a cache that has none.
+ * @throws ClusterConfigurationError
+ */
+export function resolveCacheOptions(options: ClusterCacheOptions | undefined, byDefault: string) {
+  const available = memoryBytes();
+  const size = `a whole number from ${MIN_BYTES} to ${available}, the memory that there is`;
+  const schema = optionGroup({
+    maxBytes: option(integerOf(size, MIN_BYTES, available), DEFAULT_BYTES),
+    name: option(
+      v.pipe(v.string(NAME), v.minLength(1, NAME), v.maxLength(MAX_NAME_LENGTH, NAME)),
+      byDefault,
+    ),
+  });
+  return validate(schema, options, 'options of a cluster cache');
+}

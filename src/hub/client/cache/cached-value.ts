@@ -1,0 +1,23 @@
+import { deserialize, serialize } from 'node:v8';
+import { ClusterConfigurationError, oneLine } from '../../../errors/index.js';
+
+/** NaN in a frame would be a value without an end. @throws ClusterConfigurationError */
+export function checkTtl(key: string, ttlMs: number | null): void {
+  if (ttlMs === null || (typeof ttlMs === 'number' && ttlMs >= 0)) return;
+  throw new ClusterConfigurationError(
+    `the value of '${oneLine(key).slice(0, 40)}' lives for ${ttlMs} ms; give 0 or more, or none`,
+  );
+}
+
+/** Strings and bytes as they are; the rest as `postMessage()` copies it. */
+export function encode(value: unknown): { readonly form: string; readonly body: Buffer } {
+  if (typeof value === 'string') return { form: 's', body: Buffer.from(value) };
+  if (Buffer.isBuffer(value)) return { form: 'b', body: value };
+  return { form: 'v', body: serialize(value) };
+}
+
+export function decode(form: string, body: Buffer): unknown {
+  if (form === 's') return body.toString();
+  if (form === 'b') return Buffer.from(body);
+  return deserialize(body);
+}
