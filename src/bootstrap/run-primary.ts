@@ -16,7 +16,6 @@ import {
   type ResolvedClusterOptions,
 } from '../options/index.js';
 import type { Control } from '../control/open-control.js';
-import type { ShowOutput } from '../primary/boot-output.js';
 import { DeferredListening } from '../primary/listening/deferred-listening.js';
 import { openListening } from '../primary/listening/open-listening.js';
 import { Program } from '../primary/release.js';
@@ -74,15 +73,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
     (message) => emit('warning', { message }),
   );
-  const show: ShowOutput = (worker, { text, missingBytes }) => {
-    const ended = text.endsWith('\n') ? text : `${text}\n`;
-    emit('worker-output', { worker, lines: ended.split('\n').length - 1, missingBytes });
-    output.out.write(ended);
-  };
-  const supervisor = new Supervisor(options, listening, program, emit, {
-    dropped: output.dropped,
-    show,
-  });
+  const supervisor = new Supervisor(options, listening, program, emit, output.dropped);
   ({ tellWorkers } = supervisor);
   const adminUrl = await openAdmin(options, supervisor, emit);
   const control = openControl(options, supervisor, listeners, emit);

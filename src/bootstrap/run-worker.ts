@@ -2,6 +2,7 @@ import type { OwnAssignment } from '../ipc/assignment.js';
 import type { ResolvedClusterOptions } from '../options/index.js';
 import { WorkerAgent } from '../worker/agent.js';
 import { settleAsyncContexts } from '../worker/async-contexts.js';
+import { quietStart } from '../worker/quiet-start.js';
 import { setTitle } from '../process/process-title.js';
 import type { AppSource, CreateAppContext, WorkerRuntime } from './cluster-runtime.interface.js';
 import { createAppBy } from './create-app.js';
@@ -23,8 +24,20 @@ export async function runWorker(
   const agent = new WorkerAgent(assignment, options, output.dropped);
   setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));
+  const endQuiet = assignment.quiet === true ? await quietNest() : undefined;
   const seen = await examination(agent.link, options, assignment);
   await agent.run(async () => seen.created(await createAppBy(createApp, { worker: identity })));
+  endQuiet?.();
   seen.cameUp();
   return { role: 'worker', identity };
+}
+
+/** Without Nest beside this package, the app's own copy of Nest logs all it has. */
+async function quietNest(): Promise<(() => void) | undefined> {
+  try {
+    const { Logger } = await import('@nestjs/common');
+    return quietStart(Logger as never);
+  } catch {
+    return undefined; // the app's own import of it says what is wrong
+  }
 }

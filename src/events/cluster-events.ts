@@ -35,13 +35,6 @@ export interface ClusterEvents {
     slowestMs: number;
   };
   'worker-ready': { worker: WorkerIdentity; bootMs: number };
-  /** It did not come up: what it had written to standard output follows the line. */
-  'worker-output': {
-    worker: WorkerIdentity;
-    lines: number;
-    /** Of what it wrote before them. */
-    missingBytes: number;
-  };
   'worker-died': {
     worker: WorkerIdentity;
     cause: FailureCause;

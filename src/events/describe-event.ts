@@ -32,11 +32,6 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
       `${ready}/${countWorkers(workers)} ready in ${formatMs(durationMs)}${range}, ${formatAddress(event)}`,
     );
   },
-  'worker-output': ({ worker, lines, missingBytes }) =>
-    info(
-      `${formatIdentity(worker)} did not come up; the ${lines === 1 ? 'line' : `${lines} lines`} that it wrote` +
-        `${missingBytes > 0 ? ` (after ${missingBytes} bytes that were not kept)` : ''}:`,
-    ),
   'worker-ready': ({ worker, bootMs }) =>
     info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),
   'worker-died': ({ worker, cause, detail, uptimeMs, error: reported, blocked }) =>

@@ -3,13 +3,6 @@ import type { WorkerIdentity } from '../snapshot/index.js';
 /** Set in a worker's environment by the primary; says who forked it and which slot it has. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 
-/** What a worker keeps back until it is ready, and where it sends that. */
-export interface BootOutputAssignment {
-  readonly descriptor: number;
-  /** Everything that it writes to standard output; else only the error that keeps it from coming up. */
-  readonly divert: boolean;
-}
-
 /** What {@link WORKER_VARIABLE} holds, as JSON. */
 export interface WorkerAssignment {
   readonly slot: number;
@@ -23,7 +16,8 @@ export interface WorkerAssignment {
   readonly ownArguments: number;
   /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
   readonly printsBootError: boolean;
-  readonly bootOutput?: BootOutputAssignment | undefined;
+  /** Whether Nest logs warnings and errors alone until the worker is ready. */
+  readonly quiet?: boolean | undefined;
   /** The primary is a doctor: it wants to know what the app is, and nothing else. */
   readonly examination?: ExaminationAssignment | undefined;
 }

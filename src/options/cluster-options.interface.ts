@@ -220,11 +220,11 @@ export type OffloadMode = (typeof OFFLOAD_MODES)[number];
 export const OFFLOAD_MODES = ['threads', 'inline'] as const;
 
 /**
- * Whose output is seen while workers come up. The rest is seen if its worker does not come up.
+ * The workers whose Nest logs everything while they come up. Warnings and errors are logged by all.
  *
- * - `first`: that of the first worker of slot 0.
- * - `all`: that of every worker; each has a line of its own when it is ready or leaves, too.
- * - `none`: nobody's.
+ * - `first`: the first worker of slot 0.
+ * - `all`: every worker; each has a line of its own when it is ready or leaves, too.
+ * - `none`: no worker.
  *
  * Environment: `CLUSTER_BOOT_LOGS`.
  */

@@ -1,14 +1,12 @@
 import cluster, { type Worker } from 'node:cluster';
 import { existsSync } from 'node:fs';
-import type { Duplex, Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
 import { ADMIN_TOKEN_VARIABLE } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
-import type { KeepsBack } from './policies/boot-logs.policy.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Release } from './release.js';
-import { BootOutput } from './boot-output.js';
 import { readReports } from './watchdog-reports.js';
 import { RESOURCE_VARIABLE, resourceAttributes } from './resource-attributes.js';
 import { followConnections } from './unacknowledged-connections.js';
@@ -31,9 +29,6 @@ const LAST_WORDS_MS = 200;
 /** Where a worker finds the pipe of its watchdog, after the streams and Node's own channel. */
 const REPORT_DESCRIPTOR = 4;
 
-/** Where it finds the pipe for what it keeps back. */
-const BOOT_OUTPUT_DESCRIPTOR = 5;
-
 /** How a worker is started. */
 export interface Launch {
   /** Workers there are to be. */
@@ -43,8 +38,8 @@ export interface Launch {
   /** Gives it a pipe for its watchdog. */
   readonly watchdog: boolean;
   readonly printsBootError: boolean;
-  /** What it keeps back until it is ready; `undefined` = not even its error. */
-  readonly keepsBack: KeepsBack;
+  /** Whether Nest logs warnings and errors alone until the worker is ready. */
+  readonly quiet: boolean;
 }
 
 /**
@@ -82,7 +77,7 @@ export function forkWorker(
 }
 
 function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
-  const { workers, release, watchdog, printsBootError, keepsBack } = launch;
+  const { workers, release, watchdog, printsBootError, quiet } = launch;
   const { execArgv, own } = launch.arguments;
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))
@@ -96,8 +91,7 @@ function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
     // Inherited streams: a pipe that the primary read too slowly would block its workers.
     stdio: [
       ...(['inherit', 'inherit', 'inherit', 'ipc'] as const),
-      ...(watchdog || keepsBack ? [watchdog ? ('pipe' as const) : ('ignore' as const)] : []),
-      ...(keepsBack ? (['pipe'] as const) : []),
+      ...(watchdog ? (['pipe'] as const) : []),
     ],
     // 'json' because a malformed frame of 'advanced' kills the reader
     // (https://github.com/nodejs/node/issues/61312, in Node 20 for good).
@@ -111,10 +105,7 @@ function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
     ownArguments: own,
     printsBootError,
-    bootOutput: keepsBack && {
-      descriptor: BOOT_OUTPUT_DESCRIPTOR,
-      divert: keepsBack === 'output',
-    },
+    quiet,
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),
@@ -137,15 +128,12 @@ function follow(
   // Node's types know five.
   const stdio = worker.process.stdio as readonly unknown[];
   const reports = stdio[REPORT_DESCRIPTOR] as Duplex | null | undefined;
-  const kept = stdio[BOOT_OUTPUT_DESCRIPTOR] as Readable | null | undefined;
-  const bootOutput = kept ? new BootOutput(kept) : undefined;
   if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
   const disconnected = new Promise<void>((resolve) => {
     worker.once('disconnect', () => resolve());
   });
   worker.process.once('exit', (code, signal) => {
-    const told = Promise.all([disconnected, bootOutput?.ended]);
-    void Promise.race([told, delay(LAST_WORDS_MS)]).then(() => {
+    void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
       reports?.destroy();
       try {
         recoverConnections?.();
@@ -155,16 +143,12 @@ function follow(
       tell({ type: 'exit', exit: { code, signal } });
     });
   });
-  return new WorkerHandle(
-    identity,
-    {
-      isConnected: () => worker.isConnected(),
-      send: (message, handle, callback) => worker.send(message as never, handle, callback),
-      kill: (signal) => void worker.process.kill(signal),
-      askWatchdog: reports ? (line) => void reports.write(line) : undefined,
-    },
-    bootOutput,
-  );
+  return new WorkerHandle(identity, {
+    isConnected: () => worker.isConnected(),
+    send: (message, handle, callback) => worker.send(message as never, handle, callback),
+    kill: (signal) => void worker.process.kill(signal),
+    askWatchdog: reports ? (line) => void reports.write(line) : undefined,
+  });
 }
 
 function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {

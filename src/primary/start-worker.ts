@@ -1,7 +1,6 @@
 import type { ResolvedClusterOptions } from '../options/index.js';
 import type { Effect } from './core/effect.js';
 import { forkWorker, type Launch, type ProcessEvent } from './fork-worker.js';
-import { whatIsKeptBack } from './policies/boot-logs.policy.js';
 import type { Program } from './release.js';
 import { workerArguments } from './worker-arguments.js';
 import type { WorkerHandle } from './worker-handle.js';
@@ -13,16 +12,14 @@ export function startWorker(
   { watchdog, bootLogs }: Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs'>,
   tell: (event: ProcessEvent) => void,
 ): WorkerHandle {
-  const prepare = (): Launch => {
-    const nodeArguments = workerArguments(workers);
-    return {
-      workers,
-      release: program.revive(release, patient),
-      arguments: nodeArguments,
-      watchdog,
-      printsBootError,
-      keepsBack: nodeArguments.preloads ? whatIsKeptBack(bootLogs, slot, first) : undefined,
-    };
-  };
+  const isShown = bootLogs === 'all' || (bootLogs === 'first' && slot === 0 && first);
+  const prepare = (): Launch => ({
+    workers,
+    release: program.revive(release, patient),
+    arguments: workerArguments(workers),
+    watchdog,
+    printsBootError,
+    quiet: !isShown,
+  });
   return forkWorker({ slot, generation: release.generation }, prepare, tell);
 }

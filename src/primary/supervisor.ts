@@ -6,7 +6,6 @@ import type { ResolvedClusterOptions } from '../options/index.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../snapshot/index.js';
 import { Askers } from './askers.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
-import type { ShowOutput } from './boot-output.js';
 import type { ClusterEvent } from './core/cluster-event.js';
 import type { Served, WorkerId } from './core/cluster-state.js';
 import type { Effect } from './core/effect.js';
@@ -83,7 +82,7 @@ export class Supervisor {
     private readonly listening: Listening,
     private readonly program: Program,
     private readonly emit: EmitEvent,
-    private readonly output: { readonly dropped: () => number; readonly show: ShowOutput },
+    droppedLogLines: () => number,
     private readonly startProcess = startWorker,
   ) {
     this.#settings = {
@@ -92,7 +91,7 @@ export class Supervisor {
       mayBeDebugged: mayBeDebugged(),
       machineClockMs: machineClockMs(),
     };
-    this.#meter = new PrimaryMeter(output.dropped);
+    this.#meter = new PrimaryMeter(droppedLogLines);
     const state = newCluster(
       options.workers,
       { ...program.resolve(), generation: 0 },
@@ -194,10 +193,6 @@ export class Supervisor {
       case 'gone': {
         const handle = this.#table.remove(effect.worker);
         return handle && this.#relay.retire(handle);
-      }
-      case 'show-boot-output': {
-        const handle = this.#table.find(effect.worker);
-        return handle?.bootOutput?.show(handle.identity, this.output.show);
       }
       case 'answer-reload':
       case 'answer-restart':

@@ -155,7 +155,6 @@ export class Switchboard {
         this.#warnOnce(`its hang leaves no profile: ${message.problem}`, worker);
         return undefined;
       case 'ready':
-        worker.bootOutput?.drop();
         return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
       case 'reload-request': {
         const asker = { by: 'worker', worker: id, slot, id: message.id } as const;

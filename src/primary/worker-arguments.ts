@@ -36,8 +36,6 @@ export interface WorkerArguments {
   readonly execArgv: string[];
   /** How many of the first are ours. */
   readonly own: number;
-  /** `early-boot.cts` is among them. */
-  readonly preloads: boolean;
 }
 
 /** Arguments of Node for a worker: those of the primary, and ours before them. */
@@ -48,11 +46,7 @@ export function workerArguments(workers: number): WorkerArguments {
     process.versions['pnp'] === undefined ? ownFile('worker/early-boot.cjs') : undefined;
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
   // Ours first: a runner that puts itself into execArgv (ts-node) takes what comes after as its own.
-  return {
-    execArgv: [...own, ...process.execArgv],
-    own: own.length,
-    preloads: preload !== undefined,
-  };
+  return { execArgv: [...own, ...process.execArgv], own: own.length };
 }
 
 /** Whether Node's inspector may stop a worker from its first line on. */

@@ -1,7 +1,6 @@
 import type { EmitEvent } from '../events/index.js';
 import { type PrimaryMessage, seal, type WatchdogRequest } from '../ipc/index.js';
 import type { WorkerIdentity, WorkerState, WorkerStats } from '../snapshot/index.js';
-import type { BootOutput } from './boot-output.js';
 import type { Worker } from './core/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 
@@ -67,8 +66,6 @@ export class WorkerHandle {
   constructor(
     readonly identity: WorkerIdentity,
     private readonly process: WorkerProcess,
-    /** What it keeps back until it is ready. */
-    readonly bootOutput?: BootOutput,
   ) {}
 
   /** As the core knows it; `undefined` once it has exited. */

@@ -104,7 +104,7 @@ export class WorkerAgent {
         listen: (httpApp) => this.#listenRequest.listen(httpApp),
         warn: (message) => this.link.warn(message),
       });
-      this.#boot.cameUp();
+      this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => {
         void this.#channel.send({ type: 'fatal', error: reportError(error), abort: true });
@@ -127,7 +127,7 @@ export class WorkerAgent {
       this.#boot.end();
       await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
       const isOurs = phase === 'listen' || error instanceof ClusterError;
-      if (!isOurs) throwUncaught(error, () => this.#boot.prints(error)); // handlers of the app's are to see it
+      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // handlers of the app's are to see it
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
     }
   }

@@ -2,7 +2,6 @@ import { stripVTControlCharacters } from 'node:util';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { reportError, type ErrorReport } from '../ipc/index.js';
 import { explainDoubleClass } from '../process/two-copies.js';
-import { keptOutput } from './kept-output.js';
 
 const MAX_TAIL_LENGTH = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
@@ -30,7 +29,7 @@ export class BootWatch {
       this.#logText ??= errorOfJsonLine(String(chunk));
       this.#logged ||=
         this.#logText !== undefined || stripVTControlCharacters(this.#tail).includes(NEST_ERROR);
-      if (this.#logged && this.#isSilent(String(chunk))) return true;
+      if (this.#logged && !this.printsError) return true;
     }
     return this.#write.call(process.stderr, chunk, ...rest);
   }) as typeof process.stderr.write;
@@ -38,7 +37,7 @@ export class BootWatch {
   readonly #onUncaught = (error: unknown): void => {
     this.failed(reportError(error));
     // Node would print it. A handler of the app's decides itself.
-    if (process.listenerCount('uncaughtException') > 0 || this.prints(error)) return;
+    if (process.listenerCount('uncaughtException') > 0 || this.prints) return;
     process.once('uncaughtException', () => {
       this.end();
       this.leave();
@@ -46,8 +45,7 @@ export class BootWatch {
   };
 
   /**
-   * @param printsError whether the error is to be seen in the output; others have printed it else.
-   * Where `kept` is given the primary shows it.
+   * @param printsError whether the error is to be printed; otherwise another worker has printed it.
    * @param failed is called while the process exits: it can only send.
    * @param leave ends the process after an error that nobody caught.
    */
@@ -55,7 +53,6 @@ export class BootWatch {
     private readonly printsError: boolean,
     private readonly failed: (error: ErrorReport) => void,
     private readonly leave: () => void,
-    private readonly kept = keptOutput(),
   ) {
     process.stderr.write = this.#copying;
     takeOverFromEarlyBoot();
@@ -63,21 +60,9 @@ export class BootWatch {
     process.once('uncaughtExceptionMonitor', this.#onUncaught);
   }
 
-  /** Whether an error that is known is still to be printed: nobody has, and the primary will not. */
-  prints(error: unknown): boolean {
-    if (this.#logged) return false;
-    return this.kept ? !this.kept.keepError(error) : this.printsError;
-  }
-
-  /** Whether nobody is to see here what Nest logs of the error. */
-  #isSilent(text: string): boolean {
-    return this.kept ? this.kept.keepText(text) : !this.printsError;
-  }
-
-  /** The app is up. */
-  cameUp(): void {
-    this.end();
-    this.kept?.end();
+  /** Whether an error that is known is still to be printed: neither Nest nor another worker has done it. */
+  get prints(): boolean {
+    return !this.#logged && this.printsError;
   }
 
   /** The app is up, or its error is known. */

@@ -2,7 +2,6 @@
 // and only its exit code would be known.
 import util = require('node:util');
 import workerThreads = require('node:worker_threads');
-import bootOutput = require('./boot-output.cjs');
 import type { WorkerAssignment } from '../ipc/assignment.js' with {
   'resolution-mode': 'import',
 };
@@ -10,7 +9,6 @@ import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'im
 import type { MAX_TEXT_LENGTH as Limit } from '../ipc/error-report.js' with {
   'resolution-mode': 'import',
 };
-import type { KeptOutput } from './kept-output.js' with { 'resolution-mode': 'import' };
 import type { WorkerMessage } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
 
 /** As the protocol has it. */
@@ -18,9 +16,6 @@ const MAX_TEXT_LENGTH: typeof Limit = 65_536;
 
 /** The worker's agent is there: it watches from now on. */
 const HANDOVER = Symbol.for('nestjs-cluster.early-boot');
-
-/** Of what is kept back, for the agent. */
-const KEPT_OUTPUT = Symbol.for('nestjs-cluster.kept-output');
 
 function onUncaught(thrown: unknown): void {
   // Anything can be thrown, also what String() cannot show.
@@ -41,8 +36,8 @@ function onUncaught(thrown: unknown): void {
   process.send?.(report);
   // Where the app has a handler of its own, that decides.
   if (process.listenerCount('uncaughtException') > 0) return;
-  // The primary shows it, or another worker has printed it.
-  if (kept?.keepError(thrown) ?? assignment?.printsBootError === false) {
+  // Another worker has printed it.
+  if (assignment?.printsBootError === false) {
     process.once('uncaughtException', () => process.exit(1));
   }
 }
@@ -52,17 +47,12 @@ function cut(text: string): string {
 }
 
 const assigned = process.env['NESTJS_CLUSTER_WORKER'];
-let kept: KeptOutput | undefined;
 const assignment = assigned === undefined ? undefined : (JSON.parse(assigned) as WorkerAssignment);
 
 // The environment is inherited by the threads and the processes of a worker: those are not one.
 if (workerThreads.isMainThread && assignment?.primaryPid === process.ppid) {
   // Node has read them: what the app passes on to threads and processes of its own is the app's.
   process.execArgv.splice(0, assignment.ownArguments);
-  if (assignment.bootOutput !== undefined) {
-    kept = bootOutput.keepBootOutput(assignment.bootOutput, assignment.printsBootError);
-    Reflect.set(globalThis, KEPT_OUTPUT, kept);
-  }
   process.once('uncaughtExceptionMonitor', onUncaught);
   Reflect.set(globalThis, HANDOVER, () => process.off('uncaughtExceptionMonitor', onUncaught));
 }

@@ -77,7 +77,6 @@ function describeEffect(effect: Effect): string {
     case 'refuse-scale':
       return `${effect.type} ${asker(effect)}`;
     case 'joined':
-    case 'show-boot-output':
       return `${effect.type} ${effect.worker}`;
     case 'end':
       return `end with ${effect.exitCode}`;

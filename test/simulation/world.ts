@@ -186,7 +186,6 @@ export class World implements Surface {
         this.ended = effect.exitCode;
         return;
       case 'emit':
-      case 'show-boot-output':
       case 'joined':
       case 'gone':
       case 'serving':

@@ -17,7 +17,6 @@ function start(workers = 3) {
     const worker = cluster.newest(slot);
     const error = { name, message: message ?? '', stack: `${name}: ${message}\n at` };
     if (message !== null) worker.say({ type: 'boot-failed', phase: 'init', error });
-    worker.keptBack = `slot ${slot}: ${message}`;
     worker.exit();
     return cluster.events('worker-died').at(-1)!.error;
   };
@@ -34,13 +33,6 @@ function start(workers = 3) {
     failAll: (messages: Record<number, string | null>, name?: string) => {
       for (const [slot, message] of Object.entries(messages)) fail(Number(slot), message, name);
       vi.advanceTimersByTime(15_000);
-    },
-    /** What is shown that was kept back, since this was last called. */
-    shown: () => cluster.shown.splice(0),
-    /** The worker of a slot comes up; then it dies, and the next one starts. */
-    comeUp: (slot: number) => {
-      cluster.newest(slot).becomeReady();
-      cluster.restart(slot);
     },
   };
 }
@@ -83,44 +75,6 @@ describe('an error that keeps workers from coming up', () => {
     failAll({ 1: 'no database' });
     failAll({ 1: 'no database' });
     expect(prints()).toEqual([true, true, false]);
-  });
-
-  it('has what a worker kept back shown once, until every slot that fails of it has come up', () => {
-    const { cluster, failAll, comeUp, shown } = start(4);
-    failAll({ 0: 'no database', 1: 'no database' });
-    expect(shown()).toEqual(['slot 0: no database']);
-    failAll({ 1: 'no queue', 2: null });
-    failAll({ 2: null });
-    expect(shown()).toEqual(['slot 1: no queue', 'slot 2: null']);
-    comeUp(0);
-    comeUp(3);
-    failAll({ 0: 'no database' });
-    expect(shown()).toEqual([]);
-    comeUp(0);
-    comeUp(1);
-    failAll({ 0: 'no database' });
-    expect(shown()).toEqual(['slot 0: no database']);
-    void cluster.supervisor.reload('test');
-    failAll({ 0: 'no database' });
-    expect(shown()).toEqual(['slot 0: no database']);
-  });
-
-  it('has nothing shown of a worker that came up: it writes to its own output by then', () => {
-    const { cluster, shown } = start();
-    const worker = cluster.newest(0);
-    worker.keptBack = 'starting';
-    worker.becomeReady();
-    worker.exit();
-    expect([worker.keptBack, ...shown()]).toEqual([undefined]);
-  });
-
-  it('is left to the worker that prints it where Node alone knows its place', () => {
-    const { failAll, shown } = start();
-    failAll({ 1: "Unexpected token ';'" }, 'SyntaxError');
-    expect(shown()).toEqual([]);
-    failAll({ 0: "Unexpected token ';'" }, 'SyntaxError');
-    failAll({ 1: "Unexpected token ';'" }, 'SyntaxError');
-    expect(shown()).toEqual(["slot 0: Unexpected token ';'"]);
   });
 
   it('is news once a worker has come up, also one that was to leave, and in each reload', () => {

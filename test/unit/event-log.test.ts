@@ -108,18 +108,6 @@ const EVENTS: readonly AnyEvent[] = [
     text: '2/3 workers ready in 1.9 s (0.6–1.9 s), listening on http://127.0.0.1:3000 (balancing=shared)',
   },
   {
-    name: 'worker-output',
-    event: { worker: WORKER, lines: 24, missingBytes: 0 },
-    level: 'info',
-    text: `${IDENTITY} did not come up; the 24 lines that it wrote:`,
-  },
-  {
-    name: 'worker-output',
-    event: { worker: WORKER, lines: 1, missingBytes: 70_000 },
-    level: 'info',
-    text: `${IDENTITY} did not come up; the line that it wrote (after 70000 bytes that were not kept):`,
-  },
-  {
     name: 'listening',
     event: {
       url: 'http://127.0.0.1:3000',

@@ -55,8 +55,6 @@ export class FakeCluster {
   refuseToListen: Error | undefined;
   /** For how many slots there was to be something to listen on. */
   readonly reserved: number[] = [];
-  /** Output of workers that did not come up, which was shown. */
-  readonly shown: string[] = [];
   exitCode: number | undefined;
   listeningClosed = 0;
   readonly #events: [ClusterEventName, unknown][] = [];
@@ -92,7 +90,7 @@ export class FakeCluster {
       listening,
       program,
       this.emit,
-      { dropped: () => 0, show: (_, { text }) => void this.shown.push(text) },
+      () => 0,
       ({ slot, release, printsBootError }, _program, _options, tell) => {
         const { generation, script } = release;
         const worker = new FakeWorker(

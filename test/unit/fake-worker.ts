@@ -4,7 +4,6 @@ import {
   seal,
   type WorkerMessage,
 } from '../../src/ipc/index.js';
-import type { BootOutput } from '../../src/primary/boot-output.js';
 import type { Worker } from '../../src/primary/core/cluster-state.js';
 import type { ProcessEvent } from '../../src/primary/fork-worker.js';
 import type { ProcessExit } from '../../src/primary/policies/exit-cause.policy.js';
@@ -70,8 +69,6 @@ export class FakeWorker {
   clogged = false;
   /** It answers each ping at once. */
   lively = false;
-  /** What it kept back of its output. */
-  keptBack: string | undefined;
   readonly signals: NodeJS.Signals[] = [];
   /** What was sent beside a message. */
   readonly handles: unknown[] = [];
@@ -97,13 +94,7 @@ export class FakeWorker {
       },
       kill: (signal) => void this.signals.push(signal),
     };
-    const bootOutput: Pick<BootOutput, 'show' | 'drop'> = {
-      show: (identity, show) => {
-        if (this.keptBack) show(identity, { text: this.keptBack, missingBytes: 0 });
-      },
-      drop: () => (this.keptBack = undefined),
-    };
-    this.handle = new WorkerHandle({ slot, pid, generation }, channel, bootOutput as BootOutput);
+    this.handle = new WorkerHandle({ slot, pid, generation }, channel);
     this.enter(state);
   }
 

@@ -5,8 +5,7 @@ import type { Step } from './step.js';
 /**
  * What has been told of errors that keep workers from coming up. Each is
  * printed whole once, however many slots and attempts it fails: one worker at
- * a time may print its own, and none may print what has been printed. The
- * output that a worker kept back is shown once for each reason.
+ * a time may print its own, and none may print what has been printed.
  */
 export interface BootErrors {
   /** Whether one that may print is still coming up. */
@@ -16,8 +15,6 @@ export interface BootErrors {
   readonly printed: readonly string[];
   /** Of each slot its last error, and how often it has failed. */
   readonly lastOf: Readonly<Record<number, { readonly key: string; readonly times: number }>>;
-  /** Of each reason whose output was shown, the slots that still fail for it. */
-  readonly shown: ReadonlyMap<string, ReadonlySet<number>>;
 }
 
 export const NO_BOOT_ERRORS: BootErrors = {
@@ -26,7 +23,6 @@ export const NO_BOOT_ERRORS: BootErrors = {
   reported: [],
   printed: [],
   lastOf: {},
-  shown: new Map(),
 };
 
 /** Whether the next worker of a slot prints its error. Says yes to one, until that has come up or failed. */
@@ -45,17 +41,10 @@ export function mayPrintBootError(step: Step, slot: number, generation: number):
   return true;
 }
 
-/** A worker of the slot has come up: what fails from now on is news. */
-export function forgetBootErrors(step: Step, slot: number): void {
-  const { generation, shown } = step.state.bootErrors;
-  const others = [...shown].map(([reason, slots]) => [reason, without(slots, slot)] as const);
-  step.set({
-    bootErrors: {
-      ...NO_BOOT_ERRORS,
-      generation,
-      shown: new Map(others.filter(([, slots]) => slots.size > 0)),
-    },
-  });
+/** A worker has come up: what fails from now on is news. */
+export function forgetBootErrors(step: Step): void {
+  const { generation } = step.state.bootErrors;
+  step.set({ bootErrors: { ...NO_BOOT_ERRORS, generation } });
 }
 
 /** A worker has ended before it came up. @returns its error: without the stack where that has been told. */
@@ -82,29 +71,4 @@ export function noteBootError(
     },
   });
   return isNew ? error : { name, message, code };
-}
-
-/**
- * A worker has ended before it came up, and nobody had asked it to: shows what
- * it had kept back, unless that of another that failed for the same reason was.
- *
- * @param detail how it ended, where it has no error.
- */
-export function showBootOutput(
-  step: Step,
-  { id, slot, error, printsBootError }: Worker,
-  detail: string,
-): void {
-  const { bootErrors } = step.state;
-  // Of such an error Node alone knows the place, and shows it where it prints the error itself.
-  if (error?.name === 'SyntaxError' && bootErrors.awaited && !printsBootError) return;
-  const reason = error === null ? detail : `${error.name}: ${error.message}`;
-  const slots = bootErrors.shown.get(reason);
-  const shown = new Map(bootErrors.shown).set(reason, new Set(slots).add(slot));
-  step.set({ bootErrors: { ...bootErrors, shown } });
-  if (slots === undefined) step.do({ type: 'show-boot-output', worker: id });
-}
-
-function without(slots: ReadonlySet<number>, slot: number): ReadonlySet<number> {
-  return new Set([...slots].filter((each) => each !== slot));
 }

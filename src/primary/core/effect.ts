@@ -27,7 +27,6 @@ export type Effect =
   | { readonly type: 'arm'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'disarm'; readonly timer: Timer }
   /** What it had kept back of its output. */
-  | { readonly type: 'show-boot-output'; readonly worker: WorkerId }
   /** It serves from now on. */
   | { readonly type: 'joined'; readonly worker: WorkerId }
   /** It has exited. */

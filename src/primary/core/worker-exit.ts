@@ -4,7 +4,7 @@ import type { FailureCause, WorkerExit } from '../../snapshot/index.js';
 import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
 import { reasonToGiveUp } from '../policies/give-up.policy.js';
 import { recordFailure } from '../policies/restart.policy.js';
-import { noteBootError, showBootOutput } from './boot-errors.js';
+import { noteBootError } from './boot-errors.js';
 import type { WorkerEventOf } from './cluster-event.js';
 import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from './cluster-state.js';
 import { inWords, tellDeparture } from './departure.js';
@@ -27,7 +27,6 @@ export function exitUnasked(
   remove(step, worker, cause, event);
   const error = worker.state === 'starting' ? noteBootError(step, worker) : worker.error;
   const end = describeEnd(worker, cause, event.exit);
-  if (worker.state === 'starting') showBootOutput(step, worker, end);
   tellFailure(step, worker, { cause, detail: end, error });
   const detail = worker.error === null ? end : `${end}: ${inWords(worker.error)}`;
   recover(step, worker, cause, detail, hasStarted(event));

@@ -93,7 +93,7 @@ export function live(step: Step, worker: Worker, event: WorkerEvent): void {
 function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'ready'>): void {
   const { now, options } = step;
   const { url = step.settings.url, endpoints = [], verifiable = false, minReady } = event;
-  forgetBootErrors(step, worker.slot);
+  forgetBootErrors(step);
   step.disarmAllOf(worker.id);
   const ready: ReadyWorker = {
     ...worker,
@@ -118,7 +118,7 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
 
 /** It had been told to leave while it came up. */
 function readyAfterAll(step: Step, worker: DrainingWorker): void {
-  forgetBootErrors(step, worker.slot);
+  forgetBootErrors(step);
   drainAfterAll(step, worker);
 }
 
