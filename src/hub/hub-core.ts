@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { machineMs } from './machine-clock.js';
 import { CacheShelf } from './services/cache-shelf.js';
 import { Channels } from './services/channels.js';
@@ -43,10 +42,11 @@ export class HubCore {
     closedUntil?: number,
     private readonly clock: () => number = machineMs,
   ) {
-    // A worker may give something back to this hub that it has from the one before it.
-    this.#locks = new Locks(closedUntil, undefined, randomInt(2 ** 47));
+    // Grants go on where those of the hub before cannot have come: it gave less than one a microsecond.
+    const firstGrant = Math.floor(this.clock() * 1_000);
+    this.#locks = new Locks(closedUntil, undefined, firstGrant);
     // Their numbers are never those of locks.
-    this.#leases = new Locks(undefined, undefined, 2 ** 48 + randomInt(2 ** 47));
+    this.#leases = new Locks(undefined, undefined, 2 ** 52 + firstGrant);
   }
 
   /** @param body a view: what is kept of it is copied. */

@@ -4,6 +4,7 @@ import { ClusterCache, clusterCache } from '../../src/extras/cache/index.js';
 import { ClusterLock } from '../../src/extras/lock/index.js';
 import { dialSocket } from '../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../src/hub/client/held-locks.js';
+import { RECLAIM_MS } from '../../src/hub/server/hub-server.js';
 import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { dialInProcess } from '../../src/hub/client/in-process.js';
@@ -247,6 +248,31 @@ describe('a lock that is held', () => {
     say({ t: 'granted', id: idOf('lock'), grant: 9 });
     await vi.advanceTimersByTimeAsync(1);
     expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 9 });
+  });
+
+  it('is lost 1.8 s after the connection, before the next hub gives it to others', async () => {
+    const { hub, open, close } = start();
+    open();
+    const lock = new HeldLocks(hub).add('l', 1);
+    close();
+    await vi.advanceTimersByTimeAsync(1_000);
+    close(); // it was tried again: the deadline is that of the first loss
+    await vi.advanceTimersByTimeAsync(799);
+    expect(lock.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(lock.signal.aborted).toBe(true);
+    expect(1_800).toBeLessThan(RECLAIM_MS);
+  });
+
+  it('is not lost where the next hub gives it back in time, and keeps its token', async () => {
+    const { hub, open, close, say, idOf } = start();
+    open();
+    const lock = new HeldLocks(hub).add('l', 1);
+    close();
+    open('second');
+    say({ t: 'granted', id: idOf('lock'), grant: 9 });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([lock.signal.aborted, lock.grant, lock.token]).toEqual([false, 9, 1]);
   });
 
   it('is lost with the connection to a hub that goes on', async () => {

@@ -138,6 +138,21 @@ describe('locks', () => {
     expect(said.at(-1)).toEqual({ t: 'expired', id: 2 });
   });
 
+  it('have grants that only grow, also from one hub to the next', () => {
+    const grants: number[] = [];
+    for (let hub = 0; hub < 3; hub += 1) {
+      const core = new HubCore();
+      const send = (header: FromHub) => void grants.push((header as { grant: number }).grant);
+      const peer = { slot: 0, congested: false, unsentBytes: 0, send };
+      for (const name of ['a', 'b', 'c']) {
+        core.receive(peer, { op: 'lock', id: 1, name, waitMs: 0 }, NO_BODY);
+      }
+    }
+    expect(grants).toHaveLength(9);
+    expect(grants).toEqual(grants.toSorted((a, b) => a - b));
+    expect(new Set(grants).size).toBe(9);
+  });
+
   it('are refused beyond as many as may wait', () => {
     const locks = new Locks<string, Asker>(-Infinity, 1);
     locks.acquire('a', { peer: 'p', id: 1 }, 10, 0);

@@ -20,6 +20,21 @@ export interface RunExclusiveOptions {
   readonly waitMs?: number | undefined;
 }
 
+/** The lock that `fn` runs under. */
+export interface AcquiredLock {
+  /**
+   * Aborted if the lock is lost while `fn` runs: at most 1.8 s after the connection to the hub was
+   * lost, unless the next hub has given the lock back.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * A fencing token. It grows with each lock that the cluster gives, through the life of the primary.
+   * Send it along with what `fn` writes. The resource refuses a token below one that it has seen, so
+   * a holder that has lost its lock and does not know it yet writes nothing.
+   */
+  readonly token: number;
+}
+
 const DEFAULT_WAIT_MS = 10_000;
 const MAX_NAME_LENGTH = 1_024;
 
@@ -44,14 +59,14 @@ export class ClusterLock {
    * Runs `fn` while nobody else in the cluster runs one under this name. Those who wait are served in
    * the order in which they came. The lock is free again when `fn` has ended, or its process.
    *
-   * @param fn gets a signal that is aborted if the lock is lost while it runs, because the hub was.
+   * @param fn gets the lock: its signal is aborted if the lock is lost while it runs.
    * @throws ClusterLockTimeoutError where it is not free in time, ClusterLockReentryError inside
    * itself, ClusterConfigurationError in a thread such as that of a `@CpuBound()` method, and
    * whatever `fn` throws.
    */
   async runExclusive<T>(
     name: string,
-    fn: (signal: AbortSignal) => Promise<T> | T,
+    fn: (lock: AcquiredLock) => Promise<T> | T,
     { waitMs = DEFAULT_WAIT_MS }: RunExclusiveOptions = {},
   ): Promise<T> {
     check(name, waitMs);
@@ -63,7 +78,9 @@ export class ClusterLock {
     const { held } = this.#open();
     const lock = held.add(name, await this.#acquire(name, waitMs));
     try {
-      return await RUNNING.run({ lock, outer }, async () => fn(lock.signal));
+      return await RUNNING.run({ lock, outer }, async () =>
+        fn({ signal: lock.signal, token: lock.token }),
+      );
     } finally {
       held.release(lock);
     }

@@ -1,4 +1,4 @@
-export { ClusterLock, type RunExclusiveOptions } from './cluster-lock.js';
+export { type AcquiredLock, ClusterLock, type RunExclusiveOptions } from './cluster-lock.js';
 export {
   ClusterLockReentryError,
   ClusterLockRefusedError,

@@ -17,7 +17,7 @@ const HELLO_MS = 5_000;
 const SWEEP_MS = 1_000;
 
 /** After a hub that ended: workers connect again, and say which locks they hold. */
-export const RECLAIM_MS = 1_000;
+export const RECLAIM_MS = 2_000;
 
 const UNKNOWN =
   'the hub does not know such a request; a name or a key is a string of at most 16,384 characters';

@@ -90,11 +90,14 @@ export const LOCK_NAMES = {
     'ClusterLockRefusedError',
     'ClusterLockTimeoutError',
   ],
-  types: ['RunExclusiveOptions'],
+  types: ['AcquiredLock', 'RunExclusiveOptions'],
 } as const;
 
 /** Every name that `nestjs-cluster/throttler` exports. */
-export const THROTTLER_NAMES = { values: ['ClusterThrottlerStorage'], types: [] } as const;
+export const THROTTLER_NAMES = {
+  values: ['ClusterThrottlerStorage'],
+  types: ['ClusterThrottlerOptions'],
+} as const;
 
 /** Every name that `nestjs-cluster/cache` exports. */
 export const CACHE_NAMES = {
