@@ -223,6 +223,81 @@ describe('a session id that a client has made up', () => {
   });
 });
 
+describe('a flood of CONNECTs', () => {
+  const OBSERVED_MS = 1_500;
+
+  const begin = async (): Promise<string> => {
+    const { body } = await poll('');
+    return (JSON.parse(body.slice(1)) as { sid: string }).sid;
+  };
+
+  /** @returns how long the event loops stood still at most, in ms: of three, the machine spoils some. */
+  async function flood(packet: (own: { pid: string; offset: string }) => string): Promise<number> {
+    const standstills: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const [known, sid] = [await begin(), await begin()];
+      await poll(`&sid=${known}`, { method: 'POST', body: '40' });
+      const { body: greeted } = await poll(`&sid=${known}`);
+      const own = { pid: /"pid":"([^"]+)"/.exec(greeted)![1]!, offset: '0.0' };
+      const text = packet(own);
+      // To split 300,000 is 70 ms of Engine.IO's own.
+      const count = Math.min(100_000, Math.floor(900_000 / (text.length + 1)));
+      await clients[0]!.socket.emitWithAck('loops');
+      const body = Array.from({ length: count }, () => text).join('\x1e');
+      const t0 = performance.now();
+      const an = await poll(`&sid=${sid}`, { method: 'POST', body });
+      console.log(
+        body.length,
+        count,
+        an.status,
+        an.outcome,
+        an.body,
+        performance.now() - t0,
+        body.slice(0, 100),
+      );
+      // What it sets off comes behind its answer.
+      let longest = 0;
+      for (const until = performance.now() + OBSERVED_MS; performance.now() < until;) {
+        const all = (await clients[0]!.socket.emitWithAck('loops')) as number[];
+        longest = Math.max(longest, ...all);
+        await delay(50);
+      }
+      await poll(`&sid=${known}`, { method: 'POST', body: '1' });
+      standstills.push(longest);
+    }
+    return Math.min(...standstills);
+  }
+  const asking = (pid: string) =>
+    `40${JSON.stringify({ pid, offset: '0.0', pad: 'x'.repeat(20) })}`;
+
+  it.each<[string, Parameters<typeof flood>[0]]>([
+    ['with an id of its own form', () => asking('a'.repeat(20))],
+    ['with an id that is not signed', () => asking(`${'a'.repeat(20)}.${'a'.repeat(22)}`)],
+    ['with the id of a client', ({ pid }) => asking(pid)],
+    ['without an id', () => '40'],
+  ])('%s holds up no event loop', async (_name, packet) => {
+    expect(await flood(packet)).toBeLessThan(100);
+    expect(await clients[0]!.socket.emitWithAck('who')).toBe(clients[0]!.pid);
+  });
+});
+
+it('a client whose data is no JSON is listed, and leaves', async () => {
+  const odd = await clientsOfSeveral(2, () => client());
+  for (const { socket } of odd) await socket.emitWithAck('data');
+  const ids = odd.map(({ socket }) => socket.id);
+  const listed = async () => {
+    const sockets = (await clients[0]!.socket.emitWithAck('sockets')) as { id: string }[];
+    return sockets.filter(({ id }) => ids.includes(id)).length;
+  };
+  expect(await listed()).toBe(odd.length);
+  for (const { socket } of odd) {
+    socket.io.engine.close(); // not by a packet: then it might come back
+    socket.disconnect();
+  }
+  await eventually('they are gone', listed, (count) => count === 0);
+  expect(cluster.all('worker-died')).toEqual([]);
+});
+
 /** Numbers to all clients, from workers that answer. */
 async function tick(from: number, to: number): Promise<void> {
   for (let number = from; number < to; number += 1) {

@@ -1,6 +1,7 @@
 import { Server } from 'socket.io';
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HubAdapter, type Namespace } from '../../src/extras/socket.io/hub-adapter.js';
+import { PrivateIds } from '../../src/extras/socket.io/private-ids.js';
 import { SessionStore } from '../../src/extras/socket.io/session-store.js';
 import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
@@ -14,21 +15,29 @@ interface Packet {
 interface Socket {
   readonly id: string;
   readonly recovered: boolean;
+  data: unknown;
   join(room: string): unknown;
   _onclose(reason: string): void;
 }
 
 const hub = new HubClient(dialInProcess);
-const channels = new HubChannels(hub, () => {});
-const sessions = new SessionStore(hub, channels, 1024 * 1024);
+const warn = vi.fn();
+const channels = new HubChannels(hub, warn);
+const ids = new PrivateIds(undefined);
 let tests = 0;
 
+beforeEach(() => void warn.mockClear());
+afterEach(() => void vi.restoreAllMocks());
+
 /** Workers, as far as Socket.IO sees. */
-function workers(connectionStateRecovery: object = {}, count = 2) {
-  tests += 1;
-  const channel = `test ${tests}`;
+function workers(
+  connectionStateRecovery: object = {},
+  count = 2,
+  channel = `test ${(tests += 1)}`,
+) {
   return Array.from({ length: count }, () => {
     const server = new Server({ connectionStateRecovery });
+    const sessions = new SessionStore(hub, channels, ids, 1024 * 1024, warn);
     server.adapter(function adapter(nsp: Namespace) {
       return new HubAdapter(nsp, channels, sessions, channel);
     } as never);
@@ -147,12 +156,51 @@ describe('a client who comes back', () => {
     },
   );
 
+  it('gets its session once, however often it asks at the same time', async () => {
+    const [one, other] = workers();
+    const client = await firstOf(one!);
+    client.socket!._onclose('transport close');
+    const places = [one!, other!, one!, other!];
+    const again = await Promise.all(places.map((nsp) => connected(connect(nsp, client.auth()))));
+    expect(again.filter(({ socket }) => socket!.recovered)).toHaveLength(1);
+  });
+
+  it('gets no session of another namespace', async () => {
+    const [other] = workers({}, 1, 'c x');
+    const [one] = workers({}, 1, 'c');
+    const client = await firstOf(other!);
+    client.socket!._onclose('transport close');
+    const { pid, offset } = client.auth();
+    for (const made of [`x ${pid}`, pid]) {
+      const again = await connected(connect(one!, { pid: made, offset }));
+      expect(again.socket!.recovered).toBe(false);
+    }
+    const again = await connected(connect(other!, { pid, offset }));
+    expect(again.socket!.recovered).toBe(true);
+  });
+
   it('begins anew where nobody knows it', async () => {
     const [one, other] = workers();
     const client = await firstOf(one!);
     await firstOf(other!);
-    const again = await connected(connect(other!, { ...client.auth(), pid: 'nobody' }));
+    const { pid, offset } = client.auth();
+    client.socket!._onclose('client namespace disconnect'); // such a session is not kept
+    const again = await connected(connect(other!, { pid, offset }));
     expect(again.socket!.recovered).toBe(false);
+  });
+
+  it.each([
+    ['of another form', () => 'a'.repeat(20)],
+    ['that is not signed', () => `${'a'.repeat(20)}.${'a'.repeat(22)}`],
+    ['of another cluster', () => new PrivateIds(undefined).sign('test', 'a'.repeat(20))],
+  ])('asks nobody with an id %s', async (_, make) => {
+    const [one, other] = workers();
+    const { offset } = (await firstOf(one!)).auth();
+    await firstOf(other!);
+    const [say, ask] = [vi.spyOn(channels, 'say'), vi.spyOn(hub, 'askUntil')];
+    const again = await connected(connect(one!, { pid: make(), offset }));
+    expect(again.socket!.recovered).toBe(false);
+    expect([say.mock.calls, ask.mock.calls]).toEqual([[], []]);
   });
 });
 
@@ -193,5 +241,42 @@ describe('the room of a socket', () => {
     const heard = () => client.heard().map(([name]) => name);
     await vi.waitFor(() => expect(heard()).toContain('to itself'));
     expect(say.mock.calls.map(([from, , { to } = {}]) => from === to)).toEqual([true]);
+  });
+});
+
+describe('data of a socket that is no JSON', () => {
+  const circle: { self?: object } = {};
+  circle.self = circle;
+  const timer = setTimeout(() => {}, 60_000).unref(); // one that waits is in a list
+  const kinds: [string, unknown][] = [
+    ['a BigInt', 1n],
+    ['a circle', circle],
+    ['a timer', timer],
+  ];
+
+  it.each(kinds)('does no harm where its client leaves (%s)', async (_, value) => {
+    const [one, other] = workers();
+    const clients = [await firstOf(one!), await firstOf(one!)];
+    for (const { socket } of clients) {
+      socket!.data = { value };
+      socket!._onclose('transport close');
+    }
+    const again = await connected(connect(other!, clients[0]!.auth()));
+    expect(again.socket!.recovered).toBe(false);
+    expect(warn).toHaveBeenCalledOnce();
+    expect(warn.mock.calls[0]![0]).toMatch(/^socket\.data .* is not JSON/);
+  });
+
+  it.each(kinds)('is empty in other workers (%s)', async (_, value) => {
+    const [one, other] = workers();
+    const [client, good] = [await firstOf(one!), await firstOf(one!)];
+    await firstOf(other!);
+    client.socket!.data = { value };
+    good.socket!.data = { name: 'good' };
+    const sockets = await other!.fetchSockets();
+    const data = new Map(sockets.map((each) => [each.id, each.data as unknown]));
+    expect(data.get(client.socket!.id)).toEqual({});
+    expect(data.get(good.socket!.id)).toEqual({ name: 'good' });
+    expect(warn).toHaveBeenCalledOnce();
   });
 });

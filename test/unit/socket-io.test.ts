@@ -49,12 +49,12 @@ describe('what adapters tell each other', () => {
   });
 });
 
-it('rooms that a client has named are short', () => {
+it('rooms that a client has named are short, and none has the name of another', () => {
   const long = 'r'.repeat(100_000);
-  const [short, hashed, number] = tagsOf(['room', long, 1]);
-  expect(short).toBe('room');
-  expect(hashed).toHaveLength(43);
-  expect(number).not.toBe(tagsOf(['1'])[0]);
+  const [short, hashed] = tagsOf(['room', long]);
+  expect([short, hashed!.length]).toEqual(['=room', 44]);
+  const rooms = [1, '1', long, hashed, hashed!.slice(1), `=${hashed!.slice(1)}`];
+  expect(new Set(tagsOf(rooms)).size).toBe(rooms.length);
 });
 
 describe('a client who is coming back', () => {

@@ -4,8 +4,10 @@ import { currentLink, linkOfThisProcess } from '../../bootstrap/current-link.js'
 import { HubChannels } from '../../hub/client/hub-channels.js';
 import { hubOf } from '../../hub/client/hub-of-process.js';
 import { CLUSTER_SESSIONS, shareSessions } from './cluster-sessions.js';
+import { limitConnects } from './connect-limit.js';
 import type { Engine } from './engine.interface.js';
 import { HubAdapter, type Namespace } from './hub-adapter.js';
+import { PrivateIds } from './private-ids.js';
 import { SessionStore, tagsOf } from './session-store.js';
 
 /** What {@link ClusterIoAdapter} may be told. */
@@ -42,16 +44,20 @@ export class ClusterIoAdapter extends IoAdapter {
     const { path = '' } = options ?? {};
     const link = linkOfThisProcess();
     const hub = hubOf(currentLink());
-    const channels = (this.#channels ??= new HubChannels(hub, (message) => link.warn(message)));
-    const sessions = new SessionStore(hub, channels, this.#maxBytes);
+    const warn = (message: string): void => link.warn(message);
+    const channels = (this.#channels ??= new HubChannels(hub, warn));
+    const ids = new PrivateIds(link.findHub());
+    const sessions = new SessionStore(hub, channels, ids, this.#maxBytes, warn);
     // Socket.IO calls it with `new`.
     function adapter(nsp: Namespace): HubAdapter {
       const [name] = tagsOf([nsp.name]); // a client may have chosen it
-      return new HubAdapter(nsp, channels, sessions, `socket.io ${port}${path} ${name}`);
+      const channel = `socket.io ${JSON.stringify([port, path, name])}`;
+      return new HubAdapter(nsp, channels, sessions, channel);
     }
     const server = super.createIOServer(port, { adapter, ...options } as ServerOptions);
     const engine = server.engine as unknown as Engine & { [CLUSTER_SESSIONS]?: true };
     engine[CLUSTER_SESSIONS] = true;
+    limitConnects(engine, warn);
     const { httpServer } = server as unknown as { httpServer: EventEmitter };
     shareSessions(engine, httpServer, link, hub);
     return server;

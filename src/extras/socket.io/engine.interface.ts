@@ -15,6 +15,11 @@ export interface EngineClient {
   };
   /** @param discard what has not been sent yet. */
   close(discard?: boolean): void;
+  /** Once it is closed, what it has sent behind this packet is not read. */
+  on(
+    event: 'packet',
+    listener: (packet: { readonly type: string; readonly data?: unknown }) => void,
+  ): void;
 }
 
 /** What is used of the server of Engine.IO. */
@@ -24,4 +29,5 @@ export interface Engine {
   handleRequest(request: EngineRequest, response: ServerResponse): void;
   handleUpgrade(request: EngineRequest, socket: Duplex, head: Buffer): void;
   generateId(request: EngineRequest): string | Promise<string>;
+  on(event: 'connection', listener: (client: EngineClient) => void): void;
 }

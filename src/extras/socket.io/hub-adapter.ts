@@ -18,7 +18,7 @@ import {
 } from './session-store.js';
 
 interface ServerSocket {
-  readonly pid?: string;
+  pid?: string;
   readonly conn: { close(discard: boolean): void };
   packet(packet: { readonly type: number; readonly data: unknown[] }): void;
 }
@@ -117,7 +117,20 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   }
 
   protected override async doPublishResponse(to: string, response: ClusterResponse): Promise<void> {
-    this.channels.say(this.uid, encodeJson(response), { to });
+    this.channels.say(this.uid, this.#encodeResponse(response), { to });
+  }
+
+  /** Those who ask for the sockets wait for this answer: data that is not JSON is left out. */
+  #encodeResponse(response: ClusterResponse): Buffer {
+    if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
+    try {
+      return encodeJson(response);
+    } catch {
+      const sockets = (response.data.sockets as SessionToPersist[]).map((each) =>
+        this.sessions.encodeData(each) === undefined ? { ...each, data: {} } : each,
+      );
+      return encodeJson({ ...response, data: { ...response.data, sockets } });
+    }
   }
 
   override persistSession({ sid, pid, rooms, data }: SessionToPersist): void {
@@ -125,6 +138,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.sessions.keep(this.channel, { sid, pid, rooms, data }, maxDisconnectionDuration);
   }
 
+  /** @param pid whatever the client has sent, and so is the offset. */
   override async restoreSession(pid: string, offset: string): Promise<Session> {
     const late = this.#late.begin();
     const session = await this.sessions
@@ -142,6 +156,10 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       if (isOther) void this.serverSideEmit([JOINED, room]);
     }
     const socket = this.nsp.sockets.get(id);
+    // Its client is told of the id behind this.
+    if (rooms.has(id) && socket?.pid !== undefined) {
+      socket.pid = this.sessions.ids.sign(this.channel, socket.pid);
+    }
     const late = socket && this.#late.take(id);
     if (late === undefined) return;
     this.#shared.add(id); // those who joined its room have told the worker that it comes from

@@ -48,9 +48,12 @@ export class LateComers {
 
   /** @returns the one whose socket this is, which is late no more. */
   take(sid: string): Late | undefined {
-    const late = [...this.#all].find(({ session }) => session?.sid === sid);
-    if (late !== undefined) this.end(late);
-    return late;
+    for (const late of this.#all) {
+      if (late.session?.sid !== sid) continue;
+      this.end(late);
+      return late;
+    }
+    return undefined;
   }
 }
 

@@ -1,0 +1,34 @@
+import type { Engine } from './engine.interface.js';
+
+/** Of the protocol of Socket.IO: a packet by which a client asks for a namespace. */
+const CONNECT = '0';
+
+/** A client needs one for each of its namespaces. One POST has room for 300,000. */
+const MAX_CONNECTS = 100;
+const WITHIN_MS = 1_000;
+
+/** Disconnects clients who ask for namespaces faster than any app has them do: each is a socket, and may be a session. */
+export function limitConnects(engine: Pick<Engine, 'on'>, warn: (message: string) => void): void {
+  let warned = false;
+  engine.on('connection', (client) => {
+    let since = -Infinity;
+    let count = 0;
+    client.on('packet', ({ type, data }) => {
+      if (type !== 'message' || typeof data !== 'string' || data[0] !== CONNECT) return;
+      const now = performance.now();
+      if (now - since > WITHIN_MS) {
+        since = now;
+        count = 0;
+      }
+      count += 1;
+      if (count <= MAX_CONNECTS) return;
+      client.close(true);
+      if (!warned) {
+        warn(
+          `a client asked for more than ${MAX_CONNECTS} namespaces of Socket.IO within a second, and was disconnected`,
+        );
+      }
+      warned = true;
+    });
+  });
+}
