@@ -10,7 +10,7 @@ import {
 import type { SeriesLimit } from '../exposition/series-limit.js';
 import type { ResponseObserver } from '../snapshot/index.js';
 import { Buckets } from './buckets.js';
-import type { RouteTemplateReader } from './route-template.js';
+import { type RouteTemplateReader, UNMATCHED } from './route-template.js';
 
 /** Methods with a label of their own; a client can send any word. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
@@ -145,7 +145,9 @@ export class HttpMetrics implements ResponseObserver {
 
   #seriesOf(request: IncomingMessage, status: number): Series {
     const template = this.readTemplate(request);
-    const method = METHOD_INDEX.get(request.method!) ?? OTHER_INDEX;
+    // A client that tries methods on made-up paths would make a series of each.
+    const named = template === UNMATCHED ? undefined : METHOD_INDEX.get(request.method!);
+    const method = named ?? OTHER_INDEX;
     const key = method * METHOD_FACTOR + status;
     return this.#routes.get(template)?.get(key) ?? this.#addSeries(template, key);
   }

@@ -8,7 +8,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 export type RouteTemplateReader = (request: IncomingMessage) => string;
 
 /** Label of requests that no route matched: their paths are the client's, and endless. */
-const UNMATCHED = 'unmatched';
+export const UNMATCHED = 'unmatched';
 
 /** Label of all routes of routers that are mounted under a path: they do not know it. */
 const NESTED = '*';

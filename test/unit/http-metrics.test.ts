@@ -94,7 +94,7 @@ describe('the metrics of HTTP requests', () => {
   it('are the same page as those of prom-client', async () => {
     const observations = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'].flatMap(
       (method, m) =>
-        ['/', '/cats/:id', 'unmatched'].flatMap((route, r) =>
+        ['/', '/cats/:id', '/dogs'].flatMap((route, r) =>
           [200, 204, 301, 404, 500, 0].flatMap((status, s) =>
             Array.from({ length: 5 }, (_, i) => ({
               method,
@@ -126,6 +126,21 @@ describe('the metrics of HTTP requests', () => {
       expect(ours(observations)).toEqual(await theirs(observations));
     },
   );
+
+  it('have one series for what no route matched, whatever method a client sends', () => {
+    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND'];
+    const all = methods.flatMap((method) =>
+      [404, 0].map((status) => ({ ...one(1), method, route: 'unmatched', status })),
+    );
+    const lines = ours(all).filter((line) => /_(count|total)\{/.test(line));
+    expect(lines).toEqual(
+      [
+        `${ABORTED}{method="OTHER",route="unmatched"} 8`,
+        `${SECONDS}_count{method="OTHER",route="unmatched",status_code="404"} 8`,
+        `${BYTES}_count{method="OTHER",route="unmatched",status_code="404"} 8`,
+      ].toSorted(),
+    );
+  });
 
   it('may have one bucket only', async () => {
     const observations = [one(1), one(5_000)];
