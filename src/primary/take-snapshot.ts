@@ -33,7 +33,7 @@ export function takeSnapshot(
     balancing,
     ports,
     desired,
-    ready: wanted.filter((slot) => isServed(state, slot)).length,
+    ready: isStarting(state) ? 0 : wanted.filter((slot) => isServed(state, slot)).length,
     minReady,
     generation: release.generation,
     degraded: wanted.filter(({ failures }) => failures.degraded).length,
@@ -49,6 +49,11 @@ export function takeSnapshot(
   };
 }
 
+/** Workers answer, and none has shown yet that its threads can load: the start may still fail. */
+function isStarting({ everReady, verification }: ClusterState): boolean {
+  return !everReady && verification.asked !== undefined;
+}
+
 /** One for each process of the slot; where there is none, one without a process. */
 function slotSnapshots(
   state: ClusterState,
@@ -62,6 +67,7 @@ function slotSnapshots(
   return known.map((worker) => ({
     ...counts,
     ...processSnapshot(worker, worker && measured.find(worker.id), now),
+    ...(isStarting(state) && worker?.state === 'ready' && { state: 'starting' as const }),
     generation: worker?.generation ?? state.release.generation,
     restarts: Object.values(slot.restarts).reduce((sum, count) => sum + count, 0),
     lastExit: slot.lastExit,

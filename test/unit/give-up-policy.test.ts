@@ -13,7 +13,7 @@ describe('the cluster goes on', () => {
     ['at the start', false, 0, [booting, booting]],
     ['while the first boot of a slot may still succeed', false, 100, [failed, booting, failed]],
   ])('%s', (_, everReady, failures, slots) => {
-    expect(reasonToGiveUp({ everReady, failures, slots })).toBeUndefined();
+    expect(reasonToGiveUp({ everReady, everServed: everReady, failures, slots })).toBeUndefined();
   });
 });
 
@@ -23,7 +23,7 @@ describe('the cluster gives up', () => {
     [4, [failed, failed]],
     [5, [failed, failed]],
   ])('after %d failures where no worker ever became ready', (failures, slots) => {
-    expect(reasonToGiveUp({ everReady: false, failures, slots })).toBe(
+    expect(reasonToGiveUp({ everReady: false, everServed: false, failures, slots })).toBe(
       `no worker became ready in ${failures} attempts`,
     );
   });

@@ -82,6 +82,27 @@ describe('the start of a cluster', () => {
     expect(served.mock.calls).toEqual([['http://0']]);
   });
 
+  it('has no worker that /health calls ready before that', () => {
+    const { cluster, workers } = start();
+    const states = () => cluster.supervisor.snapshot().workers.map(({ state }) => state);
+    for (const worker of workers) ready(worker);
+    expect([states(), cluster.supervisor.snapshot().ready]).toEqual([['starting', 'starting'], 0]);
+    answer(workers[0]!);
+    expect([states(), cluster.supervisor.snapshot().ready]).toEqual([['ready', 'ready'], 2]);
+  });
+
+  it('is given up in words that fit the log, which has told of workers that were ready', () => {
+    const { cluster } = start(1);
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      ready(cluster.newest(0));
+      cluster.newest(0).exit();
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(cluster.events('failed')).toMatchObject([
+      { exitCode: 70, message: 'no worker stayed up until its threads had loaded, in 2 attempts' },
+    ]);
+  });
+
   it('takes no longer than a boot may', () => {
     const { cluster, workers } = start(1);
     ready(workers[0]!);

@@ -87,6 +87,7 @@ function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: b
 function reasonToEnd({ state }: Step): string | undefined {
   return reasonToGiveUp({
     everReady: state.everReady,
+    everServed: state.served !== undefined,
     failures: state.failures,
     slots: wantedSlots(state),
   });

@@ -1,7 +1,9 @@
 /** What the decision to give up rests on. */
 export interface ClusterCondition {
-  /** Whether any worker has ever become ready. */
+  /** Whether any worker has ever become ready, and its threads could load. */
   readonly everReady: boolean;
+  /** Whether any was ready but for its threads. */
+  readonly everServed: boolean;
   /** Failures of all slots since the start. */
   readonly failures: number;
   readonly slots: readonly {
@@ -18,9 +20,11 @@ export interface ClusterCondition {
  * serves again when the cause is gone.
  */
 export function reasonToGiveUp(cluster: ClusterCondition): string | undefined {
-  const { everReady, failures, slots } = cluster;
+  const { everReady, everServed, failures, slots } = cluster;
   if (everReady || failures < 2 * slots.length || slots.some(({ untried }) => untried)) {
     return undefined;
   }
-  return `no worker became ready in ${failures} attempts`;
+  return everServed
+    ? `no worker stayed up until its threads had loaded, in ${failures} attempts`
+    : `no worker became ready in ${failures} attempts`;
 }
