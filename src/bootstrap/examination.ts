@@ -12,21 +12,20 @@ interface Examination {
 }
 
 /**
- * The worker that warns. Where there are several there is a slot 1, also if they have become several
- * by a scaling; and all of them would say the same.
+ * The worker that warns, unless there is one alone. Where there are several there is a slot 1, also if
+ * they have become several by a scaling; and all of them would say the same.
  */
 const WARNING_SLOT = 1;
-
-/** With one worker nothing goes wrong that a doctor looks for. */
-const SEVERAL = 2;
 
 /** Has the app looked at: all of it for a doctor, the plain things in one worker of a cluster. */
 export async function examination(
   link: WorkerLink,
-  { doctor, workers }: ResolvedClusterOptions,
+  options: ResolvedClusterOptions,
   { identity, examination: asked, workers: assigned }: OwnAssignment,
 ): Promise<Examination> {
+  const { doctor, workers } = options;
   if (asked !== undefined) {
+    link.follow({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor tells all the same
     const { SignalListeners } = await import('../findings/signal-listeners.js');
     const listeners = new SignalListeners();
     void link.snapshot(); // any message tells the doctor whose program this is
@@ -38,7 +37,7 @@ export async function examination(
       }
       const { examine } = await import('../findings/examine.js');
       const main = process.argv[1]!;
-      const situation = { ...asked, main, workers: Math.max(workers, SEVERAL) };
+      const situation = { ...asked, main, workers: Math.max(workers, 1) };
       const findings = [...listeners.end(), ...examine(app, situation)];
       link.reportExamination({
         workers: situation.workers,
@@ -47,11 +46,12 @@ export async function examination(
       });
     });
   }
-  if (!doctor.warnings || identity.slot !== WARNING_SLOT) return NOBODY;
+  const { slot } = identity;
+  if (!doctor.warnings || (slot !== WARNING_SLOT && assigned > 1)) return NOBODY;
   return afterwards(link, async (app) => {
     const { startWarnings } = await import('../findings/start-warnings.js');
-    const situated = Math.max(assigned, SEVERAL); // there is a slot 1
-    for (const line of startWarnings(app, doctor.ignore, { workers: situated })) link.warn(line);
+    const known = Math.max(assigned, slot + 1);
+    for (const line of startWarnings(app, doctor.ignore, { workers: known })) link.warn(line);
   });
 }
 

@@ -56,7 +56,7 @@ export async function runStandalone<S extends AppSource>(
       message: 'there is no admin listener with workers: 0, since there is no primary; ask the app',
     });
   }
-  link.showsDetails = options.expose === 'app';
+  link.follow(options);
   setCurrentLink(link);
   const warn = (message: string): void => emit('warning', { message });
   const limit = connectionLimit(link.local.tracker, warn);
@@ -142,6 +142,10 @@ export async function runStandalone<S extends AppSource>(
     }
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  if (options.doctor.warnings) {
+    const { startWarnings } = await import('../findings/start-warnings.js');
+    startWarnings(app, options.doctor.ignore, { workers: 1 }).forEach(warn);
+  }
   if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
   // Whoever reads this line may send a signal next.
   const { endpoints } = link.local;

@@ -31,14 +31,33 @@ export function carryContext<T>(name: string, storage: ContextStorage<T>): void 
   (holder[CARRIED] ??= new Map()).set(name, storage as ContextStorage<unknown>);
 }
 
-/** What the current asynchronous context has to travel; `undefined` where there is nothing. */
-export function captureContexts(): CarriedContexts | undefined {
+/**
+ * What the current asynchronous context has to travel; `undefined` where there is nothing.
+ *
+ * @param warn is told at each call of what does not travel.
+ */
+export function captureContexts(warn?: (message: string) => void): CarriedContexts | undefined {
   let captured: Record<string, unknown> | undefined;
   for (const [name, storage] of holder[CARRIED] ?? []) {
     const store = storage.getStore();
-    if (store !== undefined) (captured ??= {})[name] = store;
+    if (store === undefined) continue;
+    (captured ??= {})[name] = store;
+    const lost = warn && typeof store === 'object' ? symbolsIn(store) : '';
+    if (lost !== '') {
+      warn?.(
+        `the carried context "${name}" has symbols for keys, which do not travel: ${lost}; ` +
+          `have its getStore() give a plain object of what is to travel, and its run() put that back (docs/cpu-bound-methods.md#contexts)`,
+      );
+    }
   }
   return captured;
+}
+
+/** Structured clone leaves them out without a word. */
+function symbolsIn(store: object | null): string {
+  return Object.getOwnPropertySymbols(store ?? {})
+    .map(String)
+    .join(', ');
 }
 
 /** Runs `body` in what has arrived. */

@@ -1,5 +1,6 @@
 import { Inject, Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
+import type { FindingName } from '../options/module.js';
 import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.metadata.js';
 import { warningsOfParameters } from './lost-methods.js';
 import { refusalOf, type Situation, type Subject } from './refusals.js';
@@ -19,8 +20,8 @@ export interface Exploration {
   readonly found: readonly Found[];
   /** What cannot work, each with its remedy. */
   readonly refusals: readonly string[];
-  /** What will surprise. */
-  readonly warnings: readonly string[];
+  /** What will surprise, each once. */
+  readonly warnings: ReadonlyMap<string, FindingName>;
 }
 
 // Nest's own, the same in 11 and 12.
@@ -36,7 +37,7 @@ export class OffloadExplorer {
   explore(situation: Situation): Exploration {
     const found: Found[] = [];
     const refusals: string[] = [];
-    const warnings: string[] = [];
+    const warnings = new Map<string, FindingName>();
     const seen = new Set<unknown>();
     const controllers = this.discovery.getControllers();
     for (const wrapper of [...controllers, ...this.discovery.getProviders()]) {
@@ -60,14 +61,16 @@ export class OffloadExplorer {
         if (refusal !== undefined) refusals.push(refusal);
         else if (instance) found.push({ ...subject, className: type!.name, instance });
         const warning = surprise(subject);
-        if (warning !== undefined) warnings.push(warning);
-        warnings.push(...warningsOfParameters(subject.name, definition));
+        if (warning !== undefined) warnings.set(warning, 'cpu-bound-return');
+        for (const lost of warningsOfParameters(subject.name, definition)) {
+          warnings.set(lost, 'cpu-bound-parameter');
+        }
       }
     }
     return {
       found,
       refusals: [...new Set([...refusals, ...namesakes(found)])],
-      warnings: [...new Set(warnings)],
+      warnings,
     };
   }
 }

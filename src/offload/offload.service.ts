@@ -5,6 +5,7 @@ import { ClusterConfigurationError, oneLine } from '../errors/index.js';
 import {
   availableCores,
   COMMON_JS,
+  type FindingName,
   loadPeer,
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
@@ -43,6 +44,7 @@ const MAX_THREADS_PER_CORE = 4;
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
   readonly #losses = new LossLog((line) => this.#logger.error(line));
+  readonly #warned = new Set<string>();
   #started = false;
   #dispatcher: Dispatcher | undefined;
   #runner: Runner | undefined;
@@ -79,7 +81,7 @@ export class Offload {
     const refusals = [...explored.refusals, ...refusalsOfQueues(found, this.remote)];
     const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
     if (misplaced !== undefined && found.length > 0) refuse([...refusals, misplaced]);
-    for (const warning of warnings) this.#logger.warn(warning);
+    for (const [warning, name] of warnings) this.#warn(warning, name);
     if (found.length === 0) {
       refuse(refusals);
       return false;
@@ -96,7 +98,7 @@ export class Offload {
     const client = new WaitingClient(this.link);
     client.follow();
     this.#client = client;
-    const tracing = await startTracing((message) => this.#logger.warn(message));
+    const tracing = await startTracing((message) => this.#warn(message));
     const { metrics } = this.options;
     const submitterOf = await startRemote(this.remote, {
       tasks,
@@ -105,13 +107,14 @@ export class Offload {
       metricsPrefix: metrics === false ? undefined : metrics.prefix,
     });
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
+    const warn = (message: string): void => this.#warn(message, 'cpu-bound-context');
     for (const { instance, definition } of found) {
       const task = tasks[definitions.indexOf(definition)]!;
       const runner = this.#runner;
       bindOffloaded(instance, definition, (args) =>
         runner instanceof InlineRunner && runner.isInside
           ? definition.body.apply(instance, args)
-          : callOffloaded(submitterOf(task), task, args, client, tracing?.follow(task)),
+          : callOffloaded(submitterOf(task), task, args, client, tracing?.follow(task), warn),
       );
     }
     return true;
@@ -160,8 +163,9 @@ export class Offload {
         ? threadsFor(availableCores(), this.link.workers, this.link.identity.slot)
         : offload.threads;
     if (threads > MAX_THREADS_PER_CORE * availableCores()) {
-      this.#logger.warn(
+      this.#warn(
         `${threads} threads on ${availableCores()} cores: more than one or two for each core compute no faster, and take long to start; lower offload.threads or CLUSTER_THREADS`,
+        'cpu-bound-threads',
       );
     }
     if (COMMON_JS || offload.mode === 'inline') {
@@ -184,6 +188,7 @@ export class Offload {
       {
         changed: () => this.#dispatcher?.pump(),
         warning: (message) => this.#logger.warn(oneLine(message)),
+        warnOfAll: (message) => this.#warn(oneLine(message), 'cpu-bound-threads'),
         unfit: (reason) => this.#onUnfit(reason),
       },
     );
@@ -206,6 +211,14 @@ export class Offload {
     const { slot } = this.link.identity;
     this.#metrics = new OffloadMetrics(metrics.prefix, slot, tasks, () => this.snapshot());
     return this.#metrics;
+  }
+
+  /** Every worker has the same to say. The primary says it once; without one it is said here. */
+  #warn(message: string, name?: FindingName): void {
+    if (this.#warned.has(message)) return;
+    this.#warned.add(message);
+    if (this.link.bootstrapped) this.link.warn(message, name);
+    else this.#logger.warn(message);
   }
 
   #onUnfit(reason: string): void {

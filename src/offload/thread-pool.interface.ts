@@ -19,6 +19,8 @@ export interface ThreadPoolEvents {
   changed(): void;
   /** Something an operator should know; one line. */
   warning(message: string): void;
+  /** The same, where the threads of all workers have it in common. */
+  warnOfAll(message: string): void;
   /** What is wrong will not pass: another process should take this one's place. */
   unfit(reason: string): void;
 }

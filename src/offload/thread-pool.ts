@@ -55,7 +55,7 @@ export class ThreadPool implements Runner {
       new PoolThread(plan, { ...options, ...niceness }, offers, place, told),
   ) {
     this.#warnings = new ThreadWarnings(plan, options.heapLimitBytes, (message) =>
-      events.warning(message),
+      events.warnOfAll(message),
     );
     this.#offers = Offers.of(options.threads * PLACES_PER_THREAD);
     this.#held = new HeldThreads(events);

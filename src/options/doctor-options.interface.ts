@@ -14,11 +14,21 @@ export const FINDING_NAMES = [
   'signal-listener',
   'shutdown-hooks',
   'force-close-connections',
+  'cpu-bound-inline',
+  'cpu-bound-parameter',
+  'cpu-bound-return',
+  'cpu-bound-context',
+  'cpu-bound-threads',
   'warning',
 ] as const;
 
 /** Name of something that a doctor finds in an app; `docs/doctor.md` says what each one means. */
 export type FindingName = (typeof FINDING_NAMES)[number];
+
+/** The end of a warning that can be silenced. */
+export function silencedBy(name: FindingName): string {
+  return `doctor: { ignore: ['${name}'] } of bootstrap() silences this`;
+}
 
 /** What is told of an app that is not ready for several workers: at the start, and by `nestjs-cluster doctor`. */
 export interface DoctorOptions {

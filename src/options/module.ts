@@ -12,6 +12,7 @@ export type {
   ResolvedModuleOptions,
   ResolvedOffloadOptions,
 } from './module-options.interface.js';
+export type { FindingName } from './doctor-options.interface.js';
 export { isMissing, loadPeer } from './load-peer.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './available-workers.js';

@@ -123,8 +123,12 @@ export interface ClusterLink {
   findHub(): (() => Promise<HubAddress>) | undefined;
   /** Missing where there is no other worker. */
   readonly passage?: Passage | undefined;
-  /** Tells the operator something, in one line. */
-  warn(message: string): void;
+  /**
+   * Tells the operator something, in one line, once for all workers.
+   *
+   * @param name by which `doctor.ignore` silences it.
+   */
+  warn(message: string, name?: string): void;
   /**
    * How the primary asks whether this process is well before it relies on it, and how many of
    * those like it must be ready.

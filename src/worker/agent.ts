@@ -73,7 +73,7 @@ export class WorkerAgent {
     );
     this.#rebalance = new Rebalance(tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
-    this.link.showsDetails = options.expose === 'app';
+    this.link.follow(options);
     this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => void this.#onOrphaned());

@@ -12,6 +12,8 @@ import type {
 } from '../snapshot/index.js';
 import { type ClusterEventName, EventListeners } from '../events/index.js';
 import { reportError } from '../ipc/index.js';
+import { silencedBy } from '../options/doctor-options.interface.js';
+import type { FindingName, ResolvedClusterOptions } from '../options/index.js';
 import { farewell } from './farewell.js';
 import type { LocalProcess } from './local-process.js';
 import { watchClient } from './watch-client.js';
@@ -20,6 +22,7 @@ import { watchClient } from './watch-client.js';
 export abstract class LocalLink {
   /** Else that is for the admin listener alone. */
   showsDetails = true;
+  #doctor: ResolvedClusterOptions['doctor'] = { warnings: true, ignore: [] };
 
   /** What hears of the cluster's events in this process. */
   readonly events = new EventListeners((name, error) =>
@@ -30,8 +33,20 @@ export abstract class LocalLink {
 
   constructor(readonly local: LocalProcess) {}
 
-  /** Tells the operator something, in one line. */
-  abstract warn(message: string): void;
+  /** What the options of `bootstrap()` say of it. */
+  follow({ expose, doctor }: ResolvedClusterOptions): void {
+    this.showsDetails = expose === 'app';
+    this.#doctor = doctor;
+  }
+
+  warn(message: string, name?: FindingName): void {
+    if (name === undefined) return this.say(message);
+    const { warnings, ignore } = this.#doctor;
+    if (warnings && !ignore.includes(name)) this.say(`${message}; ${silencedBy(name)}`);
+  }
+
+  /** Tells the operator something. */
+  protected abstract say(message: string): void;
 
   get identity(): WorkerIdentity {
     return this.local.identity;

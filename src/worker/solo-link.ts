@@ -31,16 +31,12 @@ export class SoloLink extends LocalLink implements ClusterLink {
   constructor(
     readonly bootstrapped: boolean = false,
     droppedLogLines?: () => number,
-    private readonly say: (message: string) => void = () => {},
+    protected readonly say: (message: string) => void = () => {},
   ) {
     const identity = { slot: 0, pid: process.pid, generation: 0 };
     super(new LocalProcess(identity, NO_BALANCING, droppedLogLines));
     this.leaderRole = soloLeader(this.local);
     this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
-  }
-
-  warn(message: string): void {
-    this.say(message);
   }
 
   async snapshot(): Promise<AgedSnapshot> {

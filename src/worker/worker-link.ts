@@ -116,8 +116,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     });
   }
 
-  /** Tells the operator something, in one line. */
-  warn(message: string): void {
+  protected say(message: string): void {
     void this.channel.send({ type: 'warning', message });
   }
 

@@ -7,12 +7,15 @@ import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Keyv } from 'keyv';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { ClusterModule } from '../../src/cluster.module.js';
+import { CpuBound } from '../../src/offload/index.js';
 import { ClusterScheduleModule } from '../../src/extras/schedule/index.js';
 import { AppView } from '../../src/findings/app-view.js';
 import { type Check, findingsOf } from '../../src/findings/check.js';
 import { databasePool } from '../../src/findings/checks/database-pool.js';
 import { forceCloseConnections, keepAlive } from '../../src/findings/checks/http-server.js';
 import { memory } from '../../src/findings/checks/memory.js';
+import { scheduledJobs } from '../../src/findings/checks/scheduled-jobs.js';
 import { ownHealth, ownMetrics } from '../../src/findings/checks/own-endpoints.js';
 import type { Situation } from '../../src/findings/finding.js';
 import { SignalListeners } from '../../src/findings/signal-listeners.js';
@@ -45,7 +48,48 @@ function cheapNames(app: object): string[] {
   return findingsOf(CHEAP_CHECKS, new AppView(app), undefined).map(({ name }) => name);
 }
 
+describe('@CpuBound() methods', () => {
+  @Controller()
+  class Sums {
+    @CpuBound() @Get() add() {}
+  }
+  class MoreSums extends Sums {
+    @CpuBound() async multiply() {}
+  }
+
+  it('run on the event loop without ClusterModule, whatever the number of workers', async () => {
+    const app = await appOf({ controllers: [Sums], providers: [MoreSums] });
+    const lines = startWarnings(app, [], { workers: 1 });
+    expect(lines).toEqual([
+      "@CpuBound() methods run on the event loop, since the app has no ClusterModule: Sums.add() (AppModule), MoreSums.multiply() (AppModule), MoreSums.add() (AppModule); import ClusterModule.forRoot() into the app (docs/cpu-bound-methods.md); doctor: { ignore: ['cpu-bound-inline'] } of bootstrap() silences this",
+    ]);
+    expect(startWarnings(app, [], { workers: 4 })).toEqual(lines);
+    expect(startWarnings(app, ['cpu-bound-inline'], { workers: 1 })).toEqual([]);
+  });
+
+  it('are no finding beside ClusterModule, nor are other classes without it', async () => {
+    const options = { health: false, metrics: false, offload: { mode: 'inline' } } as const;
+    const imports = [ClusterModule.forRoot(options)];
+    expect(cheapNames(await appOf({ imports, controllers: [Sums] }))).toEqual([]);
+    @Injectable()
+    class Cats {}
+    expect(cheapNames(await appOf({ providers: [Cats] }))).toEqual([]);
+  });
+});
+
 describe('scheduled jobs', () => {
+  it('say how often they run with several workers only', async () => {
+    @Injectable()
+    class Reports {
+      @Cron('0 3 * * *') nightly() {}
+    }
+    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Reports] });
+    const where = 'Reports.nightly() (AppModule): scheduled jobs run in every worker';
+    expect(look(scheduledJobs, app, { workers: 4 })).toEqual([`${where}, so 4 times each`]);
+    expect(look(scheduledJobs, app, { workers: 1 })).toEqual([where]);
+    expect(startWarnings(app, [], { workers: 1 })).toEqual([]);
+  });
+
   it('are none where nothing is scheduled', async () => {
     expect(cheapNames(await appOf({ imports: [ScheduleModule.forRoot()] }))).toEqual([]);
   });

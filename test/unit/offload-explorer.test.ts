@@ -36,9 +36,10 @@ async function explore(metadata: ModuleMetadata, hasModule = false) {
     abortOnError: false,
   });
   contexts.push(context);
-  const { found, refusals, warnings } = context
+  const { found, refusals, ...explored } = context
     .get(OffloadExplorer)
     .explore({ hasModule, threads: true, mainFile: undefined });
+  const warnings = [...explored.warnings.keys()];
   return { context, found, refusals, warnings, names: found.map(({ name }) => name).sort() };
 }
 

@@ -3,11 +3,11 @@ import { type INestApplication, Injectable, Logger, Module } from '@nestjs/commo
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { AsyncResource } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ClusterModule } from '../../src/cluster.module.js';
 import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { CpuBound, Offload, type OffloadExplorer } from '../../src/offload/index.js';
+import { carryContext, CpuBound, Offload, type OffloadExplorer } from '../../src/offload/index.js';
 import { definitionsOf } from '../../src/offload/cpu-bound.metadata.js';
 import {
   TaskAbortedException,
@@ -39,7 +39,9 @@ async function start(
   options: ClusterModuleOptions = {},
   about: Partial<Exploration> = {},
   instance = new Slow(),
+  bootstrapped = false,
 ) {
+  const told: unknown[] = [];
   const found = definitionsOf(Slow.prototype).map((definition) => ({
     name: definition.options.name ?? `Slow.${definition.method}`,
     definition,
@@ -52,6 +54,8 @@ async function start(
   const watched = new EventEmitter();
   const link = {
     workers: 1,
+    bootstrapped,
+    warn: (...warning: unknown[]) => void told.push(warning),
     identity: { slot: 4, pid: 1, generation: 0 },
     provideTasks: (has: (before: number) => boolean) => (hasTasksFrom = has),
     followScopes: (enter: EnterScope) => (enterScope = enter),
@@ -65,13 +69,15 @@ async function start(
     {},
   );
   const explorer = {
-    explore: () => ({ found, refusals: [], warnings: [], ...about }),
+    explore: () => ({ found, refusals: [], warnings: new Map(), ...about }),
   } as unknown as OffloadExplorer;
   const offload = new Offload(resolved, undefined, link, explorer);
   await offload.start();
   return {
     offload,
     instance,
+    /** What the operator was told, by the primary. */
+    told,
     pending: () => hasTasksFrom(Infinity),
     observes: () => enterScope !== undefined,
     /** Does something for a request. */
@@ -152,9 +158,30 @@ describe('an app that cannot be offloaded', () => {
   });
 
   it('starts where something will merely surprise, and says so', async () => {
-    const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
-    await start({}, { warnings: ['declare it async'] });
-    expect(warn.mock.calls).toEqual([['declare it async']]);
+    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const warnings = new Map([['declare it async', 'cpu-bound-return']] as const);
+    await start({}, { warnings });
+    expect(logged.mock.calls).toEqual([['declare it async']]);
+  });
+
+  it('has the primary say that, which says it once for all workers', async () => {
+    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const warnings = new Map([['declare it async', 'cpu-bound-return']] as const);
+    const { told } = await start({}, { warnings }, new Slow(), true);
+    expect(told).toEqual([['declare it async', 'cpu-bound-return']]);
+    expect(logged).not.toHaveBeenCalled();
+  });
+
+  it('says once what of a carried context does not travel', async () => {
+    const storage = new AsyncLocalStorage<object>();
+    carryContext('offload-service', storage);
+    const { instance, told } = await start({}, {}, new Slow(), true);
+    await storage.run({ id: 1 }, () => instance.twice(1));
+    expect(told).toEqual([]);
+    for (const id of [1, 2]) await storage.run({ [Symbol('id')]: id }, () => instance.twice(id));
+    expect(told).toEqual([
+      [expect.stringContaining('which do not travel: Symbol(id);'), 'cpu-bound-context'],
+    ]);
   });
 });
 

@@ -6,6 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../src/bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from '../../src/bootstrap/current-link.js';
+import { CpuBound } from '../../src/offload/index.js';
 import { runStandalone } from '../../src/bootstrap/run-standalone.js';
 import { resolveOptions } from '../../src/options/index.js';
 
@@ -17,12 +18,14 @@ const CHANNELS = [
   'http.server.response.finish',
 ];
 
-const options = resolveOptions({
+const OPTIONS = {
   workers: 0,
   port: 0,
   host: '127.0.0.1',
   shutdown: { lameDuckMs: 0 },
-});
+} as const;
+
+const options = resolveOptions(OPTIONS);
 
 class AppModule {}
 Module({})(AppModule);
@@ -98,4 +101,22 @@ it('leaves nothing of itself behind where the app cannot be created', async () =
   const failing = runStandalone(() => Promise.reject(new Error('no database')), options);
   await expect(failing).rejects.toThrow('no database');
   expect(ofTheProcess()).toEqual(before);
+});
+
+it('says that @CpuBound() methods run on the event loop without ClusterModule', async () => {
+  class Sums {
+    @CpuBound() async add() {}
+  }
+  class App {}
+  Module({ providers: [Sums] })(App);
+  const warned = vi.fn();
+  const on = { warning: ({ message }: { message: string }) => warned(message) };
+  for (const doctor of [{}, { ignore: ['cpu-bound-inline'] }, false] as const) {
+    const silenced = resolveOptions({ ...OPTIONS, doctor, on });
+    const create = () => NestFactory.create(App, { logger: false });
+    await (await runStandalone(create, silenced)).shutdown();
+  }
+  expect(warned.mock.calls).toEqual([
+    [expect.stringMatching(/^@CpuBound\(\) methods run on the event loop.*Sums.add\(\) \(App\)/)],
+  ]);
 });

@@ -81,6 +81,7 @@ function start({ threads = 3, minThreads = 0 } = {}) {
     {
       changed: () => (changes += 1),
       warning: (message) => warnings.push(message),
+      warnOfAll: (message) => warnings.push(message),
       unfit: (reason) => unfit.push(reason),
     },
     (_offers, _place, events, niceness) => {

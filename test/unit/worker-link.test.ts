@@ -5,6 +5,7 @@ import {
   NoPrimaryError,
 } from '../../src/errors/index.js';
 import type { WorkerMessage } from '../../src/ipc/index.js';
+import type { ResolvedClusterOptions } from '../../src/options/index.js';
 import { SCRAPE_TIMEOUT_MS } from '../../src/snapshot/index.js';
 import { LocalProcess } from '../../src/worker/local-process.js';
 import type { PrimaryChannel } from '../../src/worker/primary-channel.js';
@@ -405,5 +406,36 @@ describe('the events of the cluster', () => {
       'missed events of the cluster: it did not read them in time',
       "a listener of 'worker-ready' threw: full",
     ]);
+  });
+});
+
+describe('a warning with a name', () => {
+  const options = (ignore: readonly string[]) =>
+    ({ doctor: { warnings: true, ignore } }) as ResolvedClusterOptions;
+
+  it('says how to silence it, and is silenced so', () => {
+    const { link, sent } = start();
+    link.warn('odd');
+    link.warn('odder', 'cpu-bound-return');
+    link.follow(options(['cpu-bound-return']));
+    link.warn('oddest', 'cpu-bound-return');
+    link.warn('once more');
+    expect(sent('warning').map(({ message }) => message)).toEqual([
+      'odd',
+      "odder; doctor: { ignore: ['cpu-bound-return'] } of bootstrap() silences this",
+      'once more',
+    ]);
+  });
+
+  it('is silenced the same in one process', () => {
+    const said: string[] = [];
+    const solo = new SoloLink(true, undefined, (message) => said.push(message));
+    solo.follow(options(['cpu-bound-return']));
+    solo.warn('oddest', 'cpu-bound-return');
+    solo.follow({ doctor: { warnings: false, ignore: [] } } as never);
+    solo.warn('odder', 'cpu-bound-threads');
+    solo.warn('odd');
+    expect(said).toEqual(['odd']);
+    solo.end();
   });
 });

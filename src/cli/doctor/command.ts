@@ -35,7 +35,7 @@ export function addDoctorCommand(program: Command): void {
     .addOption(
       new Option(
         '--workers <n>',
-        'look at it for so many workers (default: what it would run with here, at least 2)',
+        'look at it for so many workers (default: what it would run with here)',
       ).argParser(workerCount),
     )
     .addOption(

@@ -38,7 +38,7 @@ function observe(app: AppView, registry: Member, situation: unknown): Observatio
   const where =
     declared.length === 0 ? app.describeModule(registry.module) : listed([...new Set(declared)]);
   const workers = at(situation, 'workers');
-  const times = typeof workers === 'number' ? `, so ${workers} times each` : '';
+  const times = typeof workers === 'number' && workers > 1 ? `, so ${workers} times each` : '';
   return [{ where, problem: `scheduled jobs run in every worker${times}` }];
 }
 
