@@ -65,4 +65,21 @@ const page = defineConfig({
   output: { dir: 'dist/page', minify: true },
 });
 
-export default [commonJs, page];
+/**
+ * The threads of the primary, each in one file: their source is kept in memory, since the release
+ * may be removed before a thread is started.
+ */
+const threads = defineConfig(
+  ['hub/server/hub-thread', 'admin/admin-thread'].map((entry) => ({
+    input: `dist/${entry}.js`,
+    platform: 'node',
+    output: {
+      file: `dist/threads/${basename(entry)}.cjs`,
+      format: 'cjs',
+      banner: '/*! With parts of valibot and negotiator, which are under the MIT license. */',
+      minify: { mangle: { toplevel: true, keepNames: true } },
+    },
+  })),
+);
+
+export default [commonJs, page, ...threads];

@@ -1,7 +1,8 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { AddressUnavailableError, ClusterConfigurationError } from '../errors/index.js';
 import type { ResolvedAdminOptions } from '../options/index.js';
-import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
+import { LEAVE_OUT_OF_BUNDLE } from '../process/own-file.js';
+import { ThreadProgram } from '../process/thread-program.js';
 import { whenFree } from '../process/when-free.js';
 import type {
   AdminData,
@@ -21,7 +22,7 @@ const MAX_RESTART_MS = 30_000;
  */
 export class AdminListener {
   private constructor(
-    private readonly program: string,
+    private readonly program: ThreadProgram,
     private readonly source: AdminSource,
     private readonly warn: (message: string) => void,
   ) {}
@@ -36,8 +37,8 @@ export class AdminListener {
     source: AdminSource,
     warn: (message: string) => void,
   ): Promise<string> {
-    const program = ownFile('admin/admin-thread.js');
-    if (program === undefined) {
+    const program = new ThreadProgram('admin');
+    if (!program.isThere) {
       throw new ClusterConfigurationError(`there can be no admin listener: ${LEAVE_OUT_OF_BUNDLE}`);
     }
     const tokenHash = token === undefined ? undefined : new Uint8Array(hashOf(token));
@@ -48,14 +49,7 @@ export class AdminListener {
   /** Resolves once the thread listens. */
   async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
     // Throws where no thread is to be had: a rejection here, as of one that ends at once.
-    const thread = new Worker(this.program, {
-      workerData: data,
-      // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
-      execArgv: [],
-      env: {},
-      trackUnmanagedFds: false,
-    });
-    thread.unref();
+    const thread = this.program.start(data);
     return new Promise((resolve, reject) => {
       let port: number | undefined;
       let reason = 'it ended by itself';

@@ -15,7 +15,7 @@ import {
   MAX_WORKERS,
   type ResolvedClusterOptions,
 } from '../options/index.js';
-import type { Control } from '../control/open-control.js';
+import { type Control, openControlOf } from '../control/open-control.js';
 import { DeferredListening } from '../primary/listening/deferred-listening.js';
 import { openListening } from '../primary/listening/open-listening.js';
 import { Program } from '../primary/release.js';
@@ -140,7 +140,6 @@ async function openControl(
 ): Promise<Control | undefined> {
   // A named pipe of Windows has no owner and no mode.
   if (options.control === undefined || process.platform === 'win32') return undefined;
-  const { openControlOf } = await import('../control/open-control.js');
   return openControlOf({ cluster, events, options }, (message) => emit('warning', { message }));
 }
 

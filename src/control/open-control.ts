@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { appName } from './app-name.js';
-import type { ControlApi } from './control-api.js';
+import { ControlApi } from './control-api.js';
 import { claimDirectory, defaultSocketPath } from './control-address.js';
-import type { ControlServer } from './control-server.js';
+import { ControlServer } from './control-server.js';
 import { ControlSocket } from './control-socket.js';
 import { removeStaleSockets } from './stale-sockets.js';
 import type { Controlled } from './controlled-cluster.js';
@@ -15,16 +15,12 @@ const LAST_WORDS_MS = 200;
 /** Directories are cleaned; that of a user goes when the user logs out. */
 const CHECK_MS = 5_000;
 
-interface Serving {
-  readonly api: ControlApi;
-  readonly server: ControlServer;
-}
-
-/** The control socket of a cluster. While nobody has connected it is a listening socket and nothing else. */
+/** The control socket of a cluster. */
 export class Control {
   readonly #connections = new Set<Socket>();
   #socket!: ControlSocket;
-  #serving: Promise<Serving> | undefined;
+  readonly #api: ControlApi;
+  #server: ControlServer | undefined;
   #check: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -32,7 +28,9 @@ export class Control {
     private readonly controlled: Controlled,
     private readonly path: string | undefined,
     private readonly warn: (message: string) => void,
-  ) {}
+  ) {
+    this.#api = new ControlApi(controlled);
+  }
 
   /** @returns `undefined` where it cannot be made: that is one warning, and the cluster runs. */
   static async open(
@@ -82,21 +80,16 @@ export class Control {
     const left = [...this.#connections].map(
       (socket) => new Promise((resolve) => void socket.once('close', resolve)),
     );
-    const told = this.#serving!.then(({ api }) => api.end(exitCode)).then(() => Promise.all(left));
-    await Promise.race([told.catch(() => {}), delay(LAST_WORDS_MS)]);
+    this.#api.end(exitCode);
+    await Promise.race([Promise.all(left), delay(LAST_WORDS_MS)]);
   }
 
   #take(socket: Socket): void {
     this.#connections.add(socket);
     socket.once('close', () => this.#connections.delete(socket));
-    this.#serving ??= serve(this.controlled, this.warn);
-    this.#serving.then(
-      ({ server }) => server.take(socket),
-      (error: unknown) => {
-        socket.destroy();
-        this.warn(`the control socket cannot answer: ${String(error)}`);
-      },
-    );
+    // Made for the first: most clusters never have one, and it loads Node's HTTP.
+    this.#server ??= new ControlServer(this.#api.routes, this.warn);
+    this.#server.take(socket);
   }
 }
 
@@ -108,14 +101,4 @@ export async function openControlOf(
   const name = options.name ?? appName(process.argv[1]!);
   const controlled = { ...of, options, name, startedAt: new Date().toISOString() };
   return Control.open(controlled, options.control?.path, warn);
-}
-
-/** Most clusters are never asked: what answers is loaded when somebody does. */
-async function serve(controlled: Controlled, warn: (message: string) => void): Promise<Serving> {
-  const [{ ControlApi: Api }, { ControlServer: Server }] = await Promise.all([
-    import('./control-api.js'),
-    import('./control-server.js'),
-  ]);
-  const api = new Api(controlled);
-  return { api, server: new Server(api.routes, warn) };
 }

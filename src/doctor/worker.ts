@@ -13,6 +13,8 @@ import {
   WORKER_VARIABLE,
   type WorkerAssignment,
 } from '../ipc/assignment.js';
+import { HubHost } from '../hub/host/hub-host.js';
+import { ThreadProgram } from '../process/thread-program.js';
 import type { HubAddress } from '../snapshot/index.js';
 
 /** What became of the app. */
@@ -158,6 +160,5 @@ export class ExaminedWorker {
 
 /** It ends with this process. */
 async function openHub(warn: (message: string) => void): Promise<HubAddress> {
-  const { HubHost } = await import('../hub/host/hub-host.js');
-  return (await HubHost.open(warn)).address();
+  return (await HubHost.open(new ThreadProgram('hub'), warn)).address();
 }

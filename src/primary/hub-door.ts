@@ -1,18 +1,20 @@
 import type { EmitEvent } from '../events/index.js';
+import { HubHost } from '../hub/host/hub-host.js';
+import { ThreadProgram } from '../process/thread-program.js';
 import type { HubAddress } from '../snapshot/index.js';
 
 interface Host {
   address(): Promise<HubAddress>;
 }
 
-/** Where the first worker that asks has the hub started. Before that nothing of it is loaded. */
+/** Where the first worker that asks has the hub started. */
 export class HubDoor {
   #host: Promise<Host> | undefined;
   #refused = false;
 
   constructor(
     private readonly emit: EmitEvent,
-    private readonly open: (warn: (message: string) => void) => Promise<Host> = openHost,
+    private readonly open: (warn: (message: string) => void) => Promise<Host> = opener(),
   ) {}
 
   /** @throws Error where there can be none; that is one warning, and who asks again has it tried again. */
@@ -33,7 +35,8 @@ export class HubDoor {
   }
 }
 
-async function openHost(warn: (message: string) => void): Promise<Host> {
-  const { HubHost } = await import('../hub/host/hub-host.js');
-  return HubHost.open(warn);
+/** Reads the program now: this release may be gone when the first worker asks. */
+function opener(): (warn: (message: string) => void) => Promise<Host> {
+  const program = new ThreadProgram('hub');
+  return (warn) => HubHost.open(program, warn);
 }

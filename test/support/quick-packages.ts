@@ -68,13 +68,8 @@ const COPIES = [
   '@nestjs/throttler',
 ];
 
-/** Files of it that are found by their names: threads begin in them, and the last one is a fixture's. */
-const FOUND_BY_NAME = [
-  'admin/admin-thread',
-  'hub/server/hub-thread',
-  'offload/thread/thread-entry',
-  'hub/client/hub-client',
-];
+/** Files of it that are found by their names: a thread begins in the first, a fixture imports the other. */
+const FOUND_BY_NAME = ['offload/thread/thread-entry', 'hub/client/hub-client'];
 
 /** Small ones, for apps outside the repository that are linked to this folder. */
 const LINKS = [

@@ -25,6 +25,7 @@ import type { Controlled } from '../../src/control/controlled-cluster.js';
 import { Control } from '../../src/control/open-control.js';
 import { ControlSocket } from '../../src/control/control-socket.js';
 import { listeningSockets, probe, removeStaleSockets } from '../../src/control/stale-sockets.js';
+import { resolveOptions } from '../../src/options/resolve-options.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
@@ -222,6 +223,13 @@ describe('the name of a cluster', () => {
   });
 });
 
+/** Nobody asks it anything. */
+const SHOP = {
+  name: 'shop',
+  options: resolveOptions({ workers: 1 }, {}),
+  cluster: {},
+} as Controlled;
+
 it('a control socket that was removed is made again, once there is a directory for it', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -229,7 +237,7 @@ it('a control socket that was removed is made again, once there is a directory f
   mkdirSync(directory, { mode: 0o700 });
   const path = join(directory, 'shop.sock');
   const warn = vi.fn();
-  const control = (await Control.open({ name: 'shop' } as Controlled, path, warn))!;
+  const control = (await Control.open(SHOP, path, warn))!;
   rmSync(directory, { recursive: true });
   await vi.advanceTimersByTimeAsync(5_000);
   mkdirSync(directory, { mode: 0o700 });

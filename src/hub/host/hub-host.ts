@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { isAlive, probe, removeSocket } from '../../control/stale-sockets.js';
-import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../process/own-file.js';
+import type { ThreadProgram } from '../../process/thread-program.js';
 import { findHubPlace, type HubPlace } from './hub-place.js';
 import type { HubAddress } from '../../snapshot/index.js';
 import type { HubMove, HubThreadData, HubThreadMessage } from '../server/hub-thread.js';
@@ -36,16 +36,14 @@ export class HubHost {
   #problem: string | undefined;
 
   private constructor(
-    private readonly program: string,
+    private readonly program: ThreadProgram,
     private readonly token: string,
     private place: HubPlace,
     private readonly warn: (message: string) => void,
   ) {}
 
   /** @throws Error where there can be none; its message says why. */
-  static async open(warn: (message: string) => void): Promise<HubHost> {
-    const program = ownFile('hub/server/hub-thread.js');
-    if (program === undefined) throw new Error(LEAVE_OUT_OF_BUNDLE);
+  static async open(program: ThreadProgram, warn: (message: string) => void): Promise<HubHost> {
     const random = () => globalThis.crypto.randomUUID().replaceAll('-', '');
     const file = `${process.pid}.${random().slice(0, 8)}.hub`;
     const host = new HubHost(program, random(), findHubPlace(file), warn);
@@ -116,14 +114,7 @@ export class HubHost {
       restarted: this.#started > 1,
       pulse: this.#pulse,
     };
-    const thread = new Worker(this.program, {
-      workerData: data,
-      // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
-      execArgv: [],
-      env: {},
-      trackUnmanagedFds: false,
-    });
-    thread.unref();
+    const thread = this.program.start(data);
     this.#thread = thread;
     await new Promise<void>((resolve, reject) => {
       let reason = 'it ended by itself';

@@ -1,0 +1,93 @@
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, expect, it } from 'vitest';
+import { adminUrlOf } from '../support/admin.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { eventually } from '../support/eventually.js';
+import { request } from '../support/http-client.js';
+import { QUICK_PACKAGES } from '../support/quick-packages.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+const fixtures = join(import.meta.dirname, '../fixtures');
+
+afterEach(stopAll);
+
+/** A release as a deploy makes it: the app, its behaviour, and this package are its own copies. */
+function addRelease(directory: string): void {
+  const packages = join(directory, 'node_modules');
+  mkdirSync(packages, { recursive: true });
+  for (const name of readdirSync(QUICK_PACKAGES)) {
+    if (name !== 'nestjs-cluster') symlinkSync(join(QUICK_PACKAGES, name), join(packages, name));
+  }
+  const own = {
+    [join(QUICK_PACKAGES, 'nestjs-cluster')]: 'node_modules/nestjs-cluster',
+    [join(fixtures, 'app.mjs')]: 'main.mjs',
+    [join(fixtures, 'behaviours/declare.mjs')]: 'declare.mjs',
+    [join(fixtures, 'behaviours/locks.mjs')]: 'locks.mjs',
+  };
+  for (const [from, to] of Object.entries(own)) {
+    cpSync(from, join(directory, to), { recursive: true });
+  }
+}
+
+/** As `ln -sfn`, in one step. */
+function point(link: string, to: string): void {
+  symlinkSync(to, `${link}.new`);
+  renameSync(`${link}.new`, link);
+}
+
+it('answers commands, begins the hub, and begins threads anew after its first release was removed (P4)', async () => {
+  const root = temporaryDirectory();
+  const current = join(root, 'current');
+  for (const name of ['rel1', 'rel2']) addRelease(join(root, name));
+  point(current, 'rel1');
+  const preload = (name: string) => [
+    '--import',
+    pathToFileURL(join(fixtures, 'preload', name)).href,
+  ];
+  const cluster = await ClusterProcess.start({
+    program: 'main.mjs',
+    cwd: current,
+    options: {
+      workers: 1,
+      control: { path: join(root, 'control') },
+      admin: { port: 0, host: '127.0.0.1', token: false },
+      reload: { canaryMs: 0 },
+    },
+    execArgv: [...preload('hub-thread.mjs'), ...preload('end-admin-thread.mjs')],
+    env: {
+      PWD: current,
+      XDG_RUNTIME_DIR: root,
+      TEST_APP: join(current, 'locks.mjs'),
+    },
+  });
+  point(current, 'rel2');
+  cluster.kill('SIGHUP');
+  expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
+  rmSync(join(root, 'rel1'), { recursive: true });
+
+  const status = await request(`unix:${join(root, 'control')}`, '/v1/status', {
+    headers: { Host: 'localhost' },
+  });
+  expect(status).toMatchObject({ outcome: 'ok' });
+  expect(JSON.parse(status.body)).toMatchObject({ pid: cluster.pid, version: expect.any(String) });
+
+  const locked = async () => (await request(cluster.url, '/exclusive')).body;
+  expect(await locked()).toBe('done');
+
+  cluster.kill('SIGURG');
+  await cluster.until('a hub that ended', () => cluster.output.includes('the hub ended'));
+  expect(await locked()).toBe('done');
+
+  cluster.kill('SIGUSR2');
+  await cluster.until(
+    'a new admin thread',
+    () => cluster.output.match(/admin threads: 1/g)?.length === 2,
+  );
+  await eventually(
+    'an answer of it',
+    async () => (await request(adminUrlOf(cluster), '/health/live')).outcome,
+    (outcome) => outcome === 'ok',
+  );
+});
