@@ -100,6 +100,8 @@ export class HubCore {
         } else this.#clearPrefix(from, { id: said.id, cache, prefix });
         return this.#answer(this.#leases.revoke((name) => name.startsWith(beginning), now));
       }
+      case 'keys':
+        return from.send({ t: 'keys', id: said.id, ...this.#caches.keys(said, now) });
       case 'lease': {
         const { id, cache, key } = said;
         if (this.#caches.has(said, now)) return this.#give(from, said, now);

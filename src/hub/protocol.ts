@@ -62,6 +62,15 @@ const toHubSchema = v.variant('op', [
     /** Of the keys. An older hub clears the whole cache. */
     prefix: v.optional(text),
   }),
+  /** Keys, a part of the cache at a time. */
+  v.object({
+    op: v.literal('keys'),
+    id: count,
+    cache: text,
+    prefix: text,
+    /** Where the part begins: 0, then the `next` of the answer before. */
+    from: count,
+  }),
   /** The value; or, where there is none, the lease to compute it, as soon as nobody else has it. */
   v.object({ op: v.literal('lease'), id: count, ...cacheKey, waitMs: amount }),
   /** Sets the value and gives the lease back; or neither, if the lease is void. */
@@ -160,6 +169,13 @@ export type FromHub =
   | ({ readonly t: 'counted'; readonly id: number } & HitRecord)
   | { readonly t: 'hit'; readonly id: number; readonly form: string }
   | { readonly t: 'miss'; readonly id: number }
+  /** `next`: 0 after the last part. */
+  | {
+      readonly t: 'keys';
+      readonly id: number;
+      readonly keys: readonly string[];
+      readonly next: number;
+    }
   /** The lease was over: its key was set, deleted or cleared since, or its time was up. */
   | { readonly t: 'void'; readonly id: number }
   /** `changed`: entries that were set, or were there to be deleted; workers that an event was sent to, or, as `evicted`, missed it. */

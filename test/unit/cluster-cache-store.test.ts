@@ -106,6 +106,37 @@ describe('the store of Keyv', () => {
     expect([await other!.get('key'), await shared.get('one:key')]).toEqual([undefined, undefined]);
   });
 
+  it.each(['keyv', 'one'])(
+    'tells Keyv 5 all keys and values of its namespace %s',
+    async (namespace) => {
+      const shared = store();
+      const [own, other] = [namespace, 'two'].map(
+        (each) => new Keyv({ store: clusterCache(shared.opts), namespace: each }),
+      );
+      for (let n = 0; n < 100; n += 1) await own!.set(`key${n}`, { n });
+      await other!.set('key', 'of the other');
+      const seen = new Map<string, unknown>();
+      for await (const [key, value] of own!.iterator!(namespace)) seen.set(key, value);
+      const all = Array.from({ length: 100 }, (_, n) => [`key${n}`, { n }]);
+      expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(all));
+    },
+  );
+
+  it('tells Keyv 6 the same, whose keys it gives back as they were set', async () => {
+    const [own, other] = [store(), clusterCache({ name: `store-${caches}` })];
+    own.namespace = 'one';
+    other.namespace = 'two';
+    await own.setMany([
+      { key: 'a:b', value: 1 },
+      { key: '\u0434', value: 2 },
+      { key: 'over', value: 3, ttl: 0 },
+    ]);
+    await other.set('other', 4);
+    const seen = [];
+    for await (const entry of own.iterator()) seen.push(entry);
+    expect(Object.fromEntries(seen)).toEqual({ 'a:b': 1, '\u0434': 2 });
+  });
+
   it('has what Keyv 6 asks of one that it leaves namespaces to', async () => {
     const own = store();
     expect('namespace' in own).toBe(true);

@@ -181,6 +181,29 @@ describe('a cache of the hub', () => {
     expect([cache.size, cache.bytes]).toEqual([0, 0]);
   });
 
+  it('tells its keys in bounded parts, each at least once though it grows meanwhile', () => {
+    const cache = new LruCache(4 * MIB);
+    const value = BYTES.subarray(0, 10);
+    const names = Array.from({ length: 1_500 }, (_, n) =>
+      `${n % 2 === 0 ? 'a' : '\u0434'}${n}`.padEnd(700, '.'),
+    );
+    for (const key of names) cache.set(key, { form: 'b', value }, null, 0);
+    cache.set('over', { form: 'b', value }, 10, 0);
+    const seen = new Set<string>();
+    let parts = 0;
+    let next = 0;
+    do {
+      const part = cache.keys('', next, 20);
+      expect(part.keys.join('').length).toBeLessThan(MIB + 10_000);
+      for (const key of part.keys) seen.add(key);
+      if ((parts += 1) === 1) cache.resize(64 * MIB);
+      next = part.next;
+    } while (next !== 0);
+    expect(parts).toBeGreaterThan(2);
+    expect(seen).toEqual(new Set(names));
+    expect(cache.keys('\u04341', 0, 20).keys.every((key) => key.startsWith('\u04341'))).toBe(true);
+  });
+
   it('is swept a part at a time, also when the entry is gone where the last sweep ended', () => {
     const cache = new LruCache(4 * MIB);
     for (let n = 0; n < 2_500; n += 1) {

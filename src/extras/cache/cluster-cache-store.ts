@@ -22,6 +22,8 @@ export interface ClusterCacheStore {
   deleteMany(keys: readonly string[]): Promise<boolean>;
   /** Removes the values of its namespace; without one, all values. */
   clear(): Promise<void>;
+  /** Keys and values of its namespace; without one, all. In no order, and one may come twice. */
+  iterator(): AsyncGenerator<[key: string, value: unknown]>;
   /** It emits nothing. */
   on(event: string, listener: (...args: unknown[]) => void): this;
 }
@@ -47,7 +49,8 @@ class Store implements ClusterCacheStore {
   constructor(options: ClusterCacheOptions | undefined) {
     const warn = (message: string): void => currentLink()?.warn(message);
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn);
-    this.opts = { ...options };
+    // Keyv 5 iterates over stores of some dialects alone. It is no option: `opts` makes another store.
+    this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
   }
 
   async get<Value>(key: string): Promise<Value | undefined> {
@@ -82,6 +85,13 @@ class Store implements ClusterCacheStore {
 
   async clear(): Promise<void> {
     return this.#cache.clear(this.#prefix || undefined);
+  }
+
+  async *iterator(): AsyncGenerator<[key: string, value: unknown]> {
+    const prefix = this.#prefix;
+    for await (const [key, value] of this.#cache.entries(prefix)) {
+      yield [key.slice(prefix.length), value];
+    }
   }
 
   on(): this {

@@ -54,6 +54,11 @@ export class CacheShelf {
     return this.#caches.get(cache)?.entries.clearPrefix(prefix, from) ?? 0;
   }
 
+  /** See {@link LruCache.keys}. */
+  keys({ cache, prefix, from }: { cache: string; prefix: string; from: number }, now: number) {
+    return this.#caches.get(cache)?.entries.keys(prefix, from, now) ?? { keys: [], next: 0 };
+  }
+
   sweep(now: number): void {
     for (const { entries } of this.#caches.values()) entries.sweep(now);
   }

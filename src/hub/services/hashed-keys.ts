@@ -32,6 +32,11 @@ export function bytesOf({ text, wide }: HashedKey): Buffer {
   return Buffer.from(text, wide ? 'utf16le' : 'latin1');
 }
 
+/** The text of such bytes, of a key of that hash. */
+export function textOf(bytes: Buffer, hash: number): string {
+  return bytes.toString((hash & 1) === 1 ? 'utf16le' : 'latin1');
+}
+
 /** @returns the bytes with which a key of that hash begins; `undefined` where it cannot begin so. */
 export function beginning(text: string): (hash: number) => Buffer | undefined {
   const wide = Buffer.from(text, 'utf16le');

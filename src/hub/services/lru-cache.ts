@@ -1,23 +1,25 @@
 import { BLOCK_COST_BYTES, Blocks } from './blocks.js';
-import { beginning, bytesOf, type HashedKey, KeyHasher } from './hashed-keys.js';
+import {
+  BESIDE,
+  entriesBeginning,
+  EXPIRES_AT,
+  FORM_BYTES,
+  HASH,
+  HEAD_BYTES,
+  KEY_BYTES,
+  keysBeginning,
+  type KeysPart,
+  NEWER,
+  OLDER,
+  VALUE_BYTES,
+} from './cache-entry.js';
+import { bytesOf, type HashedKey, KeyHasher } from './hashed-keys.js';
 
 /** What a cache gives back of a value. */
 export interface Entry {
   readonly form: string;
   readonly value: Buffer;
 }
-
-/** Words at the start of an entry. Its key, its form and its value follow. */
-const OLDER = 0;
-const NEWER = 1;
-/** The next entry in the same bucket. */
-const BESIDE = 2;
-const HASH = 3;
-const KEY_BYTES = 4;
-const FORM_BYTES = 5;
-const VALUE_BYTES = 6;
-const EXPIRES_AT = 8;
-const HEAD_BYTES = 40;
 
 /** Of a block, and of the at most two buckets for each. */
 const COST_BYTES = BLOCK_COST_BYTES + 8;
@@ -28,8 +30,8 @@ const MAX_BUCKETS = 2 ** 22;
 /** Entries that a sweep looks at. */
 const SWEPT = 1_000;
 
-/** One part of a cache whose values are removed by their keys, about 2 ms of the hub's time. */
-const CLEARED_BUCKETS = 4_096;
+/** One part of a cache whose keys are looked at, about 2 ms of the hub's time. */
+const PART_BUCKETS = 4_096;
 
 /**
  * Values by key, bounded in bytes. The one that nobody has read or set for the longest time makes
@@ -131,17 +133,21 @@ export class LruCache {
    * @returns 0 after the last part.
    */
   clearPrefix(prefix: string, from: number): number {
-    const bytesFor = beginning(prefix);
-    const to = Math.min(from + CLEARED_BUCKETS, this.#buckets.length);
-    for (let bucket = from; bucket < to; bucket += 1) {
-      for (let entry = this.#buckets[bucket]!; entry !== 0;) {
-        const beside = this.#blocks.word(entry, BESIDE);
-        const bytes = bytesFor(this.#blocks.word(entry, HASH));
-        if (bytes !== undefined && this.#begins(entry, bytes)) this.#remove(entry);
-        entry = beside;
-      }
-    }
+    const to = Math.min(from + PART_BUCKETS, this.#buckets.length);
+    for (const entry of entriesBeginning(prefix, this.#blocks, this.#buckets.subarray(from, to)))
+      this.#remove(entry);
     return to === this.#buckets.length ? 0 : to;
+  }
+
+  /**
+   * Keys that begin so, in a part of the cache. While it grows between two parts, a key may come twice.
+   *
+   * @param from as that of {@link clearPrefix}.
+   */
+  keys(prefix: string, from: number, now: number): KeysPart {
+    const to = Math.min(from + PART_BUCKETS, this.#buckets.length);
+    const { keys, next } = keysBeginning(prefix, this.#blocks, this.#buckets, { from, to, now });
+    return { keys, next: next === this.#buckets.length ? 0 : next };
   }
 
   /** @returns how many values were removed for it. */
@@ -225,13 +231,6 @@ export class LruCache {
     const bytes = bytesOf(key);
     return (
       this.#blocks.word(entry, KEY_BYTES) === bytes.length &&
-      this.#blocks.equals(entry, HEAD_BYTES, bytes)
-    );
-  }
-
-  #begins(entry: number, bytes: Buffer): boolean {
-    return (
-      this.#blocks.word(entry, KEY_BYTES) >= bytes.length &&
       this.#blocks.equals(entry, HEAD_BYTES, bytes)
     );
   }

@@ -6,6 +6,7 @@ import { NO_BODY } from '../../protocol.js';
 import { ClusterCacheUnconfirmedError } from './cache.errors.js';
 import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.js';
 import { checkTtl, decode, encode } from './cached-value.js';
+import { entriesOf } from './entries-of.js';
 
 /** A request waits no longer for a value: it goes on as if there were none. */
 const DEADLINE_MS = 250;
@@ -16,7 +17,7 @@ const CHANGE_MS = 5_000;
 /** Whoever computes for longer is not waited for any more. */
 export const LEASE_MS = 30_000;
 
-/** Nor is a hub that has just been silent: it may be slow, or hang. */
+/** Nor is a hub that was silent just now. */
 const DOUBTED_LEASE_MS = 1_000;
 
 /** Beyond this the whole cache is cleared. */
@@ -34,7 +35,7 @@ export interface Found {
 /** One of the hub's caches. Where the hub does not answer it has no value, and keeps none. */
 export class SharedCache {
   readonly #maxBytes: number;
-  readonly #name: string;
+  readonly name: string;
   /** Keys that the hub could not be told of: it may have an old value. */
   readonly #stale = new Set<string>();
   #allStale = false;
@@ -54,15 +55,11 @@ export class SharedCache {
   ) {
     const { maxBytes, name } = resolveCacheOptions(options, defaultName);
     this.#maxBytes = maxBytes;
-    this.#name = name;
-  }
-
-  get name(): string {
-    return this.#name;
+    this.name = name;
   }
 
   async get(key: string): Promise<{ readonly value: unknown } | undefined> {
-    return this.#valueIn(await this.#ask({ op: 'get', cache: this.#name, key }));
+    return this.#valueIn(await this.#ask({ op: 'get', cache: this.name, key }));
   }
 
   /**
@@ -72,7 +69,7 @@ export class SharedCache {
   async set(key: string, value: unknown, ttlMs: number | null): Promise<boolean> {
     checkTtl(key, ttlMs);
     const { form, body } = encode(value);
-    const at = { cache: this.#name, key, form, ttlMs, maxBytes: this.#maxBytes };
+    const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
     const until = performance.now() + CHANGE_MS;
     // Only once: another worker may have set it since.
     const asked = this.#open().askUntil({ op: 'set', ...at }, CHANGE_MS, { body });
@@ -81,19 +78,25 @@ export class SharedCache {
       this.#count('evicted', answer.header.evicted);
       return true;
     }
-    await this.#change('set()', key, { op: 'delete', cache: this.#name, key }, until); // the old value is wrong now
+    await this.#change('set()', key, { op: 'delete', cache: this.name, key }, until); // the old value is wrong now
     return false;
   }
 
   /** @returns whether it was there. @throws ClusterCacheUnconfirmedError */
   async delete(key: string): Promise<boolean> {
-    const answer = await this.#change('delete()', key, { op: 'delete', cache: this.#name, key });
+    const answer = await this.#change('delete()', key, { op: 'delete', cache: this.name, key });
     return answer?.header.t === 'done' && answer.header.changed > 0;
   }
 
   /** @param prefix of the keys whose values are removed. Default: all. @throws ClusterCacheUnconfirmedError */
   async clear(prefix?: string): Promise<void> {
-    await this.#change('clear()', undefined, { op: 'clear', cache: this.#name, prefix });
+    await this.#change('clear()', undefined, { op: 'clear', cache: this.name, prefix });
+  }
+
+  entries(prefix: string): AsyncGenerator<[key: string, value: unknown]> {
+    const keys = (from: number) =>
+      this.#open().askUntil({ op: 'keys', cache: this.name, prefix, from }, CHANGE_MS);
+    return entriesOf(keys, (key) => this.get(key));
   }
 
   /**
@@ -104,7 +107,7 @@ export class SharedCache {
    */
   async getOrCompute(key: string, compute: () => unknown, ttlMs: number | null): Promise<Found> {
     checkTtl(key, ttlMs);
-    const answer = await this.#ask({ op: 'get', cache: this.#name, key });
+    const answer = await this.#ask({ op: 'get', cache: this.name, key });
     const known = this.#valueIn(answer);
     if (known !== undefined) return { value: known.value, fresh: Promise.resolve(false) };
     const hub = this.#open();
@@ -134,7 +137,7 @@ export class SharedCache {
   }
 
   async #lease(key: string, waitMs: number): Promise<Leased> {
-    const question = { op: 'lease', cache: this.#name, key, waitMs } as const;
+    const question = { op: 'lease', cache: this.name, key, waitMs } as const;
     const answer = await orNone(this.#open().askUntil(question, waitMs));
     if (answer?.header.t === 'granted') return { grant: answer.header.grant };
     return this.#valueIn(answer);
@@ -148,7 +151,7 @@ export class SharedCache {
     grant: number,
   ): Promise<Answer | undefined> {
     const { form, body } = encode(value);
-    const at = { cache: this.#name, key, form, ttlMs, maxBytes: this.#maxBytes };
+    const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
     const asked = this.#open().askUntil({ op: 'fill', ...at, grant }, CHANGE_MS, { body });
     return orNone(asked.catch((error) => this.#noteRefusal(error))).then((answer) => {
       if (answer?.header.t === 'done') this.#count('evicted', answer.header.evicted);
@@ -180,7 +183,7 @@ export class SharedCache {
     }
     this.#noteStale(key);
     const shown = key === undefined ? what : `${what} of '${key.slice(0, 40)}'`;
-    throw new ClusterCacheUnconfirmedError(this.#name, shown, why);
+    throw new ClusterCacheUnconfirmedError(this.name, shown, why);
   }
 
   /** @returns `undefined` where the hub has not answered. What it refuses, it does not have either. */
@@ -193,7 +196,7 @@ export class SharedCache {
   #noteRefusal(error: unknown): Answer {
     if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
     const why = error.message;
-    if (why !== this.#warned) this.warn(`the cache '${this.#name}' does not keep a value: ${why}`);
+    if (why !== this.#warned) this.warn(`the cache '${this.name}' does not keep a value: ${why}`);
     this.#warned = why;
     return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
   }
@@ -228,7 +231,7 @@ export class SharedCache {
     const keys = this.#allStale ? [undefined] : [...this.#stale];
     this.#stale.clear();
     this.#allStale = false;
-    const cache = this.#name;
+    const cache = this.name;
     for (const key of keys) {
       const question: Question =
         key === undefined ? { op: 'clear', cache } : { op: 'delete', cache, key };
