@@ -1,0 +1,31 @@
+// Suites of others, run against this package. `npm run suites -- --only porcupine` runs one of them;
+// what follows `--` again is for that suite.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+const { values, positionals } = parseArgs({
+  options: { only: { type: 'string', multiple: true } },
+  allowPositionals: true,
+});
+const folders = readdirSync(import.meta.dirname, { withFileTypes: true });
+const suites = folders.filter((each) => each.isDirectory()).map(({ name }) => name);
+const unknown = (values.only ?? []).filter((name) => !suites.includes(name));
+if (unknown.length > 0) {
+  console.error(`there is no suite ${unknown.join(', ')}; there is ${suites.join(', ')}`);
+  process.exit(64);
+}
+if (!existsSync(join(import.meta.dirname, '../../dist'))) {
+  console.error('dist/ is missing: npm run build');
+  process.exit(1);
+}
+for (const name of values.only ?? suites) {
+  const { status } = spawnSync(
+    process.execPath,
+    [join(import.meta.dirname, name, 'run.mjs'), ...positionals],
+    { stdio: 'inherit' },
+  );
+  console.log(`${name}: ${status === 0 ? 'passed' : 'failed'}`);
+  if (status !== 0) process.exitCode = 1;
+}
