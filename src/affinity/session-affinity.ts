@@ -13,6 +13,12 @@ import { Relay } from './relay.js';
 import { headOf } from './request-head.js';
 import { newOwner, newSessionId, ownerOf } from './session-id.js';
 
+/** Node counts and compares these where it accepts a connection; a limit of ours is in the second one. */
+type LimitedServer = EventEmitter & {
+  readonly _connections?: number;
+  readonly maxConnections?: number;
+};
+
 const RETRY_MS = 1_000;
 
 /** Directories are cleaned; that of a user goes when the user logs out. */
@@ -121,6 +127,11 @@ export class SessionAffinity {
 
   /** Has the server read the head once more: to all that looks at connections, it is one of this worker's. */
   #take(handle: PassedHandle, head: Buffer): void {
+    const { maxConnections, _connections: open = 0 } = this.server as LimitedServer;
+    if (typeof maxConnections === 'number' && open >= maxConnections) {
+      handle.close();
+      return void this.server.emit('drop');
+    }
     // Node's types leave out that option.
     const options: object = { handle, readable: true, writable: true, allowHalfOpen: true };
     const socket = new Socket(options).setNoDelay();

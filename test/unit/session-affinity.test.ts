@@ -56,3 +56,23 @@ it('a door that was removed is opened again, where the hub is then', async () =>
   expect(request).toHaveBeenCalledOnce();
   expect(link.warn).not.toHaveBeenCalled();
 });
+
+it('a passed connection is closed, and counted, where there is no room for it', async () => {
+  const path = join(temporaryDirectory(), 'hub.hub');
+  let take = (_handle: object, _head: Buffer): void => {};
+  const passage = {
+    open: async (_name: string, taker: typeof take) => void (take = taker),
+    pass: () => undefined,
+  };
+  const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn(), passage };
+  const server = Object.assign(new EventEmitter(), { maxConnections: -1 }); // as ConnectionLimit says it
+  const [dropped, connected] = [vi.fn(), vi.fn()];
+  server.on('drop', dropped).on('connection', connected);
+  const own = { request: vi.fn(), upgrade: vi.fn(), release: vi.fn() };
+  await new SessionAffinity(link, async () => ({ path, token: '' }), server, own).open();
+  const handle = { close: vi.fn() };
+  take(handle, Buffer.alloc(0));
+  expect(handle.close).toHaveBeenCalledOnce();
+  expect(dropped).toHaveBeenCalledOnce();
+  expect(connected).not.toHaveBeenCalled();
+});
