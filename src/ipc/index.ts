@@ -1,4 +1,5 @@
 export * from './block-report.js';
+export * from './close-handle.js';
 export * from './envelope.js';
 export * from './error-report.js';
 export * from './passed-connection.js';

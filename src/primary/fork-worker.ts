@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../ipc/assignment.js';
+import { closeHandle, isOurs } from '../ipc/index.js';
 import { ADMIN_TOKEN_VARIABLE } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
@@ -121,7 +122,13 @@ function follow(
 ): WorkerHandle {
   // Without this listener a send that fails throws in the primary.
   worker.on('error', (error) => tell({ type: 'channel-error', error }));
-  worker.on('message', (message, handle: unknown) => tell({ type: 'message', message, handle }));
+  const nodesOwn = worker.listenerCount('message');
+  worker.on('message', (message, handle: unknown) => {
+    const isHeard =
+      worker.listenerCount('message') > nodesOwn + 1 || cluster.listenerCount('message') > 0;
+    if (!isOurs(message) && !isHeard) closeHandle(handle);
+    tell({ type: 'message', message, handle });
+  });
   const recoverConnections =
     cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
   guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));

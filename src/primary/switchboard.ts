@@ -1,5 +1,6 @@
 import type { EmitEvent } from '../events/index.js';
 import {
+  closeHandle,
   foreignVersionOf,
   isOurs,
   parseWorkerMessage,
@@ -37,6 +38,9 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'stack',
 ]);
 
+/** Messages that bring a connection. */
+const WITH_HANDLE: ReadonlySet<WorkerMessage['type'] | undefined> = new Set(['connection', 'pass']);
+
 /** What the switchboard connects workers with. */
 interface Exchange {
   readonly listening: Listening;
@@ -73,8 +77,11 @@ export class Switchboard {
   #eventOf(id: WorkerId, told: ProcessEvent): WorkerEvent | AskedByWorker | undefined {
     switch (told.type) {
       case 'message': {
+        const { message, handle } = told;
         const worker = this.to.table.find(id);
-        return worker && this.#onMessage(id, worker, told.message, told.handle);
+        if (worker !== undefined) return this.#onMessage(id, worker, message, handle);
+        if (isOurs(message)) closeHandle(handle);
+        return undefined;
       }
       case 'channel-error':
       case 'channel-broken':
@@ -94,6 +101,7 @@ export class Switchboard {
     handle: unknown,
   ): WorkerEvent | AskedByWorker | undefined {
     const message = parseWorkerMessage(raw);
+    if (isOurs(raw) && !WITH_HANDLE.has(message?.type)) closeHandle(handle);
     if (message === undefined) return this.#onUnknown(worker, raw);
     const { slot } = worker.identity;
     const now = performance.now();

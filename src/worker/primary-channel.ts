@@ -1,6 +1,8 @@
 import type { SendHandle } from 'node:child_process';
 import {
+  closeHandle,
   type ExaminationMessage,
+  isOurs,
   parsePrimaryMessage,
   type PrimaryMessage,
   reportError,
@@ -8,6 +10,14 @@ import {
   type WorkerMessage,
 } from '../ipc/index.js';
 import type { HandOver } from './rpc-connection.js';
+
+/** Messages that bring a socket. */
+const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set([
+  'listen',
+  'adopt',
+  'connection',
+  'passed',
+]);
 
 /** The worker's end of Node's channel to its primary. */
 export class PrimaryChannel {
@@ -17,6 +27,10 @@ export class PrimaryChannel {
   onMessage(listener: (message: PrimaryMessage, handle: unknown) => void): void {
     process.on('message', (raw, handle) => {
       const message = parsePrimaryMessage(raw);
+      const isHeard = isOurs(raw)
+        ? WITH_HANDLE.has(message?.type)
+        : process.listenerCount('message') > 1;
+      if (!isHeard) closeHandle(handle);
       if (message === undefined) return;
       try {
         listener(message, handle);

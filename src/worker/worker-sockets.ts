@@ -1,3 +1,4 @@
+import { closeHandle } from '../ipc/index.js';
 import type { Server } from 'node:http';
 import type net from 'node:net';
 import { AdoptedSockets } from './adopted-sockets.js';
@@ -37,7 +38,8 @@ export class WorkerSockets {
   }
 
   adopt(slot: number, handle: unknown): void {
-    this.#adopted?.adopt(slot, handle as { close(): void } | undefined);
+    if (this.#adopted === undefined) closeHandle(handle);
+    else this.#adopted.adopt(slot, handle as { close(): void } | undefined);
   }
 
   release(slot: number): void {

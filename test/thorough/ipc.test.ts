@@ -9,6 +9,7 @@ import { clusterReport, type HealthBody } from '../support/health.js';
 import { SURE } from '../support/hang.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { describeOnce, itOnce } from '../support/once.js';
+import { openDescriptorsOf } from '../support/process-stats.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -431,4 +432,23 @@ describeOnce('a worker that is stopped', () => {
     );
     expect(cluster.workerPids).toContain(stopped);
   });
+});
+
+it('a connection beside a message that nobody takes does not stay open in the primary', async () => {
+  const cluster = await ClusterProcess.start({
+    options: { workers: 1 },
+    env: behaviour('app-messages'),
+  });
+  const before = openDescriptorsOf(cluster.child.pid!);
+  const sent = await request(cluster.url, '/handles', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ count: 100 }),
+  });
+  expect(JSON.parse(sent.body)).toEqual({ sent: 100 });
+  await eventually(
+    'they are closed',
+    () => openDescriptorsOf(cluster.child.pid!),
+    (open) => open < before + 10,
+  );
 });

@@ -110,6 +110,35 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'warning', message: 'odd' },
 ];
 
+describe('a handle beside a message', () => {
+  it.each([...DECIDED, ...ASKED, ...HANDLED].filter(({ type }) => type !== 'connection'))(
+    'that brings none is closed: $type',
+    (message) => {
+      const { receive, worker } = start();
+      const handle = { close: vi.fn() };
+      receive(message, worker, handle);
+      expect(handle.close).toHaveBeenCalledOnce();
+    },
+  );
+
+  it('is closed where the message is broken, or its worker is gone', () => {
+    const { receiveRaw, switchboard, worker } = start();
+    const [first, second] = [{ close: vi.fn() }, { destroy: vi.fn(), close: vi.fn() }];
+    const broken = { ...seal({ type: 'leaving' }), type: 'odd' };
+    receiveRaw(broken, worker, first);
+    switchboard.receive(9, { type: 'message', message: broken, handle: second });
+    expect(first.close).toHaveBeenCalledOnce();
+    expect(second.destroy).toHaveBeenCalledOnce();
+  });
+
+  it('is left to the app beside a message of its own', () => {
+    const { receiveRaw, worker } = start();
+    const handle = { close: vi.fn() };
+    receiveRaw({ question: 1 }, worker, handle);
+    expect(handle.close).not.toHaveBeenCalled();
+  });
+});
+
 describe('the switchboard', () => {
   it.each(DECIDED)('passes on what changes a life: $type', (message) => {
     expect(start().receive(message)).toMatchObject({ type: 'worker', worker: 1, event: message });
