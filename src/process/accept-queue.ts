@@ -1,8 +1,9 @@
 import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type AddressedHandle, QueuePlug } from './queue-plug.js';
 
 /** A listening socket as net.Server holds it: `server._handle`; the same on Node 20 to 26. */
-export interface ListeningHandle {
+export interface ListeningHandle extends AddressedHandle {
   /** None where node:cluster hands the process its connections: the primary has the socket. */
   readonly fd?: number;
   listen(backlog: number): number;
@@ -38,9 +39,9 @@ export class AcceptQueue {
 
   /**
    * Accepts until the queue is empty, and closes the socket by `close`. On Linux
-   * hardly anything joins the queue meanwhile: a backlog of 0 has the kernel
-   * ignore who connects, and leaves alone who waits. Elsewhere as many are
-   * accepted as can have waited.
+   * hardly anything joins the queue meanwhile: a backlog of 0 leaves it one place,
+   * which a {@link QueuePlug} takes in the end, and has the kernel ignore who
+   * connects. Elsewhere as many are accepted as can have waited.
    *
    * @returns how many connections the kernel reset, where that could not be waited for.
    */
@@ -53,14 +54,27 @@ export class AcceptQueue {
       const before = this.#accepted;
       await round();
       if (this.#accepted > before) continue;
-      if ((lengthOf(this.#inode) ?? 0) === 0) {
-        close(); // at once: who connects between the look and this is reset
-        return 0;
-      }
+      if (this.#length === 0 && (await this.#closeEmpty(close))) return 0;
       // Out of descriptors, perhaps.
       await delay(RETRY_MS);
     }
     return closeCounting(this.handle.fd, close);
+  }
+
+  /** Closes the socket, unless a client has joined. */
+  async #closeEmpty(close: () => void): Promise<boolean> {
+    const plug = this.#isHeldHere() ? await QueuePlug.put(this.handle) : undefined;
+    try {
+      if (plug !== undefined && !plug.holds && this.#length > 0) return false;
+      close(); // at once, before the event loop accepts the plug
+      return true;
+    } finally {
+      plug?.remove();
+    }
+  }
+
+  get #length(): number {
+    return lengthOf(this.#inode) ?? 0;
   }
 
   #isHeldHere(): boolean {
