@@ -179,6 +179,10 @@ export class Supervisor {
         return this.#table.find(effect.worker)?.send(effect.message);
       case 'kill':
         return this.#table.find(effect.worker)?.kill(effect.signal);
+      case 'abandon': {
+        const told = { type: 'exit', exit: { code: null, signal: 'SIGKILL' } } as const;
+        return this.#post({ type: 'process', worker: effect.worker, told });
+      }
       case 'force':
         return this.#table.find(effect.worker)?.force();
       case 'arm':

@@ -77,6 +77,7 @@ function describeEffect(effect: Effect): string {
     case 'refuse-scale':
       return `${effect.type} ${asker(effect)}`;
     case 'joined':
+    case 'abandon':
       return `${effect.type} ${effect.worker}`;
     case 'end':
       return `end with ${effect.exitCode}`;

@@ -7,7 +7,7 @@ const FAULTS_MS = 45_000;
 const RECOVERS_WITHIN_MS = 90_000;
 
 /** Longer than any shutdown takes. */
-const ENDS_WITHIN_MS = 30_000;
+const ENDS_WITHIN_MS = 40_000;
 
 /** How often it is looked whether the cluster has got over it. */
 const LOOK_EVERY_MS = 500;

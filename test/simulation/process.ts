@@ -17,6 +17,8 @@ export interface Surface {
   askToScale(worker: WorkerId): void;
   /** For its own restart. */
   askToRestart(worker: WorkerId): void;
+  /** A process has not ended by SIGKILL. */
+  froze(): void;
   /** Nothing of it is left. */
   buried(worker: WorkerId): void;
 }
@@ -40,6 +42,8 @@ export class SimulatedProcess {
   state: 'booting' | 'ready' | 'draining' | 'exited' = 'booting';
   residentBytes: number;
   requests = 0;
+  /** SIGKILL did not end it. */
+  isFrozen = false;
   /** Since when it answers no pings. */
   silentSince: number | undefined;
   /** Reads no message and runs no handler. */
@@ -105,6 +109,7 @@ export class SimulatedProcess {
 
   signal(signal: NodeJS.Signals): void {
     this.#in(TRAVEL_MS, () => {
+      if (signal === 'SIGKILL' && this.behaviour.unkillable) return this.#freeze();
       if (signal === 'SIGKILL') return this.#exit(null, signal);
       // Its handler would run once its event loop is free: then it serves already.
       if (this.state === 'booting' && !this.behaviour.deaf) this.#exit(null, signal);
@@ -180,6 +185,13 @@ export class SimulatedProcess {
       case 'asks-to-restart':
         return this.#arrive(() => around.askToRestart(this.id));
     }
+  }
+
+  /** Nothing that it had begun comes about. */
+  #freeze(): void {
+    this.#hang();
+    this.isFrozen = true;
+    this.around.froze();
   }
 
   #hang(): void {
@@ -280,7 +292,7 @@ export class SimulatedProcess {
   }
 
   #exit(code: number | null, signal: NodeJS.Signals | null): void {
-    if (this.state === 'exited') return;
+    if (this.state === 'exited' || this.isFrozen) return;
     this.state = 'exited';
     this.silentSince = undefined;
     const { clock } = this.around;
@@ -292,6 +304,7 @@ export class SimulatedProcess {
   }
 
   #say(event: WorkerEvent): void {
+    if (this.isFrozen) return;
     this.#arrive(() => this.around.tell(this.id, event));
   }
 

@@ -19,6 +19,8 @@ export interface Behaviour {
   readonly check: 'healthy' | 'ill' | 'silent' | 'twice';
   readonly drain: { readonly kind: 'ends' | 'fails' | 'hangs'; readonly ms: number };
   readonly debugged: boolean;
+  /** It does not end by SIGKILL: it has been in a system call since. */
+  readonly unkillable: boolean;
   /** It holds too much from the start. */
   readonly large: boolean;
   /** What a message to it or from it takes. */
@@ -110,6 +112,7 @@ export const WELL: Behaviour = {
   check: 'healthy',
   drain: { kind: 'ends', ms: 20 },
   debugged: false,
+  unkillable: false,
   large: false,
   lagMs: 1,
 };
@@ -189,6 +192,7 @@ const behaviour: fc.Arbitrary<Behaviour> = fc.record({
   debugged: often(30, false, fc.constant(true)),
   large: often(8, false, fc.constant(true)),
   lagMs: often(3, 1, fc.constantFrom(0, 30)),
+  unkillable: often(8, false, fc.constant(true)),
 });
 
 const deed: fc.Arbitrary<Deed> = fc.oneof(

@@ -37,6 +37,8 @@ export class World implements Surface {
   readonly answered = new Map<string, number>();
   ended: number | undefined;
   healed = false;
+  /** There was a process that SIGKILL did not end. */
+  hasFrozen = false;
   #refuses = false;
   /** What a reload finds. */
   #program: ProgramPaths | Error = RELEASE;
@@ -114,6 +116,10 @@ export class World implements Surface {
     this.post({ type: 'worker', worker, event });
   }
 
+  froze(): void {
+    this.hasFrozen = true;
+  }
+
   buried(worker: WorkerId): void {
     this.processes.delete(worker);
   }
@@ -159,6 +165,13 @@ export class World implements Surface {
         return this.#send(effect.worker, effect.message);
       case 'kill':
         return this.processes.get(effect.worker)?.signal(effect.signal);
+      case 'abandon': {
+        const exit = { code: null, signal: 'SIGKILL' } as const;
+        return void this.clock.in(0, () => {
+          this.buried(effect.worker);
+          this.tell(effect.worker, { type: 'exited', exit, oomKill: false, at: '' });
+        });
+      }
       case 'force':
         return this.#send(effect.worker, { type: 'force' });
       case 'arm':

@@ -79,7 +79,7 @@ describe('a release whose workers die', () => {
       const lost = load.lost.length / (load.lost.length + load.answeredAt.length);
       if (process.env['TEST_RELEASES'] === 'all') {
         console.log(
-          `${diesMs} ms, ${workers} workers: ${outcomes.join(' ')}; lost ${load.lost.length} of ${load.lost.length + load.answeredAt.length} (${(100 * lost).toFixed(3)} %) ${JSON.stringify(Object.groupBy(load.lost, String), (_, each: unknown) => (Array.isArray(each) ? each.length : each))}`,
+          `${diesMs} ms, ${workers} workers: ${outcomes.join(' ')}; lost ${load.lost.length} of ${load.lost.length + load.answeredAt.length} (${(100 * lost).toFixed(3)} %) ${[...new Set(load.lost)].map((each) => `${each}: ${load.lost.filter((one) => one === each).length}`).join(', ')}`,
         );
       }
       expect(lost).toBeLessThanOrEqual(0.01);

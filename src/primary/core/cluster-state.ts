@@ -198,6 +198,7 @@ export type Timer =
 export type WorkerTimer =
   | 'ready-overdue'
   | 'stop-overdue'
+  | 'exit-overdue'
   | 'leave-due'
   | 'recovered'
   | 'block-overdue'

@@ -21,6 +21,8 @@ export type Effect =
     }
   | { readonly type: 'send'; readonly worker: WorkerId; readonly message: PrimaryMessage }
   | { readonly type: 'kill'; readonly worker: WorkerId; readonly signal: NodeJS.Signals }
+  /** The process does not end: `exited` tells as much, and nobody waits for it. */
+  | { readonly type: 'abandon'; readonly worker: WorkerId }
   /** End its open connections now; where it cannot be told, end the process. */
   | { readonly type: 'force'; readonly worker: WorkerId }
   /** Of two of the same kind and the same worker or slot the last one stands. */

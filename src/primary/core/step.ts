@@ -29,6 +29,9 @@ export interface Settings {
   readonly machineClockMs?: number;
 }
 
+/** A process that lives on for so long after SIGKILL is in a system call that nothing interrupts. */
+export const EXIT_TIMEOUT_MS = 10_000;
+
 type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
 
 /** One transition under way: the state as it is by now, and the effects so far. */
@@ -112,6 +115,9 @@ export class Step {
 
   kill({ id }: Pick<Worker, 'id'>, signal: NodeJS.Signals): void {
     this.effects.push({ type: 'kill', worker: id, signal });
+    const overdue: Timer = { type: 'exit-overdue', worker: id };
+    if (signal !== 'SIGKILL' || this.#state.timers.has(keyOf(overdue))) return;
+    this.arm(overdue, EXIT_TIMEOUT_MS);
   }
 
   arm(timer: Timer, ms: number): void {

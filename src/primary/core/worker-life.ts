@@ -22,7 +22,7 @@ import { loseContender, tellCandidate } from './replacement.js';
 import { forgetFailures } from './restart.js';
 import { settleScaling } from './scaling.js';
 import { giveUp } from './shutdown.js';
-import type { Step } from './step.js';
+import { EXIT_TIMEOUT_MS, type Step } from './step.js';
 import { onReplaceRequest } from './upkeep.js';
 import { onVerified, onVerifyOverdue, verify } from './verification.js';
 import { exitDrained, exitUnasked, recover } from './worker-exit.js';
@@ -79,6 +79,7 @@ const LIFE: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   'leave-due': { starting: nothing, ready: whenLeaveDue, draining: nothing },
   drained: { starting: nothing, ready: nothing, draining: noteDrain },
   'stop-overdue': { starting: nothing, ready: nothing, draining: killOverdue },
+  'exit-overdue': { starting: abandon, ready: abandon, draining: abandon },
   'channel-error': { starting: noteError, ready: noteError, draining: noteError },
   'channel-broken': { starting: distrust, ready: distrust, draining: distrust },
   exited: { starting: exitUnasked, ready: exitUnasked, draining: exitDrained },
@@ -219,6 +220,13 @@ function leave(
   if (candidateOf(step.state, worker.slot) !== undefined) return;
   const delayMs = worker.state === 'starting' ? GROUP_SIGNAL_MS : 0;
   step.arm({ type: 'start-due', slot: worker.slot }, delayMs);
+}
+
+/** SIGKILL does not end it: its slot gets another worker, and the end of the cluster does not wait for it. */
+function abandon(step: Step, { id }: Worker): void {
+  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and is given up: a system call that cannot be interrupted holds it (a disk or a network file system that does not answer?)`;
+  step.emit('warning', { message, worker: id });
+  step.do({ type: 'abandon', worker: id });
 }
 
 function noteDrain(step: Step, worker: DrainingWorker, { report }: WorkerEventOf<'drained'>): void {

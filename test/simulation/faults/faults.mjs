@@ -65,6 +65,13 @@ export const FAULTS = [
       replace: '',
     },
   ]),
+  ...inFile(`${CORE}step.ts`, [
+    {
+      what: 'a process that SIGKILL does not end is waited for without an end',
+      find: 'this.arm(overdue, EXIT_TIMEOUT_MS);',
+      replace: '',
+    },
+  ]),
   ...inFile(`${CORE}scaling.ts`, [
     {
       what: 'who scaled is told before the others are gone',

@@ -1,4 +1,5 @@
 import type { Candidacy, WorkerId } from '../../../src/primary/core/cluster-state.js';
+import { EXIT_TIMEOUT_MS } from '../../../src/primary/core/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
@@ -90,7 +91,7 @@ function boundOf(phase: string, { state, world }: Observation): number {
   const { readyTimeoutMs, shutdown, reload } = world.settings.options;
   const timeless = [...state.workers.values()].some(({ debugged }) => debugged);
   if (timeless || world.scenario.inspected) return Infinity;
-  const slackMs = 200 + 300 * world.clock.suspensions;
+  const slackMs = 200 + 300 * world.clock.suspensions + (world.hasFrozen ? EXIT_TIMEOUT_MS : 0);
   const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
   const leavesMs = lameDuckMs + drainTimeoutMs + killTimeoutMs + 1_500;
   switch (phase) {

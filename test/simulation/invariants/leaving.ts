@@ -1,4 +1,5 @@
 import type { WorkerId } from '../../../src/primary/core/cluster-state.js';
+import { EXIT_TIMEOUT_MS } from '../../../src/primary/core/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';
@@ -107,8 +108,9 @@ export class Leaving implements Invariant {
   }
 }
 
-function boundMs({ settings, clock }: Observation['world']): number {
+function boundMs({ settings, clock, hasFrozen }: Observation['world']): number {
   const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = settings.options.shutdown;
   // A second for a boot that is ended, and what an exit may take on top of what was promised.
-  return lameDuckMs + drainTimeoutMs + killTimeoutMs + 1_700 + 300 * clock.suspensions;
+  const givenUpMs = hasFrozen ? EXIT_TIMEOUT_MS : 0;
+  return lameDuckMs + drainTimeoutMs + killTimeoutMs + 1_700 + 300 * clock.suspensions + givenUpMs;
 }

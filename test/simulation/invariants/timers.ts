@@ -43,11 +43,13 @@ export class Timers implements Invariant {
     const ends = (type: string, holds: boolean): void =>
       hold(`what may last for ever has a timer (${type})`, holds, () => worker);
     const killed = this.#killed.has(worker.id);
+    const leaves = has('exit-overdue') || this.#over.has(`exit-overdue ${worker.id}`);
     switch (worker.state) {
       case 'starting':
-        return ends('ready-overdue', settings.mayBeDebugged || killed || has('ready-overdue'));
+        ends('ready-overdue', settings.mayBeDebugged || killed || has('ready-overdue'));
+        return ends('exit-overdue', !killed || leaves);
       case 'draining':
-        return ends('stop-overdue', killed || has('stop-overdue'));
+        return ends('stop-overdue', leaves || has('stop-overdue'));
       case 'ready': {
         if (worker.leaving !== undefined) ends('leave-due', has('leave-due'));
         const recovers = clock.now - worker.readyAt < recoveryMs(settings.options.restart);
@@ -97,6 +99,8 @@ function isNeeded(timer: Timer, state: ClusterState): boolean {
       return worker.state === 'starting';
     case 'stop-overdue':
       return worker.state === 'draining';
+    case 'exit-overdue':
+      return true;
     case 'recovered':
       return worker.state === 'ready';
     case 'leave-due':
