@@ -79,6 +79,15 @@ export interface ClusterEvents {
   };
   /** Another worker leads: it runs what one alone is to run. Without `worker`: for now none can. */
   leader: { worker?: WorkerIdentity };
+  /** A request has ended workers: it is answered 503, and one is tried a minute. */
+  quarantined: QuarantinedRequest & {
+    /** Every request of the route, and not of the one URL alone. */
+    wholeRoute: boolean;
+    /** Workers that it has ended. */
+    deaths: number;
+  };
+  /** One was tried, and did no harm: the app answers it again. */
+  'quarantine-ended': QuarantinedRequest;
   /** Every worker is to be replaced by one of the program as it is now. */
   'reload-started': { generation: number; reason: string };
   /** A release failed: its slots go back to the one before, generation `to`. */
@@ -92,6 +101,15 @@ export interface ClusterEvents {
   failed: { message: string; exitCode: number; error: ErrorReport | null };
   /** Something unexpected that the cluster survives. */
   warning: { message: string; worker?: WorkerIdentity; error?: ErrorReport };
+}
+
+/** A request that has ended workers. */
+export interface QuarantinedRequest {
+  method: string;
+  /** Template of its route; `null` where no route of Nest's has its path. */
+  route: string | null;
+  /** Without the query. */
+  path: string;
 }
 
 /** Name of an event: the first argument of the primary's `on()` and `off()`. */

@@ -72,6 +72,13 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   },
   'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
   leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
+  quarantined: ({ method, route, path, wholeRoute, deaths }) =>
+    error(
+      `${method} ${wholeRoute ? route : path} has ended ${deaths} workers` +
+        `${route === null || wholeRoute ? '' : ` (route ${route})`}: quarantined, answered 503; one is tried a minute`,
+    ),
+  'quarantine-ended': ({ method, path }) =>
+    info(`${method} ${path} was tried and did no harm: quarantine ended`),
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-reverting': ({ generation, to, reason }) =>
     error(`reload gen=${generation} is taken back, gen=${to} comes back: ${reason}`),

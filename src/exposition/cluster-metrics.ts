@@ -150,6 +150,9 @@ export function clusterMetrics(
         ),
       ),
     ),
+    gauge('quarantined_requests', 'Requests that have ended workers and are answered 503', [
+      [{}, snapshot.quarantined ?? 0],
+    ]),
     gauge(
       'leader',
       'Whether the worker runs what one alone is to run (1) or not (0)',

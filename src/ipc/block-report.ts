@@ -31,5 +31,7 @@ export interface StackReport extends Omit<BlockReport, 'forMs' | 'profile'> {
 /** What the primary asks the watchdog of a worker, one JSON object a line, over the pipe on which that reports. */
 export type WatchdogRequest =
   | { readonly type: 'stack'; readonly id: number }
+  /** A worker has ended: if the event loop is blocked, report that now. */
+  | { readonly type: 'report-block' }
   /** `to`: unix socket that takes the recording. */
   | ({ readonly type: 'record'; readonly to: string } & Recording);

@@ -6,6 +6,7 @@ import {
   type WorkerStats,
 } from '../snapshot/index.js';
 import { cutText } from './error-report.js';
+import { MAX_SUSPECTS } from './fingerprint.js';
 import { MAX_PASSED_HEAD_BYTES } from './passed-connection.js';
 import {
   BOOT_PHASES,
@@ -50,6 +51,9 @@ const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 const name = v.pipe(v.string(), v.maxLength(MAX_NAME));
 /** In base64. */
 const head = v.pipe(v.string(), v.maxLength(Math.ceil(MAX_PASSED_HEAD_BYTES / 3) * 4));
+/** Of a method, a route or a path. */
+const part = v.pipe(v.string(), v.maxLength(500));
+const fingerprint = v.object({ method: part, route: v.nullable(part), url: name, path: part });
 const foldedBody = v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH));
 /** What is measured helps, and is never needed: of a release with another version it may be less. */
 const measured = v.fallback(amount, 0);
@@ -108,6 +112,18 @@ const workerMessageSchema = v.variant('type', [
     error,
   }),
   v.object({ type: v.literal('fatal'), error, abort: v.boolean() }),
+  v.object({
+    type: v.literal('suspects'),
+    certain: v.boolean(),
+    suspects: v.pipe(v.array(fingerprint), v.maxLength(MAX_SUSPECTS)),
+  }),
+  v.object({
+    type: v.literal('flight'),
+    n: count,
+    began: v.optional(fingerprint),
+    ended: v.pipe(v.array(count), v.maxLength(1_000)),
+  }),
+  v.object({ type: v.literal('trial'), id: count, lived: v.boolean() }),
   v.object({
     type: v.literal('blocked'),
     forMs: amount,

@@ -2,5 +2,6 @@ export * from './block-report.js';
 export * from './close-handle.js';
 export * from './envelope.js';
 export * from './error-report.js';
+export * from './fingerprint.js';
 export * from './passed-connection.js';
 export * from './protocol.js';

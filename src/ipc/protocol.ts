@@ -1,5 +1,6 @@
 import type { BlockReport, StackReport } from './block-report.js';
 import type { ErrorReport } from './error-report.js';
+import type { Fingerprint, QuarantineEntry } from './fingerprint.js';
 import type { PassedConnection } from './passed-connection.js';
 import type {
   ClusterSnapshot,
@@ -73,6 +74,24 @@ export type WorkerMessage =
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
   /** An error nobody caught. The worker drains and ends, or, with `abort`, ends at once. */
   | { readonly type: 'fatal'; readonly error: ErrorReport; readonly abort: boolean }
+  /**
+   * Before that, and before any other end that it sees; from the watchdog too. What was at work;
+   * with `certain` that is known, and may be nothing.
+   */
+  | {
+      readonly type: 'suspects';
+      readonly certain: boolean;
+      readonly suspects: readonly Fingerprint[];
+    }
+  /** While requests are watched: one begins as number `n`, others were answered. */
+  | {
+      readonly type: 'flight';
+      readonly n: number;
+      readonly began?: Fingerprint | undefined;
+      readonly ended: readonly number[];
+    }
+  /** A request under quarantine was given to the app for a trial, or has done no harm. */
+  | { readonly type: 'trial'; readonly id: number; readonly lived: boolean }
   /** From the watchdog, over a pipe of its own: the event loop is blocked. */
   | ({ readonly type: 'blocked' } & BlockReport)
   /** The event loop that was blocked goes on. */
@@ -210,6 +229,12 @@ export type PrimaryMessage =
   | ({ readonly type: 'passed' } & PassedConnection)
   /** The primary holds no socket any more: what waits in their queues is for the workers to serve. */
   | { readonly type: 'released' }
+  /** Answer these requests 503; with `watch`, tell of each request that begins. */
+  | {
+      readonly type: 'quarantine';
+      readonly watch: boolean;
+      readonly entries: readonly QuarantineEntry[];
+    }
   /** End open connections now. */
   | { readonly type: 'force' }
   /** Is the app well? */

@@ -20,6 +20,7 @@ import type { Listening } from './listening/listening.interface.js';
 import { reserve } from './listening/reserve.js';
 import { MetricsRelay } from './metrics-relay.js';
 import { PrimaryMeter } from './primary-meter.js';
+import { Quarantine, QUARANTINE_TICK_MS } from './quarantine/quarantine.js';
 import type { Program } from './release.js';
 import { startWorker } from './start-worker.js';
 import { Switchboard } from './switchboard.js';
@@ -33,7 +34,6 @@ import { WorkerTable } from './worker-table.js';
 type Happening =
   | ClusterEvent
   | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent }
-  /** What is due of the rest of the primary. */
   | { readonly type: 'task'; readonly run: () => void };
 
 /**
@@ -56,6 +56,7 @@ export class Supervisor {
   readonly #relay: MetricsRelay;
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
+  readonly #quarantine: Quarantine;
   /** Looks into a worker, also one that does not answer. */
   readonly inspections: Inspections;
   readonly #acceptors = new ClusterAcceptors();
@@ -106,7 +107,8 @@ export class Supervisor {
     const inspections = (this.inspections = new Inspections(table, options.memory, (slot, path) =>
       this.restart(slot, 'heap snapshot', path),
     ));
-    const parts = { listening, table, relay, balance, readings, inspections, emit };
+    const quarantine = (this.#quarantine = new Quarantine(table, emit));
+    const parts = { listening, table, relay, balance, readings, inspections, quarantine, emit };
     this.#switchboard = new Switchboard(parts);
   }
 
@@ -115,6 +117,7 @@ export class Supervisor {
     const every = (ms: number, run: () => void): void =>
       this.#ticks.every(ms, () => this.#post({ type: 'task', run }));
     every(this.options.heartbeat.intervalMs, () => this.#beat());
+    every(QUARANTINE_TICK_MS, () => this.#quarantine.tick());
     if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
     if (this.#readings.needed) every(UPKEEP_INTERVAL_MS, () => this.#lookAfter());
     this.#post({ type: 'begin' });
@@ -189,8 +192,11 @@ export class Supervisor {
         return this.#timers.arm(effect.timer, effect.ms);
       case 'disarm':
         return this.#timers.disarm(effect.timer);
-      case 'emit':
-        return this.emit<ClusterEventName>(effect.name, this.#table.identified(effect) as never);
+      case 'emit': {
+        const event = this.#table.identified(effect) as never;
+        this.emit<ClusterEventName>(effect.name, event);
+        return this.#quarantine.observe<ClusterEventName>(effect.name, event);
+      }
       case 'joined':
         this.#relay.foldIfNeeded();
         return this.#balance.workerJoined();
@@ -211,8 +217,7 @@ export class Supervisor {
         return this.#closeSockets();
       case 'close-acceptors': {
         const closed = () => this.#post({ type: 'acceptors-closed' });
-        void this.#acceptors.close().then(closed, closed);
-        return;
+        return void this.#acceptors.close().then(closed, closed);
       }
       case 'serving':
         return this.#resolveServing(effect.served);
@@ -239,9 +244,6 @@ export class Supervisor {
   }
 
   #warn(message: string, error?: unknown): void {
-    this.emit(
-      'warning',
-      error === undefined ? { message } : { message, error: reportError(error) },
-    );
+    this.emit('warning', { message, ...(error !== undefined && { error: reportError(error) }) });
   }
 }

@@ -17,6 +17,7 @@ import { HubDoor } from './hub-door.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
+import type { Quarantine } from './quarantine/quarantine.js';
 import { OomWatch } from './oom-watch.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerReadings } from './worker-readings.js';
@@ -35,6 +36,7 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'blocked',
   'resumed',
   'unprofiled',
+  'suspects',
   'stack',
 ]);
 
@@ -49,6 +51,7 @@ interface Exchange {
   readonly balance: Balance;
   readonly readings: WorkerReadings;
   readonly inspections: Inspections;
+  readonly quarantine: Pick<Quarantine, 'greet' | 'hear' | 'resumed'>;
   readonly emit: EmitEvent;
   readonly hub?: Pick<HubDoor, 'address'> | undefined;
 }
@@ -113,6 +116,7 @@ export class Switchboard {
       case 'listen-request': {
         if (worker.hasSocket) return undefined;
         worker.hasSocket = true;
+        this.to.quarantine.greet(worker);
         this.to.listening.grant(worker);
         return undefined;
       }
@@ -122,6 +126,14 @@ export class Switchboard {
       case 'load':
         this.to.balance.report(worker, message);
         return undefined;
+      case 'suspects':
+      case 'flight':
+      case 'trial':
+        this.to.quarantine.hear(worker, message);
+        return undefined;
+      case 'resumed':
+        this.to.quarantine.resumed(worker);
+        return message;
       case 'snapshot-request':
         worker.report(message.stats);
         if (worker.congested) return undefined;
@@ -183,7 +195,6 @@ export class Switchboard {
       case 'resigned':
       case 'jobs':
       case 'drained':
-      case 'resumed':
       case 'blocked':
       case 'checked':
       case 'verified':

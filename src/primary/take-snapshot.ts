@@ -14,6 +14,7 @@ export interface Measured {
   readonly balancing: string;
   readonly ports: readonly number[];
   readonly primary: PrimaryStats;
+  readonly quarantined?: number;
   readonly find: (worker: WorkerId) => WorkerHandle | undefined;
   readonly countsIn: (slot: number) => SlotCounts;
 }
@@ -25,7 +26,7 @@ export function takeSnapshot(
   now: number,
 ): ClusterSnapshot {
   const { desired, release, slots, minReady, reloads, leadership } = state;
-  const { balancing, ports, primary, find } = measured;
+  const { balancing, ports, primary, quarantined, find } = measured;
   const wanted = slots.slice(0, desired);
   const isLeaving = (slot: Slot) => workersOf(state, slot.index).length > 0;
   const others = slots.slice(desired);
@@ -38,6 +39,7 @@ export function takeSnapshot(
     generation: release.generation,
     degraded: wanted.filter(({ failures }) => failures.degraded).length,
     reloads,
+    quarantined: quarantined ?? 0,
     dismissed: others
       .filter((slot) => !isLeaving(slot))
       .map((slot) => countsOf(slot, [], measured)),

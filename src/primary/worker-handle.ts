@@ -16,6 +16,7 @@ const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'release',
   'drain',
   'released',
+  'quarantine',
   'connection',
   'force',
 ]);

@@ -49,6 +49,9 @@ export class WorkerTable {
     return handle;
   }
 
+  /** Requests that are kept from the app. */
+  quarantined = 0;
+
   /** Also of a worker that has exited by the last change. */
   find(id: WorkerId): WorkerHandle | undefined {
     return this.#handles.get(id) ?? this.#gone.get(id);
@@ -78,6 +81,7 @@ export class WorkerTable {
         balancing,
         ports,
         primary: this.meter.stats(),
+        quarantined: this.quarantined,
         find: (id) => this.#handles.get(id),
         countsIn: (slot) => this.#countsIn(slot),
       },

@@ -149,6 +149,8 @@ export interface ClusterSnapshot {
   readonly generation: number;
   /** Slots in a crash loop. */
   readonly degraded: number;
+  /** Requests under quarantine; a primary of another version does not say. */
+  readonly quarantined?: number;
   /** Reloads since the primary started, by how they ended. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
   /** Slots that were scaled away: their counters must not be forgotten. */

@@ -87,7 +87,7 @@ export class WorkerAgent {
       primaryPid,
       reportTo,
       hangProfile: hangProfile(options, identity),
-      requests: () => this.#local.tracker.describeInFlight(),
+      work: this.#reports.watch,
       failed: (error) => this.link.warn(`its watchdog is gone: ${reportError(error).message}`),
     });
   }
@@ -106,9 +106,7 @@ export class WorkerAgent {
       });
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
-      catchAbort((error) => {
-        void this.#channel.send({ type: 'fatal', error: reportError(error), abort: true });
-      });
+      catchAbort((error) => this.#reports.fatal(error, true));
       this.#appEnd.takeOver(app, {
         leave: (signal) => this.#closeItself(signal),
         warn: (message) => this.link.warn(message),
@@ -134,6 +132,7 @@ export class WorkerAgent {
 
   #addServerOf(app: HttpApp): Server {
     if (this.options.expressPrototypes) presetExpressPrototypes(app);
+    this.#reports.watch.routes.follow(app.getHttpAdapter?.());
     const server = app.getHttpServer() as Server;
     this.#sockets.add(server);
     return server;
@@ -181,6 +180,8 @@ export class WorkerAgent {
         return void this.#reports.metrics(true);
       case 'fold':
         return this.#reports.fold(message);
+      case 'quarantine':
+        return this.#reports.watch.hear(message);
     }
   }
 
@@ -225,7 +226,7 @@ export class WorkerAgent {
   /** What the app is in now nobody knows: it serves what it has begun, and ends. */
   #onUncaught(error: unknown): void {
     process.stderr.write(`${inspect(error)}\n`);
-    void this.#channel.send({ type: 'fatal', error: reportError(error), abort: false });
+    this.#reports.fatal(error, false);
     this.#exitCode = 1;
     this.#sockets.leaveToOthers();
     this.#appEnd.cutShort();

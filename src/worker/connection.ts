@@ -98,7 +98,7 @@ export class Connection {
 
   /** It is closed: what is in flight will not be answered. */
   abandon(): void {
-    for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.end();
+    for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.abandon();
     this.inFlight = 0;
     this.response = this.scope = this.pipelined = undefined;
     for (const leave of this.watchers ?? []) leave();

@@ -6,6 +6,7 @@ import {
   type WorkerIdentity,
   type WorkerState,
 } from '../snapshot/index.js';
+import type { RequestWatch } from './quarantine/request-watch.js';
 import { RequestTracker } from './request-tracker.js';
 import { WorkerMeter } from './worker-meter.js';
 
@@ -18,6 +19,8 @@ export class LocalProcess {
   /** Workers that must be ready for the cluster to be up. */
   minReady: ClusterSnapshot['minReady'] = 1;
   metrics: MetricsSource | undefined;
+  /** Of a worker that has a primary. */
+  watch: Pick<RequestWatch, 'follow'> | undefined;
   /** Whether there is work from before then that is no request, for a drain to wait for. */
   readonly tasks: ((before: number) => boolean)[] = [];
   /** What has clients of its own to tell that this process leaves. */
@@ -50,6 +53,7 @@ export class LocalProcess {
 
   follow(server: unknown): void {
     this.tracker.follow(server as Server);
+    this.watch?.follow(server as Server);
   }
 
   /** The metrics of this process; what they were before, where they cannot be read or are too large. */

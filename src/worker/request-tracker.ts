@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { BlockedRequest, DrainReport } from '../ipc/index.js';
+import type { DrainReport } from '../ipc/index.js';
 import type { EnterScope, ResponseObserver } from '../snapshot/index.js';
 import { askToClose, takeBack } from './closing-response.js';
 import {
@@ -13,7 +13,7 @@ import {
   type TrackedSession,
   type TrackedSocket,
 } from './connection.js';
-import { describeRequest } from './describe-request.js';
+import type { RequestUnderWay } from './describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { closeIdleConnections } from './idle-connections.js';
 import { asHttp1, type Http2Observer, Http2Sessions } from './http2-sessions.js';
@@ -42,7 +42,7 @@ export class RequestTracker implements ConnectionOwner {
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
   readonly #reports = new ResponseReports();
-  readonly #scopes = new RequestScopes();
+  readonly scopes = new RequestScopes();
   readonly #servers = new Set<Server>();
   /** Those that have our listeners: they keep them, and may listen again. */
   #followed: WeakSet<Server> | undefined;
@@ -95,18 +95,15 @@ export class RequestTracker implements ConnectionOwner {
 
   /** Has `enter` called where the scope of a request begins. One at most. */
   followScopes(enter: EnterScope | undefined): void {
-    this.#scopes.enter = enter;
+    this.scopes.enter = enter;
   }
 
   /** Requests in flight, the oldest first. */
-  describeInFlight(): BlockedRequest[] {
-    const now = performance.now();
+  get inFlight(): readonly RequestUnderWay[] {
     const http1 = [...this.#connections].flatMap(({ inFlight, response, startedAt }) =>
       inFlight > 0 && response !== undefined ? [{ request: response.req, startedAt }] : [],
     );
-    return [...http1, ...this.#http2.exchanges]
-      .sort((a, b) => a.startedAt - b.startedAt)
-      .map(({ request, startedAt }) => describeRequest(request, now - startedAt));
+    return [...http1, ...this.#http2.exchanges].sort((a, b) => a.startedAt - b.startedAt);
   }
 
   /** From now on the last response of each connection carries `Connection: close`. */
@@ -193,12 +190,13 @@ export class RequestTracker implements ConnectionOwner {
     },
     begun: (exchange) => {
       this.requestsInFlight += 1;
-      exchange.scope = this.#scopes.begin(...asHttp1(exchange));
+      exchange.scope = this.scopes.begin(...asHttp1(exchange));
       connectionOf(exchange.session)?.streamBegun();
     },
     over: (exchange) => {
       const { session, response, startedAt, scope } = exchange;
-      scope?.end();
+      if (response.writableEnded) scope?.end();
+      else scope?.abandon();
       const connection = connectionOf(session);
       if (connection !== undefined) connection.answered += 1;
       this.requestsInFlight -= 1;
@@ -212,7 +210,7 @@ export class RequestTracker implements ConnectionOwner {
     const connection = socket[CONNECTION];
     if (connection?.owner !== this) return;
     const before = connection.response;
-    connection.begin(response, this.#reports.begun(), this.#scopes.begin(request, response));
+    connection.begin(response, this.#reports.begun(), this.scopes.begin(request, response));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
       // Only the last response may say so: what is pipelined behind it would be lost.

@@ -10,6 +10,9 @@ import type { BlockReport, WatchdogRequest } from '../ipc/block-report.js' with 
 import type { WorkerMessage } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
 import type { RecordingKind } from '../snapshot/index.js' with { 'resolution-mode': 'import' };
 import type Recorder = require('./recorder.cjs');
+import type { Suspects } from './quarantine/request-watch.js' with {
+  'resolution-mode': 'import',
+};
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
 const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile } =
@@ -72,13 +75,8 @@ setInterval(() => {
     block += 1;
     hangRecorder?.stop();
     hangRecorder = undefined;
-  } else if (!reported && now - lastBeatAt >= blockedAfterMs) {
-    reported = true;
-    const asked = block;
-    askMainThread(({ requests, frames }) => {
-      if (asked !== block) return;
-      report({ forMs: blockedMs(), requests, frames });
-    });
+  } else if (now - lastBeatAt >= blockedAfterMs) {
+    reportBlock();
   }
   if (hangProfile !== undefined && !profiled && blockedMs() >= hangProfile.afterMs) {
     profiled = true;
@@ -91,6 +89,17 @@ setInterval(() => {
   }
 }, tickMs);
 
+function reportBlock(): void {
+  if (reported) return;
+  reported = true;
+  const asked = block;
+  askMainThread(({ requests, frames, certain, suspects }) => {
+    if (asked !== block) return;
+    if (suspects !== undefined) write({ type: 'suspects', certain: certain === true, suspects });
+    report({ forMs: blockedMs(), requests, frames });
+  });
+}
+
 function blockedMs(): number {
   return performance.now() - lastBeatAt;
 }
@@ -99,7 +108,8 @@ function isBlocked(): boolean {
   return blockedMs() > BLOCKED_BEATS * tickMs;
 }
 
-type Description = Pick<BlockReport, 'requests' | 'frames'> & { readonly answered: boolean };
+type Description = Pick<BlockReport, 'requests' | 'frames'> &
+  Partial<Suspects> & { readonly answered: boolean };
 
 /**
  * Asks the main thread what it is doing. The inspector interrupts whatever runs
@@ -181,6 +191,10 @@ function answerRequest(asked: WatchdogRequest): void {
     const { id } = asked;
     const blockedForMs = isBlocked() ? blockedMs() : null;
     return askMainThread((found) => write({ type: 'stack', id, blockedForMs, ...found }));
+  }
+  if (asked.type === 'report-block') {
+    if (isBlocked()) reportBlock();
+    return;
   }
   const { kind, seconds, to } = asked;
   void newRecorder(kind, seconds * 1_000).send(to);

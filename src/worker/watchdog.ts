@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
+import type { Suspects } from './quarantine/request-watch.js';
 
 /** What the thread is started with. */
 export interface WatchdogData {
@@ -33,8 +34,12 @@ export interface WatchdogOptions {
   readonly primaryPid: number;
   readonly reportTo: number | undefined;
   readonly hangProfile: HangProfile | undefined;
-  /** Requests in flight, oldest first. */
-  readonly requests: () => readonly BlockedRequest[];
+  readonly work: {
+    /** Requests in flight, oldest first. */
+    readonly requests: readonly BlockedRequest[];
+    /** What may be the cause, if this process is blocked. */
+    readonly suspects: Suspects;
+  };
   /** The thread could not be started, or has ended. */
   readonly failed: (error: unknown) => void;
 }
@@ -67,7 +72,7 @@ export function startWatchdog(options: WatchdogOptions): void {
   const beat = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   const beats = new Int32Array(beat);
   setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
-  Reflect.set(globalThis, Symbol.for(HOOK), () => describeMainThread(options.requests()));
+  Reflect.set(globalThis, Symbol.for(HOOK), () => describeMainThread(options.work));
   const workerData: WatchdogData = {
     beat,
     tickMs,
@@ -111,15 +116,16 @@ function startThread(
 }
 
 /** Runs in the middle of whatever blocks: it only reads. */
-function describeMainThread(requests: readonly BlockedRequest[]): string {
+function describeMainThread(work: WatchdogOptions['work']): string {
   const limit = Error.stackTraceLimit;
   // Beside the frames of the block there are those of this function and of who evaluates it.
   Error.stackTraceLimit = DEEPEST;
   const { stack } = new Error();
   Error.stackTraceLimit = limit;
   return JSON.stringify({
-    requests: requests.slice(0, MAX_BLOCKED_REQUESTS),
+    requests: work.requests.slice(0, MAX_BLOCKED_REQUESTS),
     frames: framesBelow(String(stack)),
+    ...work.suspects,
   });
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type PrimaryMessage, reportError } from '../ipc/index.js';
 import type { LocalProcess } from './local-process.js';
 import type { PrimaryChannel } from './primary-channel.js';
+import { RequestWatch } from './quarantine/request-watch.js';
 import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
 
 /** Metrics that nobody asks for are sent this often, so that a crash loses little. */
@@ -10,11 +11,21 @@ const PUSH_METRICS_MS = 10_000;
 
 /** What a worker tells its primary of itself: that it lives, whether it is well, what it measures. */
 export class WorkerReports {
+  readonly watch: RequestWatch;
+
   constructor(
     private readonly local: LocalProcess,
     private readonly channel: PrimaryChannel,
     private readonly link: WorkerLink,
-  ) {}
+  ) {
+    this.watch = local.watch = new RequestWatch(local, channel);
+  }
+
+  /** Nobody caught an error: the process ends. */
+  fatal(error: unknown, abort: boolean): void {
+    this.watch.tellSuspects();
+    void this.channel.send({ type: 'fatal', error: reportError(error), abort });
+  }
 
   /** Answers a heartbeat. */
   pong(seq: number): void {

@@ -97,6 +97,7 @@ const TYPES = {
   nestjs_cluster_workers_desired: 'gauge',
   nestjs_cluster_generation: 'gauge',
   nestjs_cluster_leader: 'gauge',
+  nestjs_cluster_quarantined_requests: 'gauge',
   nestjs_cluster_snapshot_age_seconds: 'gauge',
   nestjs_cluster_reloads_total: 'counter',
   nestjs_cluster_worker_restarts_total: 'counter',

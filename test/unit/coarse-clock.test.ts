@@ -1,3 +1,4 @@
+import { describeRequests } from '../../src/worker/describe-request.js';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CoarseClock } from '../../src/worker/coarse-clock.js';
 import { FakeServer } from './fake-traffic.js';
@@ -45,7 +46,7 @@ describe('a request that nobody measures', () => {
     vi.advanceTimersByTime(10_000);
     client.send();
     vi.advanceTimersByTime(2_000);
-    const [described] = server.tracker.describeInFlight();
+    const [described] = describeRequests(server.tracker.inFlight);
     expect(described).toMatchObject({ method: 'GET', path: '/cats', forMs: 2_000 });
   });
 
@@ -56,6 +57,6 @@ describe('a request that nobody measures', () => {
     vi.advanceTimersByTime(33);
     client.send();
     vi.advanceTimersByTime(7);
-    expect(server.tracker.describeInFlight()[0]).toMatchObject({ forMs: 7 });
+    expect(describeRequests(server.tracker.inFlight)[0]).toMatchObject({ forMs: 7 });
   });
 });

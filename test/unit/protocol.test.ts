@@ -18,6 +18,8 @@ type OfType<M extends { type: string }> = { readonly [T in M['type']]: M & { typ
 
 const ERROR = { name: 'TypeError', message: 'x is not a function', stack: 'at x', code: 'EX' };
 
+const FINGERPRINT = { method: 'GET', route: '/cats/:id', url: 'Xp1', path: '/cats/7' };
+
 const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'listen-request': { type: 'listen-request' },
   ready: {
@@ -29,6 +31,9 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   },
   'boot-failed': { type: 'boot-failed', phase: 'init', error: ERROR },
   fatal: { type: 'fatal', error: ERROR, abort: false },
+  suspects: { type: 'suspects', certain: true, suspects: [FINGERPRINT] },
+  flight: { type: 'flight', n: 2, began: FINGERPRINT, ended: [1] },
+  trial: { type: 'trial', id: 1, lived: true },
   blocked: {
     type: 'blocked',
     forMs: 1_500,
@@ -110,6 +115,7 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   passed: { type: 'passed', to: '1-0123abcd', head: 'R0VU' },
   released: { type: 'released' },
   force: { type: 'force' },
+  quarantine: { type: 'quarantine', watch: true, entries: [] },
   check: { type: 'check', id: 3 },
   verify: { type: 'verify' },
   reloaded: {
@@ -178,6 +184,8 @@ const NULLABLE = new Set([
   'checked.detail',
   'verified.error',
   'stack.blockedForMs',
+  'suspects.suspects.0.route',
+  'flight.began.route',
 ]);
 const OPTIONAL = new Set(['error.stack', 'error.code', 'stats.droppedConnectionsTotal']);
 const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
@@ -197,6 +205,7 @@ const MAY_MISS = new Set([
   'jobs.done',
   'ready.url',
   'blocked.profile',
+  'flight.began',
   'ready.endpoints',
   'ready.minReady',
   'checked.detail',

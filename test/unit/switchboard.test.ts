@@ -9,6 +9,7 @@ import { laterBy } from '../../src/primary/later.js';
 import type { BoundSocket } from '../../src/primary/listening/bound-socket.js';
 import { SharedListening } from '../../src/primary/listening/shared-listening.js';
 import { MetricsRelay } from '../../src/primary/metrics-relay.js';
+import { Quarantine } from '../../src/primary/quarantine/quarantine.js';
 import { Switchboard } from '../../src/primary/switchboard.js';
 import { WorkerReadings } from '../../src/primary/worker-readings.js';
 import { WorkerTable } from '../../src/primary/worker-table.js';
@@ -52,6 +53,7 @@ function start() {
     balance,
     readings,
     inspections,
+    quarantine: new Quarantine(table, emit),
     emit,
     hub: { address: hub },
   });
@@ -108,6 +110,9 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'connection', server: '127.0.0.1:3001' },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
   { type: 'warning', message: 'odd' },
+  { type: 'suspects', certain: false, suspects: [] },
+  { type: 'flight', n: 1, ended: [] },
+  { type: 'trial', id: 1, lived: false },
 ];
 
 describe('a handle beside a message', () => {
@@ -232,7 +237,9 @@ describe('the switchboard', () => {
 });
 
 describe('a sign of life', () => {
-  const SIGNS = [...DECIDED, ...ASKED, ...HANDLED].filter(({ type }) => type !== 'blocked');
+  const SIGNS = [...DECIDED, ...ASKED, ...HANDLED].filter(
+    ({ type }) => type !== 'blocked' && type !== 'suspects',
+  );
 
   it.each(SIGNS)('is every message of a worker: $type', (message) => {
     const { worker, receive } = start();

@@ -101,6 +101,7 @@ describe('a snapshot', () => {
       generation: 4,
       degraded: 0,
       reloads: { completed: 3, aborted: 1, reverted: 0 },
+      quarantined: 0,
       dismissed: [],
       leader: null,
       primary: PRIMARY,

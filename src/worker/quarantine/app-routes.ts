@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import type { Fingerprint } from '../../ipc/index.js';
+import { describeRequest, type RequestLine } from '../describe-request.js';
+
+/** How Nest registers the routes of an app at its HTTP adapter. */
+const REGISTRARS = [
+  'get',
+  'post',
+  'put',
+  'patch',
+  'delete',
+  'head',
+  'options',
+  'search',
+  'all',
+] as const;
+
+type Register = (...args: unknown[]) => unknown;
+
+interface Route {
+  /** `undefined`: any. */
+  readonly method: string | undefined;
+  readonly template: string;
+  readonly segments: readonly string[];
+  readonly wildcards: number;
+}
+
+/** The routes of an app, as they arrive at its HTTP adapter: with prefixes and versions. */
+export class AppRoutes {
+  readonly #routes: Route[] = [];
+
+  /**
+   * From now on the routes that `adapter` is given are noted.
+   *
+   * @returns what ends that.
+   */
+  follow(adapter: unknown): () => void {
+    const methods = (adapter ?? {}) as Record<string, Register | undefined>;
+    const undo = REGISTRARS.map((name) => {
+      const register = methods[name];
+      if (register === undefined) return () => {};
+      const note: Register = (...args) => {
+        // With a handler alone it is a middleware.
+        if (args.length > 1) for (const path of [args[0]].flat()) this.add(name, path);
+        return register.apply(adapter, args);
+      };
+      methods[name] = note;
+      return () => {
+        if (methods[name] === note) methods[name] = register;
+      };
+    });
+    return () => undo.forEach((each) => each());
+  }
+
+  add(name: string, path: unknown): void {
+    if (typeof path !== 'string') return;
+    const segments = segmentsOf(path);
+    const method = name === 'all' ? undefined : name.toUpperCase();
+    const wildcards = segments.filter(isWildcard).length;
+    this.#routes.push({ method, template: `/${segments.join('/')}`, segments, wildcards });
+    this.#routes.sort((a, b) => a.wildcards - b.wildcards);
+  }
+
+  /** The template of the route that has a path; `null` if none has. */
+  find(method: string, path: string): string | null {
+    const asked = segmentsOf(path);
+    const found = this.#routes.find(
+      (route) => (route.method ?? method) === method && matches(route.segments, asked),
+    );
+    return found?.template ?? null;
+  }
+
+  /** By what a request is known again, in any worker. */
+  fingerprint(request: RequestLine): Fingerprint {
+    const { method, path } = describeRequest(request, 0);
+    const { originalUrl, url = '' } = request;
+    const hash = createHash('sha1').update(originalUrl ?? url);
+    const route = this.find(method, path);
+    return { method, route, url: hash.digest('base64url').slice(0, 16), path };
+  }
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter((segment) => segment !== '');
+}
+
+/** Express and Fastify have signs of their own for what may vary. */
+function isWildcard(segment: string): boolean {
+  return /[:*({]/.test(segment);
+}
+
+function matches(route: readonly string[], asked: readonly string[]): boolean {
+  for (const [index, segment] of route.entries()) {
+    if (segment.startsWith('*') || segment.startsWith('{*')) return true;
+    const own = asked[index];
+    if (own === undefined) return segment.startsWith('{') || segment.endsWith('?');
+    if (!isWildcard(segment) && segment.toLowerCase() !== own.toLowerCase()) return false;
+  }
+  return asked.length === route.length;
+}

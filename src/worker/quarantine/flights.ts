@@ -1,0 +1,101 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Fingerprint } from '../../ipc/index.js';
+
+/** Time for work that goes on after its client has left. */
+const ABANDONED_MS = 5_000;
+
+/** Requests of one URL that are told; one that was answered as often is no suspect. */
+const TOLD_EACH = 20;
+
+/** Different URLs that are counted. */
+const MAX_COUNTED = 1_000;
+
+/** Requests ended that wait to be told with the next one that begins. */
+const MAX_UNTOLD = 500;
+
+/** Tells the primary what a worker is at. */
+export type TellFlight = (
+  n: number,
+  began: Fingerprint | undefined,
+  ended: readonly number[],
+) => void;
+
+/** One request that is watched. */
+export class Flight {
+  constructor(
+    readonly fingerprint: Fingerprint,
+    private readonly ended: () => void,
+  ) {}
+
+  /** It was answered. */
+  end(): void {
+    this.ended();
+  }
+
+  /** Its client is gone: what was begun for it goes on for a while. */
+  abandon(): void {
+    setTimeout(this.ended, ABANDONED_MS).unref();
+  }
+}
+
+/**
+ * Watches requests closely, for some minutes after a worker has ended: each is
+ * told to the primary before its handler runs, so that the primary knows what
+ * was at work if this process ends without a word; and each runs in an
+ * asynchronous context, so that an error that nobody caught has a request.
+ */
+export class Flights {
+  readonly #contexts = new AsyncLocalStorage<Flight>();
+  readonly #told = new Map<string, number>();
+  #ended: number[] = [];
+  #last = 0;
+  #silent = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly tell: TellFlight) {}
+
+  /** The request whose context the code has that runs now. */
+  get current(): Fingerprint | undefined {
+    return this.#contexts.getStore()?.fingerprint;
+  }
+
+  /** Requests of the URL were answered so often that it is no suspect. */
+  isCleared({ url }: Fingerprint): boolean {
+    return (this.#told.get(url) ?? 0) >= TOLD_EACH;
+  }
+
+  /** A request has begun, and nothing has been done for it. */
+  begin(fingerprint: Fingerprint): Flight {
+    if (this.isCleared(fingerprint)) return new Flight(fingerprint, () => {});
+    const { url } = fingerprint;
+    const told = this.#told.get(url) ?? 0;
+    if (told > 0 || this.#told.size < MAX_COUNTED) this.#told.set(url, told + 1);
+    const n = (this.#last += 1);
+    this.tell(n, fingerprint, this.#ended.splice(0));
+    return new Flight(fingerprint, () => this.#end(n));
+  }
+
+  enter(flight: Flight): void {
+    this.#contexts.enterWith(flight);
+  }
+
+  /** The process ends over one of its requests: no answer clears one any more. */
+  fallSilent(): void {
+    this.#silent = true;
+  }
+
+  /** On Node 20 a storage in use costs every promise of the process. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#contexts.disable();
+  }
+
+  #end(n: number): void {
+    if (this.#ended.length < MAX_UNTOLD) this.#ended.push(n);
+    // Told a little later: a worker that says so has lived on.
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#ended.length > 0 && !this.#silent) this.tell(0, undefined, this.#ended.splice(0));
+    }, 50).unref();
+  }
+}

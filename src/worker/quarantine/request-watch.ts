@@ -1,0 +1,103 @@
+import type { IncomingMessage, Server } from 'node:http';
+import {
+  type BlockedRequest,
+  type Fingerprint,
+  MAX_SUSPECTS,
+  type PrimaryMessage,
+} from '../../ipc/index.js';
+import { describeRequests, type RequestLine } from '../describe-request.js';
+import type { PrimaryChannel } from '../primary-channel.js';
+import type { RequestTracker } from '../request-tracker.js';
+import type { FlightWatch } from '../request-scopes.js';
+import { AppRoutes } from './app-routes.js';
+import { type Flight, Flights } from './flights.js';
+import { RequestGuard } from './request-guard.js';
+
+/** What may have ended this process. */
+export interface Suspects {
+  /** It is known: none, or the one whose asynchronous context the error has. */
+  readonly certain: boolean;
+  readonly suspects: readonly Fingerprint[];
+}
+
+/** A worker's part in finding requests that end workers, and in keeping them from the app. */
+export class RequestWatch implements FlightWatch {
+  readonly routes = new AppRoutes();
+  readonly #guard: RequestGuard;
+  #flights: Flights | undefined;
+
+  constructor(
+    private readonly local: {
+      readonly tracker: RequestTracker;
+      /** Paths of the package's own: nothing keeps those from being answered. */
+      readonly endpoints: readonly string[];
+    },
+    private readonly channel: Pick<PrimaryChannel, 'send'>,
+  ) {
+    this.#guard = new RequestGuard(
+      (request) => this.#fingerprint(request),
+      (id, lived) => void channel.send({ type: 'trial', id, lived }),
+    );
+    // In the context of the call that ends the process.
+    process.once('exit', () => this.tellSuspects());
+  }
+
+  follow(server: Server): void {
+    this.#guard.follow(server);
+  }
+
+  /** What the primary wants to be watched, and kept from the app. */
+  hear({ watch, entries }: PrimaryMessage & { type: 'quarantine' }): void {
+    this.#guard.set(entries);
+    if (watch === (this.#flights !== undefined)) return;
+    this.#flights?.stop();
+    this.#flights = watch
+      ? new Flights(
+          (n, began, ended) => void this.channel.send({ type: 'flight', n, began, ended }),
+        )
+      : undefined;
+    this.local.tracker.scopes.watch = watch ? this : undefined;
+  }
+
+  begin(request: IncomingMessage): Flight | undefined {
+    const own = this.#fingerprint(request);
+    return own && this.#flights?.begin(own);
+  }
+
+  enter(flight: Flight): void {
+    this.#flights?.enter(flight);
+  }
+
+  get requests(): readonly BlockedRequest[] {
+    return describeRequests(this.local.tracker.inFlight);
+  }
+
+  /** What is at work now. Also called in the middle of what blocks this process. */
+  get suspects(): Suspects {
+    const current = this.#flights?.current;
+    if (current !== undefined) return { certain: true, suspects: [current] };
+    const suspects = this.local.tracker.inFlight
+      .map(({ request }) => this.#fingerprint(request))
+      .filter((each) => each !== undefined && this.#flights?.isCleared(each) !== true)
+      .map((each) => each!);
+    return { certain: false, suspects: suspects.slice(-MAX_SUSPECTS) };
+  }
+
+  /** This process ends by an error, or of its own accord. */
+  tellSuspects(): void {
+    const found = this.suspects;
+    // While requests are watched, an error without a context of one is none's.
+    const isNone = this.#flights !== undefined && !found.certain;
+    this.#flights?.fallSilent();
+    const told = isNone ? { certain: true, suspects: [] } : found;
+    void this.channel.send({ type: 'suspects', ...told });
+  }
+
+  #fingerprint(request: RequestLine): Fingerprint | undefined {
+    const found = this.routes.fingerprint(request);
+    const isOwn = this.local.endpoints.some(
+      (path) => found.path === path || found.path.startsWith(`${path}/`),
+    );
+    return isOwn ? undefined : found;
+  }
+}
