@@ -301,6 +301,17 @@ describe('a change', () => {
     expect(silent.status).toBe(502);
   });
 
+  it('is not begun where the primary does not answer: a stopped one would do it later', async () => {
+    const { client, ask, open } = await serve();
+    const page = await open();
+    const stopped = new ClusterUnreachableError('shop (4711)', 'its primary is stopped');
+    vi.spyOn(client, 'get').mockRejectedValue(stopped);
+    const answer = await ask('POST', '/api/reload', page);
+    expect(answer.status).toBe(502);
+    expect(answer.body).toContain('its primary is stopped');
+    expect(client.post).not.toHaveBeenCalled();
+  });
+
   it('has a body of 64 KB at most', async () => {
     const { ask, open } = await serve();
 

@@ -114,6 +114,8 @@ export class DashboardServer {
     const body = ((await readBody(request)) ?? {}) as Record<string, unknown>;
     const { client } = this.feed;
     if (client === undefined) throw new Refusal(503, 'NO_CLUSTER', 'there is no cluster yet');
+    // A primary that is stopped would begin it later, also when the browser has left.
+    await client.get('/v1/status');
     return ok(await act(client, Object(body) as typeof body));
   }
 }
