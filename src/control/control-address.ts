@@ -10,6 +10,7 @@ const MAX_NAME_LENGTH = 40;
 
 /** Bits of a mode. */
 const OTHERS = 0o077;
+const WRITABLE_BY_GROUP = 0o020;
 const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 
@@ -83,8 +84,10 @@ export function refuseSwappable(directory: string): void {
   if (uid !== ownUid() && uid !== 0) {
     throw new Error(`${directory} belongs to another user (uid ${uid})`);
   }
-  if ((mode & WRITABLE_BY_ALL) !== 0 && (mode & STICKY) === 0) {
-    throw new Error(`${directory} is writable by everybody`);
+  if ((mode & STICKY) !== 0) return;
+  if ((mode & WRITABLE_BY_ALL) !== 0) throw new Error(`${directory} is writable by everybody`);
+  if ((mode & WRITABLE_BY_GROUP) !== 0) {
+    throw new Error(`${directory} is writable by its group; chmod g-w it, or give another path`);
   }
 }
 

@@ -115,6 +115,8 @@ describe('the control socket', () => {
     chmodSync(directory, 0o777);
     await expect(open(join(directory, 'a.sock'))).rejects.toThrow('is writable by everybody');
     expect(() => claimDirectory(join(directory, 'own'))).toThrow('is writable by everybody');
+    chmodSync(directory, 0o770);
+    await expect(open(join(directory, 'a.sock'))).rejects.toThrow('is writable by its group');
     chmodSync(directory, 0o1777);
     await open(join(directory, 'a.sock'));
   });
