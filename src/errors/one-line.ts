@@ -13,10 +13,13 @@ export function oneLine(text: string): string {
     .replaceAll('\t', ' ');
 }
 
-/** No escape sequence and no control character but tabs and line breaks; never endless. */
+/**
+ * No escape sequence, no control character but tabs and line breaks, no other separator of lines,
+ * and nothing that turns the order of characters around; never endless.
+ */
 export function clean(text: string): string {
   return stripVTControlCharacters(text.slice(0, MAX_TEXT_LENGTH)).replace(
-    /\p{Cc}/gu,
+    /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
     (character) => ('\n\r\t'.includes(character) ? character : ''),
   );
 }
