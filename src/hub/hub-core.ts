@@ -30,18 +30,21 @@ export class HubCore {
   readonly #locks: Locks<Peer, HubAsker>;
   readonly #leases: Locks<Peer, HubAsker>;
   readonly #counters = new Counters();
-  readonly #caches = new CacheShelf();
+  readonly #caches: CacheShelf;
   readonly #post = new Post<Peer>();
   readonly #channels = new Channels<Peer>();
 
   /**
    * @param closedUntil until then locks are only given to those who held them before.
    * @param clock that of the machine, which workers read as well.
+   * @param maxCacheBytes of all caches together.
    */
   constructor(
     closedUntil?: number,
     private readonly clock: () => number = machineMs,
+    maxCacheBytes?: number,
   ) {
+    this.#caches = new CacheShelf(maxCacheBytes);
     // Grants go on where those of the hub before cannot have come: it gave less than one a microsecond.
     const firstGrant = Math.floor(this.clock() * 1_000);
     this.#locks = new Locks(closedUntil, undefined, firstGrant);
@@ -175,8 +178,8 @@ export class HubCore {
     now: number,
   ): boolean {
     const evicted = this.#caches.set(said, body, now);
-    if (evicted === undefined) {
-      refuse(from, said, 'there are too many caches; give several the same name');
+    if (typeof evicted === 'string') {
+      refuse(from, said, evicted);
       return false;
     }
     from.send({ t: 'done', id: said.id, changed: 1, evicted });

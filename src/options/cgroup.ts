@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { posix } from 'node:path';
 
 /** Reads a file of /proc or /sys as text; `undefined` where there is none. */
@@ -38,6 +39,11 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
     ),
   ];
   return { cpus: smallest(cpus), memoryBytes: smallest(memory) };
+}
+
+/** What there is for this process: neither its control groups nor the machine have more. */
+export function memoryBytes(): number {
+  return Math.min(totalmem(), readCgroupLimits().memoryBytes ?? Infinity);
 }
 
 /**

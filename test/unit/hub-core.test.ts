@@ -41,6 +41,26 @@ describe('the hub', () => {
     expect([first.told, second.told]).toMatchObject([[{ t: 'granted' }], [{ t: 'granted' }]]);
   });
 
+  it('has no cache for which the others leave no memory, and says so', () => {
+    const core = new HubCore(undefined, undefined, 3 * 2 ** 20);
+    const told: FromHub[] = [];
+    const send = (header: FromHub) => void told.push(header);
+    const set = (cache: string, maxBytes: number) => {
+      const said = { op: 'set', id: 1, ...VALUE, cache, maxBytes } as Said;
+      core.receive({ slot: 0, congested: false, unsentBytes: 0, send }, said, NO_BODY);
+    };
+    set('one', 2 ** 21);
+    set('two', 2 ** 21);
+    set('two', 2 ** 20);
+    set('one', 2 ** 22);
+    set('one', 2 ** 20);
+    set('two', 2 ** 21);
+    expect(told.map(({ t }) => t)).toEqual(['done', 'refused', 'done', 'refused', 'done', 'done']);
+    expect(told[1]).toMatchObject({
+      why: 'its maxBytes is 2097152, and of the memory of 3145728 bytes the other caches leave 1048576; give all caches together less',
+    });
+  });
+
   it('takes a lease from its holder with what is cleared, and with nothing else', () => {
     const { peer } = start();
     const [holder, other] = [peer(0), peer(1)];

@@ -2,6 +2,7 @@ import { chmodSync, renameSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { memoryBytes } from '../../options/cgroup.js';
 import { FrameSocket } from '../frame-socket.js';
 import { HubCore, type Peer } from '../hub-core.js';
 import { machineMs } from '../machine-clock.js';
@@ -39,7 +40,7 @@ export interface HubListening {
 /** Listens for workers, in a directory that nobody but this user can enter. */
 export async function listenForWorkers(options: HubServerOptions): Promise<HubListening> {
   const closedUntil = options.restarted ? machineMs() + RECLAIM_MS : undefined;
-  const core = new HubCore(closedUntil);
+  const core = new HubCore(closedUntil, undefined, memoryBytes());
   if (options.restarted) void delay(RECLAIM_MS).then(() => core.open());
   setInterval(() => core.sweep(), SWEEP_MS).unref();
   let server = await listenAt(options.path, (socket) => serve(socket, core, options));

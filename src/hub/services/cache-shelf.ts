@@ -1,7 +1,7 @@
 import type { CacheStats } from '../protocol.js';
 import { type Entry, LruCache } from './lru-cache.js';
 
-/** Caches of different names. Each is bounded: so they are, all together. */
+/** Caches of different names. */
 const MAX_CACHES = 64;
 
 interface Place {
@@ -13,6 +13,9 @@ interface Place {
 export class CacheShelf {
   readonly #caches = new Map<string, { maxBytes: number; readonly entries: LruCache }>();
 
+  /** @param maxBytes of all caches together. */
+  constructor(private readonly maxBytes = Infinity) {}
+
   has(at: Place, now: number): boolean {
     return this.#caches.get(at.cache)?.entries.has(at.key, now) ?? false;
   }
@@ -21,15 +24,18 @@ export class CacheShelf {
     return this.#caches.get(at.cache)?.entries.get(at.key, now);
   }
 
-  /** @returns how many values were removed for it; `undefined` where there is no room for another cache. */
+  /** @returns how many values were removed for it; a text where the cache cannot be, which says why. */
   set(
     at: Place & { form: string; ttlMs: number | null; maxBytes: number },
     value: Buffer,
     now: number,
-  ): number | undefined {
+  ): number | string {
     let cache = this.#caches.get(at.cache);
+    if (cache?.maxBytes !== at.maxBytes) {
+      const problem = this.#problemOf(at);
+      if (problem !== undefined) return problem;
+    }
     if (cache === undefined) {
-      if (this.#caches.size >= MAX_CACHES) return undefined;
       cache = { maxBytes: at.maxBytes, entries: new LruCache(at.maxBytes) };
       this.#caches.set(at.cache, cache);
     }
@@ -39,6 +45,15 @@ export class CacheShelf {
       evicted = cache.entries.resize(at.maxBytes);
     }
     return evicted + cache.entries.set(at.key, { form: at.form, value }, at.ttlMs, now);
+  }
+
+  /** @returns why there is no room for that cache. */
+  #problemOf({ cache, maxBytes }: { readonly cache: string; readonly maxBytes: number }) {
+    const others = [...this.#caches].filter(([name]) => name !== cache);
+    if (others.length >= MAX_CACHES) return 'there are too many caches; give several the same name';
+    const left = others.reduce((sum, [, other]) => sum - other.maxBytes, this.maxBytes);
+    if (maxBytes <= left) return undefined;
+    return `its maxBytes is ${maxBytes}, and of the memory of ${this.maxBytes} bytes the other caches leave ${Math.max(0, left)}; give all caches together less`;
   }
 
   delete(at: Place, now: number): boolean {

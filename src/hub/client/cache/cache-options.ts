@@ -1,6 +1,5 @@
-import { totalmem } from 'node:os';
 import * as v from 'valibot';
-import { readCgroupLimits } from '../../../options/cgroup.js';
+import { memoryBytes } from '../../../options/cgroup.js';
 import { integerOf, option, optionGroup, validate } from '../../../options/validate.js';
 
 /** What a cache that all workers share may hold. */
@@ -16,11 +15,6 @@ const DEFAULT_BYTES = 64 * 1024 * 1024;
 const MAX_NAME_LENGTH = 256;
 
 const NAME = `a name of 1 to ${MAX_NAME_LENGTH} characters`;
-
-/** Neither the container nor the machine has more: a cache that grows beyond it takes the cluster down. */
-function memoryBytes(): number {
-  return Math.min(totalmem(), readCgroupLimits().memoryBytes ?? Infinity);
-}
 
 /**
  * @param byDefault the name of a cache that has none.
