@@ -3,6 +3,7 @@ import { InspectionError, type InspectionFailure } from '../errors/index.js';
 import { MAX_PROFILE_SECONDS } from '../options/index.js';
 import type { RecordingKind } from '../snapshot/index.js';
 import type { ControlledCluster } from './controlled-cluster.js';
+import { busy } from './mutations.js';
 import { type Answer, type Handler, ok, Refusal, type Routes } from './route.js';
 
 const DEFAULT_SECONDS = 10;
@@ -20,7 +21,10 @@ const STATUS: Readonly<Record<InspectionFailure, number>> = {
 };
 
 /** What can be seen of a worker from inside. A profile is passed on as it comes. */
-export function profileRoutes({ inspections }: Pick<ControlledCluster, 'inspections'>): Routes {
+export function profileRoutes(
+  cluster: Pick<ControlledCluster, 'inspections' | 'reloading'>,
+): Routes {
+  const { inspections } = cluster;
   const record =
     (kind: RecordingKind): Handler =>
     async ({ slot, query, gone }) => {
@@ -32,8 +36,11 @@ export function profileRoutes({ inspections }: Pick<ControlledCluster, 'inspecti
       ok(await inspections.stack(slot).catch(refuse)),
     'POST /v1/workers/:slot/cpu-profile': record('cpu-profile'),
     'POST /v1/workers/:slot/heap-profile': record('heap-profile'),
-    'POST /v1/workers/:slot/heap-snapshot': ({ slot, gone }) =>
-      streamed(inspections.snapshot(slot, gone)),
+    'POST /v1/workers/:slot/heap-snapshot': ({ slot, gone }) => {
+      // It replaces the worker, as the reload does.
+      if (cluster.reloading) throw busy('a reload');
+      return streamed(inspections.snapshot(slot, gone));
+    },
   };
 }
 

@@ -410,3 +410,12 @@ it('lets so many pass a second, and more after a pause', () => {
   now = 60_000;
   expect(take(4)).toEqual([true, true, true, false]);
 });
+
+it('takes no heap snapshot while a reload is under way: both replace the worker', async () => {
+  const snapshot = vi.fn();
+  const inspections = { stack: vi.fn(), record: vi.fn(), snapshot };
+  const { ask } = await serve({ reloading: true, inspections });
+  const answer = await ask('/v1/workers/0/heap-snapshot', { method: 'POST' });
+  expect(answer).toMatchObject({ status: 409 });
+  expect(snapshot).not.toHaveBeenCalled();
+});
