@@ -156,6 +156,7 @@ function formatBlock({ requests, frames, profile }: BlockReport): string {
 
 /** The error and where to look: the first frame of its stack that is not Node's own, if there is one. */
 function formatError(report: ErrorReport): string {
+  if (report.repeated) return `the same error (${report.name})`;
   const frames = report.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
   const frame = frames.find((line) => !/\bnode:/.test(line)) ?? frames[0];
   return `${report.name}: ${report.message}${frame ? ` ${frame.trim()}` : ''}`;

@@ -4,6 +4,8 @@ export interface ErrorReport {
   readonly message: string;
   readonly stack?: string | undefined;
   readonly code?: string | undefined;
+  /** It has been told whole before, of another worker or attempt. */
+  readonly repeated?: boolean | undefined;
 }
 
 /** Longest text in a message; more of an error or a path says nothing more. */

@@ -52,7 +52,11 @@ describe('an error that keeps workers from coming up', () => {
   it('is reported with its stack once, and in short from then on', () => {
     const { cluster, fail } = start();
     expect(fail(0, 'no database')).toHaveProperty('stack');
-    expect(fail(1, 'no database')).toEqual({ name: 'Error', message: 'no database' });
+    expect(fail(1, 'no database')).toEqual({
+      name: 'Error',
+      message: 'no database',
+      repeated: true,
+    });
     vi.advanceTimersByTime(100);
     expect(fail(0, 'no queue')).toHaveProperty('stack');
     expect(cluster.story).not.toContain('failed');

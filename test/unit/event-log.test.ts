@@ -192,6 +192,19 @@ const EVENTS: readonly AnyEvent[] = [
     text: `${IDENTITY} died: exited with code 1 (cause=crash, uptime=12.3 s): TypeError: x is undefined at boom (/app/main.js:3:7)`,
   },
   {
+    name: 'worker-died',
+    event: {
+      worker: WORKER,
+      cause: 'boot',
+      detail: 'exited with code 1',
+      uptimeMs: 1,
+      error: { name: 'TypeError', message: 'x is undefined', repeated: true },
+      blocked: null,
+    },
+    level: 'error',
+    text: `${IDENTITY} died: exited with code 1 (cause=boot, uptime=1 ms): the same error (TypeError)`,
+  },
+  {
     // Node's own frames say where it was noticed, not where to look.
     name: 'worker-died',
     event: {

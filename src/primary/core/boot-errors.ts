@@ -70,5 +70,5 @@ export function noteBootError(
       reported: isNew ? [...reported, key] : reported,
     },
   });
-  return isNew ? error : { name, message, code };
+  return isNew ? error : { name, message, code, repeated: true };
 }
