@@ -4,7 +4,7 @@ import { foreignClusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage, type PageResponse } from '../exposition/metrics-page.js';
 import { type AdminSource, PrimaryTimeout } from './admin-messages.js';
 import { ALIVE, healthReport } from './admin-health.js';
-import { Authorization } from './authorization.js';
+import { unauthorized } from './authorization.js';
 import { refusalOf } from './guard-request.js';
 
 /** Probes and scrapes; whoever opens more is turned away. */
@@ -31,7 +31,6 @@ export function createAdminServer(
   source: AdminSource,
   tokenHash?: Uint8Array,
 ): Server {
-  const authorization = new Authorization(tokenHash);
   /** Samples left out because the workers' series together were too many, by metric. */
   const dropped = new Map<string, number>();
   let page: Promise<MetricsPage> | undefined;
@@ -50,7 +49,7 @@ export function createAdminServer(
   const answerTo = (request: IncomingMessage): Promise<Answer> | Answer => {
     const { port } = server.address() as AddressInfo;
     const refusal =
-      refusalOf(request, host, port, tokenHash !== undefined) ?? authorization.refusalOf(request);
+      refusalOf(request, host, port, tokenHash !== undefined) ?? unauthorized(request, tokenHash);
     if (refusal !== undefined) return plain(refusal.status, refusal.message, refusal.headers);
     const route = routes[pathOf(request)];
     if (route === undefined) {

@@ -83,7 +83,8 @@ const portSchema = v.union([integerOf(EXPECTED_PORT, 0, MAX_PORT), portFromText]
 const EXPECTED_ADMIN_HOST =
   'an address: a loopback one (127.0.0.1, ::1), or that of an interface (0.0.0.0 and :: are all)';
 
-const EXPECTED_TOKEN = '16 to 512 characters of ASCII without spaces';
+const EXPECTED_TOKEN =
+  '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
 const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false where everybody may read`;
 
 /** Of random bytes: nobody guesses that many characters. */

@@ -617,14 +617,14 @@ describe('admin', () => {
   ])('refuses the token %j, and does not show it', (token) => {
     const message = refusal({ admin: { port: 9464, token } });
     expect(message).toBe(
-      'invalid options: admin.token: its value is not allowed; expected 16 to 512 characters of ASCII without spaces, or false where everybody may read',
+      'invalid options: admin.token: its value is not allowed; expected 16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them, or false where everybody may read',
     );
   });
 
   it('refuses a variable that is no token, and does not show it', () => {
     const env = { CLUSTER_ADMIN_TOKEN: 'short' };
     expect(() => resolveOptions({}, env, () => 4)).toThrow(
-      'CLUSTER_ADMIN_TOKEN: its value is not allowed; expected 16 to 512 characters',
+      'CLUSTER_ADMIN_TOKEN: its value is not allowed; expected 16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them',
     );
   });
 
