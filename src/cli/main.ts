@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { runCommandLine } from './program.js';
 
-// A reader that leaves early (head, a pager) is no failure.
+// A reader that leaves early (head, a pager) ends no command: the exit code is still its outcome.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
+  if (error.code === 'EPIPE') return;
   process.stderr.write(`error: cannot write the output: ${error.message}\n`);
   process.exit(1);
 });
+process.stderr.on('error', () => {}); // nobody is left to be told
 
 await runCommandLine(process.argv.slice(2));

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
@@ -11,6 +12,8 @@ import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { COMMANDS, portsIn } from '../support/proxy-ports.js';
 import { plainEnvironment } from '../support/run-command.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+import { SAMPLE } from '../unit/fake-control-client.js';
 
 // What it prints and refuses, argument by argument: unit/command-line.test.ts has that.
 
@@ -22,6 +25,30 @@ async function refusal(code: number, ...args: string[]): Promise<string> {
   // oxlint-disable-next-line no-control-regex -- what a terminal would obey
   expect(result.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
   return result.stderr;
+}
+
+/** The control socket of a cluster that aborts each reload, and tells an event of it before. */
+async function clusterThatAborts(): Promise<string> {
+  const event = { at: '', name: 'warning', level: 'warn', text: 'worker died' };
+  const told =
+    `event: log\ndata: ${JSON.stringify(event)}\n\n` +
+    `event: sample\ndata: ${JSON.stringify(SAMPLE)}\n\n`;
+  const answers: Record<string, object> = {
+    '/v1/status': { cluster: SAMPLE.cluster },
+    '/v1/reload': { outcome: 'aborted', generation: 1, reason: 'worker died' },
+    '/v1/workers/0/restart': { outcome: 'completed', slot: 0, reason: null },
+  };
+  const server = http.createServer(({ url = '' }, response) => {
+    if (url === '/v1/events') response.write(told);
+    else response.end(JSON.stringify(answers[url]));
+  });
+  const path = join(temporaryDirectory(), 'control.sock');
+  await once(server.listen(path), 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return path;
 }
 
 describe('nestjs-cluster', () => {
@@ -51,6 +78,22 @@ describe('nestjs-cluster', () => {
 
     await once(child, 'close');
     expect(stderr).toBe('');
+  });
+
+  it.each([
+    { args: ['reload'], code: 1 },
+    { args: ['reload', '--json'], code: 1 },
+    { args: ['restart', '0'], code: 0 },
+    { args: ['events'], code: 0 },
+    { args: ['top'], code: 0 },
+  ])('ends $args with $code where nobody reads what it says', async ({ args, code }) => {
+    const child = spawn(NODE, [MAIN, ...args, '--cluster', await clusterThatAborts()], {
+      env: plainEnvironment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout.destroy();
+    child.stderr.destroy();
+    expect(await once(child, 'exit')).toEqual([code, null]);
   });
 });
 

@@ -1,5 +1,10 @@
 import { oneLine } from '../../errors/index.js';
 
+/** Ends the process with its reader. For commands that only show, and have no end of their own. */
+export function endWithReader(): void {
+  process.stdout.once('error', () => process.exit(0));
+}
+
 /** One line of text, without what a terminal would obey. */
 export function printLine(text: string): void {
   process.stdout.write(`${oneLine(text)}\n`);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ClusterUnreachableError } from '../../errors/index.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
 import { labelOf } from './found-cluster.js';
-import { jsonLine, printJson, printLine, printLines } from './output.js';
+import { endWithReader, jsonLine, printJson, printLine, printLines } from './output.js';
 import { Screen } from './screen.js';
 import { noticingSilence, SILENCE } from './silence.js';
 import { TopView } from './top-view.js';
@@ -14,6 +14,7 @@ export function addWatchCommands(program: Command): void {
     description: 'Writes a line for each event of the cluster from now on, until it ends or Ctrl-C',
     example: 'events --json',
   }).action(async (options: ControlOptions) => {
+    endWithReader();
     const client = await clientFor(events, options);
     const warn = (): void => void process.stderr.write(`${SILENCE}\n`);
     let last: string | undefined;
@@ -35,6 +36,7 @@ export function addWatchCommands(program: Command): void {
       'Where standard output is no terminal it writes plain lines',
     example: 'top --cluster shop',
   }).action(async (options: ControlOptions) => {
+    endWithReader();
     const client = await clientFor(top, options);
     const view = new TopView();
     const told = await client.events();
