@@ -18,7 +18,7 @@ const LOUD = ['warn', 'error', 'fatal'] as const;
  */
 export function quietStart(nest: NestLogger): () => void {
   let wanted = nest.staticInstanceRef;
-  const { overrideLogger } = nest;
+  const override = nest.overrideLogger.bind(nest);
   const own = Object.getOwnPropertyDescriptor(nest, 'overrideLogger');
   const forward =
     (name: string) =>
@@ -28,12 +28,12 @@ export function quietStart(nest: NestLogger): () => void {
     ...Object.fromEntries(QUIET.map((name) => [name, () => {}])),
     ...Object.fromEntries([...LOUD, 'setLogLevels'].map((name) => [name, forward(name)])),
   };
-  overrideLogger.call(nest, quiet);
+  override(quiet);
   nest.overrideLogger = (logger) => {
-    overrideLogger.call(nest, logger);
+    override(logger);
     if (nest.staticInstanceRef === quiet) return; // levels alone
     wanted = nest.staticInstanceRef;
-    overrideLogger.call(nest, quiet);
+    override(quiet);
   };
   return () => {
     if (own === undefined) Reflect.deleteProperty(nest, 'overrideLogger');

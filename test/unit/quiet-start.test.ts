@@ -1,6 +1,7 @@
 import * as nest12 from '@nestjs/common';
 import { createRequire } from 'node:module';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { quietStart } from '../../src/worker/quiet-start.js';
 
 type Nest = Pick<typeof nest12, 'Logger' | 'ConsoleLogger'>;
@@ -20,8 +21,7 @@ describe.each([
     const lines: string[] = [];
     const take = (chunk: unknown) => {
       lines.push(
-        String(chunk)
-          .replaceAll(/\u001B\[\d+m/g, '')
+        stripVTControlCharacters(String(chunk))
           .trimEnd()
           .replace(/^.*(?=\[Cats)/, ''),
       );
@@ -40,6 +40,11 @@ describe.each([
     logger.warn('warn');
     logger.error('error');
   };
+  // Tests beside this one may have changed it.
+  beforeEach(() => {
+    Logger.overrideLogger(new ConsoleLogger());
+    Reflect.set(Logger, 'logLevels', undefined);
+  });
   const loggerBefore = () => Reflect.get(Logger, 'staticInstanceRef') as unknown;
 
   it('logs warnings and errors, and everything again when it is over', () => {

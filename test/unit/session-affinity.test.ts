@@ -59,7 +59,7 @@ it('a door that was removed is opened again, where the hub is then', async () =>
 
 it('a passed connection is closed, and counted, where there is no room for it', async () => {
   const path = join(temporaryDirectory(), 'hub.hub');
-  let take = (_handle: object, _head: Buffer): void => {};
+  let take = (_handle: { close(): void }, _head: Buffer): void => {};
   const passage = {
     open: async (_name: string, taker: typeof take) => void (take = taker),
     pass: () => undefined,

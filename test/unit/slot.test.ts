@@ -40,7 +40,7 @@ describe('a slot', () => {
     void cluster.supervisor.scale(2, 'test');
     cluster.fail(0);
     cluster.supervisor.stop('test');
-    vi.advanceTimersByTime(60_000);
+    vi.advanceTimersByTime(5_000);
     expect(cluster.forked).toHaveLength(3);
   });
 
@@ -49,7 +49,7 @@ describe('a slot', () => {
     cluster.fail(1);
     void cluster.supervisor.scale(1, 'test');
     void cluster.supervisor.scale(2, 'test');
-    vi.advanceTimersByTime(60_000);
+    vi.advanceTimersByTime(5_000);
     expect(cluster.forked).toHaveLength(3);
   });
 
