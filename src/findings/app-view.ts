@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { types } from 'node:util';
 
 /** A class of the app, or what a factory has made, as Nest's container holds it. */
 export interface Member {
@@ -107,6 +108,35 @@ function nameOf({ metatype }: NestModule): string {
 export function classOf(value: unknown): string {
   const name = at(value, 'constructor', 'name');
   return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
+}
+
+/** Whether the class of an object, or a class that it extends, has one of these names. */
+export function extendsOneOf(value: unknown, names: ReadonlySet<string>): boolean {
+  for (let each = value; isPlainlyReadable(each); each = Object.getPrototypeOf(each) as unknown) {
+    if (names.has(classOf(each))) return true;
+  }
+  return false;
+}
+
+/** The fields that an instance of a class holds itself. No getter and no proxy is run. */
+export function fieldsOf(value: unknown): (readonly [name: string, value: object])[] {
+  // A list has a field for each element, and a plain object may be a table of any size.
+  if (!isPlainlyReadable(value) || Array.isArray(value) || ArrayBuffer.isView(value)) return [];
+  const prototype = Object.getPrototypeOf(value) as unknown;
+  if (prototype === null || prototype === Object.prototype) return [];
+  return Object.entries(Object.getOwnPropertyDescriptors(value)).flatMap(
+    ([name, { enumerable, value: held }]) =>
+      enumerable === true && isPlainlyReadable(held) ? [[name, held] as const] : [],
+  );
+}
+
+function isPlainlyReadable(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !types.isProxy(value);
+}
+
+/** The name of a provider or controller in a finding. */
+export function nameOfMember({ type, token, instance }: Member): string {
+  return type?.name ?? (typeof token === 'string' ? token : classOf(instance));
 }
 
 /** The value at a path of properties; `undefined` where the path ends before. */

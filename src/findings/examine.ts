@@ -4,6 +4,7 @@ import { databasePool } from './checks/database-pool.js';
 import { forceCloseConnections, keepAlive } from './checks/http-server.js';
 import { memory } from './checks/memory.js';
 import { ownHealth, ownMetrics } from './checks/own-endpoints.js';
+import { schemaSynchronization } from './checks/schema-synchronization.js';
 import { sessions } from './checks/sessions.js';
 import type { Finding, Situation } from './finding.js';
 import { CHEAP_CHECKS } from './start-warnings.js';
@@ -14,6 +15,7 @@ const CHECKS: readonly Check<Situation>[] = [
   ...CHEAP_CHECKS,
   sessions,
   databasePool,
+  schemaSynchronization,
   ownHealth,
   ownMetrics,
   keepAlive,

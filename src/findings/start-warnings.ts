@@ -4,6 +4,7 @@ import { AppView } from './app-view.js';
 import { type Check, findingsOf } from './check.js';
 import { cache } from './checks/cache.js';
 import { cpuBoundInline } from './checks/cpu-bound.js';
+import { inProcessEvents } from './checks/in-process-events.js';
 import { scheduledJobs } from './checks/scheduled-jobs.js';
 import { socketIoAdapter, socketIoPolling } from './checks/socket-io.js';
 import { throttler } from './checks/throttler.js';
@@ -17,6 +18,7 @@ export const CHEAP_CHECKS: readonly Check[] = [
   cache,
   socketIoAdapter,
   socketIoPolling,
+  inProcessEvents,
 ];
 
 /** A line for each finding, which are the same in every worker of the app. */

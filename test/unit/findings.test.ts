@@ -1,22 +1,38 @@
+import { EventEmitter } from 'node:events';
 import 'reflect-metadata';
 import { CacheModule } from '@nestjs/cache-manager';
-import { Controller, Get, type INestApplication, Injectable, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import {
+  Controller,
+  Get,
+  Inject,
+  type INestApplication,
+  Injectable,
+  Module,
+  type Provider,
+  Sse,
+} from '@nestjs/common';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { ThrottlerModule } from '@nestjs/throttler';
+import { EventEmitter2 } from 'eventemitter2';
+import { PubSub } from 'graphql-subscriptions';
 import { Keyv } from 'keyv';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { BehaviorSubject, NEVER, Subject } from 'rxjs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterModule } from '../../src/cluster.module.js';
+import { ClusterPubSub } from '../../src/extras/pub-sub/index.js';
 import { CpuBound } from '../../src/offload/index.js';
 import { ClusterScheduleModule } from '../../src/extras/schedule/index.js';
 import { AppView } from '../../src/findings/app-view.js';
 import { type Check, findingsOf } from '../../src/findings/check.js';
 import { databasePool } from '../../src/findings/checks/database-pool.js';
 import { forceCloseConnections, keepAlive } from '../../src/findings/checks/http-server.js';
+import { inProcessEvents } from '../../src/findings/checks/in-process-events.js';
 import { memory } from '../../src/findings/checks/memory.js';
 import { scheduledJobs } from '../../src/findings/checks/scheduled-jobs.js';
 import { ownHealth, ownMetrics } from '../../src/findings/checks/own-endpoints.js';
+import { schemaSynchronization } from '../../src/findings/checks/schema-synchronization.js';
 import type { Situation } from '../../src/findings/finding.js';
 import { SignalListeners } from '../../src/findings/signal-listeners.js';
 import { CHEAP_CHECKS, startWarnings } from '../../src/findings/start-warnings.js';
@@ -284,6 +300,160 @@ describe('a pool of database connections', () => {
 
     expect(await find(fits)).toEqual([]);
     expect(await find(exceeds)).toEqual([expect.stringContaining(`; ${name} allows`)]);
+  });
+});
+
+describe('events inside the process', () => {
+  const find = async (metadata: Metadata) =>
+    look(inProcessEvents, await appOf(metadata), SITUATION).map((line) => line.split(': ')[0]);
+
+  class Resolver {
+    constructor(readonly events: unknown) {}
+  }
+  const resolver = (events: unknown): Provider => ({
+    provide: Resolver,
+    useFactory: () => new Resolver(events),
+  });
+
+  it('are found in a PubSub that is a provider, once for all that hold it', async () => {
+    const pubSub = new PubSub();
+    const providers = [{ provide: 'PUB_SUB', useValue: pubSub }, resolver(pubSub)];
+    expect(startWarnings(await appOf({ providers }), [])).toEqual([
+      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/pub-sub in its place; or, beyond one machine, one in Redis (docs/hub.md#graphql-subscriptions); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
+    ]);
+  });
+
+  it('are found in a PubSub in a field, and in a class that extends PubSub', async () => {
+    @Injectable()
+    class Comments extends PubSub {}
+    expect(await find({ providers: [resolver(new PubSub())] })).toEqual([
+      'Resolver.events (AppModule)',
+    ]);
+    expect(await find({ providers: [Comments] })).toEqual(['Comments (AppModule)']);
+  });
+
+  it.each([
+    ['ClusterPubSub', new ClusterPubSub()],
+    ['a PubSub that publishes elsewhere', new (class PubSub {})()],
+    [
+      'an engine of another broker',
+      new (class RedisPubSub {
+        publish() {}
+        asyncIterator() {}
+      })(),
+    ],
+    ['a Subject that no route streams', new Subject()],
+    ['an EventEmitter2 that no route streams', new EventEmitter2()],
+  ])('are not %s', async (_, value) => {
+    const providers = [{ provide: 'VALUE', useValue: value }, resolver(value)];
+    expect(await find({ providers })).toEqual([]);
+  });
+
+  it('are read of fields that hold data, and of no getter', async () => {
+    const run = vi.fn<() => PubSub>(() => new PubSub());
+    class Lazy {
+      constructor() {
+        Object.defineProperty(this, 'own', { enumerable: true, get: run });
+      }
+      get inherited() {
+        return run();
+      }
+    }
+    const proxy = new Proxy(new Lazy(), { get: run, getOwnPropertyDescriptor: run as never });
+    const providers = [Lazy, { provide: 'BYTES', useValue: Buffer.alloc(8) }];
+    const app = await appOf({ providers: [...providers, resolver(proxy)] });
+    run.mockClear(); // Nest has looked at each provider
+    expect(look(inProcessEvents, app, SITUATION)).toEqual([]);
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  describe('behind an @Sse() route', () => {
+    class Notifications {
+      constructor(readonly sent: unknown) {}
+    }
+    /** An app whose route streams what `events` has. */
+    const streaming = (events: unknown): NonNullable<Metadata> => {
+      @Controller()
+      class Streams {
+        readonly events = events;
+        @Sse('stream') stream() {
+          return NEVER;
+        }
+      }
+      const known = events instanceof Notifications ? events : new Notifications(undefined);
+      return {
+        controllers: [Streams],
+        providers: [{ provide: Notifications, useFactory: () => known }],
+      };
+    };
+
+    it.each([
+      ['a Subject', new Subject()],
+      ['a BehaviorSubject', new BehaviorSubject(0)],
+      ['an EventEmitter2', new EventEmitter2()],
+      ['an EventEmitter of Node', new EventEmitter()],
+    ])('are found in %s of the controller and of a provider that it holds', async (_, events) => {
+      expect(await find(streaming(events))).toEqual(['Streams.events (AppModule)']);
+      expect(await find(streaming(new Notifications(events)))).toEqual([
+        'Notifications.sent (AppModule)',
+      ]);
+    });
+
+    it('name ClusterEvents as remedy, and are none beside it', async () => {
+      const metadata = streaming(new Subject());
+      expect(startWarnings(await appOf(metadata), [])).toEqual([
+        "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker (docs/hub.md#events); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
+      ]);
+      class ClusterEvents {}
+      expect(await find({ ...metadata, providers: [ClusterEvents] })).toEqual([]);
+    });
+
+    it('are not what ends a stream, what a client of a broker has, nor what Nest keeps', async () => {
+      class ClientRedis extends class ClientProxy {} {
+        readonly status = new Subject();
+      }
+      class ConfigService {
+        readonly changes = new Subject();
+      }
+      @Controller()
+      class Streams {
+        readonly destroyed$ = new Subject();
+        constructor(
+          readonly client: ClientRedis,
+          readonly config: ConfigService,
+          readonly host: HttpAdapterHost,
+        ) {}
+        @Sse('stream') stream() {
+          return NEVER;
+        }
+      }
+      for (const [index, type] of [ClientRedis, ConfigService, HttpAdapterHost].entries()) {
+        Inject(type)(Streams, undefined, index);
+      }
+      const controllers = [Streams];
+      expect(await find({ controllers, providers: [ClientRedis, ConfigService] })).toEqual([]);
+    });
+  });
+});
+
+describe('a schema that TypeORM synchronizes', () => {
+  class DataSource {
+    constructor(readonly options: object) {}
+  }
+
+  it.each([
+    ['is found', { type: 'postgres', synchronize: true }, 1],
+    ['is found in a file', { type: 'better-sqlite3', database: 'app.db', synchronize: true }, 1],
+    ['is no finding in memory', { type: 'sqlite', database: ':memory:', synchronize: true }, 0],
+    ['is no finding where it is off', { type: 'postgres', synchronize: false }, 0],
+    ['is no finding where nothing is said', { type: 'postgres' }, 0],
+    ['is no finding in another library', { synchronize: true }, 0],
+  ])('%s: %j', async (_, options, count) => {
+    const provider = { provide: DataSource, useFactory: () => new DataSource(options) };
+    const found = look(schemaSynchronization, await appOf({ providers: [provider] }), SITUATION);
+    const line =
+      'DataSource (AppModule): TypeORM has synchronize: true, so several workers alter the schema at once';
+    expect(found).toEqual(count === 0 ? [] : [line]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { at, classOf, type Member } from '../app-view.js';
+import { at, classOf, nameOfMember } from '../app-view.js';
 import type { Check } from '../check.js';
 import type { Situation } from '../finding.js';
 
@@ -44,7 +44,7 @@ export const databasePool: Check<Situation> = {
           : `the database allows ${allowed}`;
       return [
         {
-          where: `${nameOf(provider)} (${provider.module})`,
+          where: `${nameOfMember(provider)} (${provider.module})`,
           problem: `pools of ${pool.size} connections in ${workers} workers, and the one more of a reload, are ${needed}; ${limit}`,
         },
       ];
@@ -115,8 +115,4 @@ function mongoose(instance: unknown): Pool | undefined {
 
 function defaultOf(kind: string): number {
   return kind === 'mongodb' ? DEFAULT_MONGO_SIZE : DEFAULT_SIZE;
-}
-
-function nameOf({ type, token, instance }: Member): string {
-  return type?.name ?? (typeof token === 'string' ? token : classOf(instance));
 }

@@ -2,6 +2,7 @@ import {
   type AppView,
   type Class,
   classOf,
+  fieldsOf,
   type Member,
   metadataOf,
   methodsOf,
@@ -47,13 +48,11 @@ export const ownMetrics: Check = {
 
 function observe(app: AppView, path: RegExp, problem: string): Observation[] {
   const handlers = app.controllers
-    .filter(({ instance }) => !Object.values(Object(instance) as object).some(isOurs))
+    .filter(
+      ({ instance }) => !fieldsOf(instance).some(([, dependency]) => classOf(dependency) === OURS),
+    )
     .flatMap((controller) => handlersOf(controller, path));
   return handlers.length === 0 ? [] : [{ where: listed(handlers), problem }];
-}
-
-function isOurs(dependency: unknown): boolean {
-  return classOf(dependency) === OURS;
 }
 
 function handlersOf({ type, module }: Member, path: RegExp): string[] {

@@ -1,0 +1,117 @@
+import {
+  type AppView,
+  classOf,
+  extendsOneOf,
+  fieldsOf,
+  type Member,
+  metadataOf,
+  methodsOf,
+  nameOfMember,
+} from '../app-view.js';
+import type { Check } from '../check.js';
+import { listed, type Observation } from '../finding.js';
+
+/** Set by `@Sse()`, on the method. */
+const SSE = '__sse__';
+
+/** Classes of this package that bring events to all workers. */
+const OURS: ReadonlySet<string> = new Set(['ClusterEvents', 'ClusterPubSub']);
+
+/** The class of graphql-subscriptions. */
+const PUB_SUB: ReadonlySet<string> = new Set(['PubSub']);
+
+/** Classes of Node, eventemitter2 and RxJS. A class that extends them may tell of another process. */
+const EMITTERS: ReadonlySet<string> = new Set([
+  'EventEmitter',
+  'EventEmitter2',
+  'Subject',
+  'BehaviorSubject',
+  'ReplaySubject',
+]);
+
+/** Classes of Nest. Their subjects concern the process alone. */
+const OF_NEST: ReadonlySet<string> = new Set([
+  'ClientProxy',
+  'CommandBus',
+  'ConfigService',
+  'HttpAdapterHost',
+  'QueryBus',
+]);
+
+/** Names of subjects that end a stream, as in `takeUntil(this.destroyed$)`. */
+const ENDING = /destroy|clos(e|ing)|shutdown|stop|abort|unsubscribe/i;
+
+export const inProcessEvents: Check = {
+  name: 'in-process-events',
+  level: 'problem',
+  remedy:
+    'provide ClusterPubSub of nestjs-cluster/pub-sub in its place; or, beyond one machine, one in Redis',
+  docs: 'docs/hub.md#graphql-subscriptions',
+  look: (app) => [...pubSubsOf(app), ...streamsOf(app)],
+};
+
+function pubSubsOf(app: AppView): Observation[] {
+  const members = [...app.providers, ...app.controllers];
+  const places = new Map<unknown, string>();
+  for (const member of members.filter(({ instance }) => isPubSub(instance))) {
+    places.set(member.instance, `${nameOfMember(member)} (${member.module})`);
+  }
+  addFields(places, members, (value) => isPubSub(value));
+  return observe(places, {
+    problem: 'what one worker publishes reaches the subscribers of that worker alone',
+  });
+}
+
+/** Several libraries have a class of this name. */
+function isPubSub(value: unknown): boolean {
+  if (!extendsOneOf(value, PUB_SUB)) return false;
+  const pubSub = value as object;
+  return 'publish' in pubSub && ('asyncIterableIterator' in pubSub || 'asyncIterator' in pubSub);
+}
+
+/** What a route may stream: fields of its controller, and of the providers that the controller holds. */
+function streamsOf(app: AppView): Observation[] {
+  if (app.providers.some(({ instance }) => extendsOneOf(instance, OURS))) return [];
+  const providers = new Map(app.providers.map((provider) => [provider.instance, provider]));
+  const members = app.controllers.filter(hasStream).flatMap((controller) => [
+    controller,
+    ...fieldsOf(controller.instance)
+      .flatMap(([, value]) => providers.get(value) ?? [])
+      .filter(({ instance }) => !extendsOneOf(instance, OF_NEST)),
+  ]);
+  const places = new Map<unknown, string>();
+  addFields(places, members, (value, field) => EMITTERS.has(classOf(value)) && !ENDING.test(field));
+  return observe(places, {
+    problem: 'what one worker emits reaches the @Sse() clients of that worker alone',
+    remedy:
+      'emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker',
+    docs: 'docs/hub.md#events',
+  });
+}
+
+function hasStream({ type }: Member): boolean {
+  return (
+    type !== undefined && methodsOf(type).some(([, method]) => metadataOf(SSE, method) === true)
+  );
+}
+
+/** Adds the place of each such object once, however many hold it. */
+function addFields(
+  places: Map<unknown, string>,
+  members: readonly Member[],
+  isOne: (value: object, field: string) => boolean,
+): void {
+  for (const member of members) {
+    for (const [field, value] of fieldsOf(member.instance)) {
+      if (places.has(value) || !isOne(value, field)) continue;
+      places.set(value, `${nameOfMember(member)}.${field} (${member.module})`);
+    }
+  }
+}
+
+function observe(
+  places: ReadonlyMap<unknown, string>,
+  seen: Omit<Observation, 'where'>,
+): Observation[] {
+  return places.size === 0 ? [] : [{ where: listed([...places.values()]), ...seen }];
+}

@@ -1,0 +1,27 @@
+import { at, classOf, nameOfMember } from '../app-view.js';
+import type { Check } from '../check.js';
+
+export const schemaSynchronization: Check = {
+  name: 'schema-synchronization',
+  level: 'problem',
+  remedy:
+    'run migrations as a step of the deploy, before the start; or set it in one worker alone, synchronize: workerIdentity().slot === 0',
+  docs: 'docs/shared-state.md#every-worker-is-a-process',
+  look: (app) =>
+    app.providers
+      .filter(({ instance }) => classOf(instance) === 'DataSource')
+      .filter(({ instance }) => synchronizes(at(instance, 'options')))
+      .map((provider) => ({
+        where: `${nameOfMember(provider)} (${provider.module})`,
+        problem: 'TypeORM has synchronize: true, so several workers alter the schema at once',
+      })),
+};
+
+/** A database in memory has one process alone. */
+function synchronizes(options: unknown): boolean {
+  return (
+    typeof at(options, 'type') === 'string' &&
+    at(options, 'synchronize') === true &&
+    at(options, 'database') !== ':memory:'
+  );
+}
