@@ -4,7 +4,7 @@ export interface WorkerStack {
   readonly pid: number;
   /** `null` where its event loop turns. */
   readonly blockedForMs: number | null;
-  /** In flight, oldest first. The path is without the query. */
+  /** In flight, oldest first; with a `problem` only the one that began last. The path is without the query. */
   readonly requests: readonly {
     readonly method: string;
     readonly path: string;
@@ -12,7 +12,7 @@ export interface WorkerStack {
   }[];
   /** JavaScript frames, innermost first; none where the event loop waits for something to do. */
   readonly frames: readonly string[];
-  /** Why nothing is known, in words. */
+  /** Why its stack is not known, in words. */
   readonly problem: string | null;
 }
 

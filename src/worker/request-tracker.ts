@@ -41,7 +41,7 @@ export class RequestTracker implements ConnectionOwner {
   droppedConnections = 0;
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
-  readonly #reports = new ResponseReports();
+  readonly reports = new ResponseReports();
   readonly scopes = new RequestScopes();
   readonly #servers = new Set<Server>();
   /** Those that have our listeners: they keep them, and may listen again. */
@@ -90,7 +90,7 @@ export class RequestTracker implements ConnectionOwner {
 
   /** Tells `observer` of each response. There is one observer at most. */
   observe(observer: ResponseObserver): void {
-    this.#reports.observer = observer;
+    this.reports.observer = observer;
   }
 
   /** Has `enter` called where the scope of a request begins. One at most. */
@@ -145,7 +145,7 @@ export class RequestTracker implements ConnectionOwner {
       abortedRequests: this.requestsInFlight,
       destroyedWebSockets: [...this.#connections].filter(({ webSocket }) => webSocket).length,
     };
-    this.#reports.cutting = true;
+    this.reports.cutting = true;
     this.#http2.destroy();
     for (const { socket } of this.#connections) socket.destroy();
     return cut;
@@ -157,7 +157,7 @@ export class RequestTracker implements ConnectionOwner {
     if (connection.closeNotice?.sent) this.rebalancedConnectionsTotal += 1;
     // Requests whose client went away before the answer: they will not finish.
     this.requestsInFlight -= connection.inFlight;
-    this.#reports.lost(connection);
+    this.reports.lost(connection);
     connection.abandon();
   }
 
@@ -190,6 +190,7 @@ export class RequestTracker implements ConnectionOwner {
     },
     begun: (exchange) => {
       this.requestsInFlight += 1;
+      this.reports.lastRequest?.began(exchange.request, exchange.startedAt);
       exchange.scope = this.scopes.begin(...asHttp1(exchange));
       connectionOf(exchange.session)?.streamBegun();
     },
@@ -201,7 +202,7 @@ export class RequestTracker implements ConnectionOwner {
       if (connection !== undefined) connection.answered += 1;
       this.requestsInFlight -= 1;
       if (response.writableEnded) this.requestsTotal += 1;
-      this.#reports.streamOver(...asHttp1(exchange), performance.now() - startedAt);
+      this.reports.streamOver(...asHttp1(exchange), performance.now() - startedAt);
     },
   };
 
@@ -210,7 +211,7 @@ export class RequestTracker implements ConnectionOwner {
     const connection = socket[CONNECTION];
     if (connection?.owner !== this) return;
     const before = connection.response;
-    connection.begin(response, this.#reports.begun(), this.scopes.begin(request, response));
+    connection.begin(response, this.reports.begun(request), this.scopes.begin(request, response));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
       // Only the last response may say so: what is pipelined behind it would be lost.
@@ -233,7 +234,7 @@ export class RequestTracker implements ConnectionOwner {
     connection.finish();
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;
-    this.#reports.sent(request, response, startedAt, bytes);
+    this.reports.sent(request, response, startedAt, bytes);
   };
 }
 

@@ -4,7 +4,7 @@ import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
 import type { Envelope } from '../ipc/envelope.js' with { 'resolution-mode': 'import' };
-import type { BlockReport, WatchdogRequest } from '../ipc/block-report.js' with {
+import type { BlockedRequest, BlockReport, WatchdogRequest } from '../ipc/block-report.js' with {
   'resolution-mode': 'import',
 };
 import type { WorkerMessage } from '../ipc/protocol.js' with { 'resolution-mode': 'import' };
@@ -15,7 +15,7 @@ import type { Suspects } from './quarantine/request-watch.js' with {
 };
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
-const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile } =
+const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile, lastRequest } =
   workerThreads.workerData as WatchdogData;
 const beats = new Int32Array(beat);
 
@@ -123,8 +123,8 @@ function askMainThread(tell: (found: Description) => void): void {
     told = true;
     tell(found);
   };
-  const nothing = { requests: [], frames: [], answered: false };
-  setTimeout(() => answer(nothing), ANSWER_TIMEOUT_MS);
+  const answerAlone = () => answer({ requests: readLastRequest(), frames: [], answered: false });
+  setTimeout(answerAlone, ANSWER_TIMEOUT_MS);
   try {
     // Loaded when it is needed, and not to be had in every build of Node.
     const { Session } = require('node:inspector') as typeof inspector;
@@ -134,11 +134,24 @@ function askMainThread(tell: (found: Description) => void): void {
       session.disconnect();
       const value: unknown = reply?.result?.value;
       const isKnown = error === null && typeof value === 'string';
-      answer(isKnown ? { ...JSON.parse(value), answered: true } : nothing);
+      if (isKnown) answer({ ...JSON.parse(value), answered: true });
+      else answerAlone();
     });
   } catch {
-    answer(nothing);
+    answerAlone();
   }
+}
+
+/** The one request that is known without the main thread. */
+function readLastRequest(): BlockedRequest[] {
+  const [length, startedAt] = lastRequest.numbers as unknown as [number, number];
+  if (length === 0) return [];
+  const [method = '', url = ''] = Buffer.from(lastRequest.text)
+    .toString('latin1', 0, length)
+    .split(' ');
+  const forMs = Math.max(0, performance.timeOrigin + performance.now() - startedAt);
+  // A query may hold secrets.
+  return [{ method, path: url.split('?')[0]!, forMs }];
 }
 
 function report(found: BlockReport): void {

@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../process/own-file.js';
+import type { LastRequestMemory } from './last-request.js';
 import type { Suspects } from './quarantine/request-watch.js';
 
 /** What the thread is started with. */
@@ -16,6 +17,7 @@ export interface WatchdogData {
   /** What to evaluate in the main thread: gives the answer as JSON. */
   readonly question: string;
   readonly hangProfile: HangProfile | undefined;
+  readonly lastRequest: LastRequestMemory;
 }
 
 /** A CPU profile that is to be there before a hung worker is killed. */
@@ -39,6 +41,8 @@ export interface WatchdogOptions {
     readonly requests: readonly BlockedRequest[];
     /** What may be the cause, if this process is blocked. */
     readonly suspects: Suspects;
+    /** From now on notes the request that began last, for a main thread that cannot say what is in flight. */
+    noteLast(): LastRequestMemory;
   };
   /** The thread could not be started, or has ended. */
   readonly failed: (error: unknown) => void;
@@ -73,6 +77,7 @@ export function startWatchdog(options: WatchdogOptions): void {
   const beats = new Int32Array(beat);
   setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
   Reflect.set(globalThis, Symbol.for(HOOK), () => describeMainThread(options.work));
+  const { numbers, text } = options.work.noteLast();
   const workerData: WatchdogData = {
     beat,
     tickMs,
@@ -81,6 +86,7 @@ export function startWatchdog(options: WatchdogOptions): void {
     reportTo: options.reportTo,
     question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
     hangProfile: options.hangProfile,
+    lastRequest: { numbers, text },
   };
   try {
     if (options.reportTo !== undefined) makeNonBlocking(options.reportTo);

@@ -18,12 +18,12 @@ afterEach(stopAll);
 
 const FUNCTIONS = { loop: 'loopForEver', regexp: 'matchCatastrophically' } as const;
 
-/** No worker of it is killed because it hangs. */
-async function start(workers: number) {
+/** Without heartbeats no worker is killed because it hangs. */
+async function start(workers: number, heartbeat: false | typeof SURE = false) {
   const socket = join(temporaryDirectory(), 'control.sock');
   const temporary = temporaryDirectory();
   const cluster = await ClusterProcess.start({
-    options: { workers, heartbeat: false, control: { path: socket } },
+    options: { workers, heartbeat, control: { path: socket } },
     env: { ...behaviour('hang-routes'), TMPDIR: temporary },
   });
   const slotOf = (pid: number) =>
@@ -33,7 +33,7 @@ async function start(workers: number) {
     socket,
     temporary,
     /** Blocks a worker, and says which. */
-    block: async (kind: keyof typeof FUNCTIONS) => {
+    block: async (kind: keyof typeof FUNCTIONS | 'native') => {
       const pid = await hang(cluster, await RawClient.open(cluster.url), kind);
       const slot = slotOf(pid);
       const blocked = async () => (await stack(socket, slot)).blockedForMs;
@@ -81,6 +81,22 @@ it('shows what blocks a worker and profiles it, while the others serve', async (
     expect([status, hottestIn(body)]).toEqual([200, FUNCTIONS[kind]]);
     expect(tookMs).toBeGreaterThanOrEqual(3_000);
   }
+});
+
+it('names the request of a worker that native code blocks, also when it is killed for that', async () => {
+  const heartbeat = { ...SURE, timeoutMs: 8_000 };
+  const { cluster, socket, block } = await start(1, heartbeat);
+  const { slot, pid } = await block('native');
+
+  const { requests, frames, problem } = await stack(socket, slot);
+  expect(requests).toMatchObject([{ method: 'GET', path: '/hang/native' }]);
+  expect([frames, problem]).toEqual([[], expect.stringContaining('native code')]);
+  const { stdout } = await command(temporaryDirectory(), socket, 'stack', String(slot));
+  expect(stdout).toMatch(/native code\nin flight:\n {4}GET \/hang\/native for \d+\.\d s\n$/);
+
+  const died = await cluster.event('worker-died');
+  expect(died).toMatchObject({ pid, cause: 'hang' });
+  expect(died.message).toMatch(/in flight: GET \/hang\/native for \d+\.\d s; no stack/);
 });
 
 it('profiles a worker once at a time, and not for a client that has left', async () => {

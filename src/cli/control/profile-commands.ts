@@ -157,20 +157,26 @@ function timestamp(): string {
 
 function inWords({ slot, pid, blockedForMs, requests, frames, problem }: WorkerStack): string {
   const worker = `worker=${slot} pid=${pid}`;
-  if (problem !== null) return `${worker} shows no stack: ${oneLine(problem)}\n`;
   const state =
-    blockedForMs !== null
-      ? `has been blocked for ${seconds(blockedForMs)}, in`
-      : frames.length > 0
-        ? 'is not blocked; at this moment it ran'
-        : 'is not blocked, and waits for something to do';
+    problem !== null
+      ? `shows no stack: ${oneLine(problem)}`
+      : blockedForMs !== null
+        ? `has been blocked for ${seconds(blockedForMs)}, in`
+        : frames.length > 0
+          ? 'is not blocked; at this moment it ran'
+          : 'is not blocked, and waits for something to do';
+  const flight = requests.map(
+    ({ method, path, forMs }) => `    ${oneLine(method)} ${oneLine(path)} for ${seconds(forMs)}`,
+  );
   return [
     `${worker} ${state}`,
     ...frames.map((frame) => `    at ${oneLine(frame)}`),
-    requests.length === 0 ? 'no request in flight' : 'in flight:',
-    ...requests.map(
-      ({ method, path, forMs }) => `    ${oneLine(method)} ${oneLine(path)} for ${seconds(forMs)}`,
-    ),
+    // Without an answer of its main thread that is not known.
+    ...(flight.length > 0
+      ? ['in flight:', ...flight]
+      : problem === null
+        ? ['no request in flight']
+        : []),
     '',
   ].join('\n');
 }

@@ -5,6 +5,7 @@ import {
   MAX_SUSPECTS,
   type PrimaryMessage,
 } from '../../ipc/index.js';
+import { LastRequest } from '../last-request.js';
 import { describeRequests, type RequestLine } from '../describe-request.js';
 import type { PrimaryChannel } from '../primary-channel.js';
 import type { RequestTracker } from '../request-tracker.js';
@@ -70,6 +71,10 @@ export class RequestWatch implements FlightWatch {
 
   get requests(): readonly BlockedRequest[] {
     return describeRequests(this.local.tracker.inFlight);
+  }
+
+  noteLast(): LastRequest {
+    return (this.local.tracker.reports.lastRequest = new LastRequest());
   }
 
   /** What is at work now. Also called in the middle of what blocks this process. */
