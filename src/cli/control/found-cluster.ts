@@ -1,4 +1,6 @@
 import { lstatSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { appName } from '../../control/app-name.js';
 import { NoClusterError } from '../../errors/index.js';
 import { controlDirectories, problemOfDirectory } from '../../control/control-address.js';
 import { listeningSockets } from '../../control/stale-sockets.js';
@@ -21,7 +23,8 @@ export const NOBODY =
 /**
  * The cluster that is meant.
  *
- * @param wanted its name, the pid of its primary or the path of its socket; may be left out where there is one.
+ * @param wanted its name, the pid of its primary or the path of its socket. If it is left out, the
+ *   only cluster is meant, or the only one of the app in whose directory the command runs.
  * @throws NoClusterError, AmbiguousClusterError
  */
 export async function findCluster(wanted: string | undefined): Promise<FoundCluster> {
@@ -31,6 +34,10 @@ export async function findCluster(wanted: string | undefined): Promise<FoundClus
     ({ name, pid }) => wanted === undefined || name === wanted || String(pid) === wanted,
   );
   if (fit.length === 1) return fit[0]!;
+  if (wanted === undefined && fit.length > 1) {
+    const own = ofThisApp(fit);
+    if (own !== undefined) return own;
+  }
   const shown = (fit.length > 0 ? fit : all).map(labelOf).join(', ');
   if (fit.length > 1) {
     throw new AmbiguousClusterError(`there are several clusters: ${shown}; choose by --cluster`);
@@ -40,6 +47,17 @@ export async function findCluster(wanted: string | undefined): Promise<FoundClus
       ? NOBODY
       : `no cluster has the name or pid ${JSON.stringify(wanted)}; there are ${shown}`,
   );
+}
+
+/** The cluster that has the name of the nearest package.json, unless several have it. */
+function ofThisApp(clusters: readonly FoundCluster[]): FoundCluster | undefined {
+  const app = appName(join(process.cwd(), 'main.js'));
+  const [own, ...others] = clusters.filter(({ name }) => name === app);
+  if (own === undefined || others.length > 0) return undefined;
+  process.stderr.write(
+    `${labelOf(own)} is taken, the app of this directory; --cluster takes another\n`,
+  );
+  return own;
 }
 
 /** All clusters of this user that listen; what dead ones have left is removed. */

@@ -27,9 +27,7 @@ const COLUMNS: readonly Column<Listed>[] = [
   { title: 'up', value: of(({ startedAt }) => uptimeOf(startedAt)) },
   {
     title: 'address',
-    value: of(({ options }) =>
-      'path' in options ? options.path : `${options.host ?? '*'}:${options.port}`,
-    ),
+    value: of(addressOf),
     left: true,
   },
   { title: 'node', value: of(({ node }) => node), left: true },
@@ -87,6 +85,12 @@ async function list(json: boolean): Promise<void> {
   }
   if (listed.length > 0) return;
   throw new NoClusterError(NOBODY);
+}
+
+/** Nothing is bound for an app without an HTTP server. */
+function addressOf({ options, cluster }: ClusterStatus): string {
+  if (cluster.balancing === 'none') return '-';
+  return 'path' in options ? options.path : `${options.host ?? '*'}:${options.port}`;
 }
 
 function uptimeOf(startedAt: string): string {
