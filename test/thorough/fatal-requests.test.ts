@@ -1,9 +1,14 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { request } from '../support/http-client.js';
+import { eventually } from '../support/eventually.js';
+import { getJson, request } from '../support/http-client.js';
 import { SteadyLoad } from '../support/steady-load.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
 
@@ -63,4 +68,59 @@ describe.each(['express', 'fastify'])('a request that ends its worker, on %s', (
       expect(cluster.all('failed')).toEqual([]);
     },
   );
+});
+
+/** Sends a request, and leaves at once. */
+async function sendAndLeave(base: string, path: string): Promise<void> {
+  const socket = net.connect(Number(new URL(base).port), '127.0.0.1').on('error', () => {});
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`, () => socket.destroy());
+  await new Promise((resolve) => socket.once('close', resolve));
+}
+
+describe('requests that end their workers, of clients that have gone', () => {
+  it('are not served from the accept queue once a worker has ended (P2)', async () => {
+    const cluster = await ClusterProcess.start({ env: behaviour('fatal') });
+    await request(cluster.url, '/fatal/reject/bad');
+    await cluster.until('another worker', () => cluster.all('worker-ready').length === 3);
+    await cluster.event('worker-died');
+    const pids = cluster.workerPids;
+
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    // Different ones: none of them is under quarantine.
+    const paths = Array.from({ length: 200 }, (_, n) => `/fatal/reject/bad?n=${n}`);
+    await Promise.all(paths.map((path) => sendAndLeave(cluster.url, path)));
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+
+    const answered = new Set<number>();
+    await eventually('an answer of each worker', async () => {
+      answered.add((await getJson(cluster.url, '/whoami')).body.pid);
+      return answered.size === 2;
+    });
+    expect(answered).toEqual(new Set(pids));
+    expect(cluster.all('worker-failing')).toHaveLength(1);
+  });
+});
+
+describe('a request under quarantine', () => {
+  it('is tried after a minute, and answered again once that does no harm', async () => {
+    const broken = join(temporaryDirectory(), 'broken');
+    writeFileSync(broken, '');
+    const cluster = await ClusterProcess.start({
+      options: { ...OPTIONS, workers: 2 },
+      env: { ...behaviour('fatal'), TEST_BROKEN: broken },
+    });
+    // The first end is over a request that was answered: nothing is known of it.
+    for (let deaths = 1; deaths <= 3; deaths += 1) {
+      await request(cluster.url, '/fatal/timer/bad');
+      await cluster.until('a death', () => cluster.all('worker-died').length >= deaths);
+    }
+    await cluster.event('quarantined');
+    rmSync(broken);
+
+    const client = new SteadyLoad(cluster.url, ['/fatal/timer/bad'], 2);
+    await cluster.event('quarantine-ended', undefined, 90_000);
+    await client.stop();
+
+    expect((await request(cluster.url, '/fatal/timer/bad')).outcome).toBe('ok');
+  });
 });

@@ -22,19 +22,22 @@ export type TellFlight = (
 
 /** One request that is watched. */
 export class Flight {
+  /** Its number, once it was told. */
+  n: number | undefined;
+
   constructor(
     readonly fingerprint: Fingerprint,
-    private readonly ended: () => void,
+    private readonly ended: (flight: Flight) => void,
   ) {}
 
   /** It was answered. */
   end(): void {
-    this.ended();
+    this.ended(this);
   }
 
   /** Its client is gone: what was begun for it goes on for a while. */
   abandon(): void {
-    setTimeout(this.ended, ABANDONED_MS).unref();
+    setTimeout(this.ended, ABANDONED_MS, this).unref();
   }
 }
 
@@ -64,15 +67,19 @@ export class Flights {
     return (this.#told.get(url) ?? 0) >= TOLD_EACH;
   }
 
-  /** A request has begun, and nothing has been done for it. */
+  /** A request has arrived. */
   begin(fingerprint: Fingerprint): Flight {
-    if (this.isCleared(fingerprint)) return new Flight(fingerprint, () => {});
-    const { url } = fingerprint;
+    return new Flight(fingerprint, ({ n }) => n !== undefined && this.#end(n));
+  }
+
+  /** The app is about to be given a request: without `flight` the one whose context this is. */
+  give(flight = this.#contexts.getStore()): void {
+    if (flight === undefined || this.isCleared(flight.fingerprint)) return;
+    const { url } = flight.fingerprint;
     const told = this.#told.get(url) ?? 0;
     if (told > 0 || this.#told.size < MAX_COUNTED) this.#told.set(url, told + 1);
-    const n = (this.#last += 1);
-    this.tell(n, fingerprint, this.#ended.splice(0));
-    return new Flight(fingerprint, () => this.#end(n));
+    flight.n = this.#last += 1;
+    this.tell(flight.n, flight.fingerprint, this.#ended.splice(0));
   }
 
   enter(flight: Flight): void {

@@ -38,6 +38,7 @@ export class RequestWatch implements FlightWatch {
     this.#guard = new RequestGuard(
       (request) => this.#fingerprint(request),
       (id, lived) => void channel.send({ type: 'trial', id, lived }),
+      () => this.#flights?.give(),
     );
     // In the context of the call that ends the process.
     process.once('exit', () => this.tellSuspects());
@@ -49,7 +50,7 @@ export class RequestWatch implements FlightWatch {
 
   /** What the primary wants to be watched, and kept from the app. */
   hear({ watch, entries }: PrimaryMessage & { type: 'quarantine' }): void {
-    this.#guard.set(entries);
+    this.#guard.set(entries, watch);
     if (watch === (this.#flights !== undefined)) return;
     this.#flights?.stop();
     this.#flights = watch
@@ -62,7 +63,10 @@ export class RequestWatch implements FlightWatch {
 
   begin(request: IncomingMessage): Flight | undefined {
     const own = this.#fingerprint(request);
-    return own && this.#flights?.begin(own);
+    const flight = own && this.#flights?.begin(own);
+    // The guard does not hold a request of HTTP/2.
+    if (flight !== undefined && request.httpVersionMajor > 1) this.#flights?.give(flight);
+    return flight;
   }
 
   enter(flight: Flight): void {
@@ -82,6 +86,7 @@ export class RequestWatch implements FlightWatch {
     const current = this.#flights?.current;
     if (current !== undefined) return { certain: true, suspects: [current] };
     const suspects = this.local.tracker.inFlight
+      .filter(({ request }) => !this.#guard.holds(request))
       .map(({ request }) => this.#fingerprint(request))
       .filter((each) => each !== undefined && this.#flights?.isCleared(each) !== true)
       .map((each) => each!);
