@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { guardCall, readBody } from './guard-call.js';
-import { type Answer, findRoute, Refusal, type Routes } from './route.js';
+import { type Answer, findRoute, Refusal, type Routes, tooMany } from './route.js';
 import { TokenBucket } from './token-bucket.js';
 
 /** From the connection to the end of its request. */
@@ -13,11 +13,20 @@ const STALLED_MS = 10_000;
 
 const MAX_HEADER_BYTES = 8 * 1024;
 
-/** One request each. What a person or a dashboard asks is far below. */
-const CONNECTIONS_A_SECOND = 50;
-const CONNECTIONS_AT_ONCE = 100;
+/** What a person or a dashboard asks is far below. */
+const REQUESTS_A_SECOND = 50;
+const REQUESTS_AFTER_A_PAUSE = 100;
 
-const TOO_MANY = rawAnswer(429, 'Too Many Requests', 'RATE', 'too many requests; ask again later');
+/** Connections that have sent no head yet. */
+const MAX_SILENT = 32;
+
+/** Requests that hold a connection. Stops have as many places again, which nothing else takes. */
+const MAX_ANSWERED = 32;
+const MAX_WITH_STOPS = 2 * MAX_ANSWERED;
+
+const RETRY_AFTER_SECONDS = 1;
+
+const GAVE_PLACE = rawTooMany('other connections needed the place of one that sent no request');
 
 /**
  * Answers the requests of the control socket, one for each connection. It runs
@@ -31,12 +40,15 @@ export class ControlServer {
       this.#onRequest(request, response),
     );
   readonly #deadlines = new WeakMap<Socket, NodeJS.Timeout>();
+  /** The oldest first. */
+  readonly #silent = new Set<Socket>();
+  #answered = 0;
 
   constructor(
     private readonly routes: Routes,
     private readonly warn: (message: string) => void,
     private readonly requestMs = REQUEST_MS,
-    private readonly bucket = new TokenBucket(CONNECTIONS_A_SECOND, CONNECTIONS_AT_ONCE),
+    private readonly bucket = new TokenBucket(REQUESTS_A_SECOND, REQUESTS_AFTER_A_PAUSE),
   ) {
     this.#http.maxRequestsPerSocket = 1;
   }
@@ -44,17 +56,26 @@ export class ControlServer {
   /** @param socket paused, of a client that has connected. */
   take(socket: Socket): void {
     socket.on('error', () => {}); // it is gone
-    if (!this.bucket.take()) return void socket.end(TOO_MANY, () => socket.destroy());
+    const [oldest] = this.#silent;
+    if (this.#silent.size >= MAX_SILENT) {
+      this.#silent.delete(oldest!);
+      oldest!.end(GAVE_PLACE, () => oldest!.destroy());
+    }
+    this.#silent.add(socket);
     this.#deadlines.set(
       socket,
       setTimeout(() => socket.destroy(), this.requestMs),
     );
-    socket.once('close', () => clearTimeout(this.#deadlines.get(socket)));
+    socket.once('close', () => {
+      clearTimeout(this.#deadlines.get(socket));
+      this.#silent.delete(socket);
+    });
     this.#http.emit('connection', socket);
     socket.resume();
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#silent.delete(request.socket)) return; // its place was given away
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     this.#answer(request, gone.signal).then(
@@ -64,12 +85,28 @@ export class ControlServer {
   }
 
   async #answer(request: IncomingMessage, gone: AbortSignal): Promise<Answer> {
+    this.#admit(request);
     guardCall(request);
     const { pathname, searchParams: query } = urlOf(request);
     const { handler, slot } = findRoute(this.routes, request.method!, pathname);
     const body = await readBody(request);
     clearTimeout(this.#deadlines.get(request.socket));
     return handler({ slot, query, body, gone });
+  }
+
+  /**
+   * Looks at nothing but the head. A stop is admitted whatever other clients do.
+   *
+   * @throws Refusal
+   */
+  #admit({ method, url, socket }: IncomingMessage): void {
+    const isStop = method === 'POST' && url === '/v1/stop';
+    if (this.#answered >= (isStop ? MAX_WITH_STOPS : MAX_ANSWERED)) {
+      throw tooMany(`${this.#answered} requests are being answered already`);
+    }
+    if (!isStop && !this.bucket.take()) throw tooMany('too many requests came in a second');
+    this.#answered += 1;
+    socket.once('close', () => (this.#answered -= 1));
   }
 
   #refusalOf(error: unknown): Answer {
@@ -99,6 +136,7 @@ function send(response: ServerResponse, answer: Answer): void {
       ...headers,
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(body),
+      ...(answer.status === 429 && { 'Retry-After': RETRY_AFTER_SECONDS }),
     });
     // A client that sends on, and does not close, would keep its place.
     return void response.end(body, () => socket.destroySoon());
@@ -120,12 +158,15 @@ function urlOf({ url = '' }: IncomingMessage): URL {
   throw new Refusal(400, 'BAD_REQUEST', 'the target is no path');
 }
 
-function rawAnswer(status: number, phrase: string, code: string, message: string): string {
+/** The answer to a connection that has no request. */
+function rawTooMany(what: string): string {
+  const { code, message } = tooMany(what);
   const body = `${JSON.stringify({ error: { code, message } })}\n`;
   return [
-    `HTTP/1.1 ${status} ${phrase}`,
+    'HTTP/1.1 429 Too Many Requests',
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${body.length}`,
+    `Retry-After: ${RETRY_AFTER_SECONDS}`,
     'Connection: close',
     '',
     body,

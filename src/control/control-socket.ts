@@ -5,8 +5,6 @@ import { dirname, join } from 'node:path';
 import { MAX_PATH_BYTES, ownUid, refuseSwappable } from './control-address.js';
 import { probe } from './stale-sockets.js';
 
-const MAX_CONNECTIONS = 32;
-
 /** Read and write for the owner alone: what `umask` leaves of 0777. */
 const OWNER_ONLY_UMASK = 0o177;
 
@@ -42,7 +40,6 @@ export class ControlSocket {
     refuseSwappable(dirname(path));
     const stale = await staleAt(path);
     const server = createServer({ pauseOnConnect: true }, onConnection);
-    server.maxConnections = MAX_CONNECTIONS;
     server.unref();
     await listen(server, beside);
     server.on('error', () => {}); // for want of descriptors it accepts later

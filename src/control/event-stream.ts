@@ -10,9 +10,13 @@ import type { LogLevel } from '../options/index.js';
 import type { PrimaryStats } from '../snapshot/index.js';
 import { type ClusterReport, clusterReport } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
+import { tooMany } from './route.js';
 
 /** What a client may leave unread before it is dropped: a sample of 256 workers has 130 KB. */
 const MAX_UNREAD_BYTES = 512 * 1024;
+
+/** Below the requests that are answered at once: the status has a place beside them. */
+const MAX_READERS = 24;
 
 const SAMPLE_MS = 1_000;
 
@@ -49,8 +53,11 @@ export class EventStream {
 
   constructor(private readonly of: Pick<Controlled, 'cluster' | 'events'>) {}
 
-  /** One that does not read is destroyed. */
+  /** A reader that does not read is destroyed. @throws Refusal where there are too many. */
   open(): Readable {
+    if (this.#readers.size >= MAX_READERS) {
+      throw tooMany(`${MAX_READERS} event streams are open already`);
+    }
     const reader = new Readable({ read: () => {}, highWaterMark: MAX_UNREAD_BYTES });
     this.#readers.add(reader);
     reader.once('close', () => this.#leave(reader));

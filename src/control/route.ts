@@ -33,6 +33,10 @@ export class Refusal extends Error {
   }
 }
 
+export function tooMany(what: string): Refusal {
+  return new Refusal(429, 'TOO_MANY', `${what}; ask again later`);
+}
+
 export function ok(json: object): Answer {
   return { status: 200, json };
 }

@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { ControlClient } from '../../src/cli/control/control-client.js';
+import { watched } from '../../src/cli/control/watched.js';
 import { ControlApi } from '../../src/control/control-api.js';
 import { ControlServer } from '../../src/control/control-server.js';
 import { ControlSocket } from '../../src/control/control-socket.js';
@@ -11,7 +13,7 @@ import type { ControlledCluster } from '../../src/control/controlled-cluster.js'
 import { EventStream } from '../../src/control/event-stream.js';
 import { TokenBucket } from '../../src/control/token-bucket.js';
 import type { Routes } from '../../src/control/route.js';
-import { AddressUnavailableError } from '../../src/errors/index.js';
+import { AddressUnavailableError, ClusterRefusedError } from '../../src/errors/index.js';
 import { EventListeners } from '../../src/events/index.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { eventually } from '../support/eventually.js';
@@ -82,7 +84,8 @@ async function serve(
     const [response] = await once(asked, 'response');
     let text = '';
     for await (const chunk of response) text += chunk;
-    return { status: response.statusCode as number, text, json: JSON.parse(text) };
+    const { statusCode, headers: received } = response;
+    return { status: statusCode as number, headers: received, text, json: JSON.parse(text) };
   };
   const post = (target: string, body = '') => ask(target, { method: 'POST', body });
   return { path, api, events, fake, warn, ask, post };
@@ -97,6 +100,21 @@ async function exchange(path: string, ...sent: readonly (string | Buffer)[]): Pr
   for (const part of sent) socket.write(part);
   await new Promise((resolve) => void socket.once('close', resolve));
   return text;
+}
+
+/** Resolves once the first of the answer is there; the connection ends with the test. */
+async function openStream(
+  path: string,
+  target = '/v1/events',
+  begins = 'event: sample',
+): Promise<void> {
+  const socket = connect(path).setEncoding('utf8');
+  onTestFinished(() => void socket.destroy());
+  let text = '';
+  socket.on('data', (chunk: string) => (text += chunk));
+  socket.on('error', () => {}); // the test has ended
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  await eventually('an answer', () => text.includes(begins));
 }
 
 const MUTATIONS = ['/v1/reload', '/v1/scale', '/v1/stop', '/v1/workers/0/restart'] as const;
@@ -321,11 +339,50 @@ describe('clients that are no good', () => {
     expect(warn).not.toHaveBeenCalled();
   });
 
-  it('are faster than is good: they are told so', async () => {
+  it('are faster than is good: they are told so, and the cluster is stopped', async () => {
     const bucket = new TokenBucket(1, 2, () => 0);
-    const { ask } = await serve({}, { bucket });
+    const { ask, post, fake } = await serve({}, { bucket });
     const status = async () => (await ask('/v1/status')).status;
     expect([await status(), await status(), await status()]).toEqual([200, 200, 429]);
+    void post('/v1/stop').catch(() => {});
+    await eventually('a stop', () => vi.mocked(fake.stop).mock.calls.length > 0);
+  });
+
+  it('hold every event stream there is: others are told so, and the cluster is still shown and stopped', async () => {
+    const { path, ask, post, fake } = await serve();
+    for (let i = 0; i < 24; i += 1) await openStream(path);
+    const refused = await ask('/v1/events');
+    expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '1' } });
+    expect(refused.json.error.message).toMatch(/^24 event streams are open already/);
+    expect((await ask('/v1/status')).status).toBe(200);
+    void post('/v1/stop').catch(() => {});
+    await eventually('a stop', () => vi.mocked(fake.stop).mock.calls.length > 0);
+  });
+
+  it('keep every request waiting for its answer: others are told so, and the cluster is stopped', async () => {
+    const endless: Routes = {
+      'GET /v1/workers/:slot/stack': () => ({
+        status: 200,
+        contentType: 'text/plain',
+        stream: new Readable({ read: () => {} }),
+      }),
+    };
+    const { path, ask, post, fake } = await serve({}, { more: endless });
+    for (let i = 0; i < 32; i += 1) await openStream(path, '/v1/workers/0/stack', 'HTTP/1.1 200');
+    const refused = await ask('/v1/status');
+    expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '1' } });
+    expect(refused.json.error.message).toMatch(/^32 requests are being answered already/);
+    void post('/v1/stop').catch(() => {});
+    await eventually('a stop', () => vi.mocked(fake.stop).mock.calls.length > 0);
+  });
+
+  it('say nothing, and are as many as may: the one that came first is told so and gives its place', async () => {
+    const { path, ask } = await serve();
+    const idle = Array.from({ length: 33 }, () => connect(path).setEncoding('utf8'));
+    const [told] = await once(idle[0]!, 'data');
+    expect(told).toMatch(/^HTTP\/1\.1 429 [^]*\r\nRetry-After: 1\r\n/);
+    expect((await ask('/v1/status')).status).toBe(200);
+    for (const each of idle) each.destroy();
   });
 
   it('leave in the middle of an answer, which ends', async () => {
@@ -418,4 +475,14 @@ it('takes no heap snapshot while a reload is under way: both replace the worker'
   const answer = await ask('/v1/workers/0/heap-snapshot', { method: 'POST' });
   expect(answer).toMatchObject({ status: 409 });
   expect(snapshot).not.toHaveBeenCalled();
+});
+
+it('a command asks for its change also where it cannot watch it: there are too many streams', async () => {
+  const refused = new ClusterRefusedError('24 event streams are open already');
+  const client = { events: () => Promise.reject(refused) } as unknown as ControlClient;
+  expect(await watched(client, undefined, async () => 'stopped')).toBe('stopped');
+  const silent = { events: () => Promise.reject(new Error('silent')) } as unknown as ControlClient;
+  const ask = vi.fn();
+  await expect(watched(silent, undefined, ask)).rejects.toThrow('silent');
+  expect(ask).not.toHaveBeenCalled();
 });

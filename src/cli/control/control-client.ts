@@ -119,8 +119,8 @@ const MEANING: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nobody listens there any more',
   EACCES: 'the socket belongs to another user',
   EAGAIN: 'its primary accepts no connection: it is blocked or stopped',
-  ECONNRESET: 'it closed the connection: it has ended, or has as many clients as it takes',
-  EPIPE: 'it closed the connection: it has ended, or has as many clients as it takes',
+  ECONNRESET: 'it closed the connection: it has ended, or has no descriptors left',
+  EPIPE: 'it closed the connection: it has ended, or has no descriptors left',
 };
 
 function inWords({ code = '', message }: NodeJS.ErrnoException): string {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterRefusedError } from '../../errors/index.js';
 import type { ControlClient, Told } from './control-client.js';
 import { printLine } from './output.js';
 import { noticingSilence, SILENCE } from './silence.js';
@@ -25,8 +26,8 @@ export async function watched<T>(
   ask: () => Promise<T>,
 ): Promise<T> {
   const end = new AbortController();
-  const events = await client.events(end.signal);
-  const watching = follow(events, progress);
+  const events = await client.events(end.signal).catch(unlessRefused);
+  const watching = events && follow(events, progress);
   try {
     const answer = await ask();
     if (progress !== undefined) await delay(LAST_EVENTS_MS);
@@ -35,6 +36,11 @@ export async function watched<T>(
     end.abort();
     await watching;
   }
+}
+
+/** A primary with as many event streams as it takes lives, and is asked without being watched. */
+function unlessRefused(error: unknown): undefined {
+  if (!(error instanceof ClusterRefusedError)) throw error;
 }
 
 async function follow(events: AsyncIterable<Told>, progress: Progress | undefined): Promise<void> {
