@@ -1,6 +1,6 @@
 import { Body, Controller, Get, NotFoundException, Param, Post } from '@nestjs/common';
 import { OnEvent } from '@nestjs/event-emitter';
-import { ClusterService } from 'nestjs-cluster';
+import { ClusterConfigurationError, ClusterService } from 'nestjs-cluster';
 import { ClusterEvents, ClusterRequestError } from 'nestjs-cluster/events';
 import { IntegerInRangePipe } from '../pipes/integer-in-range.pipe.js';
 
@@ -27,8 +27,10 @@ export class NotesController {
     try {
       return await this.events.request('sample.heard', undefined, { to: slot });
     } catch (error) {
-      if (error instanceof ClusterRequestError) throw new NotFoundException(error.message);
-      throw error;
+      // The worker that was asked has gone, or there is no such slot.
+      const isNobody =
+        error instanceof ClusterRequestError || error instanceof ClusterConfigurationError;
+      throw isNobody ? new NotFoundException(error.message) : error;
     }
   }
 

@@ -62,7 +62,9 @@ export function onPong(step: Step, worker: Worker, { seq, debugged }: WorkerEven
 function killIfHung(step: Step, id: number): void {
   const { timeoutMs } = step.options.heartbeat;
   const worker = step.worker(id)!;
-  const { ping: pinged, block, debugged } = worker;
+  const { ping: pinged, block, debugged, condemned } = worker;
+  // It has been killed already: `exit-overdue` judges what follows.
+  if (condemned !== undefined) return;
   const silence = { pingSentAt: pinged?.sentAt, blockedSince: block?.since, debugged };
   if (!isHung(silence, step.now, timeoutMs)) return;
   // Nothing gentler works: its event loop reads no message and runs no handler.
