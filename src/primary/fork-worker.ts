@@ -20,7 +20,7 @@ export type ProcessEvent =
   /** `handle` is what travelled beside it. */
   | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
-  /** It wrote what is no message: whatever comes after may be out of step. */
+  /** A read was not a message, or a write failed: the channel may be out of step after it. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 

@@ -152,7 +152,7 @@ describe('the report of a worker that left', () => {
     started.worker.tells({ type: 'channel-broken', error: new Error('no JSON') });
     expect(started.worker.signals).toEqual(['SIGKILL']);
     expect(await left(started, KILLED)).toMatchObject({
-      problem: 'it wrote to its channel what is no message (no JSON) and was killed',
+      problem: 'its channel is broken (no JSON) and it was killed',
     });
   });
 
@@ -191,7 +191,7 @@ describe('the report of a worker that failed', () => {
     expect(cluster.events('worker-died')).toMatchObject([
       {
         cause: 'crash',
-        detail: 'it wrote to its channel what is no message (no JSON) and was killed',
+        detail: 'its channel is broken (no JSON) and it was killed',
       },
     ]);
   });

@@ -70,7 +70,7 @@ export type WorkerEvent =
       readonly at: string;
     }
   | { readonly type: 'channel-error'; readonly error: ErrorReport }
-  /** It wrote what is no message. */
+  /** A read was not a message, or a write failed. */
   | { readonly type: 'channel-broken'; readonly error: ErrorReport }
   /** Its first word is of another version of the protocol. */
   | { readonly type: 'foreign-version'; readonly version: number }

@@ -239,6 +239,6 @@ function noteError(step: Step, worker: Worker, { error }: WorkerEventOf<'channel
 }
 
 function distrust(step: Step, worker: Worker, { error }: WorkerEventOf<'channel-broken'>): void {
-  const detail = `it wrote to its channel what is no message (${error.message}) and was killed`;
+  const detail = `its channel is broken (${error.message}) and it was killed`;
   condemn(step, worker, 'crash', detail);
 }
