@@ -10,7 +10,7 @@ import { defineConfig } from 'rolldown';
 const { exports } = JSON.parse(readFileSync('package.json', 'utf8'));
 const entries = Object.values(exports).filter(({ require }) => require !== undefined);
 
-const SWITCH = resolve('dist/options/common-js.js');
+const SWITCH = resolve('dist/contract/options/common-js.js');
 /** Imported where the switch is off, and only there. */
 const UNREACHED =
   /[/](?:run-primary|run-worker|leave-turbofan-out|thread-pool|thread-warnings)\.js$/;
@@ -70,7 +70,7 @@ const page = defineConfig({
  * may be removed before a thread is started.
  */
 const threads = defineConfig(
-  ['hub/server/hub-thread', 'admin/admin-thread'].map((entry) => ({
+  ['hub/thread/hub-thread', 'observe/admin/admin-thread'].map((entry) => ({
     input: `dist/${entry}.js`,
     platform: 'node',
     output: {

@@ -1,11 +1,11 @@
-export { ClusterModule } from './cluster.module.js';
-export type { ClusterModuleAsyncOptions } from './module-options.provider.js';
-export { OnClusterEvent } from './cluster-event.decorator.js';
-export { ClusterLogger } from './cluster.logger.js';
-export { ClusterService } from './cluster.service.js';
-export { ClusterHealthIndicator } from './health/cluster.health.js';
-export { EventLoopHealthIndicator } from './health/event-loop.health.js';
-export { OffloadHealthIndicator } from './health/offload.health.js';
+export { ClusterModule } from './module/cluster.module.js';
+export type { ClusterModuleAsyncOptions } from './module/module-options.provider.js';
+export { OnClusterEvent } from './module/cluster-event.decorator.js';
+export { ClusterLogger } from './module/cluster.logger.js';
+export { ClusterService } from './module/cluster.service.js';
+export { ClusterHealthIndicator } from './observe/health/cluster.health.js';
+export { EventLoopHealthIndicator } from './observe/health/event-loop.health.js';
+export { OffloadHealthIndicator } from './observe/health/offload.health.js';
 export {
   carryContext,
   type ContextStorage,
@@ -27,9 +27,9 @@ export type {
   MetricsOptions,
   MinReady,
   OffloadOptions,
-} from './options/module.js';
+} from './contract/options/module.js';
 export { bootstrap } from './bootstrap/bootstrap.js';
-export { workerIdentity } from './bootstrap/own-identity.js';
+export { workerIdentity } from './bootstrap/roles/own-identity.js';
 export type {
   AppOf,
   AppSource,
@@ -59,8 +59,8 @@ export type {
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
-} from './options/index.js';
-export type { ClusterEventListeners, ClusterEventName, ClusterEvents } from './events/index.js';
+} from './contract/options/index.js';
+export type { ClusterEventListeners, ClusterEventName, ClusterEvents } from './contract/events/index.js';
 export type {
   ClusterSnapshot,
   FailureCause,
@@ -77,8 +77,8 @@ export type {
   WorkerSnapshot,
   WorkerState,
   WorkerStats,
-} from './snapshot/index.js';
-export type { BlockedRequest, BlockReport, ErrorReport } from './ipc/index.js';
+} from './contract/snapshot/index.js';
+export type { BlockedRequest, BlockReport, ErrorReport } from './contract/ipc/index.js';
 export {
   ClusterConfigurationError,
   ClusterError,
@@ -86,4 +86,4 @@ export {
   NoPrimaryError,
   UncloneableValueError,
   WorkersFailedError,
-} from './errors/index.js';
+} from './contract/errors/index.js';

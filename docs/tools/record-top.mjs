@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { draw } from './draw-terminal.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const MAIN = join(ROOT, 'dist/cli/main.js');
+const MAIN = join(ROOT, 'dist/tools/cli/main.js');
 /** Until the rates are those of the load. */
 const SECONDS = 4;
 const CSI = '\u001b[';

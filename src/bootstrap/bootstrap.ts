@@ -1,5 +1,5 @@
-import { ClusterConfigurationError, ClusterError } from '../errors/index.js';
-import { createEventLog, EventListeners } from '../events/index.js';
+import { ClusterConfigurationError, ClusterError } from '../contract/errors/index.js';
+import { createEventLog, EventListeners } from '../contract/events/index.js';
 import {
   type ClusterOptions,
   COMMON_JS,
@@ -7,14 +7,14 @@ import {
   type ResolvedClusterOptions,
   resolveOptions,
   show,
-} from '../options/index.js';
+} from '../contract/options/index.js';
 import type {
   AppOf,
   AppSource,
   ClusterRuntime,
   CreateAppContext,
 } from './cluster-runtime.interface.js';
-import { detectRole } from './role.js';
+import { detectRole } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
@@ -51,19 +51,19 @@ export async function bootstrap<S extends AppSource>(
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
     // Each role loads only what it needs: it keeps the primary small.
     if (role.name === 'parent' && resolved.workers === 0) {
-      const { runStandalone } = await import('./run-standalone.js');
+      const { runStandalone } = await import('./roles/run-standalone.js');
       return await runStandalone(createApp, resolved);
     }
     // No ClusterError: that would end the test runner, and this fails the test.
     if (COMMON_JS) throw new Error(NO_WORKERS_HERE);
     if (role.name === 'worker') {
-      const { runWorker } = await import('./run-worker.js');
+      const { runWorker } = await import('./roles/run-worker.js');
       return await runWorker(createApp, resolved, role.assignment);
     }
     // First: loading files is what makes code hot.
-    const { leaveTurbofanOut } = await import('../primary/leave-turbofan-out.js');
+    const { leaveTurbofanOut } = await import('../supervisor/processes/leave-turbofan-out.js');
     leaveTurbofanOut(resolved);
-    const { runPrimary } = await import('./run-primary.js');
+    const { runPrimary } = await import('./roles/run-primary.js');
     return await runPrimary(resolved);
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;

@@ -1,11 +1,11 @@
 import type { INestApplication, INestApplicationContext } from '@nestjs/common';
-import type { ClusterEventName, ClusterEvents } from '../events/index.js';
+import type { ClusterEventName, ClusterEvents } from '../contract/events/index.js';
 import type {
   ClusterSnapshot,
   ReloadResult,
   RestartResult,
   WorkerIdentity,
-} from '../snapshot/index.js';
+} from '../contract/snapshot/index.js';
 
 /**
  * Builds the app: everything but `listen()`, which is `bootstrap()`'s. Called

@@ -1,5 +1,5 @@
-import type { ClusterLink } from '../snapshot/index.js';
-import { SoloLink } from '../worker/solo-link.js';
+import type { ClusterLink } from '../contract/snapshot/index.js';
+import { SoloLink } from '../worker/link/solo-link.js';
 
 /**
  * How the Nest module finds the process it runs in: `forRoot()` is called while

@@ -1,7 +1,7 @@
-import type { ResolvedClusterOptions } from '../options/index.js';
-import type { OwnAssignment } from '../ipc/assignment.js';
-import type { WorkerApp } from '../worker/worker-app.interface.js';
-import type { WorkerLink } from '../worker/worker-link.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { OwnAssignment } from '../contract/ipc/assignment.js';
+import type { WorkerApp } from '../worker/life/worker-app.interface.js';
+import type { WorkerLink } from '../worker/link/worker-link.js';
 
 /** Whoever has to look at the app of a worker. */
 interface Examination {
@@ -26,7 +26,7 @@ export async function examination(
   const { doctor, workers } = options;
   if (asked !== undefined) {
     link.follow({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor tells all the same
-    const { SignalListeners } = await import('../findings/signal-listeners.js');
+    const { SignalListeners } = await import('../observe/findings/signal-listeners.js');
     const listeners = new SignalListeners();
     void link.snapshot(); // any message tells the doctor whose program this is
     return afterwards(link, async (app) => {
@@ -35,7 +35,7 @@ export async function examination(
       } catch (error) {
         return link.reportBootFailure(error);
       }
-      const { examine } = await import('../findings/examine.js');
+      const { examine } = await import('../observe/findings/examine.js');
       const main = process.argv[1]!;
       const situation = { ...asked, main, workers: Math.max(workers, 1) };
       const findings = [...listeners.end(), ...examine(app, situation)];
@@ -49,7 +49,7 @@ export async function examination(
   const { slot } = identity;
   if (!doctor.warnings || (slot !== WARNING_SLOT && assigned > 1)) return NOBODY;
   return afterwards(link, async (app) => {
-    const { startWarnings } = await import('../findings/start-warnings.js');
+    const { startWarnings } = await import('../observe/findings/start-warnings.js');
     const known = Math.max(assigned, slot + 1);
     for (const line of startWarnings(app, doctor.ignore, { workers: known })) link.warn(line);
   });

@@ -1,7 +1,7 @@
-import { createEventFormat } from '../events/index.js';
-import type { ResolvedLogOptions } from '../options/index.js';
-import { GuardedStream, type LostLines } from '../process/guarded-stream.js';
-import type { WorkerIdentity } from '../snapshot/index.js';
+import { createEventFormat } from '../contract/events/index.js';
+import type { ResolvedLogOptions } from '../contract/options/index.js';
+import { GuardedStream, type LostLines } from '../contract/process/guarded-stream.js';
+import type { WorkerIdentity } from '../contract/snapshot/index.js';
 
 /** The standard streams of this process, whose errors end nothing. */
 export interface GuardedOutput {

@@ -1,5 +1,5 @@
 export { bootstrap } from './bootstrap.js';
-export { workerIdentity } from './own-identity.js';
+export { workerIdentity } from './roles/own-identity.js';
 export type {
   AppOf,
   AppSource,
@@ -29,8 +29,8 @@ export type {
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
-} from '../options/index.js';
-export type { ClusterEventListeners, ClusterEventName, ClusterEvents } from '../events/index.js';
+} from '../contract/options/index.js';
+export type { ClusterEventListeners, ClusterEventName, ClusterEvents } from '../contract/events/index.js';
 export type {
   ClusterSnapshot,
   FailureCause,
@@ -47,12 +47,12 @@ export type {
   WorkerSnapshot,
   WorkerState,
   WorkerStats,
-} from '../snapshot/index.js';
-export type { BlockedRequest, BlockReport, ErrorReport } from '../ipc/index.js';
+} from '../contract/snapshot/index.js';
+export type { BlockedRequest, BlockReport, ErrorReport } from '../contract/ipc/index.js';
 export {
   ClusterConfigurationError,
   ClusterError,
   AddressUnavailableError,
   NoPrimaryError,
   WorkersFailedError,
-} from '../errors/index.js';
+} from '../contract/errors/index.js';

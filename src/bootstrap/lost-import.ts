@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { ClusterConfigurationError } from '../errors/index.js';
+import { ClusterConfigurationError } from '../contract/errors/index.js';
 
 /**
  * TypeScript finds `./app.module.ts` by the name that it will have, `./app.module.js`. A loader that

@@ -1,5 +1,5 @@
 import type { ModuleRef } from '@nestjs/core';
-import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { linkOfThisProcess } from './current-link.js';
 
 /** A provider of any module of the app; `undefined` where it has none, as without `ClusterModule`. */

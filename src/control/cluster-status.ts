@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
-import { ownFile } from '../process/own-file.js';
-import type { ClusterSnapshot, FailureCause } from '../snapshot/index.js';
+import { describeCluster, judgeCluster } from '../observe/exposition/cluster-report.js';
+import { ownFile } from '../contract/process/own-file.js';
+import type { ClusterSnapshot, FailureCause } from '../contract/snapshot/index.js';
 import type { Controlled } from './controlled-cluster.js';
 import { type PublishedOptions, publishedOptions } from './published-options.js';
 

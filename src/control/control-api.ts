@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { AddressUnavailableError, clean } from '../errors/index.js';
-import { MAX_WORKERS } from '../options/index.js';
-import type { ReloadResult, RestartResult } from '../snapshot/index.js';
+import { AddressUnavailableError, clean } from '../contract/errors/index.js';
+import { MAX_WORKERS } from '../contract/options/index.js';
+import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import { statusOf } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
 import { EventStream } from './event-stream.js';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { chmodSync, lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
-import { MAX_PATH_BYTES, ownUid, refuseSwappable } from './control-address.js';
-import { probe } from './stale-sockets.js';
+import { MAX_PATH_BYTES, ownUid, refuseSwappable } from '../contract/files/control-address.js';
+import { probe } from '../contract/files/stale-sockets.js';
 
 /** Read and write for the owner alone: what `umask` leaves of 0777. */
 const OWNER_ONLY_UMASK = 0o177;

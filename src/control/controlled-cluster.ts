@@ -1,12 +1,12 @@
-import type { EventListeners } from '../events/index.js';
-import type { ResolvedClusterOptions } from '../options/index.js';
+import type { EventListeners } from '../contract/events/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {
   ClusterSnapshot,
   Recording,
   ReloadResult,
   RestartResult,
   WorkerStack,
-} from '../snapshot/index.js';
+} from '../contract/snapshot/index.js';
 
 /** What can be seen of a cluster, and asked of it. */
 export interface ControlledCluster {

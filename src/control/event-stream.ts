@@ -4,10 +4,10 @@ import {
   type ClusterEventName,
   type ClusterEvents,
   describeEvent,
-} from '../events/index.js';
-import { oneLine } from '../errors/index.js';
-import type { LogLevel } from '../options/index.js';
-import type { PrimaryStats } from '../snapshot/index.js';
+} from '../contract/events/index.js';
+import { oneLine } from '../contract/errors/index.js';
+import type { LogLevel } from '../contract/options/index.js';
+import type { PrimaryStats } from '../contract/snapshot/index.js';
 import { type ClusterReport, clusterReport } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
 import { tooMany } from './route.js';

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { appName } from './app-name.js';
+import { appName } from '../contract/files/app-name.js';
 import { ControlApi } from './control-api.js';
-import { claimDirectory, defaultSocketPath } from './control-address.js';
+import { claimDirectory, defaultSocketPath } from '../contract/files/control-address.js';
 import { ControlServer } from './control-server.js';
 import { ControlSocket } from './control-socket.js';
-import { removeStaleSockets } from './stale-sockets.js';
+import { removeStaleSockets } from '../contract/files/stale-sockets.js';
 import type { Controlled } from './controlled-cluster.js';
 
 /** For the last answers to be written, before the process exits. */

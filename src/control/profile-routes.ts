@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import { InspectionError, type InspectionFailure } from '../errors/index.js';
-import { MAX_PROFILE_SECONDS } from '../options/index.js';
-import type { RecordingKind } from '../snapshot/index.js';
+import { InspectionError, type InspectionFailure } from '../contract/errors/index.js';
+import { MAX_PROFILE_SECONDS } from '../contract/options/index.js';
+import type { RecordingKind } from '../contract/snapshot/index.js';
 import type { ControlledCluster } from './controlled-cluster.js';
 import { busy } from './mutations.js';
 import { type Answer, type Handler, ok, Refusal, type Routes } from './route.js';

@@ -1,4 +1,4 @@
-import type { ResolvedClusterOptions } from '../options/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
 
 /**
  * The options that are shown to whoever may control the cluster. Field by field:

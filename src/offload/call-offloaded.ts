@@ -1,10 +1,10 @@
-import { adviseRetry } from './advise-retry.js';
-import { captureContexts } from './carry-context.js';
+import { adviseRetry } from './admission/advise-retry.js';
+import { captureContexts } from './task/carry-context.js';
 import { TaskRejectedException } from './offload.exceptions.js';
-import type { Submitter } from './remote-runner.js';
-import type { Task } from './task.js';
-import type { CallTrace } from './trace-context.js';
-import type { WaitingClient } from './waiting-client.js';
+import type { Submitter } from './admission/remote-runner.js';
+import type { Task } from './task/task.js';
+import type { CallTrace } from './task/trace-context.js';
+import type { WaitingClient } from './admission/waiting-client.js';
 
 /** One call of a `@CpuBound()` method: for whoever waits, in the context that it is made in. */
 export async function callOffloaded(

@@ -1,6 +1,6 @@
-import { ClusterConfigurationError } from '../errors/index.js';
-import { type CpuBoundOptions, resolveCpuBoundOptions } from '../options/module.js';
-import { callerFile } from './call-site.js';
+import { ClusterConfigurationError } from '../contract/errors/index.js';
+import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/module.js';
+import { callerFile } from './task/call-site.js';
 import {
   type CpuBoundDefinition,
   defineCpuBound,

@@ -1,4 +1,4 @@
-import type { CpuBoundOptions } from '../options/module.js';
+import type { CpuBoundOptions } from '../contract/options/module.js';
 
 /** A method as any of them is called. */
 export type Method = (...args: unknown[]) => unknown;

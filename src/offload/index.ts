@@ -3,10 +3,10 @@ export {
   type CarriedContexts,
   carryContext,
   type ContextStorage,
-} from './carry-context.js';
-export { callerFile } from './call-site.js';
+} from './task/carry-context.js';
+export { callerFile } from './task/call-site.js';
 export { CpuBound } from './cpu-bound.decorator.js';
-export { move } from './move.js';
+export { move } from './admission/move.js';
 export {
   TaskAbortedException,
   TaskRejectedException,
@@ -16,17 +16,17 @@ export {
 } from './offload.exceptions.js';
 export { definitionsOf } from './cpu-bound.metadata.js';
 
-export type { Watch } from './call.js';
+export type { Watch } from './admission/call.js';
 export {
   REMOTE_RUNNER,
   type RemoteRunner,
   type RemoteSituation,
   type Submitter,
-} from './remote-runner.js';
-export type { Task } from './task.js';
-export { describeError, restoreError, type TaskError } from './task-error.js';
-export { arrive, type CallTrace } from './trace-context.js';
+} from './admission/remote-runner.js';
+export type { Task } from './task/task.js';
+export { describeError, restoreError, type TaskError } from './task/task-error.js';
+export { arrive, type CallTrace } from './task/trace-context.js';
 export { OffloadExplorer } from './offload.explorer.js';
 export { MODULE_ORIGIN, Offload } from './offload.service.js';
-export type { OffloadSnapshot } from './offload-snapshot.js';
+export type { OffloadSnapshot } from './task/offload-snapshot.js';
 export { noteModuleInThread } from './thread/module-in-thread.js';

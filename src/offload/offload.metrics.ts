@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Metric } from 'prom-client';
-import type { OffloadSnapshot } from './offload-snapshot.js';
-import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task.js';
+import type { OffloadSnapshot } from './task/offload-snapshot.js';
+import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
 
 /** From what a thread costs by itself to the longest a client is likely to wait, in seconds. */
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
-import { ClusterConfigurationError, oneLine } from '../errors/index.js';
+import { ClusterConfigurationError, oneLine } from '../contract/errors/index.js';
 import {
   availableCores,
   COMMON_JS,
@@ -9,29 +9,29 @@ import {
   loadPeer,
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
-} from '../options/module.js';
-import { CLUSTER_LINK, type ClusterLink } from '../snapshot/index.js';
-import { startTracing } from '../tracing/start-tracing.js';
+} from '../contract/options/module.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
+import { startTracing } from './tracing/start-tracing.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
-import { Dispatcher } from './dispatcher.js';
+import { Dispatcher } from './admission/dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
-import { InlineRunner } from './inline-runner.js';
-import { LossLog } from './loss-log.js';
+import { InlineRunner } from './admission/inline-runner.js';
+import { LossLog } from './pool/loss-log.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
-import { IDLE, type OffloadSnapshot } from './offload-snapshot.js';
+import { IDLE, type OffloadSnapshot } from './task/offload-snapshot.js';
 import type { OffloadMetrics } from './offload.metrics.js';
-import { mainFile, refusalOfModule } from './refusals.js';
+import { mainFile, refusalOfModule } from './task/refusals.js';
 import {
   REMOTE_RUNNER,
   refusalsOfQueues,
   type RemoteRunner,
   startRemote,
-} from './remote-runner.js';
-import type { Runner } from './runner.interface.js';
-import { type Task, type TaskObserver, UNOBSERVED } from './task.js';
-import { planOf, tasksOf } from './tasks-of.js';
-import { threadsFor } from './threads-for.js';
-import { WaitingClient } from './waiting-client.js';
+} from './admission/remote-runner.js';
+import type { Runner } from './task/runner.interface.js';
+import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
+import { planOf, tasksOf } from './task/tasks-of.js';
+import { threadsFor } from './pool/threads-for.js';
+import { WaitingClient } from './admission/waiting-client.js';
 
 /** Where `offload.module` was given: a thread finds it there. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
@@ -179,8 +179,8 @@ export class Offload {
         tasks,
       );
     }
-    const { ThreadPool } = await import('./thread-pool.js');
-    const { missingEntry } = await import('./thread-warnings.js');
+    const { ThreadPool } = await import('./pool/thread-pool.js');
+    const { missingEntry } = await import('./pool/thread-warnings.js');
     const { minThreads, niceIncrement, heapLimitBytes } = offload;
     const pool = new ThreadPool(
       planOf(definitions, found, offload.module, this.moduleOrigin),

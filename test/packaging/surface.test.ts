@@ -37,15 +37,15 @@ afterAll(() => project.remove());
 describe.each([
   { entry: 'dist/index.d.ts', names: PACKAGE_NAMES },
   { entry: 'dist/bootstrap/index.d.ts', names: BOOTSTRAP_NAMES },
-  { entry: 'dist/extras/schedule/index.d.ts', names: SCHEDULE_NAMES },
-  { entry: 'dist/extras/testing/index.d.ts', names: TESTING_NAMES },
-  { entry: 'dist/extras/lock/index.d.ts', names: LOCK_NAMES },
-  { entry: 'dist/extras/throttler/index.d.ts', names: THROTTLER_NAMES },
-  { entry: 'dist/extras/cache/index.d.ts', names: CACHE_NAMES },
-  { entry: 'dist/extras/events/index.d.ts', names: EVENTS_NAMES },
-  { entry: 'dist/extras/pub-sub/index.d.ts', names: PUB_SUB_NAMES },
-  { entry: 'dist/extras/socket.io/index.d.ts', names: SOCKET_IO_NAMES },
-  { entry: 'dist/extras/bullmq/index.d.ts', names: BULLMQ_NAMES },
+  { entry: 'dist/integrations/schedule/index.d.ts', names: SCHEDULE_NAMES },
+  { entry: 'dist/integrations/testing/index.d.ts', names: TESTING_NAMES },
+  { entry: 'dist/hub/lock/index.d.ts', names: LOCK_NAMES },
+  { entry: 'dist/hub/throttler/index.d.ts', names: THROTTLER_NAMES },
+  { entry: 'dist/hub/cache/index.d.ts', names: CACHE_NAMES },
+  { entry: 'dist/hub/events/index.d.ts', names: EVENTS_NAMES },
+  { entry: 'dist/hub/pub-sub/index.d.ts', names: PUB_SUB_NAMES },
+  { entry: 'dist/hub/socket.io/index.d.ts', names: SOCKET_IO_NAMES },
+  { entry: 'dist/integrations/bullmq/index.d.ts', names: BULLMQ_NAMES },
 ])('$entry', ({ entry, names }) => {
   let exported: ExportedName[];
 

@@ -1,6 +1,6 @@
-import { keyOf } from '../../src/primary/core/step.js';
-import type { Effect } from '../../src/primary/core/effect.js';
-import type { ClusterEvent } from '../../src/primary/core/cluster-event.js';
+import { keyOf } from '../../src/supervisor/decide/step.js';
+import type { Effect } from '../../src/supervisor/decide/effect.js';
+import type { ClusterEvent } from '../../src/supervisor/decide/cluster-event.js';
 import { isRoutine } from './life.js';
 import type { Observation } from './world.js';
 

@@ -1,6 +1,6 @@
-import type { WorkerEvent } from '../../src/primary/core/cluster-event.js';
-import type { WorkerId } from '../../src/primary/core/cluster-state.js';
-import type { PrimaryMessage } from '../../src/ipc/index.js';
+import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
+import type { WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
 import type { Clock } from './clock.js';
 import type { Behaviour, Death } from './scenario.js';
 

@@ -1,10 +1,10 @@
-import type { PrimaryMessage } from '../../src/ipc/index.js';
-import type { ClusterEvent, WorkerEvent } from '../../src/primary/core/cluster-event.js';
-import type { Asker, ClusterState, Timer, WorkerId } from '../../src/primary/core/cluster-state.js';
-import type { Effect } from '../../src/primary/core/effect.js';
-import { keyOf, type Settings } from '../../src/primary/core/step.js';
-import { newCluster, type Transition, transition } from '../../src/primary/core/transition.js';
-import type { ProgramPaths } from '../../src/primary/release.js';
+import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
+import type { ClusterEvent, WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
+import type { Asker, ClusterState, Timer, WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import type { Effect } from '../../src/supervisor/decide/effect.js';
+import { keyOf, type Settings } from '../../src/supervisor/decide/step.js';
+import { newCluster, type Transition, transition } from '../../src/supervisor/decide/transition.js';
+import type { ProgramPaths } from '../../src/supervisor/processes/release.js';
 import { Clock, type Due } from './clock.js';
 import { SimulatedProcess, type Surface } from './process.js';
 import {

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Finding } from '../../src/findings/finding.js';
+import type { Finding } from '../../src/observe/findings/finding.js';
 import { NODE } from './cluster-process.js';
 import { MAIN } from './command-line.js';
 import { type CommandResult, plainEnvironment, runCommand } from './run-command.js';

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { FINDING_NAMES } from '../../src/options/index.js';
+import { FINDING_NAMES } from '../../src/contract/options/index.js';
 import { ClusterProcess, NODE, PROGRAMS, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { doctor, examined, filesBelow, PLANTED } from '../support/doctor.js';

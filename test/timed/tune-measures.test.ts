@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { availableWorkers } from '../../src/options/available-workers.js';
+import { availableWorkers } from '../../src/contract/options/check/available-workers.js';
 import { freePorts } from '../support/free-ports.js';
 import { SAMPLE_APP, TuneProcess } from '../support/tune-process.js';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { AcceptQueue, type ListeningHandle } from '../../src/process/accept-queue.js';
+import { AcceptQueue, type ListeningHandle } from '../../src/contract/process/accept-queue.js';
 
 /** A client in a thread: it connects while this one is in the middle of something. */
 const CLIENT = `

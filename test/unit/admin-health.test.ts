@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ALIVE, healthReport } from '../../src/admin/admin-health.js';
-import type { ClusterSnapshot, WorkerExit, WorkerSnapshot } from '../../src/snapshot/index.js';
+import { ALIVE, healthReport } from '../../src/observe/admin/admin-health.js';
+import type { ClusterSnapshot, WorkerExit, WorkerSnapshot } from '../../src/contract/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
 import { SNAPSHOT } from './fake-relay.js';
 import { STATS } from './fake-worker.js';

@@ -6,10 +6,10 @@ import {
   type AdminAnswers,
   type AdminSource,
   PrimaryTimeout,
-} from '../../src/admin/admin-messages.js';
-import { createAdminServer } from '../../src/admin/admin-server.js';
-import { hashOf } from '../../src/admin/authorization.js';
-import { encodeBody } from '../../src/exposition/metrics-body.js';
+} from '../../src/observe/admin/admin-messages.js';
+import { createAdminServer } from '../../src/observe/admin/admin-server.js';
+import { hashOf } from '../../src/observe/admin/authorization.js';
+import { encodeBody } from '../../src/observe/exposition/metrics-body.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { RawClient } from '../support/raw-client.js';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { adviseRetry } from '../../src/offload/advise-retry.js';
+import { adviseRetry } from '../../src/offload/admission/advise-retry.js';
 
 /** A response that keeps what it was told, as far as anything looks at it. */
 class FakeResponse {

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { HealthIndicatorService } from '@nestjs/terminus';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AppChecks } from '../../src/health/app-checks.js';
-import { OnceLog } from '../../src/health/once-log.js';
+import { AppChecks } from '../../src/observe/health/app-checks.js';
+import { OnceLog } from '../../src/observe/health/once-log.js';
 
 const TIMEOUT_MS = 1_000;
 const SECRET = 'postgres://admin:hunter2@db.internal/shop';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { appIndicators } from '../../src/health/app-indicators.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
+import { appIndicators } from '../../src/observe/health/app-indicators.js';
 
 type Entries = Parameters<typeof appIndicators>[0];
 type Container = Parameters<typeof appIndicators>[1];

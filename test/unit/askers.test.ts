@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
-import { AddressUnavailableError } from '../../src/errors/index.js';
-import type { PrimaryMessage } from '../../src/ipc/index.js';
-import { Askers } from '../../src/primary/askers.js';
-import type { Asker } from '../../src/primary/core/cluster-state.js';
-import type { ClusterSnapshot } from '../../src/snapshot/index.js';
+import { AddressUnavailableError } from '../../src/contract/errors/index.js';
+import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
+import { Askers } from '../../src/supervisor/serve/askers.js';
+import type { Asker } from '../../src/supervisor/decide/cluster-state.js';
+import type { ClusterSnapshot } from '../../src/contract/snapshot/index.js';
 
 const RESULT = { outcome: 'completed', generation: 1, reason: null } as const;
 const RESTARTED = { outcome: 'aborted', slot: 1, reason: 'it died' } as const;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hashOf, unauthorized } from '../../src/admin/authorization.js';
+import { hashOf, unauthorized } from '../../src/observe/admin/authorization.js';
 
 const TOKEN = 'correct-horse-battery';
 const WRONG = 'Bearer wrong-horse-battery';

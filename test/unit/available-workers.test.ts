@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { availableWorkers } from '../../src/options/available-workers.js';
-import { readCgroupLimits } from '../../src/options/cgroup.js';
+import { availableWorkers } from '../../src/contract/options/check/available-workers.js';
+import { readCgroupLimits } from '../../src/contract/options/check/cgroup.js';
 
 const CGROUP = '/sys/fs/cgroup';
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { LoadReport } from '../../src/ipc/index.js';
-import { Balance, BALANCE_TICK_MS } from '../../src/primary/balance.js';
-import type { WorkerTable } from '../../src/primary/worker-table.js';
+import type { LoadReport } from '../../src/contract/ipc/index.js';
+import { Balance, BALANCE_TICK_MS } from '../../src/supervisor/serve/balance.js';
+import type { WorkerTable } from '../../src/supervisor/processes/worker-table.js';
 import { FakeWorker } from './fake-worker.js';
 
 /** A million requests are the mean: chance explains nothing. */

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { applyDecorators } from '@nestjs/common';
 import { afterEach, describe, expect, it } from 'vitest';
 import { runInThisContext } from 'node:vm';
-import { callerFile } from '../../src/offload/call-site.js';
+import { callerFile } from '../../src/offload/task/call-site.js';
 
 /** Code as if it stood in a file, compiled: `source` is an expression. */
 function inFile<T>(filename: string, source: string): T {

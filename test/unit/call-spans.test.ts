@@ -2,12 +2,12 @@ import { NotFoundException } from '@nestjs/common';
 import { trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
 import { callOffloaded } from '../../src/offload/call-offloaded.js';
-import { Dispatcher } from '../../src/offload/dispatcher.js';
-import { runTraced } from '../../src/offload/run-traced.js';
-import { inject, isTraced, withCarrier } from '../../src/offload/trace-context.js';
-import type { WaitingClient } from '../../src/offload/waiting-client.js';
-import { monotonicMs } from '../../src/process/monotonic-ms.js';
-import { startTracing } from '../../src/tracing/start-tracing.js';
+import { Dispatcher } from '../../src/offload/admission/dispatcher.js';
+import { runTraced } from '../../src/offload/task/run-traced.js';
+import { inject, isTraced, withCarrier } from '../../src/offload/task/trace-context.js';
+import type { WaitingClient } from '../../src/offload/admission/waiting-client.js';
+import { monotonicMs } from '../../src/contract/process/monotonic-ms.js';
+import { startTracing } from '../../src/offload/tracing/start-tracing.js';
 import { FakeObserver, FakeRunner, TASK } from './fake-runner.js';
 import { inSpan, openSdk } from './open-sdk.js';
 

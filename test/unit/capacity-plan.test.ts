@@ -5,9 +5,9 @@ import {
   meanWaitMs,
   planCapacity,
   type Room,
-} from '../../src/cli/plan/capacity-plan.js';
+} from '../../src/tools/plan/capacity-plan.js';
 import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
-import { linesOf } from '../../src/cli/plan/report.js';
+import { linesOf } from '../../src/tools/plan/report.js';
 
 const input = (given: Partial<Load & Room>) => ({ rps: 1_000, ...DEFAULTS, ...given });
 const planOf = (given: Partial<Load & Room>) => planCapacity(input(given), input(given));

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CLS_ID, CLS_REQ, ClsServiceManager, type ClsStore } from 'nestjs-cls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { captureContexts, carryContext, runInContexts } from '../../src/offload/carry-context.js';
+import { captureContexts, carryContext, runInContexts } from '../../src/offload/task/carry-context.js';
 
 const CARRIED = Symbol.for('nestjs-cluster.carried-contexts');
 

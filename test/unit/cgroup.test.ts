@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readOomKills } from '../../src/options/cgroup.js';
+import { readOomKills } from '../../src/contract/options/check/cgroup.js';
 
 const CGROUP = '/sys/fs/cgroup';
 

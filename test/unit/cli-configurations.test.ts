@@ -9,11 +9,11 @@ import {
   portNumber,
   proxyAddress,
   workerCount,
-} from '../../src/cli/arguments.js';
-import { iptablesRemovalScript, iptablesScript } from '../../src/cli/iptables.js';
-import { nftablesRuleset } from '../../src/cli/nftables.js';
-import { nginxConfiguration } from '../../src/cli/nginx.js';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
+} from '../../src/tools/cli/arguments.js';
+import { iptablesRemovalScript, iptablesScript } from '../../src/tools/cli/iptables.js';
+import { nftablesRuleset } from '../../src/tools/cli/nftables.js';
+import { nginxConfiguration } from '../../src/tools/cli/nginx.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
 
 const PORTS = [3_000, 3_001, 3_002];
 

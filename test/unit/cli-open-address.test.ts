@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { goesAround, isLoopback, openAddress } from '../../src/cli/open-address.js';
+import { goesAround, isLoopback, openAddress } from '../../src/tools/cli/open-address.js';
 
 async function listening(host: string): Promise<number> {
   const server = createServer((socket) => socket.destroy());

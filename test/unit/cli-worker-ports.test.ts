@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hostOf } from '../../src/cli/arguments.js';
-import { iptablesScript } from '../../src/cli/iptables.js';
-import { nftablesRuleset } from '../../src/cli/nftables.js';
-import { nginxConfiguration } from '../../src/cli/nginx.js';
-import { describedPorts, runningPorts } from '../../src/cli/worker-ports.js';
-import { ClusterConfigurationError, ClusterUnreachableError } from '../../src/errors/index.js';
+import { hostOf } from '../../src/tools/cli/arguments.js';
+import { iptablesScript } from '../../src/tools/cli/iptables.js';
+import { nftablesRuleset } from '../../src/tools/cli/nftables.js';
+import { nginxConfiguration } from '../../src/tools/cli/nginx.js';
+import { describedPorts, runningPorts } from '../../src/tools/cli/worker-ports.js';
+import { ClusterConfigurationError, ClusterUnreachableError } from '../../src/contract/errors/index.js';
 
 const URL = 'http://127.0.0.1:3000/health';
 

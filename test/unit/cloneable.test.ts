@@ -1,6 +1,6 @@
 import { runInThisContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { findUncloneable } from '../../src/offload/cloneable.js';
+import { findUncloneable } from '../../src/offload/task/cloneable.js';
 
 const found = (value: unknown) => findUncloneable(value, 'it');
 

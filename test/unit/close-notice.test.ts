@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { askToClose, hasBody, takeBack } from '../../src/worker/closing-response.js';
-import { CloseNotice } from '../../src/worker/close-notice.js';
+import { askToClose, hasBody, takeBack } from '../../src/worker/http/closing-response.js';
+import { CloseNotice } from '../../src/worker/http/close-notice.js';
 import { type FakeClient, FakeServer } from './fake-traffic.js';
 
 let server: FakeServer;

@@ -5,7 +5,7 @@ import { type Cache, createCache } from 'cache-manager';
 import { Keyv } from 'keyv';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.js';
-import { clusterCache } from '../../src/extras/cache/index.js';
+import { clusterCache } from '../../src/hub/cache/index.js';
 
 let caches = 0;
 /** A cache of its own for each test: those of one name are one. */

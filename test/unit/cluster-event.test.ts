@@ -3,11 +3,11 @@ import { Inject, Injectable, Module, Scope } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../src/bootstrap/current-link.js';
-import { OnClusterEvent } from '../../src/cluster-event.decorator.js';
-import { ClusterModule } from '../../src/cluster.module.js';
-import { ClusterService } from '../../src/cluster.service.js';
-import type { ClusterEvents } from '../../src/events/index.js';
-import { SoloLink } from '../../src/worker/solo-link.js';
+import { OnClusterEvent } from '../../src/module/cluster-event.decorator.js';
+import { ClusterModule } from '../../src/module/cluster.module.js';
+import { ClusterService } from '../../src/module/cluster.service.js';
+import type { ClusterEvents } from '../../src/contract/events/index.js';
+import { SoloLink } from '../../src/worker/link/solo-link.js';
 import { FakeWorker } from './fake-worker.js';
 
 const EXIT: ClusterEvents['worker-exit'] = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterHealthIndicator } from '../../src/health/cluster.health.js';
-import type { MinReady } from '../../src/options/module.js';
-import type { ClusterLink, ClusterSnapshot, WorkerSnapshot } from '../../src/snapshot/index.js';
+import { ClusterHealthIndicator } from '../../src/observe/health/cluster.health.js';
+import type { MinReady } from '../../src/contract/options/module.js';
+import type { ClusterLink, ClusterSnapshot, WorkerSnapshot } from '../../src/contract/snapshot/index.js';
 import { TERMINUS_11, TERMINUS_12 } from './fake-terminus.js';
 
 const SNAPSHOT: ClusterSnapshot = {

@@ -1,6 +1,6 @@
 import { ConsoleLogger, type ConsoleLoggerOptions } from '@nestjs/common';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ClusterLogger } from '../../src/cluster.logger.js';
+import { ClusterLogger } from '../../src/module/cluster.logger.js';
 
 const { pid } = process;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { clusterMetrics } from '../../src/exposition/cluster-metrics.js';
-import { renderPage } from '../../src/exposition/render-page.js';
-import type { ClusterSnapshot, WorkerMetrics, WorkerSnapshot } from '../../src/snapshot/index.js';
+import { clusterMetrics } from '../../src/observe/exposition/cluster-metrics.js';
+import { renderPage } from '../../src/observe/exposition/render-page.js';
+import type { ClusterSnapshot, WorkerMetrics, WorkerSnapshot } from '../../src/contract/snapshot/index.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { PRIMARY } from './fake-cluster.js';
 

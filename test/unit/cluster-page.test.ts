@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { clusterPage, foldBodies, foreignClusterPage } from '../../src/exposition/cluster-page.js';
-import type { MetricFamily } from '../../src/exposition/metric-family.js';
-import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
-import { SeriesLimit } from '../../src/exposition/series-limit.js';
+import { clusterPage, foldBodies, foreignClusterPage } from '../../src/observe/exposition/cluster-page.js';
+import type { MetricFamily } from '../../src/observe/exposition/metric-family.js';
+import { decodeBody, encodeBody } from '../../src/observe/exposition/metrics-body.js';
+import { SeriesLimit } from '../../src/observe/exposition/series-limit.js';
 import { SNAPSHOT } from './fake-relay.js';
 import { counter, family, gauge, samplesOf } from './metric-families.js';
 

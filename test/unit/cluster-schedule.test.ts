@@ -4,9 +4,9 @@ import { NestFactory } from '@nestjs/core';
 import { Cron, Interval, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { CronJob, CronTime } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterScheduleModule, EveryWorker } from '../../src/extras/schedule/index.js';
-import { LeaderJobs } from '../../src/worker/leader-jobs.js';
-import { ClusterTestingModule } from '../../src/extras/testing/index.js';
+import { ClusterScheduleModule, EveryWorker } from '../../src/integrations/schedule/index.js';
+import { LeaderJobs } from '../../src/worker/life/leader-jobs.js';
+import { ClusterTestingModule } from '../../src/integrations/testing/index.js';
 import { appOf, NOW } from './scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW + 100 }));

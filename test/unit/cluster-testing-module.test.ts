@@ -2,11 +2,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import 'reflect-metadata';
 import { Injectable, Inject, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ClusterService } from '../../src/cluster.service.js';
-import { ClusterTestingModule, type FakeCluster } from '../../src/extras/testing/index.js';
-import { ClusterHealthIndicator } from '../../src/health/cluster.health.js';
-import { EventLoopHealthIndicator } from '../../src/health/event-loop.health.js';
-import { OffloadHealthIndicator } from '../../src/health/offload.health.js';
+import { ClusterService } from '../../src/module/cluster.service.js';
+import { ClusterTestingModule, type FakeCluster } from '../../src/integrations/testing/index.js';
+import { ClusterHealthIndicator } from '../../src/observe/health/cluster.health.js';
+import { EventLoopHealthIndicator } from '../../src/observe/health/event-loop.health.js';
+import { OffloadHealthIndicator } from '../../src/observe/health/offload.health.js';
 
 /** What a user's test would have injected. */
 class Subject {

@@ -1,6 +1,6 @@
-import { describeRequests } from '../../src/worker/describe-request.js';
+import { describeRequests } from '../../src/worker/http/describe-request.js';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CoarseClock } from '../../src/worker/coarse-clock.js';
+import { CoarseClock } from '../../src/worker/http/coarse-clock.js';
 import { FakeServer } from './fake-traffic.js';
 
 beforeEach(() => void vi.useFakeTimers());

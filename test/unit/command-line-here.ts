@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { runCommandLine } from '../../src/cli/program.js';
+import { runCommandLine } from '../../src/tools/cli/program.js';
 import type { CommandResult } from '../support/run-command.js';
 
 /** What `process.exit()` does here: nothing behind it is run. */

@@ -6,8 +6,8 @@ import {
   ConnectionLimit,
   connectionsWithin,
   openFilesLimit,
-} from '../../src/worker/connection-limit.js';
-import { RequestTracker } from '../../src/worker/request-tracker.js';
+} from '../../src/worker/http/connection-limit.js';
+import { RequestTracker } from '../../src/worker/http/request-tracker.js';
 
 describe('the limit of open files', () => {
   const none = () => {

@@ -11,7 +11,7 @@ import {
 import { createServer, Server } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished, describe, expect, it, vi } from 'vitest';
-import { appName } from '../../src/control/app-name.js';
+import { appName } from '../../src/contract/files/app-name.js';
 import {
   claimDirectory,
   cleanName,
@@ -20,12 +20,12 @@ import {
   MAX_PATH_BYTES,
   parseSocketName,
   problemOfDirectory,
-} from '../../src/control/control-address.js';
+} from '../../src/contract/files/control-address.js';
 import type { Controlled } from '../../src/control/controlled-cluster.js';
 import { Control } from '../../src/control/open-control.js';
 import { ControlSocket } from '../../src/control/control-socket.js';
-import { listeningSockets, probe, removeStaleSockets } from '../../src/control/stale-sockets.js';
-import { resolveOptions } from '../../src/options/resolve-options.js';
+import { listeningSockets, probe, removeStaleSockets } from '../../src/contract/files/stale-sockets.js';
+import { resolveOptions } from '../../src/contract/options/check/resolve-options.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 

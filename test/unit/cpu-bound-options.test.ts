@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { resolveCpuBoundOptions } from '../../src/options/cpu-bound-options.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
+import { resolveCpuBoundOptions } from '../../src/contract/options/cpu-bound-options.js';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 

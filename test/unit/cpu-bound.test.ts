@@ -9,7 +9,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
 import { CpuBound } from '../../src/offload/index.js';
 import {
   bindOffloaded,

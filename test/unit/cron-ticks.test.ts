@@ -1,6 +1,6 @@
 import { CronJob } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { divertTicks, tickOwed } from '../../src/extras/schedule/cron-ticks.js';
+import { divertTicks, tickOwed } from '../../src/integrations/schedule/cron-ticks.js';
 import { NOW } from './scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW + 100 }));

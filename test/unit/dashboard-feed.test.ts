@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { ClusterFeed, type FeedSettings } from '../../src/cli/dashboard/cluster-feed.js';
-import { COLUMNS, History, MAX_LOG, MAX_ROWS } from '../../src/cli/dashboard/history.js';
-import { NOTHING } from '../../src/cli/dashboard/metrics-source.js';
-import { MAX_UNREAD_BYTES, Viewers } from '../../src/cli/dashboard/viewers.js';
+import { ClusterFeed, type FeedSettings } from '../../src/tools/dashboard/cluster-feed.js';
+import { COLUMNS, History, MAX_LOG, MAX_ROWS } from '../../src/tools/dashboard/history.js';
+import { NOTHING } from '../../src/tools/dashboard/metrics-source.js';
+import { MAX_UNREAD_BYTES, Viewers } from '../../src/tools/dashboard/viewers.js';
 import type { Sample } from '../../src/control/event-stream.js';
 import { eventually } from '../support/eventually.js';
 import { FakeControlClient, logged, SAMPLE, STATUS } from './fake-control-client.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MetricsSource, metricsUrlOf } from '../../src/cli/dashboard/metrics-source.js';
+import { MetricsSource, metricsUrlOf } from '../../src/tools/dashboard/metrics-source.js';
 import type { PublishedOptions } from '../../src/control/published-options.js';
 
 const URL = 'http://127.0.0.1:3000/metrics';

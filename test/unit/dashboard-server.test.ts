@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ClusterFeed } from '../../src/cli/dashboard/cluster-feed.js';
-import { DashboardServer } from '../../src/cli/dashboard/dashboard-server.js';
-import { PAGE_PATHS } from '../../src/cli/dashboard/page-files.js';
-import { ClusterRefusedError, ClusterUnreachableError } from '../../src/errors/index.js';
+import { ClusterFeed } from '../../src/tools/dashboard/cluster-feed.js';
+import { DashboardServer } from '../../src/tools/dashboard/dashboard-server.js';
+import { PAGE_PATHS } from '../../src/tools/dashboard/page-files.js';
+import { ClusterRefusedError, ClusterUnreachableError } from '../../src/contract/errors/index.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { RawClient } from '../support/raw-client.js';

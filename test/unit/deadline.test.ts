@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Deadline } from '../../src/primary/deadline.js';
-import { leftAfterSlice } from '../../src/primary/policies/deadline.policy.js';
+import { Deadline } from '../../src/supervisor/deadline.js';
+import { leftAfterSlice } from '../../src/supervisor/decide/policies/deadline.policy.js';
 import { freezable } from './frozen-clock.js';
 
 describe('what is left of a wait', () => {

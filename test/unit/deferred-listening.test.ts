@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { AddressUnavailableError } from '../../src/errors/index.js';
-import type { PrimaryMessage } from '../../src/ipc/index.js';
-import { DeferredListening } from '../../src/primary/listening/deferred-listening.js';
-import type { Listening } from '../../src/primary/listening/listening.interface.js';
-import type { openListening } from '../../src/primary/listening/open-listening.js';
-import type { WorkerHandle } from '../../src/primary/worker-handle.js';
+import { AddressUnavailableError } from '../../src/contract/errors/index.js';
+import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
+import { DeferredListening } from '../../src/supervisor/listening/deferred-listening.js';
+import type { Listening } from '../../src/supervisor/listening/listening.interface.js';
+import type { openListening } from '../../src/supervisor/listening/open-listening.js';
+import type { WorkerHandle } from '../../src/supervisor/processes/worker-handle.js';
 
 const OPTIONS = {
   address: { kind: 'tcp', port: 3000, host: undefined },

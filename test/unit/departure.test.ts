@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { DrainReport } from '../../src/ipc/index.js';
-import type { ClusterOptions } from '../../src/options/index.js';
+import type { DrainReport } from '../../src/contract/ipc/index.js';
+import type { ClusterOptions } from '../../src/contract/options/index.js';
 import { FakeCluster } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Dispatcher } from '../../src/offload/dispatcher.js';
-import type { Task } from '../../src/offload/task.js';
+import { Dispatcher } from '../../src/offload/admission/dispatcher.js';
+import type { Task } from '../../src/offload/task/task.js';
 import { FakeObserver, type FakeRun, FakeRunner, FakeWaitingClient, TASK } from './fake-runner.js';
 
 beforeEach(() => vi.useFakeTimers());

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { UncloneableValueError } from '../../src/errors/index.js';
-import type { CarriedContexts } from '../../src/offload/carry-context.js';
-import { Dispatcher } from '../../src/offload/dispatcher.js';
-import { move } from '../../src/offload/move.js';
+import { UncloneableValueError } from '../../src/contract/errors/index.js';
+import type { CarriedContexts } from '../../src/offload/task/carry-context.js';
+import { Dispatcher } from '../../src/offload/admission/dispatcher.js';
+import { move } from '../../src/offload/admission/move.js';
 import {
   TaskAbortedException,
   TaskRejectedException,
   TaskTimeoutException,
   ThreadLostException,
 } from '../../src/offload/offload.exceptions.js';
-import type { Task } from '../../src/offload/task.js';
+import type { Task } from '../../src/offload/task/task.js';
 import { FakeObserver, FakeRunner, FakeWaitingClient, TASK } from './fake-runner.js';
 
 const GRACE_MS = 50;

@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import * as v from 'valibot';
 import { parse } from 'yaml';
 import { clusterOptions } from '../../deploy/cluster-options.js';
-import { clusterOptionsSchema } from '../../src/options/options.schema.js';
+import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

@@ -3,8 +3,8 @@ import { dirname, join, normalize } from 'node:path';
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import * as publicApi from '../../src/index.js';
-import { clusterOptionsSchema } from '../../src/options/options.schema.js';
-import { moduleOptionsSchema } from '../../src/options/resolve-module-options.js';
+import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
+import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
 import {
   anchorsOf,
   DOCUMENTS,
@@ -69,7 +69,7 @@ describe('the reference of events', () => {
   const documented = new Map(
     rows.slice(2).map(([name = '', , , fields = '']) => [codeOf(name)[0]!, codeOf(fields)]),
   );
-  const [, source = ''] = sourceOf('src/events/cluster-events.ts').split('interface ClusterEvents');
+  const [, source = ''] = sourceOf('src/contract/events/cluster-events.ts').split('interface ClusterEvents');
   const members = [
     ...source.split('\n}')[0]!.matchAll(/^ {2}'?([a-z-]+)'?: (.*?;)(?=\n {2}\S|$)/gms),
   ];
@@ -91,7 +91,7 @@ describe('the reference of errors', () => {
   const page = readDocument('docs/reference/errors.md');
 
   it('has every exit code', () => {
-    const source = ['src/errors', 'src/bootstrap', 'src/primary', 'src/worker', 'src/cli']
+    const source = ['src/contract/errors', 'src/bootstrap', 'src/supervisor', 'src/worker', 'src/tools']
       .flatMap(filesOf)
       .map(sourceOf)
       .join('\n');

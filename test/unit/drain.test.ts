@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { drain, type DrainSteps } from '../../src/worker/drain.js';
+import { drain, type DrainSteps } from '../../src/worker/drain/drain.js';
 import { FakeServer } from './fake-traffic.js';
 
 const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 };

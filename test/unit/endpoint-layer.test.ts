@@ -6,8 +6,8 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, describe, expect, it } from 'vitest';
-import { mountInOneLayer } from '../../src/endpoints/endpoint-layer.js';
-import { mountEndpoint } from '../../src/endpoints/mount-endpoint.js';
+import { mountInOneLayer } from '../../src/observe/endpoints/endpoint-layer.js';
+import { mountEndpoint } from '../../src/observe/endpoints/mount-endpoint.js';
 
 type Next = () => void;
 type Handler = (request: IncomingMessage, response: ServerResponse, next: Next) => void;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { readEnvironment } from '../../src/options/environment.js';
-import { type ClusterOptions, resolveOptions } from '../../src/options/index.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
+import { readEnvironment } from '../../src/contract/options/check/environment.js';
+import { type ClusterOptions, resolveOptions } from '../../src/contract/options/index.js';
 
 function resolve(env: NodeJS.ProcessEnv, options: ClusterOptions = {}) {
   return resolveOptions(options, env, () => 4);

@@ -5,8 +5,8 @@ import {
   ClusterError,
   isAddressErrorCode,
   WorkersFailedError,
-} from '../../src/errors/index.js';
-import { formatIdentity } from '../../src/snapshot/index.js';
+} from '../../src/contract/errors/index.js';
+import { formatIdentity } from '../../src/contract/snapshot/index.js';
 
 const errno = (code: string) => Object.assign(new Error(`bind ${code}`), { code });
 

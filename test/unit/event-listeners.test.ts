@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type ClusterEvents, EventListeners, workerExitIn } from '../../src/events/index.js';
+import { type ClusterEvents, EventListeners, workerExitIn } from '../../src/contract/events/index.js';
 
 const WORKER = { slot: 1, generation: 2, pid: 42 };
 const READY = { worker: WORKER, bootMs: 5 };

@@ -3,8 +3,8 @@ import {
   type ClusterEventName,
   type ClusterEvents,
   createEventLog,
-} from '../../src/events/index.js';
-import type { LogFormat } from '../../src/options/index.js';
+} from '../../src/contract/events/index.js';
+import type { LogFormat } from '../../src/contract/options/index.js';
 
 const NOW = '2026-03-04T05:06:07.890Z';
 const WORKER = { slot: 2, pid: 4242, generation: 1 };

@@ -4,7 +4,7 @@ import {
   classifyFailure,
   describeExit,
   type ProcessExit,
-} from '../../src/primary/policies/exit-cause.policy.js';
+} from '../../src/supervisor/decide/policies/exit-cause.policy.js';
 
 const code = (value: number | null): ProcessExit => ({ code: value, signal: null });
 const signal = (value: NodeJS.Signals): ProcessExit => ({ code: null, signal: value });

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import express from 'express';
 import { request as fetchWith } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
-import { presetExpressPrototypes } from '../../src/worker/express-prototypes.js';
+import { presetExpressPrototypes } from '../../src/worker/http/express-prototypes.js';
 import { selfSignedCertificate } from '../support/certificate.js';
 import { upgradeOf } from '../support/upgrade-request.js';
 

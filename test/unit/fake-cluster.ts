@@ -4,23 +4,23 @@ import {
   type ClusterEvents,
   type EmitEvent,
   UNLOGGED,
-} from '../../src/events/index.js';
+} from '../../src/contract/events/index.js';
 import {
   type ClusterOptions,
   type ResolvedClusterOptions,
   resolveOptions,
-} from '../../src/options/index.js';
-import type { Listening } from '../../src/primary/listening/listening.interface.js';
-import type { ProcessExit } from '../../src/primary/policies/exit-cause.policy.js';
-import type { Program, ProgramPaths } from '../../src/primary/release.js';
-import { Supervisor } from '../../src/primary/supervisor.js';
+} from '../../src/contract/options/index.js';
+import type { Listening } from '../../src/supervisor/listening/listening.interface.js';
+import type { ProcessExit } from '../../src/supervisor/decide/policies/exit-cause.policy.js';
+import type { Program, ProgramPaths } from '../../src/supervisor/processes/release.js';
+import { Supervisor } from '../../src/supervisor/supervisor.js';
 import type {
   ClusterSnapshot,
   PrimaryStats,
   ReloadResult,
   WorkerSnapshot,
   WorkerState,
-} from '../../src/snapshot/index.js';
+} from '../../src/contract/snapshot/index.js';
 import { FakeWorker } from './fake-worker.js';
 
 export const PRIMARY: PrimaryStats = {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { vi } from 'vitest';
-import type { Client } from '../../src/cli/dashboard/cluster-feed.js';
+import type { Client } from '../../src/tools/dashboard/cluster-feed.js';
 import { clusterReport } from '../../src/control/cluster-status.js';
 import type { Sample, StreamedEvent } from '../../src/control/event-stream.js';
 import { SNAPSHOT } from './fake-relay.js';

@@ -1,4 +1,4 @@
-import type { Watch } from '../../src/offload/call.js';
+import type { Watch } from '../../src/offload/admission/call.js';
 import type {
   Offer,
   OfferEvents,
@@ -6,9 +6,9 @@ import type {
   Runner,
   RunRequest,
   RunResult,
-} from '../../src/offload/runner.interface.js';
-import type { Task, TaskObserver, TaskOutcome } from '../../src/offload/task.js';
-import { describeError } from '../../src/offload/task-error.js';
+} from '../../src/offload/task/runner.interface.js';
+import type { Task, TaskObserver, TaskOutcome } from '../../src/offload/task/task.js';
+import { describeError } from '../../src/offload/task/task-error.js';
 
 export const TASK: Task = {
   name: 'Cats.count',

@@ -3,12 +3,12 @@ import {
   type PrimaryMessage,
   seal,
   type WorkerMessage,
-} from '../../src/ipc/index.js';
-import type { Worker } from '../../src/primary/core/cluster-state.js';
-import type { ProcessEvent } from '../../src/primary/fork-worker.js';
-import type { ProcessExit } from '../../src/primary/policies/exit-cause.policy.js';
-import { WorkerHandle, type WorkerProcess } from '../../src/primary/worker-handle.js';
-import type { WorkerState, WorkerStats } from '../../src/snapshot/index.js';
+} from '../../src/contract/ipc/index.js';
+import type { Worker } from '../../src/supervisor/decide/cluster-state.js';
+import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
+import type { ProcessExit } from '../../src/supervisor/decide/policies/exit-cause.policy.js';
+import { WorkerHandle, type WorkerProcess } from '../../src/supervisor/processes/worker-handle.js';
+import type { WorkerState, WorkerStats } from '../../src/contract/snapshot/index.js';
 
 export const STATS: WorkerStats = {
   residentMemoryBytes: 100_000_000,

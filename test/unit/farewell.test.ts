@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { farewell } from '../../src/worker/farewell.js';
+import { farewell } from '../../src/worker/drain/farewell.js';
 
 describe('a farewell', () => {
   it('is said to each once, at a pace, until they are gone', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ClusterEventName, ClusterEvents } from '../../src/events/index.js';
-import { FirstStart, quietLog } from '../../src/events/index.js';
+import type { ClusterEventName, ClusterEvents } from '../../src/contract/events/index.js';
+import { FirstStart, quietLog } from '../../src/contract/events/index.js';
 
 const toldEvent = <N extends ClusterEventName>(name: N, event: ClusterEvents[N]) => ({
   name,

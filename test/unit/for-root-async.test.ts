@@ -2,10 +2,10 @@ import 'reflect-metadata';
 import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ClusterModule } from '../../src/cluster.module.js';
-import { ClusterService } from '../../src/cluster.service.js';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { type ClusterModuleOptions, MODULE_OPTIONS } from '../../src/options/module.js';
+import { ClusterModule } from '../../src/module/cluster.module.js';
+import { ClusterService } from '../../src/module/cluster.service.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
+import { type ClusterModuleOptions, MODULE_OPTIONS } from '../../src/contract/options/module.js';
 
 const NO_ENDPOINTS = { health: false, metrics: false } as const;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reasonToGiveUp } from '../../src/primary/policies/give-up.policy.js';
+import { reasonToGiveUp } from '../../src/supervisor/decide/policies/give-up.policy.js';
 
 const failed = { untried: false };
 /** In its first boot. */

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import { describe, expect, it, vi } from 'vitest';
-import { guardChannel } from '../../src/primary/guard-channel.js';
+import { guardChannel } from '../../src/supervisor/processes/guard-channel.js';
 
 /** A process with Node's end of a channel in it, as Node keeps it. */
 function childWith(onread: ((...args: unknown[]) => unknown) | undefined) {

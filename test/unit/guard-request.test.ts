@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../src/admin/guard-request.js';
+import { refusalOf } from '../../src/observe/admin/guard-request.js';
 
 interface Asked {
   readonly method?: string;

@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PATIENCE_MS } from '../support/patience.js';
-import { GuardedStream } from '../../src/process/guarded-stream.js';
+import { GuardedStream } from '../../src/contract/process/guarded-stream.js';
 
 const NO_SPACE = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
 

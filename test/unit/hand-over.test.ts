@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { HandOver } from '../../src/primary/hand-over.js';
+import { HandOver } from '../../src/supervisor/serve/hand-over.js';
 import { FakeWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());

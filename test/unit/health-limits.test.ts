@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { EventLoopHealthIndicator } from '../../src/health/event-loop.health.js';
-import { judge } from '../../src/health/limits.js';
-import { ProcessMemoryHealthIndicator } from '../../src/health/memory.health.js';
-import type { ClusterLink } from '../../src/snapshot/index.js';
+import { EventLoopHealthIndicator } from '../../src/observe/health/event-loop.health.js';
+import { judge } from '../../src/observe/health/limits.js';
+import { ProcessMemoryHealthIndicator } from '../../src/observe/health/memory.health.js';
+import type { ClusterLink } from '../../src/contract/snapshot/index.js';
 import { TERMINUS_11, TERMINUS_12 } from './fake-terminus.js';
 
 const MIB = 1024 * 1024;

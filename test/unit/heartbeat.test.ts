@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { ClusterOptions } from '../../src/options/index.js';
-import { isHung, isTickLate, type Silence } from '../../src/primary/policies/heartbeat.policy.js';
-import { PrimaryMeter } from '../../src/primary/primary-meter.js';
-import type { ProcessStats } from '../../src/snapshot/index.js';
+import type { ClusterOptions } from '../../src/contract/options/index.js';
+import { isHung, isTickLate, type Silence } from '../../src/supervisor/decide/policies/heartbeat.policy.js';
+import { PrimaryMeter } from '../../src/supervisor/serve/primary-meter.js';
+import type { ProcessStats } from '../../src/contract/snapshot/index.js';
 import { FakeCluster } from './fake-cluster.js';
 import { type FakeWorker, STATS } from './fake-worker.js';
 import { freezable } from './frozen-clock.js';

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { encodeBody } from '../../src/exposition/metrics-body.js';
-import { renderPage } from '../../src/exposition/render-page.js';
-import { SeriesLimit } from '../../src/exposition/series-limit.js';
-import { HttpMetrics } from '../../src/metrics/http-metrics.js';
+import { encodeBody } from '../../src/observe/exposition/metrics-body.js';
+import { renderPage } from '../../src/observe/exposition/render-page.js';
+import { SeriesLimit } from '../../src/observe/exposition/series-limit.js';
+import { HttpMetrics } from '../../src/observe/metrics/http-metrics.js';
 import { samplesOf } from './metric-families.js';
 
 const SECONDS = 'http_request_duration_seconds';

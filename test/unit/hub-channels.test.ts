@@ -4,10 +4,10 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
+import { HubCore, type Peer, type Said } from '../../src/hub/wire/hub-core.js';
 import type { LineEvents } from '../../src/hub/client/line.js';
-import { type FromHub, MAX_BODY_BYTES, NO_BODY } from '../../src/hub/protocol.js';
-import { Journal } from '../../src/hub/services/journal.js';
+import { type FromHub, MAX_BODY_BYTES, NO_BODY } from '../../src/hub/wire/protocol.js';
+import { Journal } from '../../src/hub/thread/services/journal.js';
 
 const idle = () => new Promise((resolve) => setImmediate(resolve));
 

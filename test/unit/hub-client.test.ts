@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { ClusterCache, clusterCache } from '../../src/extras/cache/index.js';
-import { ClusterLock } from '../../src/extras/lock/index.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
+import { ClusterCache, clusterCache } from '../../src/hub/cache/index.js';
+import { ClusterLock } from '../../src/hub/lock/index.js';
 import { dialSocket } from '../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../src/hub/client/held-locks.js';
-import { RECLAIM_MS } from '../../src/hub/server/hub-server.js';
+import { RECLAIM_MS } from '../../src/hub/thread/hub-server.js';
 import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { dialInProcess } from '../../src/hub/client/in-process.js';
 import type { LineEvents } from '../../src/hub/client/line.js';
 import { SharedCache } from '../../src/hub/client/cache/shared-cache.js';
-import { type FromHub, NO_BODY, type ToHub } from '../../src/hub/protocol.js';
+import { type FromHub, NO_BODY, type ToHub } from '../../src/hub/wire/protocol.js';
 import { enterWorker, forgetHub } from './hub-workers.js';
 
 beforeEach(() => vi.useFakeTimers());

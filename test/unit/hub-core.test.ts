@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
-import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
+import { HubCore, type Peer, type Said } from '../../src/hub/wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../../src/hub/wire/protocol.js';
 
 function start() {
   const core = new HubCore();

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { HubDoor } from '../../src/primary/hub-door.js';
+import { HubDoor } from '../../src/supervisor/serve/hub-door.js';
 
 const ADDRESS = { path: '/run/1.ab.hub', token: 'secret' };
 

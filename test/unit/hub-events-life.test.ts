@@ -4,8 +4,8 @@ import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../src/bootstrap/current-link.js';
-import { ClusterEvents } from '../../src/extras/events/index.js';
-import { HubCore } from '../../src/hub/hub-core.js';
+import { ClusterEvents } from '../../src/hub/events/index.js';
+import { HubCore } from '../../src/hub/wire/hub-core.js';
 import { connect, enterWorker, forgetHub, idle, startWorker } from './hub-workers.js';
 
 afterEach(forgetHub);

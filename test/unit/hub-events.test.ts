@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../src/bootstrap/current-link.js';
-import { ClusterEvents } from '../../src/extras/events/index.js';
-import { NO_BODY } from '../../src/hub/protocol.js';
+import { ClusterEvents } from '../../src/hub/events/index.js';
+import { NO_BODY } from '../../src/hub/wire/protocol.js';
 import { enterWorker, forgetHub, idle, startWorkers as start } from './hub-workers.js';
 
 afterEach(() => {

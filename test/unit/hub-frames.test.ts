@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { encodeFrame, type Frame, FrameReader, release } from '../../src/hub/codec.js';
-import { CONGESTED_BYTES, FrameSocket } from '../../src/hub/frame-socket.js';
-import { MAX_FRAME_BYTES } from '../../src/hub/protocol.js';
+import { encodeFrame, type Frame, FrameReader, release } from '../../src/hub/wire/codec.js';
+import { CONGESTED_BYTES, FrameSocket } from '../../src/hub/wire/frame-socket.js';
+import { MAX_FRAME_BYTES } from '../../src/hub/wire/protocol.js';
 
 const frames = fc.array(
   fc.record({ header: fc.dictionary(fc.string(), fc.string()), body: fc.uint8Array() }),

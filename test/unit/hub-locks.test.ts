@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HubCore } from '../../src/hub/hub-core.js';
-import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
-import { type LockAnswer, Locks } from '../../src/hub/services/locks.js';
+import { HubCore } from '../../src/hub/wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../../src/hub/wire/protocol.js';
+import { type LockAnswer, Locks } from '../../src/hub/thread/services/locks.js';
 
 type Asker = { readonly peer: string; readonly id: number };
 

@@ -10,8 +10,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MAX_PATH_BYTES } from '../../src/control/control-address.js';
-import { findHubPlace } from '../../src/hub/host/hub-place.js';
+import { MAX_PATH_BYTES } from '../../src/contract/files/control-address.js';
+import { findHubPlace } from '../../src/supervisor/hub/hub-place.js';
 
 const FILE = '1234567.0123abcd.hub';
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterCache, type ClusterCacheOptions } from '../../src/extras/cache/index.js';
+import { ClusterCache, type ClusterCacheOptions } from '../../src/hub/cache/index.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
-import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
+import { HubCore, type Peer, type Said } from '../../src/hub/wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../../src/hub/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { dialSocket } from '../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../src/hub/client/held-locks.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
-import { encodeFrame, FrameReader } from '../../src/hub/codec.js';
-import { type FromHub, HUB_VERSION, MAX_BODY_BYTES } from '../../src/hub/protocol.js';
-import { listenForWorkers, RECLAIM_MS } from '../../src/hub/server/hub-server.js';
+import { encodeFrame, FrameReader } from '../../src/hub/wire/codec.js';
+import { type FromHub, HUB_VERSION, MAX_BODY_BYTES } from '../../src/hub/wire/protocol.js';
+import { listenForWorkers, RECLAIM_MS } from '../../src/hub/thread/hub-server.js';
 import { eventually } from '../support/eventually.js';
 
 const TOKEN = 'secret';

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from 'vitest';
-import { carryContext } from '../../src/offload/carry-context.js';
-import { InlineRunner } from '../../src/offload/inline-runner.js';
-import { move } from '../../src/offload/move.js';
-import type { RunRequest } from '../../src/offload/runner.interface.js';
+import { carryContext } from '../../src/offload/task/carry-context.js';
+import { InlineRunner } from '../../src/offload/admission/inline-runner.js';
+import { move } from '../../src/offload/admission/move.js';
+import type { RunRequest } from '../../src/offload/task/runner.interface.js';
 
 const request = (...args: unknown[]): RunRequest => ({ task: 3, args, contexts: undefined });
 

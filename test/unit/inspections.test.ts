@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { WatchdogRequest } from '../../src/ipc/index.js';
-import { Inspections } from '../../src/primary/inspections.js';
-import { WorkerHandle } from '../../src/primary/worker-handle.js';
+import type { WatchdogRequest } from '../../src/contract/ipc/index.js';
+import { Inspections } from '../../src/supervisor/serve/inspections.js';
+import { WorkerHandle } from '../../src/supervisor/processes/worker-handle.js';
 import { knownWorker } from './fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());

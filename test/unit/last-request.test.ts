@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, get, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { LastRequest } from '../../src/worker/last-request.js';
-import { RequestTracker } from '../../src/worker/request-tracker.js';
+import { LastRequest } from '../../src/worker/watchdog/last-request.js';
+import { RequestTracker } from '../../src/worker/http/request-tracker.js';
 
 const GET = { method: 'GET', url: '/cats?name=x' };
 const POST = { method: 'POST', url: '/cats' };

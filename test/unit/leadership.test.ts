@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LEASE_MS, MARGIN_MS, RENEW_MS } from '../../src/primary/core/leadership.js';
+import { LEASE_MS, MARGIN_MS, RENEW_MS } from '../../src/supervisor/decide/leadership.js';
 import { FakeCluster } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 

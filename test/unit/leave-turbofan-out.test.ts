@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { resolveOptions } from '../../src/options/index.js';
-import type { ClusterOptions } from '../../src/options/index.js';
-import { leaveTurbofanOut } from '../../src/primary/leave-turbofan-out.js';
+import { resolveOptions } from '../../src/contract/options/index.js';
+import type { ClusterOptions } from '../../src/contract/options/index.js';
+import { leaveTurbofanOut } from '../../src/supervisor/processes/leave-turbofan-out.js';
 
 function flagsSet({
   options = {} as ClusterOptions,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { MetricsSource } from '../../src/snapshot/index.js';
-import { LocalProcess } from '../../src/worker/local-process.js';
+import type { MetricsSource } from '../../src/contract/snapshot/index.js';
+import { LocalProcess } from '../../src/worker/link/local-process.js';
 
 let local: LocalProcess;
 

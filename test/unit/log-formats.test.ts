@@ -3,14 +3,14 @@ import { hostname } from 'node:os';
 import * as nest12 from '@nestjs/common';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ClusterLogger } from '../../src/cluster.logger.js';
+import { ClusterLogger } from '../../src/module/cluster.logger.js';
 import {
   type ClusterEventName,
   type ClusterEvents,
   createEventFormat,
   createEventLog,
-} from '../../src/events/index.js';
-import type { LogFormat, LogOptions } from '../../src/options/index.js';
+} from '../../src/contract/events/index.js';
+import type { LogFormat, LogOptions } from '../../src/contract/options/index.js';
 
 const nest11 = createRequire(new URL('../fixtures/nest-11/package.json', import.meta.url))(
   '@nestjs/common',

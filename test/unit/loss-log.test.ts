@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LossLog } from '../../src/offload/loss-log.js';
+import { LossLog } from '../../src/offload/pool/loss-log.js';
 
 const said: string[] = [];
 let log: LossLog;

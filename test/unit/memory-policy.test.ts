@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeMemory } from '../../src/primary/policies/memory.policy.js';
+import { judgeMemory } from '../../src/supervisor/decide/policies/memory.policy.js';
 
 describe('a worker that holds', () => {
   it.each([

@@ -1,11 +1,11 @@
 import { AggregatorRegistry, Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { foldFamilies, mergeFamilies } from '../../src/exposition/merge-families.js';
-import type { Labels, MetricFamily } from '../../src/exposition/metric-family.js';
-import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
-import { renderPage } from '../../src/exposition/render-page.js';
-import { SeriesLimit } from '../../src/exposition/series-limit.js';
-import { readRegistry } from '../../src/metrics/read-registry.js';
+import { foldFamilies, mergeFamilies } from '../../src/observe/exposition/merge-families.js';
+import type { Labels, MetricFamily } from '../../src/observe/exposition/metric-family.js';
+import { decodeBody, encodeBody } from '../../src/observe/exposition/metrics-body.js';
+import { renderPage } from '../../src/observe/exposition/render-page.js';
+import { SeriesLimit } from '../../src/observe/exposition/series-limit.js';
+import { readRegistry } from '../../src/observe/metrics/read-registry.js';
 import {
   counter,
   family,

@@ -6,7 +6,7 @@ import {
   type MetricType,
   type Row,
   sortedLabelText,
-} from '../../src/exposition/metric-family.js';
+} from '../../src/observe/exposition/metric-family.js';
 
 /** Labels, value, and where it is not the metric's own name, what comes behind it. */
 export type SampleOf = readonly [Labels, number, string?];

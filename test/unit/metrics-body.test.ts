@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { histogramColumns, type MetricFamily } from '../../src/exposition/metric-family.js';
-import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
+import { histogramColumns, type MetricFamily } from '../../src/observe/exposition/metric-family.js';
+import { decodeBody, encodeBody } from '../../src/observe/exposition/metrics-body.js';
 import { counter, family, gauge, histogram, samplesOf, summary } from './metric-families.js';
 
 const OWN = { prefix: 'app_', maxSeries: 10 };

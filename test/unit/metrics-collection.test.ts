@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { COLLECTION_TIMEOUT_MS } from '../../src/snapshot/index.js';
+import { COLLECTION_TIMEOUT_MS } from '../../src/contract/snapshot/index.js';
 import { body, relayOf, SNAPSHOT } from './fake-relay.js';
 import { FakeWorker } from './fake-worker.js';
 

@@ -1,11 +1,11 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { EndpointRequest } from '../../src/endpoints/mount-endpoint.js';
-import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
-import { MetricsEndpoint } from '../../src/metrics/metrics.endpoint.js';
-import { resolveModuleOptions } from '../../src/options/module.js';
-import type { ClusterLink, CollectedMetrics, MetricsSource } from '../../src/snapshot/index.js';
+import type { EndpointRequest } from '../../src/observe/endpoints/mount-endpoint.js';
+import { decodeBody, encodeBody } from '../../src/observe/exposition/metrics-body.js';
+import { MetricsEndpoint } from '../../src/observe/metrics/metrics.endpoint.js';
+import { resolveModuleOptions } from '../../src/contract/options/module.js';
+import type { ClusterLink, CollectedMetrics, MetricsSource } from '../../src/contract/snapshot/index.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { SNAPSHOT } from './fake-relay.js';
 import { counter } from './metric-families.js';

@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { MetricFamily } from '../../src/exposition/metric-family.js';
-import { MetricsPage } from '../../src/exposition/metrics-page.js';
-import { renderPage } from '../../src/exposition/render-page.js';
+import type { MetricFamily } from '../../src/observe/exposition/metric-family.js';
+import { MetricsPage } from '../../src/observe/exposition/metrics-page.js';
+import { renderPage } from '../../src/observe/exposition/render-page.js';
 import { family, gauge, type SampleOf } from './metric-families.js';
 
 const LARGE = family(

@@ -1,7 +1,7 @@
 import { constants } from 'node:buffer';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { PrimaryMessage } from '../../src/ipc/index.js';
-import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../../src/snapshot/index.js';
+import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
+import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../../src/contract/snapshot/index.js';
 import { body, fold, relayOf, SNAPSHOT, totalOf } from './fake-relay.js';
 import { FakeWorker } from './fake-worker.js';
 

@@ -1,13 +1,13 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
 import {
   type ClusterModuleOptions,
   type HealthOptions,
   type MetricsOptions,
   type OffloadOptions,
   resolveModuleOptions,
-} from '../../src/options/module.js';
+} from '../../src/contract/options/module.js';
 
 const DEFAULT_HEALTH = {
   path: '/health',

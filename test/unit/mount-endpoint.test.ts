@@ -4,7 +4,7 @@ import {
   type EndpointRequest,
   type EndpointResponse,
   mountEndpoint,
-} from '../../src/endpoints/mount-endpoint.js';
+} from '../../src/observe/endpoints/mount-endpoint.js';
 
 const PLAIN: EndpointResponse = { status: 200, contentType: 'text/plain', body: 'hello' };
 

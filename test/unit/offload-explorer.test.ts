@@ -16,7 +16,7 @@ import { DiscoveryModule, NestFactory } from '@nestjs/core';
 import { EMPTY, type Observable } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CpuBound, OffloadExplorer } from '../../src/offload/index.js';
-import type { CpuBoundOptions } from '../../src/options/module.js';
+import type { CpuBoundOptions } from '../../src/contract/options/module.js';
 
 const contexts: INestApplicationContext[] = [];
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { OffloadHealthIndicator } from '../../src/health/offload.health.js';
+import { OffloadHealthIndicator } from '../../src/observe/health/offload.health.js';
 import type { Offload, OffloadSnapshot } from '../../src/offload/index.js';
-import { resolveModuleOptions } from '../../src/options/module.js';
+import { resolveModuleOptions } from '../../src/contract/options/module.js';
 import { TERMINUS_12 } from './fake-terminus.js';
 
 /** What the indicator says, as terminus would put it. */

@@ -1,8 +1,8 @@
 import { type Metric, Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { OffloadSnapshot } from '../../src/offload/offload-snapshot.js';
+import type { OffloadSnapshot } from '../../src/offload/task/offload-snapshot.js';
 import { OffloadMetrics } from '../../src/offload/offload.metrics.js';
-import { TASK_OUTCOMES, UNOBSERVED } from '../../src/offload/task.js';
+import { TASK_OUTCOMES, UNOBSERVED } from '../../src/offload/task/task.js';
 import { TASK } from './fake-runner.js';
 
 const OTHER = { ...TASK, name: 'Cats.weigh', index: 1 };

@@ -18,7 +18,7 @@ import { EMPTY, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { CpuBound } from '../../src/offload/index.js';
 import { type CpuBoundDefinition, definitionsOf } from '../../src/offload/cpu-bound.metadata.js';
-import { refusalOf, refusalOfModule, type Subject } from '../../src/offload/refusals.js';
+import { refusalOf, refusalOfModule, type Subject } from '../../src/offload/task/refusals.js';
 
 const User = createParamDecorator(() => 'somebody');
 

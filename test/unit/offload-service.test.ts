@@ -5,8 +5,8 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ClusterModule } from '../../src/cluster.module.js';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { ClusterModule } from '../../src/module/cluster.module.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
 import { carryContext, CpuBound, Offload, type OffloadExplorer } from '../../src/offload/index.js';
 import { definitionsOf } from '../../src/offload/cpu-bound.metadata.js';
 import {
@@ -14,9 +14,9 @@ import {
   TaskRejectedException,
 } from '../../src/offload/offload.exceptions.js';
 import type { Exploration } from '../../src/offload/offload.explorer.js';
-import { threadsFor } from '../../src/offload/threads-for.js';
-import { type ClusterModuleOptions, resolveModuleOptions } from '../../src/options/module.js';
-import type { ClusterLink, EnterScope } from '../../src/snapshot/index.js';
+import { threadsFor } from '../../src/offload/pool/threads-for.js';
+import { type ClusterModuleOptions, resolveModuleOptions } from '../../src/contract/options/module.js';
+import type { ClusterLink, EnterScope } from '../../src/contract/snapshot/index.js';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { clean, oneLine } from '../../src/errors/index.js';
+import { clean, oneLine } from '../../src/contract/errors/index.js';
 
 /** Line and paragraph separators, and what turns the order of characters around (Trojan Source). */
 const TRICKS = ['2028', '2029', '200E', '200F', '061C', '202A', '202E', '2066', '2069'];

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
 import {
   checkEventName,
   checkWorkerCount,
   type ClusterOptions,
   logFormatIn,
   resolveOptions,
-} from '../../src/options/index.js';
+} from '../../src/contract/options/index.js';
 
 const DEFAULTS = resolveOptions({}, {}, () => 4);
 const MAX_TIMER_MS = 2_147_483_647;

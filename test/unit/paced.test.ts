@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Paced } from '../../src/offload/paced.js';
+import { Paced } from '../../src/offload/admission/paced.js';
 
 const BATCH = 32;
 

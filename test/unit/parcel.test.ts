@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isMoved, move } from '../../src/offload/move.js';
-import { contentsOf, restoreBuffers } from '../../src/offload/parcel.js';
+import { isMoved, move } from '../../src/offload/admission/move.js';
+import { contentsOf, restoreBuffers } from '../../src/offload/task/parcel.js';
 
 /** What arrives of values that are sent as they should be. */
 function sent(values: unknown[]): unknown[] {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PendingRequests } from '../../src/worker/pending-requests.js';
+import { PendingRequests } from '../../src/worker/link/pending-requests.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

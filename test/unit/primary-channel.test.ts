@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { seal } from '../../src/ipc/index.js';
-import { PrimaryChannel } from '../../src/worker/primary-channel.js';
+import { seal } from '../../src/contract/ipc/index.js';
+import { PrimaryChannel } from '../../src/worker/link/primary-channel.js';
 
 afterEach(() => void vi.restoreAllMocks());
 

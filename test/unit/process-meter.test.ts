@@ -2,10 +2,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PrimaryMeter } from '../../src/primary/primary-meter.js';
-import { ProcessMeter } from '../../src/process/process-meter.js';
-import { RequestTracker } from '../../src/worker/request-tracker.js';
-import { WorkerMeter } from '../../src/worker/worker-meter.js';
+import { PrimaryMeter } from '../../src/supervisor/serve/primary-meter.js';
+import { ProcessMeter } from '../../src/contract/process/process-meter.js';
+import { RequestTracker } from '../../src/worker/http/request-tracker.js';
+import { WorkerMeter } from '../../src/worker/link/worker-meter.js';
 
 let meter: ProcessMeter;
 beforeEach(() => (meter = new ProcessMeter()));

@@ -1,10 +1,10 @@
 import type { Logger } from '@nestjs/common';
 import { Counter, Gauge, type Metric, Registry } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { decodeBody, encodeBody } from '../../src/exposition/metrics-body.js';
-import { HttpMetrics } from '../../src/metrics/http-metrics.js';
-import { ProcessMetrics, type ProcessMetricsOptions } from '../../src/metrics/process-metrics.js';
-import { READ_TIMEOUT_MS } from '../../src/snapshot/index.js';
+import { decodeBody, encodeBody } from '../../src/observe/exposition/metrics-body.js';
+import { HttpMetrics } from '../../src/observe/metrics/http-metrics.js';
+import { ProcessMetrics, type ProcessMetricsOptions } from '../../src/observe/metrics/process-metrics.js';
+import { READ_TIMEOUT_MS } from '../../src/contract/snapshot/index.js';
 import { counter, gauge, samplesOf } from './metric-families.js';
 
 afterEach(() => vi.useRealTimers());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { CallFrame } from '../../src/cli/profiles/call-tree.js';
-import { describeCpu, summarizeCpu } from '../../src/cli/profiles/cpu-summary.js';
-import { describeHeap, summarizeHeap } from '../../src/cli/profiles/heap-summary.js';
+import type { CallFrame } from '../../src/tools/profiles/call-tree.js';
+import { describeCpu, summarizeCpu } from '../../src/tools/profiles/cpu-summary.js';
+import { describeHeap, summarizeHeap } from '../../src/tools/profiles/heap-summary.js';
 
 function frame(functionName: string, url = '', line = 0): CallFrame {
   return { functionName, url, lineNumber: line - 1, columnNumber: url === '' ? -1 : 4 };

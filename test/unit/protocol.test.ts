@@ -8,9 +8,9 @@ import {
   reportError,
   seal,
   type WorkerMessage,
-} from '../../src/ipc/index.js';
-import { MAX_METRICS_BODY_LENGTH } from '../../src/snapshot/index.js';
-import type { ClusterSnapshot } from '../../src/snapshot/index.js';
+} from '../../src/contract/ipc/index.js';
+import { MAX_METRICS_BODY_LENGTH } from '../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot } from '../../src/contract/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
 import { STATS } from './fake-worker.js';
 

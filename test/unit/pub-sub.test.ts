@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { withFilter } from 'graphql-subscriptions';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterPubSub } from '../../src/extras/pub-sub/index.js';
+import { ClusterPubSub } from '../../src/hub/pub-sub/index.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../src/hub/hub-core.js';
-import { type FromHub, NO_BODY } from '../../src/hub/protocol.js';
+import { HubCore, type Peer, type Said } from '../../src/hub/wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../../src/hub/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fingerprint } from '../../src/ipc/index.js';
+import type { Fingerprint } from '../../src/contract/ipc/index.js';
 import {
   NO_QUARANTINE,
   type QuarantineState,
@@ -7,7 +7,7 @@ import {
   trialLived,
   trialsDue,
   workerEnded,
-} from '../../src/primary/policies/quarantine.policy.js';
+} from '../../src/supervisor/decide/policies/quarantine.policy.js';
 
 const request = (url: string, route: string | null = '/items/:id'): Fingerprint => ({
   method: 'GET',

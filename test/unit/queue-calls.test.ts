@@ -1,13 +1,13 @@
 import { NotFoundException } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { pack } from '../../src/extras/bullmq/encoding.js';
+import { pack } from '../../src/integrations/bullmq/redis/encoding.js';
 import {
   announcedTask,
   announcementOf,
   queueOfTask,
   readPayload,
-} from '../../src/extras/bullmq/messages.js';
-import { PendingCalls } from '../../src/extras/bullmq/pending-calls.js';
+} from '../../src/integrations/bullmq/redis/messages.js';
+import { PendingCalls } from '../../src/integrations/bullmq/redis/pending-calls.js';
 import { describeError, type Task } from '../../src/offload/index.js';
 import {
   TaskAbortedException,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../src/errors/index.js';
-import { pack, packError, unpack } from '../../src/extras/bullmq/encoding.js';
+import { UncloneableValueError } from '../../src/contract/errors/index.js';
+import { pack, packError, unpack } from '../../src/integrations/bullmq/redis/encoding.js';
 import { describeError, restoreError, type TaskError } from '../../src/offload/index.js';
 
 /** There and back, as Redis has it. */

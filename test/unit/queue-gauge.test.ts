@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { QueueGauge } from '../../src/offload/queue-gauge.js';
+import { QueueGauge } from '../../src/offload/admission/queue-gauge.js';
 
 describe('how long a queue has been full', () => {
   it('is 0 where it never was', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { giveBackForMs, MAX_STARTS } from '../../src/extras/bullmq/give-back.policy.js';
+import { giveBackForMs, MAX_STARTS } from '../../src/integrations/bullmq/give-back.policy.js';
 
 const delays = (count: number, isCall: boolean) =>
   Array.from({ length: count }, (_, i) => giveBackForMs(i + 1, isCall)!);

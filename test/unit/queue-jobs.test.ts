@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { ClusterQueues } from '../../src/extras/bullmq/cluster-queues.js';
-import { pack } from '../../src/extras/bullmq/encoding.js';
+import { ClusterQueues } from '../../src/integrations/bullmq/cluster-queues.js';
+import { pack } from '../../src/integrations/bullmq/redis/encoding.js';
 import { CpuBound, TaskRejectedException } from '../../src/offload/index.js';
 
 /** An app whose methods have the queue "reports" alone. */

@@ -1,8 +1,8 @@
 import { Command } from 'ioredis';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { OnceAMinute } from '../../src/errors/index.js';
-import { kindOfRefusal } from '../../src/extras/bullmq/queue-client.js';
-import { RedisLink } from '../../src/extras/bullmq/redis-link.js';
+import { OnceAMinute } from '../../src/contract/errors/index.js';
+import { kindOfRefusal } from '../../src/integrations/bullmq/redis/queue-client.js';
+import { RedisLink } from '../../src/integrations/bullmq/redis/redis-link.js';
 
 let link: RedisLink;
 const lines: string[] = [];

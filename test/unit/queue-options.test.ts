@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { checkEnqueueOptions, locate } from '../../src/extras/bullmq/enqueue-options.js';
-import { consumedQueues, resolveQueueOptions } from '../../src/extras/bullmq/queue-options.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
+import { checkEnqueueOptions, locate } from '../../src/integrations/bullmq/enqueue-options.js';
+import { consumedQueues, resolveQueueOptions } from '../../src/integrations/bullmq/queue-options.js';
 
 const connection = { host: 'redis', port: 6379 };
 

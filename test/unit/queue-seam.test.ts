@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { describe, expect, it } from 'vitest';
-import { ClusterModule } from '../../src/cluster.module.js';
+import { ClusterModule } from '../../src/module/cluster.module.js';
 import {
   CpuBound,
   REMOTE_RUNNER,

@@ -1,11 +1,11 @@
 import { BullMQOtel } from 'bullmq-otel';
 import { describe, expect, it } from 'vitest';
-import { PendingCalls } from '../../src/extras/bullmq/pending-calls.js';
-import { queueTelemetry } from '../../src/extras/bullmq/queue-telemetry.js';
-import { captureContexts, type CarriedContexts } from '../../src/offload/carry-context.js';
-import { arrive, inject } from '../../src/offload/trace-context.js';
-import { monotonicMs } from '../../src/process/monotonic-ms.js';
-import { startTracing } from '../../src/tracing/start-tracing.js';
+import { PendingCalls } from '../../src/integrations/bullmq/redis/pending-calls.js';
+import { queueTelemetry } from '../../src/integrations/bullmq/queue-telemetry.js';
+import { captureContexts, type CarriedContexts } from '../../src/offload/task/carry-context.js';
+import { arrive, inject } from '../../src/offload/task/trace-context.js';
+import { monotonicMs } from '../../src/contract/process/monotonic-ms.js';
+import { startTracing } from '../../src/offload/tracing/start-tracing.js';
 import { TASK } from './fake-runner.js';
 import { inSpan, openSdk } from './open-sdk.js';
 

@@ -1,6 +1,6 @@
 import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { QueueWorkers } from '../../src/worker/queue-workers.js';
+import { QueueWorkers } from '../../src/worker/drain/queue-workers.js';
 
 /** An app with these providers, as far as Nest's container is looked at. */
 function appWith(...instances: unknown[]) {

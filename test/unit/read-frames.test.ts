@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readFrames } from '../../src/primary/read-frames.js';
+import { readFrames } from '../../src/supervisor/processes/read-frames.js';
 
 function frame(content: string, flag = 0): Buffer {
   const header = Buffer.alloc(4);

@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, type Metric, Registry, Summary } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { mergeFamilies } from '../../src/exposition/merge-families.js';
-import type { Labels } from '../../src/exposition/metric-family.js';
-import { encodeBody } from '../../src/exposition/metrics-body.js';
-import { SeriesLimit } from '../../src/exposition/series-limit.js';
-import { readRegistry, toFamily } from '../../src/metrics/read-registry.js';
+import { mergeFamilies } from '../../src/observe/exposition/merge-families.js';
+import type { Labels } from '../../src/observe/exposition/metric-family.js';
+import { encodeBody } from '../../src/observe/exposition/metrics-body.js';
+import { SeriesLimit } from '../../src/observe/exposition/series-limit.js';
+import { readRegistry, toFamily } from '../../src/observe/metrics/read-registry.js';
 import { counter, gauge, histogram, samplesOf } from './metric-families.js';
 
 afterEach(() => vi.useRealTimers());

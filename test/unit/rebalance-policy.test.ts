@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { LoadReport } from '../../src/ipc/index.js';
+import type { LoadReport } from '../../src/contract/ipc/index.js';
 import {
   isClear,
   isToGiveAway,
   nextSurplus,
   type Surplus,
   surplusRatios,
-} from '../../src/primary/policies/rebalance.policy.js';
-import { choose } from '../../src/worker/rebalance.js';
+} from '../../src/supervisor/decide/policies/rebalance.policy.js';
+import { choose } from '../../src/worker/http/rebalance.js';
 
 /** So many that chance explains 0.3 % of a difference. */
 const MILLION = 1_000_000;

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { choose, Rebalance } from '../../src/worker/rebalance.js';
+import { choose, Rebalance } from '../../src/worker/http/rebalance.js';
 import { FakeServer } from './fake-traffic.js';
 
 /** Of the event loop, cumulative, as Node gives it. */

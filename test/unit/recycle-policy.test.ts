@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isRecyclingDue } from '../../src/primary/policies/recycle.policy.js';
+import { isRecyclingDue } from '../../src/supervisor/decide/policies/recycle.policy.js';
 
 const NEVER = { maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 };
 const NOTHING = { ageMs: 0, requests: 0 };

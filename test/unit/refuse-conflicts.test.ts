@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../src/errors/index.js';
-import { type ClusterOptions, resolveOptions } from '../../src/options/index.js';
-import { type Platform, refuseConflicts } from '../../src/options/refuse-conflicts.js';
+import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
+import { type ClusterOptions, resolveOptions } from '../../src/contract/options/index.js';
+import { type Platform, refuseConflicts } from '../../src/contract/options/check/refuse-conflicts.js';
 
 const LINUX_24: Platform = { system: 'linux', nodeVersion: '24.1.0' };
 

@@ -3,7 +3,7 @@ import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { HTTPParser } from 'http-parser-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Relay } from '../../src/affinity/relay.js';
+import { Relay } from '../../src/hub/affinity/relay.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 interface Request {

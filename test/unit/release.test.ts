@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Program as AnyProgram, type ProgramStart } from '../../src/primary/release.js';
+import { Program as AnyProgram, type ProgramStart } from '../../src/supervisor/processes/release.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 /** A program that keeps what it warns of. */

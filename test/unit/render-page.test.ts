@@ -1,9 +1,9 @@
 import { Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { MetricFamily } from '../../src/exposition/metric-family.js';
-import { CONTENT_TYPE, renderPage } from '../../src/exposition/render-page.js';
-import { SeriesLimit } from '../../src/exposition/series-limit.js';
-import { readRegistry } from '../../src/metrics/read-registry.js';
+import type { MetricFamily } from '../../src/observe/exposition/metric-family.js';
+import { CONTENT_TYPE, renderPage } from '../../src/observe/exposition/render-page.js';
+import { SeriesLimit } from '../../src/observe/exposition/series-limit.js';
+import { readRegistry } from '../../src/observe/metrics/read-registry.js';
 import { family, gauge, histogram, summary } from './metric-families.js';
 
 const text = (...families: MetricFamily[]) => renderPage(families);

@@ -5,11 +5,11 @@ import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { QuarantineEntry } from '../../src/ipc/index.js';
+import type { QuarantineEntry } from '../../src/contract/ipc/index.js';
 import { AppRoutes } from '../../src/worker/quarantine/app-routes.js';
 import { RequestGuard } from '../../src/worker/quarantine/request-guard.js';
 import { RequestWatch } from '../../src/worker/quarantine/request-watch.js';
-import { RequestTracker } from '../../src/worker/request-tracker.js';
+import { RequestTracker } from '../../src/worker/http/request-tracker.js';
 
 const servers: http.Server[] = [];
 afterEach(() => {

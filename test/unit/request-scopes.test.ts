@@ -7,8 +7,8 @@ import net, { type AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { RequestScope } from '../../src/snapshot/index.js';
-import { RequestTracker } from '../../src/worker/request-tracker.js';
+import type { RequestScope } from '../../src/contract/snapshot/index.js';
+import { RequestTracker } from '../../src/worker/http/request-tracker.js';
 import { FakeServer } from './fake-traffic.js';
 
 const servers: FakeServer[] = [];

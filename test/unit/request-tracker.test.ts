@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PATIENCE_MS } from '../support/patience.js';
-import { HttpServers } from '../../src/worker/http-servers.js';
-import { RequestTracker } from '../../src/worker/request-tracker.js';
+import { HttpServers } from '../../src/worker/listen/http-servers.js';
+import { RequestTracker } from '../../src/worker/http/request-tracker.js';
 
 let tracker: RequestTracker;
 let servers: HttpServers;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ResponseReports } from '../../src/worker/response-reports.js';
+import { ResponseReports } from '../../src/worker/http/response-reports.js';
 import { FakeServer } from './fake-traffic.js';
 
 const servers: FakeServer[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RestartOptions } from '../../src/options/index.js';
+import type { RestartOptions } from '../../src/contract/options/index.js';
 import {
   type Failure,
   type FailureHistory,
@@ -7,8 +7,8 @@ import {
   recordFailure,
   recoveryMs,
   restartDelayMs,
-} from '../../src/primary/policies/restart.policy.js';
-import { FAILURE_CAUSES } from '../../src/snapshot/index.js';
+} from '../../src/supervisor/decide/policies/restart.policy.js';
+import { FAILURE_CAUSES } from '../../src/contract/snapshot/index.js';
 
 const OPTIONS: Required<RestartOptions> = {
   backoffMs: 100,

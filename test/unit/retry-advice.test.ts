@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RetryAdvice } from '../../src/offload/retry-advice.js';
+import { RetryAdvice } from '../../src/offload/admission/retry-advice.js';
 
 function after(...runsMs: number[]): RetryAdvice {
   const advice = new RetryAdvice();

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { fastify, type FastifyInstance } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { createRouteTemplateReader } from '../../src/metrics/route-template.js';
+import { createRouteTemplateReader } from '../../src/observe/metrics/route-template.js';
 
 type Handler = (...args: any[]) => void; // oxlint-disable-line typescript/no-explicit-any
 

@@ -1,6 +1,6 @@
 import { concat, isObservable, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { countedHandler, type RpcHandler } from '../../src/worker/rpc-handlers.js';
+import { countedHandler, type RpcHandler } from '../../src/worker/microservices/rpc-handlers.js';
 
 function counted(handler: RpcHandler) {
   const count = { running: 0, ended: 0 };

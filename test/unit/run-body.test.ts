@@ -2,10 +2,10 @@ import { NotFoundException } from '@nestjs/common';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { EMPTY, of, Subject, throwError } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../src/errors/index.js';
-import { type CarriedContexts, carryContext } from '../../src/offload/carry-context.js';
-import { runBody } from '../../src/offload/run-body.js';
-import { restoreError } from '../../src/offload/task-error.js';
+import { UncloneableValueError } from '../../src/contract/errors/index.js';
+import { type CarriedContexts, carryContext } from '../../src/offload/task/carry-context.js';
+import { runBody } from '../../src/offload/task/run-body.js';
+import { restoreError } from '../../src/offload/task/task-error.js';
 
 const CARRIED = Symbol.for('nestjs-cluster.carried-contexts');
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AddressUnavailableError } from '../../src/errors/index.js';
+import { AddressUnavailableError } from '../../src/contract/errors/index.js';
 import { FakeCluster } from './fake-cluster.js';
 import { STATS } from './fake-worker.js';
 

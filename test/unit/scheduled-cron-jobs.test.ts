@@ -3,8 +3,8 @@ import { Injectable, Module, type Type } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { CronJob } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterScheduleModule, EveryWorker } from '../../src/extras/schedule/index.js';
-import { LeaderJobs } from '../../src/worker/leader-jobs.js';
+import { ClusterScheduleModule, EveryWorker } from '../../src/integrations/schedule/index.js';
+import { LeaderJobs } from '../../src/worker/life/leader-jobs.js';
 import { appOf, NOW } from './scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW + 100 }));

@@ -4,7 +4,7 @@ import {
   COLLECTION_TIMEOUT_MS,
   READ_TIMEOUT_MS,
   SCRAPE_TIMEOUT_MS,
-} from '../../src/snapshot/index.js';
+} from '../../src/contract/snapshot/index.js';
 
 /** What a scrape is promised to take at most. */
 const SCRAPE_MS = 1_000;

@@ -3,8 +3,8 @@ import { existsSync, rmSync } from 'node:fs';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { SessionAffinity } from '../../src/affinity/session-affinity.js';
-import { newOwner, newSessionId, ownerOf } from '../../src/affinity/session-id.js';
+import { SessionAffinity } from '../../src/hub/affinity/session-affinity.js';
+import { newOwner, newSessionId, ownerOf } from '../../src/hub/affinity/session-id.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 describe('a session id', () => {

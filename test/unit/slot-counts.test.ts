@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SlotCounts } from '../../src/primary/slot-counts.js';
-import type { WorkerStats } from '../../src/snapshot/index.js';
+import { SlotCounts } from '../../src/supervisor/serve/slot-counts.js';
+import type { WorkerStats } from '../../src/contract/snapshot/index.js';
 import { STATS } from './fake-worker.js';
 
 const stats = (about: Partial<WorkerStats>) => ({ ...STATS, ...about });

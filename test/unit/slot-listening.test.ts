@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { AddressUnavailableError } from '../../src/errors/index.js';
-import type { ListenTarget } from '../../src/ipc/index.js';
-import type { BoundSocket, ServerHandle } from '../../src/primary/listening/bound-socket.js';
-import { SharedListening } from '../../src/primary/listening/shared-listening.js';
-import { SlotListening } from '../../src/primary/listening/slot-listening.js';
-import { type WorkerProcess, WorkerHandle } from '../../src/primary/worker-handle.js';
-import type { WorkerState } from '../../src/snapshot/index.js';
+import { AddressUnavailableError } from '../../src/contract/errors/index.js';
+import type { ListenTarget } from '../../src/contract/ipc/index.js';
+import type { BoundSocket, ServerHandle } from '../../src/supervisor/listening/bound-socket.js';
+import { SharedListening } from '../../src/supervisor/listening/shared-listening.js';
+import { SlotListening } from '../../src/supervisor/listening/slot-listening.js';
+import { type WorkerProcess, WorkerHandle } from '../../src/supervisor/processes/worker-handle.js';
+import type { WorkerState } from '../../src/contract/snapshot/index.js';
 import { knownWorker } from './fake-worker.js';
 
 const NOW = 100_000;

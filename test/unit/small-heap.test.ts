@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { keepYoungGenerationSmall } from '../../src/primary/small-heap.js';
+import { keepYoungGenerationSmall } from '../../src/supervisor/processes/small-heap.js';
 
 describe('the young generation of the primary', () => {
   it('does not grow', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { InspectionError } from '../../src/errors/index.js';
-import { roomForSnapshot } from '../../src/primary/snapshot-room.js';
+import { InspectionError } from '../../src/contract/errors/index.js';
+import { roomForSnapshot } from '../../src/supervisor/serve/snapshot-room.js';
 import { STATS } from './fake-worker.js';
 
 const MB = 1e6;

@@ -1,8 +1,8 @@
 import { Server } from 'socket.io';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { HubAdapter, type Namespace } from '../../src/extras/socket.io/hub-adapter.js';
-import { PrivateIds } from '../../src/extras/socket.io/private-ids.js';
-import { SessionStore } from '../../src/extras/socket.io/session-store.js';
+import { HubAdapter, type Namespace } from '../../src/hub/socket.io/hub-adapter.js';
+import { PrivateIds } from '../../src/hub/socket.io/private-ids.js';
+import { SessionStore } from '../../src/hub/socket.io/session-store.js';
 import { HubChannels } from '../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../src/hub/client/hub-client.js';
 import { dialInProcess } from '../../src/hub/client/in-process.js';

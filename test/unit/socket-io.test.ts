@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import timers from 'node:timers/promises';
 import { Server } from 'socket.io';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { shareSessions } from '../../src/extras/socket.io/cluster-sessions.js';
-import type { Engine, EngineClient } from '../../src/extras/socket.io/engine.interface.js';
+import { shareSessions } from '../../src/hub/socket.io/cluster-sessions.js';
+import type { Engine, EngineClient } from '../../src/hub/socket.io/engine.interface.js';
 import { decodeJson, encodeJson } from '../../src/hub/client/json-payload.js';
-import { dismiss } from '../../src/extras/socket.io/dismiss.js';
-import { LateComers } from '../../src/extras/socket.io/late-packets.js';
-import { tagsOf } from '../../src/extras/socket.io/session-store.js';
-import type { ClusterLink } from '../../src/snapshot/index.js';
+import { dismiss } from '../../src/hub/socket.io/dismiss.js';
+import { LateComers } from '../../src/hub/socket.io/late-packets.js';
+import { tagsOf } from '../../src/hub/socket.io/session-store.js';
+import type { ClusterLink } from '../../src/contract/snapshot/index.js';
 
 describe('what adapters tell each other', () => {
   const copied = (value: unknown) => decodeJson(encodeJson(value));

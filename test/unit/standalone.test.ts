@@ -7,8 +7,8 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../src/bootstrap/cluster-runtime.interface.js';
 import { linkOfThisProcess } from '../../src/bootstrap/current-link.js';
 import { CpuBound } from '../../src/offload/index.js';
-import { runStandalone } from '../../src/bootstrap/run-standalone.js';
-import { resolveOptions } from '../../src/options/index.js';
+import { runStandalone } from '../../src/bootstrap/roles/run-standalone.js';
+import { resolveOptions } from '../../src/contract/options/index.js';
 
 const STARTS = 12;
 

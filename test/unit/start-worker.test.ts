@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
-import { NO_PID } from '../../src/primary/worker-handle.js';
-import type { Program } from '../../src/primary/release.js';
-import { startWorker } from '../../src/primary/start-worker.js';
+import { NO_PID } from '../../src/supervisor/processes/worker-handle.js';
+import type { Program } from '../../src/supervisor/processes/release.js';
+import { startWorker } from '../../src/supervisor/processes/start-worker.js';
 
 it('makes a worker that exits at once of one that cannot even be prepared', async () => {
   const error = new Error('too many open files');

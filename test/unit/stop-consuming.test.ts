@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type RpcTransport, stopConsuming, TRANSPORT } from '../../src/worker/stop-consuming.js';
+import { type RpcTransport, stopConsuming, TRANSPORT } from '../../src/worker/drain/stop-consuming.js';
 import { NEST_MICROSERVICES } from '../support/nest-microservices.js';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }));

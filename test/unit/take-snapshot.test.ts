@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ClusterState, Slot, WorkerId } from '../../src/primary/core/cluster-state.js';
-import { newSlot } from '../../src/primary/core/scaling.js';
-import { newCluster } from '../../src/primary/core/transition.js';
-import { WorkerMap } from '../../src/primary/core/worker-map.js';
-import { NO_FAILURES } from '../../src/primary/policies/restart.policy.js';
-import { SlotCounts } from '../../src/primary/slot-counts.js';
-import { takeSnapshot } from '../../src/primary/take-snapshot.js';
-import type { WorkerHandle } from '../../src/primary/worker-handle.js';
-import type { WorkerExit } from '../../src/snapshot/index.js';
+import type { ClusterState, Slot, WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import { newSlot } from '../../src/supervisor/decide/scaling.js';
+import { newCluster } from '../../src/supervisor/decide/transition.js';
+import { WorkerMap } from '../../src/supervisor/decide/worker/worker-map.js';
+import { NO_FAILURES } from '../../src/supervisor/decide/policies/restart.policy.js';
+import { SlotCounts } from '../../src/supervisor/serve/slot-counts.js';
+import { takeSnapshot } from '../../src/supervisor/serve/take-snapshot.js';
+import type { WorkerHandle } from '../../src/supervisor/processes/worker-handle.js';
+import type { WorkerExit } from '../../src/contract/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
 import { FakeWorker, STATS } from './fake-worker.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../src/errors/index.js';
-import { keyOf, parameterNames, uncloneableArguments } from '../../src/offload/arguments.js';
+import { UncloneableValueError } from '../../src/contract/errors/index.js';
+import { keyOf, parameterNames, uncloneableArguments } from '../../src/offload/task/arguments.js';
 import { TASK } from './fake-runner.js';
 
 const key = (...args: unknown[]) => keyOf(TASK, args);

@@ -7,8 +7,8 @@ import {
 } from '@nestjs/common';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../src/errors/index.js';
-import { describeError, restoreError } from '../../src/offload/task-error.js';
+import { UncloneableValueError } from '../../src/contract/errors/index.js';
+import { describeError, restoreError } from '../../src/offload/task/task-error.js';
 
 /** What arrives of what was thrown in a thread. */
 const arrived = (thrown: unknown) => restoreError(structuredClone(describeError(thrown)));

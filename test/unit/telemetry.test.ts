@@ -5,7 +5,7 @@ import {
   environmentOfThread,
   hasTelemetry,
   hasTracer,
-} from '../../src/process/telemetry.js';
+} from '../../src/contract/process/telemetry.js';
 
 const LOGS = Symbol.for('io.opentelemetry.js.api.logs');
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ThreadPool } from '../../src/offload/thread-pool.js';
-import type { PooledThread } from '../../src/offload/thread-pool.interface.js';
-import { type Niceness, nicenessOf } from '../../src/offload/niceness.js';
-import type { ThreadEvents } from '../../src/offload/pool-thread.js';
+import { ThreadPool } from '../../src/offload/pool/thread-pool.js';
+import type { PooledThread } from '../../src/offload/pool/thread-pool.interface.js';
+import { type Niceness, nicenessOf } from '../../src/offload/pool/niceness.js';
+import type { ThreadEvents } from '../../src/offload/pool/pool-thread.js';
 import type { ThreadReport } from '../../src/offload/thread/thread-host.js';
 
 beforeEach(() => vi.useFakeTimers());

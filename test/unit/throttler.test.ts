@@ -4,8 +4,8 @@ import { setCurrentLink } from '../../src/bootstrap/current-link.js';
 import {
   type ClusterThrottlerOptions,
   ClusterThrottlerStorage,
-} from '../../src/extras/throttler/index.js';
-import { HubCore } from '../../src/hub/hub-core.js';
+} from '../../src/hub/throttler/index.js';
+import { HubCore } from '../../src/hub/wire/hub-core.js';
 import { connect, enterWorker, forgetHub, idle } from './hub-workers.js';
 
 const warned = vi.fn();

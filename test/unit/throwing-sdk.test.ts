@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { OpenTelemetry } from '../../src/tracing/open-telemetry.js';
+import { OpenTelemetry } from '../../src/offload/tracing/open-telemetry.js';
 
 const TASK = { name: 'Reports.add', functionName: 'Reports.add' };
 const refuse = (): never => {

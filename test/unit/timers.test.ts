@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Timer } from '../../src/primary/core/cluster-state.js';
-import { Timers } from '../../src/primary/timers.js';
+import type { Timer } from '../../src/supervisor/decide/cluster-state.js';
+import { Timers } from '../../src/supervisor/timers.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => {

@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { coresOfOthers } from '../../src/cli/tune/machine-load.js';
-import { measurementOf } from '../../src/cli/tune/measurement.js';
-import { metricSum } from '../../src/cli/tune/metric-sum.js';
-import { measurementTable } from '../../src/cli/tune/measurement-table.js';
-import { addHeader, endpointPath, routeUrl } from '../../src/cli/tune/target.js';
+import { coresOfOthers } from '../../src/tools/tune/run/machine-load.js';
+import { measurementOf } from '../../src/tools/tune/run/measurement.js';
+import { metricSum } from '../../src/tools/tune/run/metric-sum.js';
+import { measurementTable } from '../../src/tools/tune/measurement-table.js';
+import { addHeader, endpointPath, routeUrl } from '../../src/tools/tune/target.js';
 import { measured } from './tune-measurements.js';
 
 describe('a measurement', () => {

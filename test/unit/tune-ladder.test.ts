@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { nextSetting, steps } from '../../src/cli/tune/ladder.js';
-import type { Measurement, Setting } from '../../src/cli/tune/measurement.js';
+import { nextSetting, steps } from '../../src/tools/tune/ladder.js';
+import type { Measurement, Setting } from '../../src/tools/tune/run/measurement.js';
 import { measured } from './tune-measurements.js';
 
 const LIMITS = { maxWorkers: 8, maxThreads: 4, threadsAreSet: false };

@@ -1,4 +1,4 @@
-import type { Measurement } from '../../src/cli/tune/measurement.js';
+import type { Measurement } from '../../src/tools/tune/run/measurement.js';
 
 /** A measurement of so many workers whose event loops are busy; what is not given is uneventful. */
 export function measured(

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { refuseFailingRoute } from '../../src/cli/tune/preconditions.js';
+import { refuseFailingRoute } from '../../src/tools/tune/preconditions.js';
 
 async function route(answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1');

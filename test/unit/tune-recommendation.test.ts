@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { environmentOf, recommend } from '../../src/cli/tune/recommendation.js';
+import { environmentOf, recommend } from '../../src/tools/tune/recommendation.js';
 import { measured } from './tune-measurements.js';
 
 describe('the recommendation', () => {

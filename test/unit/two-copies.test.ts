@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { explainDoubleClass } from '../../src/process/two-copies.js';
+import { explainDoubleClass } from '../../src/contract/process/two-copies.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const notFound = (name: string) =>

@@ -2,8 +2,8 @@ import http, { type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import express from 'express';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { presetExpressPrototypes } from '../../src/worker/express-prototypes.js';
-import { followUpgrades } from '../../src/worker/web-socket.js';
+import { presetExpressPrototypes } from '../../src/worker/http/express-prototypes.js';
+import { followUpgrades } from '../../src/worker/http/web-socket.js';
 import { upgradeOf } from '../support/upgrade-request.js';
 
 describe('a server on which only we would listen to upgrades', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ClusterOptions, resolveOptions } from '../../src/options/index.js';
-import { WorkerReadings } from '../../src/primary/worker-readings.js';
+import { type ClusterOptions, resolveOptions } from '../../src/contract/options/index.js';
+import { WorkerReadings } from '../../src/supervisor/serve/worker-readings.js';
 import { FakeCluster } from './fake-cluster.js';
 import { FakeWorker, STATS } from './fake-worker.js';
 

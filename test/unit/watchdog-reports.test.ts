@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readReports } from '../../src/primary/watchdog-reports.js';
+import { readReports } from '../../src/supervisor/serve/watchdog-reports.js';
 
 /** What is reported of `chunks`, each written on its own. */
 async function reportsOf(...chunks: (string | Buffer)[]): Promise<unknown[]> {

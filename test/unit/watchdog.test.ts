@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { framesBelow } from '../../src/worker/watchdog.js';
+import { framesBelow } from '../../src/worker/watchdog/watchdog.js';
 
 /** Frames that the answer itself adds. */
 const ASKING = [
   'Error',
-  '    at describeMainThread (file:///app/node_modules/nestjs-cluster/dist/worker/watchdog.js:60:20)',
-  '    at Reflect.set (file:///app/node_modules/nestjs-cluster/dist/worker/watchdog.js:40:60)',
+  '    at describeMainThread (file:///app/node_modules/nestjs-cluster/dist/worker/watchdog/watchdog.js:60:20)',
+  '    at Reflect.set (file:///app/node_modules/nestjs-cluster/dist/worker/watchdog/watchdog.js:40:60)',
 ];
 const BLOCK = [
   '    at spin (/app/dist/cats.controller.js:3:7)',

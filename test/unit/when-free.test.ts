@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { AddressUnavailableError } from '../../src/errors/index.js';
-import { whenFree } from '../../src/process/when-free.js';
+import { AddressUnavailableError } from '../../src/contract/errors/index.js';
+import { whenFree } from '../../src/contract/process/when-free.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -4,7 +4,7 @@ import {
   type HeapSituation,
   mayBeDebugged,
   workerArguments,
-} from '../../src/primary/worker-arguments.js';
+} from '../../src/supervisor/processes/worker-arguments.js';
 
 const MIB = 1024 * 1024;
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { machineNow } from '../../src/ipc/machine-clock.js';
-import type { WorkerMessage } from '../../src/ipc/index.js';
-import type { Leading } from '../../src/snapshot/index.js';
-import { WorkerLeaderRole } from '../../src/worker/worker-leader-role.js';
+import { machineNow } from '../../src/contract/ipc/machine-clock.js';
+import type { WorkerMessage } from '../../src/contract/ipc/index.js';
+import type { Leading } from '../../src/contract/snapshot/index.js';
+import { WorkerLeaderRole } from '../../src/worker/life/worker-leader-role.js';
 
 const SECOND = 1_800_000_000_000;
 

@@ -3,14 +3,14 @@ import {
   AddressUnavailableError,
   ClusterConfigurationError,
   NoPrimaryError,
-} from '../../src/errors/index.js';
-import type { WorkerMessage } from '../../src/ipc/index.js';
-import type { ResolvedClusterOptions } from '../../src/options/index.js';
-import { SCRAPE_TIMEOUT_MS } from '../../src/snapshot/index.js';
-import { LocalProcess } from '../../src/worker/local-process.js';
-import type { PrimaryChannel } from '../../src/worker/primary-channel.js';
-import { SoloLink } from '../../src/worker/solo-link.js';
-import { WorkerLink } from '../../src/worker/worker-link.js';
+} from '../../src/contract/errors/index.js';
+import type { WorkerMessage } from '../../src/contract/ipc/index.js';
+import type { ResolvedClusterOptions } from '../../src/contract/options/index.js';
+import { SCRAPE_TIMEOUT_MS } from '../../src/contract/snapshot/index.js';
+import { LocalProcess } from '../../src/worker/link/local-process.js';
+import type { PrimaryChannel } from '../../src/worker/link/primary-channel.js';
+import { SoloLink } from '../../src/worker/link/solo-link.js';
+import { WorkerLink } from '../../src/worker/link/worker-link.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { WorkerPassage } from '../../src/worker/worker-passage.js';
+import { WorkerPassage } from '../../src/worker/listen/worker-passage.js';
 
 function start(open = true) {
   const send = vi.fn(() => Promise.resolve());

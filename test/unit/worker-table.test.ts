@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { newCluster } from '../../src/primary/core/transition.js';
-import { WorkerMap } from '../../src/primary/core/worker-map.js';
-import { WorkerTable } from '../../src/primary/worker-table.js';
+import { newCluster } from '../../src/supervisor/decide/transition.js';
+import { WorkerMap } from '../../src/supervisor/decide/worker/worker-map.js';
+import { WorkerTable } from '../../src/supervisor/processes/worker-table.js';
 import { FakeCluster, METER, PRIMARY } from './fake-cluster.js';
 import { FakeWorker, knownWorker, STATS } from './fake-worker.js';
 

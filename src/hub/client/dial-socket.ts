@@ -1,8 +1,8 @@
 import { createConnection } from 'node:net';
-import type { HubAddress } from '../../snapshot/index.js';
-import { type Frame, tooLarge } from '../codec.js';
-import { FrameSocket } from '../frame-socket.js';
-import { type FromHub, HUB_VERSION, NO_BODY, type ToHub } from '../protocol.js';
+import type { HubAddress } from '../../contract/snapshot/index.js';
+import { type Frame, tooLarge } from '../wire/codec.js';
+import { FrameSocket } from '../wire/frame-socket.js';
+import { type FromHub, HUB_VERSION, NO_BODY, type ToHub } from '../wire/protocol.js';
 import type { Dial, Line, LineEvents } from './line.js';
 
 const FIRST_RETRY_MS = 10;

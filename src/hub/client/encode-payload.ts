@@ -1,6 +1,6 @@
 import { serialize } from 'node:v8';
-import { oneLine, UncloneableValueError } from '../../errors/index.js';
-import { MAX_BODY_BYTES } from '../protocol.js';
+import { oneLine, UncloneableValueError } from '../../contract/errors/index.js';
+import { MAX_BODY_BYTES } from '../wire/protocol.js';
 
 /**
  * What other workers are sent, as `structuredClone()` would copy it.

@@ -1,5 +1,5 @@
-import { messageOf, OnceAMinute } from '../../errors/index.js';
-import type { ToHub } from '../protocol.js';
+import { messageOf, OnceAMinute } from '../../contract/errors/index.js';
+import type { ToHub } from '../wire/protocol.js';
 import type { HubClient } from './hub-client.js';
 import type { ChannelPush } from './hub-listener.interface.js';
 

@@ -1,5 +1,5 @@
-import { tooLarge } from '../codec.js';
-import { type FromHub, MAX_BODY_BYTES, type ToHub } from '../protocol.js';
+import { tooLarge } from '../wire/codec.js';
+import { type FromHub, MAX_BODY_BYTES, type ToHub } from '../wire/protocol.js';
 import { Availability } from './availability.js';
 import { HubError, type HubFailure } from './hub-error.js';
 import type { HubListener } from './hub-listener.interface.js';

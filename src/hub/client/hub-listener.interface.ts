@@ -1,4 +1,4 @@
-import type { FromHub } from '../protocol.js';
+import type { FromHub } from '../wire/protocol.js';
 
 export type EventPush = Extract<FromHub, { t: 'event' }>;
 export type ChannelPush = Extract<FromHub, { t: 'said' | 'left' | 'echo' }>;

@@ -1,4 +1,4 @@
-import type { ClusterLink } from '../../snapshot/index.js';
+import type { ClusterLink } from '../../contract/snapshot/index.js';
 import { dialInProcess } from './in-process.js';
 import { dialSocket } from './dial-socket.js';
 import { HubClient } from './hub-client.js';

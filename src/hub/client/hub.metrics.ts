@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import type { CacheStats } from '../protocol.js';
+import type { CacheStats } from '../wire/protocol.js';
 import type { HubClient } from './hub-client.js';
 
 /** A scrape does not wait longer for the hub. */

@@ -1,5 +1,5 @@
-import { HubCore, type Peer, type Said } from '../hub-core.js';
-import { type FromHub, NO_BODY } from '../protocol.js';
+import { HubCore, type Peer, type Said } from '../wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../wire/protocol.js';
 import type { Dial } from './line.js';
 
 const SWEEP_MS = 1_000;

@@ -1,4 +1,4 @@
-import type { FromHub, ToHub } from '../protocol.js';
+import type { FromHub, ToHub } from '../wire/protocol.js';
 
 /** A way to the hub, which opens itself again after each loss. */
 export interface Line {

@@ -1,4 +1,4 @@
-import type { FromHub, HubRequest } from '../protocol.js';
+import type { FromHub, HubRequest } from '../wire/protocol.js';
 import type { HubError } from './hub-error.js';
 
 export interface Answer {

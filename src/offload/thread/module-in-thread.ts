@@ -2,7 +2,7 @@ import type { INestApplicationContext, Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
 import { pathToFileURL } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
-import type { Class } from '../../options/module.js';
+import type { Class } from '../../contract/options/module.js';
 import type { ThreadPlan } from './plan.js';
 
 const GIVEN = Symbol.for('nestjs-cluster.offload-module');

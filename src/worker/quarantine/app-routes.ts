@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Fingerprint } from '../../ipc/index.js';
-import { describeRequest, type RequestLine } from '../describe-request.js';
+import type { Fingerprint } from '../../contract/ipc/index.js';
+import { describeRequest, type RequestLine } from '../http/describe-request.js';
 
 /** How Nest registers the routes of an app at its HTTP adapter. */
 const REGISTRARS = [

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Fingerprint } from '../../ipc/index.js';
+import type { Fingerprint } from '../../contract/ipc/index.js';
 
 /** Time for work that goes on after its client has left. */
 const ABANDONED_MS = 5_000;

@@ -4,12 +4,12 @@ import {
   type Fingerprint,
   MAX_SUSPECTS,
   type PrimaryMessage,
-} from '../../ipc/index.js';
-import { LastRequest } from '../last-request.js';
-import { describeRequests, type RequestLine } from '../describe-request.js';
-import type { PrimaryChannel } from '../primary-channel.js';
-import type { RequestTracker } from '../request-tracker.js';
-import type { FlightWatch } from '../request-scopes.js';
+} from '../../contract/ipc/index.js';
+import { LastRequest } from '../watchdog/last-request.js';
+import { describeRequests, type RequestLine } from '../http/describe-request.js';
+import type { PrimaryChannel } from '../link/primary-channel.js';
+import type { RequestTracker } from '../http/request-tracker.js';
+import type { FlightWatch } from '../http/request-scopes.js';
 import { AppRoutes } from './app-routes.js';
 import { type Flight, Flights } from './flights.js';
 import { RequestGuard } from './request-guard.js';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { DEFAULTS, planCapacity } from '../../../dist/cli/plan/capacity-plan.js';
+import { DEFAULTS, planCapacity } from '../../../dist/tools/plan/capacity-plan.js';
 import { askMixed } from '../load/mixed.mjs';
 import { askAtRandom } from '../load/random.mjs';
 import { loadUrl } from '../load/wrk.mjs';

@@ -5,7 +5,7 @@ import { lacksIptables, makeNetworkNamespace, runScript } from './network-namesp
 import { lacksNginx, startNginx } from './nginx-proxy.mjs';
 import { SampleCluster } from './sample-app.mjs';
 
-const COMMAND = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../../dist/tools/cli/main.js', import.meta.url));
 
 /** @type {System} */
 export const nestjsClusterNginx = {

@@ -1,5 +1,5 @@
-const CORE = 'src/primary/core/';
-const POLICIES = 'src/primary/policies/';
+const CORE = 'src/supervisor/decide/';
+const POLICIES = 'src/supervisor/decide/policies/';
 
 /** A small fault: `find` is there once in its file, and the simulation finds what `replace` makes of it. */
 export const FAULTS = [
@@ -104,7 +104,7 @@ export const FAULTS = [
       replace: '',
     },
   ]),
-  ...inFile(`${CORE}reload.ts`, [
+  ...inFile(`${CORE}replace/reload.ts`, [
     {
       what: 'a second reload begins beside the first',
       find: 'if (step.state.reload === undefined) begin(',
@@ -173,7 +173,7 @@ export const FAULTS = [
       replace: '',
     },
   ]),
-  ...inFile(`${CORE}restart-request.ts`, [
+  ...inFile(`${CORE}replace/restart-request.ts`, [
     {
       what: 'who waits for a restart is forgotten',
       find: 'for (const { asker } of told) tell(step, asker, slot, reason);',
@@ -210,7 +210,7 @@ export const FAULTS = [
       replace: '',
     },
   ]),
-  ...inFile(`${CORE}replacement.ts`, [
+  ...inFile(`${CORE}replace/replacement.ts`, [
     {
       what: 'a worker that is restarted after a reload runs what was before it',
       find: `cause === 'reload' ? request.release : current`,
@@ -316,14 +316,14 @@ export const FAULTS = [
       replace: 'false',
     },
   ]),
-  ...inFile(`${CORE}workers.ts`, [
+  ...inFile(`${CORE}worker/workers.ts`, [
     {
       what: 'a boot may last for ever',
       find: 'if (!mayBeDebugged) step.arm(',
       replace: 'if (mayBeDebugged) step.arm(',
     },
   ]),
-  ...inFile(`${CORE}worker-exit.ts`, [
+  ...inFile(`${CORE}worker/worker-exit.ts`, [
     {
       what: 'a restart is not counted',
       find: 'countRestart(step, worker.slot, cause);',
@@ -360,7 +360,7 @@ export const FAULTS = [
       replace: '',
     },
   ]),
-  ...inFile(`${CORE}worker-life.ts`, [
+  ...inFile(`${CORE}worker/worker-life.ts`, [
     {
       what: 'who does not leave in time is left alone',
       find: 'draining: killOverdue',
@@ -402,7 +402,7 @@ export const FAULTS = [
       replace: 'starting: nothing',
     },
   ]),
-  ...inFile(`${CORE}liveness.ts`, [
+  ...inFile(`${CORE}worker/liveness.ts`, [
     {
       what: 'who answers is killed, and who hangs is not',
       find: 'if (!isHung(silence',
@@ -434,7 +434,7 @@ export const FAULTS = [
       replace: 'if (worker.ping !== undefined) ping(',
     },
   ]),
-  ...inFile(`${CORE}upkeep.ts`, [
+  ...inFile(`${CORE}replace/upkeep.ts`, [
     {
       what: 'a replacement that failed is tried again at once',
       find: 'step.now < noReplacementBefore',
@@ -477,7 +477,7 @@ export const FAULTS = [
       replace: 'worker.requests <',
     },
   ]),
-  ...inFile(`${CORE}verification.ts`, [
+  ...inFile(`${CORE}worker/verification.ts`, [
     {
       what: 'the time to prove threads runs on after the answer',
       find: `step.disarm({ type: 'verify-overdue', worker: worker.id });`,
@@ -494,7 +494,7 @@ export const FAULTS = [
       replace: 'if (served',
     },
   ]),
-  ...inFile(`${CORE}departure.ts`, [
+  ...inFile(`${CORE}worker/departure.ts`, [
     {
       what: 'the timers of a worker that serves run on while it drains',
       find: 'step.disarmAllOf(worker.id);',

@@ -1,5 +1,5 @@
-import type { Candidacy, WorkerId } from '../../../src/primary/core/cluster-state.js';
-import { EXIT_TIMEOUT_MS } from '../../../src/primary/core/step.js';
+import type { Candidacy, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import { EXIT_TIMEOUT_MS } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,5 +1,5 @@
-import type { Worker, WorkerId } from '../../../src/primary/core/cluster-state.js';
-import { keyOf } from '../../../src/primary/core/step.js';
+import type { Worker, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import { keyOf } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

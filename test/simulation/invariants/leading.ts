@@ -2,8 +2,8 @@ import type {
   ClusterState,
   ReadyWorker,
   WorkerId,
-} from '../../../src/primary/core/cluster-state.js';
-import { LEASE_MS, MARGIN_MS } from '../../../src/primary/core/leadership.js';
+} from '../../../src/supervisor/decide/cluster-state.js';
+import { LEASE_MS, MARGIN_MS } from '../../../src/supervisor/decide/leadership.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,5 +1,5 @@
-import type { ClusterState, Worker } from '../../../src/primary/core/cluster-state.js';
-import type { Release } from '../../../src/primary/release.js';
+import type { ClusterState, Worker } from '../../../src/supervisor/decide/cluster-state.js';
+import type { Release } from '../../../src/supervisor/processes/release.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,7 +1,7 @@
-import type { WorkerId } from '../../../src/primary/core/cluster-state.js';
-import type { Effect } from '../../../src/primary/core/effect.js';
+import type { WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import type { Observation } from '../world.js';
-import { recoveryMs } from '../../../src/primary/policies/restart.policy.js';
+import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
 import { hold, type Invariant } from './invariant.js';
 import { workerOf } from './telling.js';
 

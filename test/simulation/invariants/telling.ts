@@ -1,5 +1,5 @@
-import type { ClusterState, Worker, WorkerId } from '../../../src/primary/core/cluster-state.js';
-import type { Effect } from '../../../src/primary/core/effect.js';
+import type { ClusterState, Worker, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,5 +1,5 @@
-import type { ClusterState, Timer, Worker } from '../../../src/primary/core/cluster-state.js';
-import { recoveryMs } from '../../../src/primary/policies/restart.policy.js';
+import type { ClusterState, Timer, Worker } from '../../../src/supervisor/decide/cluster-state.js';
+import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -3,7 +3,7 @@ import type {
   ReadyWorker,
   ReplacementRequest,
   WorkerId,
-} from '../../../src/primary/core/cluster-state.js';
+} from '../../../src/supervisor/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

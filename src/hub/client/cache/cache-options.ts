@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { memoryBytes } from '../../../options/cgroup.js';
-import { integerOf, option, optionGroup, validate } from '../../../options/validate.js';
+import { memoryBytes } from '../../../contract/options/check/cgroup.js';
+import { integerOf, option, optionGroup, validate } from '../../../contract/options/check/validate.js';
 
 /** What a cache that all workers share may hold. */
 export interface ClusterCacheOptions {

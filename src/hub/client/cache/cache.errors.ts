@@ -1,4 +1,4 @@
-import { ClusterError, oneLine } from '../../../errors/index.js';
+import { ClusterError, oneLine } from '../../../contract/errors/index.js';
 
 /** Nobody knows whether the hub has done what a `set()`, `delete()` or `clear()` asked for. */
 export class ClusterCacheUnconfirmedError extends ClusterError {

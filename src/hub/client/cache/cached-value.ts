@@ -1,5 +1,5 @@
 import { deserialize, serialize } from 'node:v8';
-import { ClusterConfigurationError, oneLine } from '../../../errors/index.js';
+import { ClusterConfigurationError, oneLine } from '../../../contract/errors/index.js';
 
 /** NaN in a frame would be a value without an end. @throws ClusterConfigurationError */
 export function checkTtl(key: string, ttlMs: number | null): void {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { HubClient } from '../hub-client.js';
 import type { Answer, Question } from '../question.js';
 import { HubError, orNone } from '../hub-error.js';
-import { NO_BODY } from '../../protocol.js';
+import { NO_BODY } from '../../wire/protocol.js';
 import { ClusterCacheUnconfirmedError } from './cache.errors.js';
 import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.js';
 import { checkTtl, decode, encode } from './cached-value.js';

@@ -1,0 +1,33 @@
+import cluster from 'node:cluster';
+import { isMainThread } from 'node:worker_threads';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { type OwnAssignment, readAssignment } from '../../contract/ipc/assignment.js';
+
+/** What `bootstrap()` has to be in this process. */
+export type Role =
+  | { readonly name: 'parent' }
+  | { readonly name: 'worker'; readonly assignment: OwnAssignment }
+  | { readonly name: 'bystander' };
+
+/**
+ * Which role this process has. `cluster.isPrimary` alone would fork-bomb: it is
+ * true in every thread, and in every process that a worker starts.
+ *
+ * @throws ClusterConfigurationError in a worker of somebody else's cluster.
+ */
+export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
+  if (!isMainThread) return { name: 'bystander' };
+  const assigned = readAssignment(env);
+  if (assigned !== undefined) {
+    if (!cluster.isWorker || process.ppid !== assigned.primaryPid) return { name: 'bystander' };
+    const { slot, generation } = assigned;
+    const identity = { slot, generation, pid: process.pid };
+    return { name: 'worker', assignment: { ...assigned, identity } };
+  }
+  if (cluster.isWorker) {
+    throw new ClusterConfigurationError(
+      'this process is a worker of another cluster (pm2 in cluster mode, or a node:cluster loop of your own), which cannot have workers itself; start the app as one plain process: with pm2 in fork mode',
+    );
+  }
+  return { name: 'parent' };
+}

@@ -1,0 +1,178 @@
+import { isatty } from 'node:tty';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import {
+  createEventLog,
+  type EmitEvent,
+  EventListeners,
+  FirstStart,
+  quietLog,
+  UNLOGGED,
+  workerExitIn,
+} from '../../contract/events/index.js';
+import {
+  checkSlot,
+  checkWorkerCount,
+  MAX_WORKERS,
+  type ResolvedClusterOptions,
+} from '../../contract/options/index.js';
+import { type Control, openControlOf } from '../../control/open-control.js';
+import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
+import { openListening } from '../../supervisor/listening/open-listening.js';
+import { Program } from '../../supervisor/processes/release.js';
+import { keepYoungGenerationSmall } from '../../supervisor/processes/small-heap.js';
+import { Supervisor } from '../../supervisor/supervisor.js';
+import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
+import { setTitle } from '../../contract/process/process-title.js';
+import { endTelemetry } from '../../contract/process/telemetry.js';
+import { NO_HTTP_SERVER } from '../no-http-server.js';
+import { guardOutput } from '../guard-output.js';
+import { tellOfListener } from '../tell-of-listener.js';
+
+/** For an SDK of OpenTelemetry to end, which nobody waits for. */
+const TELEMETRY_MS = 5_000;
+
+/** Asks the cluster to end. */
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** One worker more, one less: as in Unicorn, Puma and Gunicorn. */
+const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
+
+/**
+ * Runs the primary: binds, forks, supervises, ends the process.
+ *
+ * @throws AddressUnavailableError, ClusterConfigurationError before anything is forked.
+ */
+export async function runPrimary(options: ResolvedClusterOptions): Promise<PrimaryRuntime> {
+  if (process.argv[1] === undefined) {
+    throw new ClusterConfigurationError(
+      'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
+    );
+  }
+  keepYoungGenerationSmall();
+  // Preloaded here as in each worker. It has nothing to tell of, and its ports are for the workers.
+  void endTelemetry(TELEMETRY_MS);
+  const output = guardOutput(options.log);
+  const startedAt = performance.now();
+  const log = createEventLog(options.log, output);
+  const listeners = new EventListeners(tellOfListener(log), options.on);
+  let tellWorkers: EmitEvent | undefined;
+  const emit = announce(
+    options.bootLogs === 'all' ? log : quietLog(log),
+    (name, event) => {
+      listeners.call(name, event);
+      tellWorkers?.(name, event);
+    },
+    new FirstStart(options.workers),
+  );
+  const listening = options.addressGiven
+    ? await openListening(options)
+    : new DeferredListening(options);
+  setTitle('primary nestjs-cluster', 'primary');
+
+  const program = new Program(
+    { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
+    (message) => emit('warning', { message }),
+  );
+  const supervisor = new Supervisor(options, listening, program, emit, output.dropped);
+  ({ tellWorkers } = supervisor);
+  const adminUrl = await openAdmin(options, supervisor, emit);
+  const control = openControl(options, supervisor, listeners, emit);
+  obeySignals(supervisor, emit);
+  emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
+  supervisor.start();
+  const ended = supervisor.ended.then(async (exitCode) => {
+    emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
+    await (await control)?.end(exitCode);
+    process.exit(exitCode);
+  });
+  const served = await supervisor.serving;
+  await control;
+  const { workers } = options;
+  const { ports, balancing } = listening;
+  // Whichever worker was first: the cluster begins at the port of slot 0.
+  const url =
+    served.url?.replace(/:\d+$/, (port) => (ports[0] === undefined ? port : `:${ports[0]}`)) ??
+    null;
+  const { endpoints } = served;
+  if (url === null && options.addressGiven) emit('warning', { message: NO_HTTP_SERVER });
+  // Once whoever called bootstrap() has had time to listen to it.
+  setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
+  const runtime: PrimaryRuntime = {
+    role: 'primary',
+    snapshot: () => supervisor.snapshot(),
+    reload: () => supervisor.reload('reload()'),
+    scale: async (workers) => supervisor.scale(checkWorkerCount(workers), 'scale()'),
+    restart: async (slot) => supervisor.restart(checkSlot(slot), 'restart()'),
+    shutdown: () => {
+      supervisor.stop('shutdown()');
+      return ended;
+    },
+    on(name, listener) {
+      listeners.on(name, listener);
+      return runtime;
+    },
+    off(name, listener) {
+      listeners.off(name, listener);
+      return runtime;
+    },
+  };
+  return runtime;
+}
+
+/** @throws AddressUnavailableError */
+async function openAdmin(
+  { admin }: ResolvedClusterOptions,
+  supervisor: Supervisor,
+  emit: EmitEvent,
+): Promise<string | null> {
+  if (admin === undefined) return null;
+  // Most have none: nothing of it is loaded then.
+  const { AdminListener } = await import('../../observe/admin/admin-listener.js');
+  return AdminListener.open(admin, supervisor, (message) => emit('warning', { message }));
+}
+
+/** Never fails: a cluster that nobody can take hold of serves all the same. */
+async function openControl(
+  options: ResolvedClusterOptions,
+  cluster: Supervisor,
+  events: EventListeners,
+  emit: EmitEvent,
+): Promise<Control | undefined> {
+  // A named pipe of Windows has no owner and no mode.
+  if (options.control === undefined || process.platform === 'win32') return undefined;
+  return openControlOf({ cluster, events, options }, (message) => emit('warning', { message }));
+}
+
+function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
+  // When the terminal is closed, it is none any more by the time that the signal comes.
+  const inTerminal = isatty(0);
+  for (const signal of STOP_SIGNALS) {
+    process.on(signal, () => supervisor.stop(signal, signal));
+  }
+  process.on('SIGHUP', () => {
+    // It also comes when the terminal is closed: who sat there is gone, and so should the program be.
+    if (inTerminal) supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
+    else void supervisor.reload('SIGHUP');
+  });
+  for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
+    process.on(signal, () => {
+      const workers = supervisor.snapshot().desired + step;
+      const refuse = (why: string) => emit('warning', { message: `${signal}: ${why}` });
+      if (workers < 1 || workers > MAX_WORKERS) return refuse(`there cannot be ${workers} workers`);
+      supervisor.scale(workers, signal).catch((error: Error) => refuse(error.message));
+    });
+  }
+}
+
+/** Logs each event, then tells of it. */
+function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): EmitEvent {
+  const emit: EmitEvent = (name, event) => {
+    if (!UNLOGGED.has(name)) log(name, event);
+    tell(name, event);
+    const exit = workerExitIn(name, event);
+    if (exit !== undefined) tell('worker-exit', exit);
+    const started = firstStart.after(name, event);
+    if (started !== undefined) emit('started', started);
+  };
+  return emit;
+}

@@ -1,0 +1,44 @@
+import type { OwnAssignment } from '../../contract/ipc/assignment.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import { WorkerAgent } from '../../worker/life/agent.js';
+import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
+import { quietStart } from '../../worker/boot/quiet-start.js';
+import { setTitle } from '../../contract/process/process-title.js';
+import type { AppSource, CreateAppContext, WorkerRuntime } from '../cluster-runtime.interface.js';
+import { createAppBy } from '../create-app.js';
+import { setCurrentLink } from '../current-link.js';
+import { examination } from '../examination.js';
+import { guardOutput } from '../guard-output.js';
+
+/** Runs the app in a worker; ends the process when its agent has nothing left to do. */
+export async function runWorker(
+  createApp: (context: CreateAppContext) => Promise<AppSource> | AppSource,
+  options: ResolvedClusterOptions,
+  assignment: OwnAssignment,
+): Promise<WorkerRuntime> {
+  settleAsyncContexts();
+  const { identity } = assignment;
+  const output = guardOutput(options.log, identity);
+  const { slot, generation } = identity;
+  setTitle(`worker=${slot} gen=${generation} nestjs-cluster`, `worker=${slot} gen=${generation}`);
+  const agent = new WorkerAgent(assignment, options, output.dropped);
+  setCurrentLink(agent.link);
+  void agent.ended.then((exitCode) => process.exit(exitCode));
+  const endQuiet = assignment.quiet === true ? await quietNest() : undefined;
+  const seen = await examination(agent.link, options, assignment);
+  await agent.run(async () => seen.created(await createAppBy(createApp, { worker: identity })));
+  endQuiet?.();
+  seen.cameUp();
+  return { role: 'worker', identity };
+}
+
+/** Without Nest beside this package, the app's own copy of Nest logs all it has. */
+async function quietNest(): Promise<(() => void) | undefined> {
+  try {
+    // oxlint-disable-next-line no-restricted-imports -- the app loads it next
+    const { Logger } = await import('@nestjs/common');
+    return quietStart(Logger as never);
+  } catch {
+    return undefined; // the app's own import of it says what is wrong
+  }
+}

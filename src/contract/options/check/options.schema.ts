@@ -1,0 +1,183 @@
+import { isIP } from 'node:net';
+import * as v from 'valibot';
+import {
+  BALANCING_STRATEGIES,
+  BOOT_LOGS,
+  EXPOSE,
+  OFFLOAD_MODES,
+} from '../cluster-options.interface.js';
+import { FINDING_NAMES } from '../doctor-options.interface.js';
+import { eventListenersSchema } from '../event-listeners.js';
+import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log-options.interface.js';
+import {
+  durationMs,
+  flag,
+  integer,
+  integerOf,
+  numberBetween,
+  oneOf,
+  option,
+  optionGroup,
+  optionGroupOrFalse,
+} from './validate.js';
+
+/** More workers than this are a mistake in a unit or a variable, not a machine. */
+export const MAX_WORKERS = 256;
+
+/** Likewise. */
+export const MAX_THREADS = 256;
+
+/** sun_path of sockaddr_un holds 108 bytes on Linux, one of them the closing NUL. */
+const MAX_SOCKET_PATH_BYTES = 107;
+
+export const EXPECTED_WORKERS = `'auto' or a whole number from 0 to ${MAX_WORKERS}`;
+const EXPECTED_PATH = `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`;
+
+export const EXPECTED_THREADS = `'auto' or a whole number from 1 to ${MAX_THREADS}`;
+
+export const threadsSchema = v.union(
+  [v.literal('auto'), integerOf(EXPECTED_THREADS, 1, MAX_THREADS)],
+  EXPECTED_THREADS,
+);
+
+export const workersSchema = v.union(
+  [v.literal('auto'), integerOf(EXPECTED_WORKERS, 0, MAX_WORKERS)],
+  EXPECTED_WORKERS,
+);
+
+/** A worker holds about 100 MB before its app holds anything: less is a mistake in the unit. */
+export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
+
+export const balancingSchema = oneOf(BALANCING_STRATEGIES);
+export const offloadModeSchema = oneOf(OFFLOAD_MODES);
+export const bootLogsSchema = oneOf(BOOT_LOGS);
+export const logFormatSchema = oneOf(LOG_FORMATS);
+export const logLevelSchema = oneOf(LOG_LEVELS);
+
+const writeSchema = v.function(
+  'a function that takes a line and its level',
+) as unknown as v.GenericSchema<NonNullable<LogOptions['write']>>;
+
+export const MAX_PORT = 65_535;
+
+const socketPath = v.pipe(
+  v.string(EXPECTED_PATH),
+  v.nonEmpty(EXPECTED_PATH),
+  v.maxBytes(MAX_SOCKET_PATH_BYTES, EXPECTED_PATH),
+);
+
+const EXPECTED_NAME = 'at most 40 letters, digits and . _ -, the first a letter or digit';
+
+const EXPECTED_PORT = `a whole number from 0 to ${MAX_PORT}`;
+
+/** Also as text, as the environment has it. `Number('')`, `Number(' ')` are 0: hence the digits. */
+export const portFromText = v.pipe(
+  v.string(EXPECTED_PORT),
+  v.regex(/^(0|[1-9]\d{0,4})$/, EXPECTED_PORT),
+  v.check((text) => Number(text) <= MAX_PORT, EXPECTED_PORT),
+  v.transform(Number),
+);
+
+const portSchema = v.union([integerOf(EXPECTED_PORT, 0, MAX_PORT), portFromText], EXPECTED_PORT);
+
+const EXPECTED_ADMIN_HOST =
+  'an address: a loopback one (127.0.0.1, ::1), or that of an interface (0.0.0.0 and :: are all)';
+
+const EXPECTED_TOKEN =
+  '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
+const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false where everybody may read`;
+
+/** Of random bytes: nobody guesses that many characters. */
+const token = (expected: string) =>
+  v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]{16,512}$/, expected));
+
+export const tokenSchema = token(EXPECTED_TOKEN);
+
+export const HEARTBEAT_INTERVAL_MS = 1_000;
+
+/** Longer ones are large, and say no more. */
+export const MAX_PROFILE_SECONDS = 60;
+
+/** From the end of the profile of a hang to the kill: time to take it from V8 and to write it. */
+export const HANG_PROFILE_MARGIN_MS = 1_500;
+
+/** A block that is shorter is none worth a profile. */
+const HANG_PROFILE_AFTER_MS = 500;
+
+/** How much longer than its profile a hang has to be. */
+export const HANG_PROFILE_REST_MS = HANG_PROFILE_AFTER_MS + HANG_PROFILE_MARGIN_MS;
+
+/** What a user may pass to `bootstrap()`, and what each option is when nobody sets it. */
+export const clusterOptionsSchema = optionGroup({
+  port: option(portSchema, 3_000),
+  host: v.optional(
+    v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
+  ),
+  path: v.optional(socketPath),
+  workers: option(workersSchema, 'auto'),
+  balancing: option(balancingSchema, 'shared'),
+  rebalance: option(flag, true),
+  readyTimeoutMs: option(durationMs(1), 30_000),
+  restart: optionGroup({
+    backoffMs: option(durationMs(), 100),
+    backoffFactor: option(numberBetween(1, 100), 2),
+    maxBackoffMs: option(durationMs(), 15_000),
+    jitterRatio: option(numberBetween(0, 1), 0.2),
+    stableAfterMs: option(durationMs(), 30_000),
+    maxFailures: option(integer(1, 1_000), 5),
+  }),
+  heartbeat: optionGroupOrFalse({
+    intervalMs: option(durationMs(10), HEARTBEAT_INTERVAL_MS),
+    timeoutMs: option(durationMs(100), 10_000),
+  }),
+  hang: optionGroup({ profileSeconds: option(integer(0, MAX_PROFILE_SECONDS), 0) }),
+  watchdog: option(flag, true),
+  expressPrototypes: option(flag, true),
+  memory: optionGroup({
+    softLimitBytes: option(memoryBytes, Infinity),
+    hardLimitBytes: option(memoryBytes, Infinity),
+  }),
+  recycle: optionGroup({
+    maxRequests: option(integer(1, Number.MAX_SAFE_INTEGER), Infinity),
+    maxAgeMs: option(durationMs(1), Infinity),
+    jitterRatio: option(numberBetween(0, 1), 0.1),
+  }),
+  reload: optionGroup({
+    canaryMs: option(durationMs(), 1_000),
+    observeMs: option(durationMs(), 30_000),
+  }),
+  shutdown: optionGroup({
+    lameDuckMs: option(durationMs(), 0),
+    drainTimeoutMs: option(durationMs(), 10_000),
+    killTimeoutMs: option(durationMs(), 2_000),
+  }),
+  admin: v.optional(
+    optionGroup({
+      port: portSchema,
+      host: option(
+        v.pipe(
+          v.string(EXPECTED_ADMIN_HOST),
+          v.check((host) => host === 'localhost' || isIP(host) !== 0, EXPECTED_ADMIN_HOST),
+        ),
+        '127.0.0.1',
+      ),
+      token: v.optional(
+        v.union([v.literal(false), token(EXPECTED_TOKEN_OR_FALSE)], EXPECTED_TOKEN_OR_FALSE),
+      ),
+    }),
+  ),
+  expose: option(oneOf(EXPOSE), 'app'),
+  on: v.optional(eventListenersSchema),
+  control: optionGroupOrFalse({ path: v.optional(socketPath) }),
+  name: v.optional(
+    v.pipe(v.string(EXPECTED_NAME), v.regex(/^[A-Za-z0-9][\w.-]{0,39}$/, EXPECTED_NAME)),
+  ),
+  log: optionGroup({
+    format: option(logFormatSchema, 'text'),
+    level: option(logLevelSchema, 'info'),
+    write: v.optional(writeSchema),
+  }),
+  doctor: optionGroupOrFalse({
+    ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of findings'), []),
+  }),
+});

@@ -1,0 +1,174 @@
+import { ClusterConfigurationError } from '../../errors/index.js';
+import type { ClusterOptions } from '../cluster-options.interface.js';
+import type { ResolvedClusterOptions } from '../resolved-options.interface.js';
+import { isLoopback } from '../loopback.js';
+import { HANG_PROFILE_REST_MS, MAX_PORT } from './options.schema.js';
+
+/** What the strategies rest on. */
+export interface Platform {
+  readonly system: string;
+  /** Of Node, as in `process.versions.node`. */
+  readonly nodeVersion: string;
+}
+
+/**
+ * Refuses values that are right each by itself and wrong together.
+ *
+ * @param options as the user wrote them: there a key that was left out is not the default yet.
+ * @throws ClusterConfigurationError that names both, the values seen and what to change.
+ */
+export function refuseConflicts(
+  options: ClusterOptions,
+  { address, restart, memory, heartbeat, ...resolved }: ResolvedClusterOptions,
+  platform: Platform = { system: process.platform, nodeVersion: process.versions.node },
+): void {
+  for (const key of ['port', 'host'] as const) {
+    if (options.path !== undefined && options[key] !== undefined) {
+      refuse(
+        `path and ${key} exclude each other (path: "${options.path}", ${key}: ${options[key]}); give one of them`,
+      );
+    }
+  }
+  if (restart.backoffMs > restart.maxBackoffMs) {
+    refuse(
+      `restart.backoffMs (${restart.backoffMs}) is above restart.maxBackoffMs (${restart.maxBackoffMs}); lower the first or raise the second`,
+    );
+  }
+  if (memory.softLimitBytes < Infinity && memory.softLimitBytes >= memory.hardLimitBytes) {
+    refuse(
+      `memory.softLimitBytes (${memory.softLimitBytes}) must be below memory.hardLimitBytes (${memory.hardLimitBytes})`,
+    );
+  }
+  if (heartbeat.timeoutMs <= heartbeat.intervalMs) {
+    refuse(
+      `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
+    );
+  }
+  refuseHangProfile({ heartbeat, ...resolved });
+  // One process has nothing to balance, and no primary.
+  if (resolved.workers > 0) {
+    refuseBalancing({ address, ...resolved }, platform);
+    refuseAdminPort({ address, ...resolved });
+    refuseExposure(options, resolved);
+  }
+}
+
+/**
+ * Refuses a 0 as a port that nobody meant: `Number('')`, `Number(' ')` and `Number(null)` are 0,
+ * and the system would choose a port that nobody knows. As text it is meant.
+ *
+ * @throws ClusterConfigurationError where the number 0 cannot be told from such an accident.
+ */
+export function refuseUnmeantZero(
+  { port, admin }: Pick<ClusterOptions, 'port' | 'admin'>,
+  env: NodeJS.ProcessEnv,
+): void {
+  const meant = (key: string) =>
+    `write ${key}: '0', as text, if the system is to choose one, else give a port`;
+  if (port === 0 && env['PORT']?.trim() === '') {
+    refuse(
+      `port is 0, and the variable PORT is set but empty: Number('') is 0; give PORT a port or remove it, or ${meant('port')}`,
+    );
+  }
+  if (env['NODE_ENV'] !== 'production') return;
+  for (const [key, value] of [
+    ['port', port],
+    ['admin.port', admin?.port],
+  ] as const) {
+    if (value === 0) {
+      refuse(
+        `${key} is 0 in production (NODE_ENV), where nobody would find a port that the system chose; Number('') is 0, too: ${meant(key)}`,
+      );
+    }
+  }
+}
+
+function refuseHangProfile({
+  hang: { profileSeconds },
+  heartbeat: { timeoutMs },
+  watchdog,
+}: Pick<ResolvedClusterOptions, 'hang' | 'heartbeat' | 'watchdog'>): void {
+  if (profileSeconds === 0) return;
+  if (!watchdog || timeoutMs === Infinity) {
+    refuse(
+      `hang.profileSeconds (${profileSeconds}) needs ${watchdog ? 'heartbeat' : 'watchdog'}, which is false; set one of them otherwise`,
+    );
+  }
+  const leastMs = profileSeconds * 1_000 + HANG_PROFILE_REST_MS;
+  if (timeoutMs < leastMs) {
+    refuse(
+      `hang.profileSeconds (${profileSeconds}) needs heartbeat.timeoutMs (${timeoutMs}) to be at least ${leastMs}; lower the first or raise the second`,
+    );
+  }
+}
+
+function refuseAdminPort({
+  address,
+  admin,
+  balancing,
+  workers,
+}: Pick<ResolvedClusterOptions, 'address' | 'admin' | 'balancing' | 'workers'>): void {
+  if (admin === undefined || admin.port === 0 || address.kind !== 'tcp') return;
+  const last = address.port + (balancing === 'ports' ? workers - 1 : 0);
+  if (admin.port < address.port || admin.port > last) return;
+  refuse(
+    `admin.port (${admin.port}) is a port of the app (port: ${address.port}${last > address.port ? ` to ${last}` : ''}); give one of them another`,
+  );
+}
+
+function refuseExposure(
+  options: ClusterOptions,
+  { admin, expose }: Pick<ResolvedClusterOptions, 'admin' | 'expose'>,
+): void {
+  if (admin === undefined) {
+    if (expose === 'app') return;
+    refuse(`expose is 'admin', and there is no admin listener; give admin: { port }`);
+  }
+  if (isLoopback(admin.host) || admin.token !== undefined) return;
+  if (options.admin?.token === false) return;
+  refuse(
+    `admin.host ("${admin.host}") can be reached from other machines, and there is no admin.token; give one, in code or as the variable CLUSTER_ADMIN_TOKEN, or token: false where everybody who gets there may read`,
+  );
+}
+
+function refuseBalancing(
+  {
+    address,
+    balancing,
+    workers,
+  }: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
+  { system, nodeVersion }: Platform,
+): void {
+  if (balancing !== 'reuse-port' && balancing !== 'ports') return;
+  if (address.kind === 'unix') {
+    refuse(
+      `balancing '${balancing}' needs a port, and path is "${address.path}"; give a port, or set balancing to 'shared'`,
+    );
+  } else if (balancing === 'ports') {
+    if (address.port === 0) {
+      refuse(
+        "balancing 'ports' needs to know the first port, and port is 0; give a port, the worker of slot k listens on port + k",
+      );
+    }
+    if (address.port + workers - 1 > MAX_PORT) {
+      refuse(
+        `balancing 'ports' with port ${address.port} and ${workers} workers goes beyond port ${MAX_PORT}; lower the port or the number of workers`,
+      );
+    }
+  } else if (system !== 'linux' || !passesReusePortOn(nodeVersion)) {
+    refuse(
+      `balancing 'reuse-port' needs Linux and Node 22.12 or later, and this is Node ${nodeVersion} on ${system}; set balancing to 'shared', which is the default`,
+    );
+  }
+}
+
+/** Node 22.12 and 23.1 are the first that pass SO_REUSEPORT on to libuv. */
+function passesReusePortOn(nodeVersion: string): boolean {
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  if (major === 22) return minor >= 12;
+  return major === 23 ? minor >= 1 : major > 23;
+}
+
+function refuse(message: string): never {
+  throw new ClusterConfigurationError(`invalid options: ${message}`);
+}

@@ -1,0 +1,132 @@
+import type { Registry } from 'prom-client';
+import * as v from 'valibot';
+import { ClusterConfigurationError } from '../../errors/index.js';
+import { readEnvironment } from './environment.js';
+import type {
+  Class,
+  ClusterModuleOptions,
+  HealthIndicatorEntry,
+  ResolvedModuleOptions,
+} from '../module-options.interface.js';
+import { MAX_THREADS, memoryBytes, offloadModeSchema, threadsSchema } from './options.schema.js';
+import {
+  durationMs,
+  flag,
+  integer,
+  option,
+  optionGroup,
+  optionGroupOrFalse,
+  validate,
+} from './validate.js';
+
+const EXPECTED_PATH = "a path that begins with '/', without parameters, wildcards or a query";
+const EXPECTED_PREFIX = 'letters, digits, _ and :, not beginning with a digit';
+const EXPECTED_BUCKETS = 'a rising list of at least one positive number of seconds';
+const EXPECTED_MIN_READY = "'all', a whole number from 1, or a share above 0 and below 1";
+const EXPECTED_INDICATORS = 'a list of functions and of injectable classes with check()';
+
+const DEFAULT_BUCKETS = Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]);
+
+const path = v.pipe(v.string(EXPECTED_PATH), v.regex(/^(\/[\w.~-]+)+$/, EXPECTED_PATH));
+
+const minReady = v.union(
+  [
+    v.literal('all'),
+    v.pipe(v.number(), v.integer(), v.minValue(1)),
+    v.pipe(v.number(), v.gtValue(0), v.ltValue(1)),
+  ],
+  EXPECTED_MIN_READY,
+);
+
+const indicators = v.array(
+  v.custom<HealthIndicatorEntry>((entry) => typeof entry === 'function', EXPECTED_INDICATORS),
+  EXPECTED_INDICATORS,
+);
+
+const prefix = v.pipe(v.string(EXPECTED_PREFIX), v.regex(/^([a-zA-Z_:][\w:]*)?$/, EXPECTED_PREFIX));
+
+const buckets = v.pipe(
+  v.array(
+    v.pipe(v.number(EXPECTED_BUCKETS), v.finite(EXPECTED_BUCKETS), v.gtValue(0, EXPECTED_BUCKETS)),
+    EXPECTED_BUCKETS,
+  ),
+  v.minLength(1, EXPECTED_BUCKETS),
+  v.check(
+    (bounds) => bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!),
+    EXPECTED_BUCKETS,
+  ),
+);
+
+// By what is needed of it: an instance of another copy of prom-client is as good.
+const registry = v.custom<Registry>(
+  (value) => typeof (value as Registry | null)?.getMetricsAsArray === 'function',
+  'a Registry of prom-client',
+);
+
+/** Also part of the options of `forRootAsync()`. */
+export const offloadModule = v.optional(
+  v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
+);
+
+/** What a user may pass to `forRoot()`, and what each option is when nobody sets it. */
+export const moduleOptionsSchema = optionGroup({
+  health: optionGroupOrFalse({
+    path: option(path, '/health'),
+    details: option(flag, true),
+    minReady: option(minReady, 1),
+    indicators: option(indicators, Object.freeze([])),
+    indicatorTimeoutMs: option(durationMs(1), 1_000),
+    maxEventLoopDelayMs: option(durationMs(1), Infinity),
+    maxHeapUsedBytes: option(memoryBytes, Infinity),
+    maxResidentMemoryBytes: option(memoryBytes, Infinity),
+    maxQueueSize: option(integer(0, 1_000_000), Infinity),
+  }),
+  metrics: optionGroupOrFalse({
+    path: option(path, '/metrics'),
+    prefix: option(prefix, ''),
+    buckets: option(buckets, DEFAULT_BUCKETS),
+    registry: v.optional(registry),
+    defaultMetrics: option(flag, true),
+    perWorker: option(flag, false),
+    maxSeries: option(integer(1, 1_000_000), 10_000),
+  }),
+  offload: optionGroup({
+    mode: option(offloadModeSchema, 'threads'),
+    threads: option(threadsSchema, 'auto'),
+    minThreads: option(integer(0, MAX_THREADS), 0),
+    module: offloadModule,
+    maxQueue: option(integer(0, 1_000_000), 10_000),
+    queueTimeoutMs: option(durationMs(), 5_000),
+    timeoutMs: option(durationMs(1), 30_000),
+    niceIncrement: option(integer(0, 19), 10),
+    queueFullMs: option(durationMs(), 5_000),
+    heapLimitBytes: option(memoryBytes, Infinity),
+  }),
+  isGlobal: option(flag, true),
+});
+
+/**
+ * Checks the options of `forRoot()` and fills in the defaults.
+ *
+ * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
+ */
+export function resolveModuleOptions(
+  input: ClusterModuleOptions = {},
+  env: NodeJS.ProcessEnv = process.env,
+): ResolvedModuleOptions {
+  const { offload, ...options } = validate(moduleOptionsSchema, input, 'module options');
+  const { offload: mode = offload.mode, threads = offload.threads } = readEnvironment(env);
+  const resolved = { ...options, offload: { ...offload, mode, threads } };
+  refuseSamePath(resolved);
+  return resolved;
+}
+
+function refuseSamePath({ health, metrics }: ResolvedModuleOptions): void {
+  if (health === false || metrics === false) return;
+  const taken = [health.path, `${health.path}/live`, `${health.path}/ready`];
+  if (taken.includes(metrics.path)) {
+    throw new ClusterConfigurationError(
+      `invalid module options: health.path ("${health.path}") and metrics.path ("${metrics.path}") name the same endpoint; change one of them`,
+    );
+  }
+}

@@ -1,0 +1,87 @@
+import * as v from 'valibot';
+import { availableWorkers } from './available-workers.js';
+import type { ClusterOptions } from '../cluster-options.interface.js';
+import { portIn, readEnvironment } from './environment.js';
+import type { LogFormat } from '../log-options.interface.js';
+import type { ResolvedAdminOptions, ResolvedClusterOptions } from '../resolved-options.interface.js';
+import {
+  clusterOptionsSchema,
+  HEARTBEAT_INTERVAL_MS,
+  logFormatSchema,
+  MAX_WORKERS,
+} from './options.schema.js';
+import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
+import { integer, validate } from './validate.js';
+
+/** Workers are still asked, for fresh figures. */
+const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: Infinity });
+
+/**
+ * Checks what the user wrote, fills in the defaults, key by key, and lets the
+ * environment override it: `undefined` is the default everywhere.
+ *
+ * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
+ */
+export function resolveOptions(
+  input: ClusterOptions = {},
+  env: NodeJS.ProcessEnv = process.env,
+  autoWorkers: () => number = availableWorkers,
+): ResolvedClusterOptions {
+  const { port, host, path, ...options } = validate(clusterOptionsSchema, input, 'options');
+  refuseUnmeantZero(input, env);
+  const overrides = readEnvironment(env);
+  const workers = overrides.workers ?? options.workers;
+  const resolved: ResolvedClusterOptions = Object.freeze({
+    ...options,
+    address: Object.freeze(
+      path === undefined
+        ? { kind: 'tcp', port: input.port === undefined ? (portIn(env) ?? port) : port, host }
+        : { kind: 'unix', path },
+    ),
+    // A PORT of the environment is there for whoever wants one.
+    addressGiven: (input.port ?? host ?? path) !== undefined,
+    workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
+    balancing: overrides.balancing ?? options.balancing,
+    heartbeat: options.heartbeat || NEVER_HUNG,
+    control: options.control || undefined,
+    log: Object.freeze({
+      ...options.log,
+      format: overrides.logFormat ?? options.log.format,
+      level: overrides.logLevel ?? options.log.level,
+    }),
+    admin: options.admin && withToken(options.admin, overrides.adminToken),
+    doctor: Object.freeze({
+      warnings: options.doctor !== false,
+      ignore: options.doctor ? options.doctor.ignore : [],
+    }),
+    bootLogs: overrides.bootLogs ?? 'first',
+  });
+  refuseConflicts(input, resolved);
+  return resolved;
+}
+
+function withToken(
+  { port, host, token }: NonNullable<v.InferOutput<typeof clusterOptionsSchema>['admin']>,
+  override: string | undefined,
+): ResolvedAdminOptions {
+  const admin = { port, host };
+  Object.defineProperty(admin, 'token', { value: override ?? (token || undefined) });
+  return Object.freeze(admin as ResolvedAdminOptions);
+}
+
+/** The format for a line that says what is wrong with options, as far as they can be read. */
+export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env): LogFormat {
+  const { log } = (input ?? {}) as ClusterOptions;
+  const given: unknown[] = [env['CLUSTER_LOG_FORMAT'], log?.format];
+  return given.find((format): format is LogFormat => v.is(logFormatSchema, format)) ?? 'text';
+}
+
+/** @throws ClusterConfigurationError for what is no number of a slot in any cluster. */
+export function checkSlot(slot: number): number {
+  return validate(integer(0, MAX_WORKERS - 1), slot, 'slot');
+}
+
+/** @throws ClusterConfigurationError for what is no number of workers to scale to. */
+export function checkWorkerCount(workers: number): number {
+  return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
+}

@@ -1,0 +1,149 @@
+import * as v from 'valibot';
+import { ClusterConfigurationError } from '../../errors/index.js';
+
+/** Timers of Node hold a signed 32-bit number of ms; a longer one fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** A whole number between two bounds; the message names both. */
+export const integer = (min: number, max: number) =>
+  integerOf(`a whole number from ${min} to ${max}`, min, max);
+
+/** The same as a part of something: every check says what the whole takes. */
+export const integerOf = (expected: string, min: number, max: number) =>
+  v.pipe(
+    v.number(expected),
+    v.integer(expected),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+  );
+
+/** A time in ms that a timer can hold. */
+export const durationMs = (min = 0) => {
+  const expected = `a number of milliseconds from ${min} to ${MAX_TIMER_MS}`;
+  return v.pipe(
+    v.number(expected),
+    v.finite(expected),
+    v.minValue(min, expected),
+    v.maxValue(MAX_TIMER_MS, expected),
+  );
+};
+
+/** @throws ClusterConfigurationError for a time that no timer can hold. */
+export function checkDuration(what: string, ms: number): void {
+  const { success, issues } = v.safeParse(durationMs(), ms);
+  if (!success) throw new ClusterConfigurationError(`${what} is ${ms}; it is ${issues[0].message}`);
+}
+
+/** A number between two bounds that need not be whole. */
+export const numberBetween = (min: number, max: number) => {
+  const expected = `a number from ${min} to ${max}`;
+  return v.pipe(
+    v.number(expected),
+    v.finite(expected),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+  );
+};
+
+export const flag = v.boolean('true or false');
+
+export const oneOf = <const T extends readonly string[]>(values: T) =>
+  v.picklist(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
+
+/** What may be left out, or be `undefined`: then it is `byDefault`. */
+export const option = <T, const D>(
+  schema: v.GenericSchema<unknown, T>,
+  byDefault: D,
+): v.GenericSchema<unknown, T | D> =>
+  v.pipe(
+    v.optional(schema),
+    v.transform((value) => (value === undefined ? byDefault : value)),
+  );
+
+const UNKNOWN = 'no such option here';
+
+/** What {@link optionGroup} gives. */
+type OptionGroup<T extends v.ObjectEntries> = { readonly [K in keyof T]: v.InferOutput<T[K]> };
+
+/**
+ * An object in which each key is what its schema makes of it, also of `undefined`, and no other key
+ * is known. Left out, it is empty. All keys that are wrong are named, not the first. Its output is frozen.
+ */
+export function optionGroup<const T extends v.ObjectEntries>(
+  entries: T,
+  expected = 'an object',
+): v.GenericSchema<unknown, OptionGroup<T>> {
+  const known = Object.keys(entries).join(', ');
+  return v.pipe(
+    v.optional(v.custom<object>(isObject, `${expected} with ${known}`), {}),
+    v.rawTransform(({ dataset, addIssue }) => {
+      const given = dataset.value as Readonly<Record<string, unknown>>;
+      const refuse = (key: string, input: unknown, message: string, path: object[] = []): void => {
+        const at = { type: 'object', origin: 'value', input: given, key, value: given[key] };
+        addIssue({ input, message, path: [at, ...path] as never });
+      };
+      const group: Record<string, unknown> = {};
+      for (const [key, schema] of Object.entries(entries)) {
+        const result = v.safeParse(schema, given[key]);
+        group[key] = result.output;
+        for (const { input, message, path } of result.issues ?? []) {
+          refuse(key, input, message, path);
+        }
+      }
+      for (const [key, value] of Object.entries(given)) {
+        if (!Object.hasOwn(entries, key)) refuse(key, value, `${UNKNOWN}; known are ${known}`);
+      }
+      return Object.freeze(group) as OptionGroup<T>;
+    }),
+  );
+}
+
+/** The same, or `false`. */
+export function optionGroupOrFalse<const T extends v.ObjectEntries>(
+  entries: T,
+): v.GenericSchema<unknown, OptionGroup<T> | false> {
+  const group = optionGroup(entries, 'false, or an object');
+  return v.lazy((input): v.GenericSchema<unknown, OptionGroup<T> | false> =>
+    input === false ? v.literal(false) : group,
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What such a key holds is not for a log. */
+const SECRET = /token|secret|password/i;
+
+/**
+ * Checks `input` against `schema` and names every key that is wrong, the value
+ * seen and what is allowed, in one message.
+ *
+ * @throws ClusterConfigurationError when anything is wrong.
+ */
+export function validate<const T extends v.GenericSchema>(
+  schema: T,
+  input: unknown,
+  subject: string,
+): v.InferOutput<T> {
+  const result = v.safeParse(schema, input);
+  if (result.success) return result.output;
+  const problems = result.issues.map((issue) => {
+    const key = v.getDotPath(issue) ?? subject;
+    const seen = SECRET.test(key) ? 'its value' : show(issue.input);
+    return issue.message.startsWith(UNKNOWN)
+      ? `${key}: ${seen} is not allowed; ${issue.message}`
+      : `${key}: ${seen} is not allowed; expected ${issue.message}`;
+  });
+  throw new ClusterConfigurationError(`invalid ${subject}: ${[...new Set(problems)].join(' | ')}`);
+}
+
+/** A value as it is best recognised in a message: short, on one line. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'object' && value !== null) {
+    return Array.isArray(value) ? 'an array' : 'an object';
+  }
+  return String(value);
+}

@@ -1,0 +1,47 @@
+export { BALANCING_STRATEGIES } from './cluster-options.interface.js';
+export type {
+  AdminOptions,
+  BalancingStrategy,
+  BootLogs,
+  ClusterOptions,
+  ControlOptions,
+  HangOptions,
+  HeartbeatOptions,
+  MemoryOptions,
+  RecycleOptions,
+  ReloadOptions,
+  RestartOptions,
+  ShutdownOptions,
+} from './cluster-options.interface.js';
+export type {
+  InForce,
+  ListenAddress,
+  ResolvedAdminOptions,
+  ResolvedClusterOptions,
+} from './resolved-options.interface.js';
+export { type DoctorOptions, FINDING_NAMES, type FindingName } from './doctor-options.interface.js';
+export type {
+  LogFormat,
+  LogLevel,
+  LogOptions,
+  ResolvedLogOptions,
+} from './log-options.interface.js';
+export { LOG_LEVELS } from './log-options.interface.js';
+export { COMMON_JS } from './common-js.js';
+export {
+  availableCores,
+  availableWorkers,
+  MEMORY_OF_PRIMARY_BYTES,
+  MEMORY_PER_WORKER_BYTES,
+} from './check/available-workers.js';
+export { type CgroupLimits, readCgroupLimits, readOomKills } from './check/cgroup.js';
+export { ADMIN_TOKEN_VARIABLE } from './check/environment.js';
+export { checkEventName } from './event-listeners.js';
+export { MAX_TIMER_MS, show } from './check/validate.js';
+export {
+  HANG_PROFILE_MARGIN_MS,
+  MAX_PORT,
+  MAX_PROFILE_SECONDS,
+  MAX_WORKERS,
+} from './check/options.schema.js';
+export { checkSlot, checkWorkerCount, logFormatIn, resolveOptions } from './check/resolve-options.js';

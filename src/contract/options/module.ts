@@ -1,0 +1,26 @@
+// The options of the Nest module: apart from those of bootstrap(), so that the primary does not load them.
+export type {
+  Class,
+  ClusterModuleOptions,
+  ClusterModuleOptionsFactory,
+  HealthIndicatorEntry,
+  HealthIndicatorReport,
+  HealthOptions,
+  MetricsOptions,
+  MinReady,
+  OffloadOptions,
+  ResolvedModuleOptions,
+  ResolvedOffloadOptions,
+} from './module-options.interface.js';
+export type { FindingName } from './doctor-options.interface.js';
+export { isMissing, loadPeer } from './check/load-peer.js';
+export { MODULE_OPTIONS } from './module-options.interface.js';
+export { availableCores } from './check/available-workers.js';
+export { COMMON_JS } from './common-js.js';
+export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';
+export { resolveModuleOptions } from './check/resolve-module-options.js';
+export {
+  type EarlyOptions,
+  resolveAsyncOptions,
+  resolveLateOptions,
+} from './check/resolve-async-options.js';

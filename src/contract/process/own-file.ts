@@ -1,0 +1,37 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** What to do where {@link ownFile} finds nothing. */
+export const LEAVE_OUT_OF_BUNDLE =
+  "nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it out of the bundle (external: ['nestjs-cluster']) and install it where the app runs";
+
+/**
+ * A file of this package that a process or a thread is started with. Where a bundler has put the
+ * package into another file, it is that of the package which is installed beside the program.
+ *
+ * @param path within `dist`.
+ * @returns `undefined` where there is none.
+ */
+export function ownFile(path: string): string | undefined {
+  return [besideThis, installed]
+    .map((find) => find(path))
+    .find((file) => file !== undefined && existsSync(file));
+}
+
+/** Where it is if nobody has bundled the package. */
+export function besideThis(path: string): string | undefined {
+  // A bundle in CommonJS may have none.
+  const here = import.meta.url as string | undefined;
+  return here && fileURLToPath(new URL(`../../${path}`, here));
+}
+
+function installed(path: string): string | undefined {
+  try {
+    const manifest = createRequire(process.argv[1]!).resolve('nestjs-cluster/package.json');
+    return join(dirname(manifest), 'dist', path);
+  } catch {
+    return undefined;
+  }
+}

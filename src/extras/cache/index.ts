@@ -1,7 +1,0 @@
-export { type CacheTtl, CLUSTER_CACHE_OPTIONS, ClusterCache } from './cluster-cache.js';
-export { clusterCache, type ClusterCacheStore } from './cluster-cache-store.js';
-export {
-  ClusterCacheReentryError,
-  ClusterCacheUnconfirmedError,
-} from '../../hub/client/cache/cache.errors.js';
-export type { ClusterCacheOptions } from '../../hub/client/cache/cache-options.js';

@@ -1,0 +1,155 @@
+import type { EventEmitter } from 'node:events';
+import { existsSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { TLSSocket } from 'node:tls';
+import { removeSocket } from '../../contract/files/stale-sockets.js';
+import type { ClusterLink, HubAddress, PassedHandle } from '../../contract/snapshot/index.js';
+import { openDoor } from './owner-door.js';
+import type { OwnSessions } from './own-sessions.interface.js';
+import { Relay } from './relay.js';
+import { headOf } from './request-head.js';
+import { newOwner, newSessionId, ownerOf } from './session-id.js';
+
+/** Node counts and compares these where it accepts a connection; a limit of ours is in the second one. */
+type LimitedServer = EventEmitter & {
+  readonly _connections?: number;
+  readonly maxConnections?: number;
+};
+
+const RETRY_MS = 1_000;
+
+/** Directories are cleaned; that of a user goes when the user logs out. */
+const CHECK_MS = 1_000;
+
+/**
+ * Sessions that live in the memory of one worker, while their clients reach any: the id of a session
+ * tells its owner. Requests that reach another worker are relayed to the owner. A connection that is
+ * upgraded is passed to it once; with TLS, whose keys are in one process, it is relayed.
+ */
+export class SessionAffinity {
+  readonly #owner: string;
+  readonly #relay = new Relay();
+  /** Connections that others have passed on: they go no further. */
+  readonly #taken = new WeakSet<Duplex>();
+  #address: HubAddress | undefined;
+  #warned: string | undefined;
+
+  /**
+   * @param find where the hub is: the doors of workers lie beside it.
+   * @param server of the sessions: it serves the connections that others pass on.
+   */
+  constructor(
+    private readonly link: Pick<ClusterLink, 'identity' | 'passage' | 'warn'>,
+    private readonly find: () => Promise<HubAddress>,
+    private readonly server: EventEmitter,
+    private readonly own: OwnSessions,
+  ) {
+    this.#owner = newOwner(link.identity.slot);
+  }
+
+  /** How to end, without loss, what is relayed now. */
+  get relayed(): Iterable<() => void> {
+    return this.#relay.open;
+  }
+
+  /** Resolves once other workers reach the sessions of this one: it tries until they do. */
+  async open(): Promise<void> {
+    try {
+      const address = await this.find();
+      const path = pathOf(address, this.#owner);
+      const door = await openDoor(path, this.own);
+      const remove = (): void => removeSocket(path);
+      process.once('exit', remove);
+      const check = setInterval(() => {
+        if (existsSync(path)) return;
+        clearInterval(check);
+        process.off('exit', remove);
+        door.close();
+        void this.open();
+      }, CHECK_MS).unref();
+      await this.link.passage?.open(this.#owner, (handle, head) => this.#take(handle, head));
+      this.#address = address;
+    } catch (error) {
+      const { message } = error as Error;
+      // A reason that goes on is no news.
+      if (message !== this.#warned) {
+        this.link.warn(`requests cannot be passed on to the worker of their session: ${message}`);
+      }
+      this.#warned = message;
+      await delay(RETRY_MS, undefined, { ref: false });
+      await this.open();
+    }
+  }
+
+  newSessionId(): string {
+    return newSessionId(this.#owner);
+  }
+
+  /** @param sid whatever the client has sent. */
+  request(sid: unknown, request: IncomingMessage, response: ServerResponse): void {
+    const other = this.#otherOwner(sid);
+    const here = (): void => this.own.request(request, response);
+    if (other === undefined) here();
+    else this.#relay.request(pathOf(this.#address!, other), request, response, here);
+  }
+
+  /** @param sid whatever the client has sent. */
+  upgrade(sid: unknown, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const other = this.#otherOwner(sid);
+    const here = (): void => this.own.upgrade(request, socket, head);
+    if (other === undefined || this.#taken.has(socket)) here();
+    else if (!this.#pass(other, request, socket, head)) {
+      this.#relay.upgrade(pathOf(this.#address!, other), request, socket, head, here);
+    }
+  }
+
+  #otherOwner(sid: unknown): string | undefined {
+    const owner = ownerOf(sid);
+    return this.#address === undefined || owner === this.#owner ? undefined : owner;
+  }
+
+  /** @returns whether another worker has the connection now. */
+  #pass(to: string, request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const handle = handleOf(socket);
+    if (handle === undefined) return false;
+    const read = Buffer.concat([headOf(request), head]);
+    const passed = this.link.passage?.pass(to, this.#owner, handle, read);
+    if (passed === undefined) return false;
+    handle.readStop();
+    socket.on('error', () => {});
+    // The other process has a descriptor of its own: this closes ours alone.
+    void passed.then(() => socket.destroy());
+    return true;
+  }
+
+  /** Has the server read the head once more: to all that looks at connections, it is one of this worker's. */
+  #take(handle: PassedHandle, head: Buffer): void {
+    const { maxConnections, _connections: open = 0 } = this.server as LimitedServer;
+    if (typeof maxConnections === 'number' && open >= maxConnections) {
+      handle.close();
+      return void this.server.emit('drop');
+    }
+    // Node's types leave out that option.
+    const options: object = { handle, readable: true, writable: true, allowHalfOpen: true };
+    const socket = new Socket(options).setNoDelay();
+    this.#taken.add(socket);
+    socket.unshift(head);
+    this.server.emit('connection', socket);
+  }
+}
+
+/** `undefined` where a connection cannot be passed: it is of TLS, or of something else than a socket. */
+function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undefined {
+  if (!(socket instanceof Socket) || socket instanceof TLSSocket) return undefined;
+  if (socket.readableLength > 0 || socket.writableLength > 0) return undefined;
+  const handle = Reflect.get(socket, '_handle') as { readStop?: unknown } | null | undefined;
+  return typeof handle?.readStop === 'function' ? (handle as never) : undefined;
+}
+
+/** In the hub's own directory, which nobody else can enter. Of a client's session id come digits alone. */
+function pathOf({ path }: HubAddress, owner: string): string {
+  return `${path.replace(/\.hub$/, '')}.${owner}.hub`;
+}

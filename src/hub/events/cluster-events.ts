@@ -1,0 +1,162 @@
+import { setMaxListeners } from 'node:events';
+import { deserialize } from 'node:v8';
+import {
+  Inject,
+  Injectable,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  Optional,
+} from '@nestjs/common';
+import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
+import { currentLink } from '../../bootstrap/current-link.js';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import type { HubClient } from '../client/hub-client.js';
+import { HubError } from '../client/hub-error.js';
+import type { Answer } from '../client/question.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { checkDuration } from '../../contract/options/check/validate.js';
+import { checkEvent, checkSlotOf, type EventReceivers } from './check-event.js';
+import { EventHandlers } from './event-handlers.js';
+import { ClusterRequestError } from './events.errors.js';
+
+/** Whom a request asks, and how long it waits. */
+export interface ClusterRequestOptions {
+  /** Default: `one`. */
+  readonly to?: 'one' | number | undefined;
+  /** How long to wait for the answer, 0..2^31-1 ms. Default: 5,000. */
+  readonly deadlineMs?: number | undefined;
+}
+
+/** The hub answers when the receivers keep up. A hub that hangs is ended long before. */
+const EMIT_MS = 30_000;
+const REQUEST_MS = 5_000;
+const START_MS = 3_000;
+
+/**
+ * Events of @nestjs/event-emitter that reach the `@OnEvent()` methods of other workers, too. Each
+ * reaches a worker at most once, those of one sender in their order. Payloads are copied as
+ * `structuredClone()` would. Provide it where it is injected; several of one app are one to others.
+ */
+@Injectable()
+export class ClusterEvents
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  readonly #closing = new AbortController();
+  #found: HubClient | undefined;
+  #handlers: EventHandlers | undefined;
+
+  constructor(
+    @Optional() @Inject(EventEmitter2) private readonly emitter: EventEmitter2,
+    @Optional()
+    @Inject(EventEmitterReadinessWatcher)
+    private readonly methods?: EventEmitterReadinessWatcher,
+  ) {
+    setMaxListeners(0, this.#closing.signal); // one for each request
+  }
+
+  /** @throws ClusterConfigurationError without `EventEmitterModule`. */
+  async onModuleInit(): Promise<void> {
+    if ((this.emitter as unknown) === undefined) {
+      const error = new ClusterConfigurationError(
+        'ClusterEvents found no EventEmitterModule of @nestjs/event-emitter; add EventEmitterModule.forRoot() to the imports',
+      );
+      await currentLink()?.reportBootFailure(error);
+      throw error;
+    }
+    await this.#hub.ready(START_MS);
+  }
+
+  /** `@OnEvent()` methods begin to listen in this hook, too, and perhaps later: it does not wait for them. */
+  onApplicationBootstrap(): void {
+    const hub = this.#hub;
+    if (hub.emitters.has(this.emitter)) return;
+    hub.emitters.add(this.emitter);
+    const listening = this.methods?.waitUntilReady() ?? Promise.resolve();
+    const handlers = new EventHandlers(hub, this.emitter);
+    currentLink()?.provideTasks((before) => handlers.hasBegunBefore(before));
+    void listening.then(() => {
+      handlers.join();
+      this.#handlers = handlers;
+    });
+  }
+
+  /** While its methods still listen. What they have begun is answered. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.#handlers?.leave();
+  }
+
+  onApplicationShutdown(): void {
+    this.#closing.abort();
+  }
+
+  /**
+   * Await it to send no faster than the others read: it resolves once none of them is far behind, or
+   * after some seconds.
+   *
+   * @returns to how many workers it was sent; 0 where the hub does not answer.
+   * @throws UncloneableValueError for a payload that cannot be sent, ClusterConfigurationError for
+   * such a name or such receivers.
+   */
+  async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
+    const body = checkEvent(`emit()`, name, payload, to);
+    const question = { op: 'publish', name, form: 'v', to } as const;
+    try {
+      const answer = await this.#hub.askUntil(question, EMIT_MS, { body });
+      // Whether it was sent nobody knows.
+      if (answer === undefined) this.#hub.noteOutcome('publish', 'timeout');
+      else return await this.#sentTo(answer, to);
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      this.#hub.noteOutcome('events', 'dropped');
+    }
+    return 0;
+  }
+
+  /**
+   * Has one worker answer: with what the first of its `@OnEvent()` methods returns.
+   *
+   * @throws ClusterRequestError where nobody answers in time, or the one who answers fails;
+   * ClusterConfigurationError for a deadline or a name that cannot be; UncloneableValueError for such
+   * a payload.
+   */
+  async request<T>(
+    name: string,
+    payload?: unknown,
+    { to = 'one', deadlineMs = REQUEST_MS }: ClusterRequestOptions = {},
+  ): Promise<T> {
+    checkDuration('deadlineMs of a request', deadlineMs);
+    const failed = (why: string) => new ClusterRequestError(name, why);
+    const { signal } = this.#closing;
+    if (signal.aborted) throw failed('this app is closed');
+    const body = checkEvent('request()', name, payload, to);
+    const question = { op: 'publish', name, form: 'v', to, request: true } as const;
+    const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
+    const answer = await asked.catch((error: Error) => {
+      this.#hub.noteOutcome('events', 'dropped');
+      throw failed(error.message);
+    });
+    if (signal.aborted) throw failed('this app is closed');
+    if (answer === undefined) throw failed(`there was no answer within ${deadlineMs} ms`);
+    if (answer.header.t !== 'reply') {
+      await this.#sentTo(answer, to);
+      throw failed('there is no such worker, or it reads too slowly');
+    }
+    const value: unknown = deserialize(answer.body);
+    if (answer.header.failed) throw failed(String(value));
+    return value as T;
+  }
+
+  get #hub(): HubClient {
+    return (this.#found ??= hubOf(currentLink()));
+  }
+
+  /** Counts the workers that missed it. @throws ClusterConfigurationError for a slot that there is not. */
+  async #sentTo({ header }: Answer, to: EventReceivers): Promise<number> {
+    const { changed, evicted } = header.t === 'done' ? header : { changed: 0, evicted: 0 };
+    if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);
+    if (changed + evicted === 0) await checkSlotOf(to);
+    return changed;
+  }
+}

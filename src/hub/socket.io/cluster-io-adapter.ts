@@ -1,0 +1,65 @@
+import type { EventEmitter } from 'node:events';
+import { IoAdapter } from '@nestjs/platform-socket.io';
+import { currentLink, linkOfThisProcess } from '../../bootstrap/current-link.js';
+import { HubChannels } from '../client/hub-channels.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { CLUSTER_SESSIONS, shareSessions } from './cluster-sessions.js';
+import { limitConnects } from './connect-limit.js';
+import type { Engine } from './engine.interface.js';
+import { HubAdapter, type Namespace } from './hub-adapter.js';
+import { PrivateIds } from './private-ids.js';
+import { SessionStore, tagsOf } from './session-store.js';
+
+/** What {@link ClusterIoAdapter} may be told. */
+export interface ClusterIoAdapterOptions {
+  /**
+   * With `connectionStateRecovery`: what is kept, for the whole cluster, of packets that clients may
+   * have missed, and as much of their sessions. Default: 16 MiB.
+   */
+  readonly maxRecoveryBytes?: number | undefined;
+}
+
+/** Of the Socket.IO that Nest's adapter has. */
+type ServerOptions = NonNullable<Parameters<IoAdapter['createIOServer']>[1]>;
+type IoServer = ReturnType<IoAdapter['createIOServer']>;
+
+const RECOVERY_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Socket.IO for an app of several workers: rooms, broadcasts and `fetchSockets()` reach the clients of
+ * all of them, and a client may reach any with each of its requests.
+ * `app.useWebSocketAdapter(new ClusterIoAdapter(app))`.
+ */
+export class ClusterIoAdapter extends IoAdapter {
+  readonly #maxBytes: number;
+  #channels: HubChannels | undefined;
+
+  /** @param app a Nest application, or an HTTP server. */
+  constructor(app?: object, { maxRecoveryBytes }: ClusterIoAdapterOptions = {}) {
+    super(app);
+    this.#maxBytes = maxRecoveryBytes ?? RECOVERY_BYTES;
+  }
+
+  override createIOServer(port: number, options?: ServerOptions): IoServer {
+    const { path = '' } = options ?? {};
+    const link = linkOfThisProcess();
+    const hub = hubOf(currentLink());
+    const warn = (message: string): void => link.warn(message);
+    const channels = (this.#channels ??= new HubChannels(hub, warn));
+    const ids = new PrivateIds(link.findHub());
+    const sessions = new SessionStore(hub, channels, ids, this.#maxBytes, warn);
+    // Socket.IO calls it with `new`.
+    function adapter(nsp: Namespace): HubAdapter {
+      const [name] = tagsOf([nsp.name]); // a client may have chosen it
+      const channel = `socket.io ${JSON.stringify([port, path, name])}`;
+      return new HubAdapter(nsp, channels, sessions, channel);
+    }
+    const server = super.createIOServer(port, { adapter, ...options } as ServerOptions);
+    const engine = server.engine as unknown as Engine & { [CLUSTER_SESSIONS]?: true };
+    engine[CLUSTER_SESSIONS] = true;
+    limitConnects(engine, warn);
+    const { httpServer } = server as unknown as { httpServer: EventEmitter };
+    shareSessions(engine, httpServer, link, hub);
+    return server;
+  }
+}

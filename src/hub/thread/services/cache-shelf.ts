@@ -1,0 +1,88 @@
+import type { CacheStats } from '../../wire/protocol.js';
+import { type Entry, LruCache } from './lru-cache.js';
+
+/** Caches of different names. */
+const MAX_CACHES = 64;
+
+interface Place {
+  readonly cache: string;
+  readonly key: string;
+}
+
+/** The caches of the cluster, by name. */
+export class CacheShelf {
+  readonly #caches = new Map<string, { maxBytes: number; readonly entries: LruCache }>();
+
+  /** @param maxBytes of all caches together. */
+  constructor(private readonly maxBytes = Infinity) {}
+
+  has(at: Place, now: number): boolean {
+    return this.#caches.get(at.cache)?.entries.has(at.key, now) ?? false;
+  }
+
+  get(at: Place, now: number): Entry | undefined {
+    return this.#caches.get(at.cache)?.entries.get(at.key, now);
+  }
+
+  /** @returns how many values were removed for it; a text where the cache cannot be, which says why. */
+  set(
+    at: Place & { form: string; ttlMs: number | null; maxBytes: number },
+    value: Buffer,
+    now: number,
+  ): number | string {
+    let cache = this.#caches.get(at.cache);
+    if (cache?.maxBytes !== at.maxBytes) {
+      const problem = this.#problemOf(at);
+      if (problem !== undefined) return problem;
+    }
+    if (cache === undefined) {
+      cache = { maxBytes: at.maxBytes, entries: new LruCache(at.maxBytes) };
+      this.#caches.set(at.cache, cache);
+    }
+    let evicted = 0;
+    if (cache.maxBytes !== at.maxBytes) {
+      cache.maxBytes = at.maxBytes; // a reload has brought another bound
+      evicted = cache.entries.resize(at.maxBytes);
+    }
+    return evicted + cache.entries.set(at.key, { form: at.form, value }, at.ttlMs, now);
+  }
+
+  /** @returns why there is no room for that cache. */
+  #problemOf({ cache, maxBytes }: { readonly cache: string; readonly maxBytes: number }) {
+    const others = [...this.#caches].filter(([name]) => name !== cache);
+    if (others.length >= MAX_CACHES) return 'there are too many caches; give several the same name';
+    const left = others.reduce((sum, [, other]) => sum - other.maxBytes, this.maxBytes);
+    if (maxBytes <= left) return undefined;
+    return `its maxBytes is ${maxBytes}, and of the memory of ${this.maxBytes} bytes the other caches leave ${Math.max(0, left)}; give all caches together less`;
+  }
+
+  delete(at: Place, now: number): boolean {
+    return this.#caches.get(at.cache)?.entries.delete(at.key, now) ?? false;
+  }
+
+  clear(cache: string): void {
+    this.#caches.get(cache)?.entries.clear();
+  }
+
+  /** See {@link LruCache.clearPrefix}. */
+  clearPrefix(cache: string, prefix: string, from: number): number {
+    return this.#caches.get(cache)?.entries.clearPrefix(prefix, from) ?? 0;
+  }
+
+  /** See {@link LruCache.keys}. */
+  keys({ cache, prefix, from }: { cache: string; prefix: string; from: number }, now: number) {
+    return this.#caches.get(cache)?.entries.keys(prefix, from, now) ?? { keys: [], next: 0 };
+  }
+
+  sweep(now: number): void {
+    for (const { entries } of this.#caches.values()) entries.sweep(now);
+  }
+
+  stats(): CacheStats[] {
+    return [...this.#caches].map(([cache, { entries }]) => ({
+      cache,
+      bytes: entries.bytes,
+      entries: entries.size,
+    }));
+  }
+}

@@ -1,0 +1,139 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  Optional,
+  ServiceUnavailableException,
+} from '@nestjs/common';
+import type { ThrottlerStorage } from '@nestjs/throttler';
+import { currentLink } from '../../bootstrap/current-link.js';
+import { messageOf, OnceAMinute } from '../../contract/errors/index.js';
+import type { HubClient } from '../client/hub-client.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { machineMs } from '../wire/machine-clock.js';
+import type { HitRecord } from '../wire/protocol.js';
+import { Counters, type Hit } from '../thread/services/counters.js';
+import { durationMs, oneOf, option, optionGroup, validate } from '../../contract/options/check/validate.js';
+
+/** What a request is told that the hub has not counted in time. */
+const DECISIONS = ['local', 'refuse', 'allow'] as const;
+type Decision = (typeof DECISIONS)[number];
+
+/** How `ClusterThrottlerStorage` counts. */
+export interface ClusterThrottlerOptions {
+  /** How long a request waits for the hub, 1..2^31-1 ms. Default: 1,000. */
+  readonly deadlineMs?: number | undefined;
+  /**
+   * What becomes of a request if the hub does not answer in time. `local`: this worker counts it by
+   * itself, so a client may send up to the limit to each worker. `refuse`: it gets 503. `allow`: it
+   * passes. Default: `local`.
+   */
+  readonly onHubSilent?: Decision | undefined;
+}
+
+/** As a provider without a factory it has the defaults. */
+const OPTIONS = Symbol('nestjs-cluster.throttler-options');
+
+const optionsSchema = optionGroup({
+  deadlineMs: option(durationMs(1), 1_000),
+  onHubSilent: option(oneOf(DECISIONS), 'local'),
+});
+
+/** The first worker has the hub's thread started, and its first requests are to be counted there. */
+const START_MS = 3_000;
+
+const SWEEP_MS = 60_000;
+
+const SAID: Record<Decision, string> = {
+  local: 'this worker counts them by itself, and a client may send up to the limit to each worker',
+  refuse: 'they are answered with 503',
+  allow: 'they pass without being limited',
+};
+
+/**
+ * Counts the requests of all workers together. `ThrottlerModule` takes it as its `storage`. It counts as
+ * the storage in memory does that it replaces; without a primary, in this process.
+ *
+ * If the hub does not answer in time, `onHubSilent` decides. The log says so once a minute, and
+ * `nestjs_cluster_throttler_unanswered_total` counts such requests.
+ */
+@Injectable()
+export class ClusterThrottlerStorage
+  implements ThrottlerStorage, OnModuleInit, OnApplicationShutdown
+{
+  /** What this worker counts by itself. */
+  readonly #local = new Counters();
+  readonly #logger = new Logger('ClusterThrottlerStorage');
+  readonly #warnings = new OnceAMinute((line) => this.#logger.warn(line));
+  readonly #options: { readonly deadlineMs: number; readonly onHubSilent: Decision };
+  #hub: HubClient | undefined;
+  #sweeping: NodeJS.Timeout | undefined;
+
+  /** @throws ClusterConfigurationError */
+  constructor(@Optional() @Inject(OPTIONS) options?: ClusterThrottlerOptions) {
+    this.#options = validate(optionsSchema, options, 'ClusterThrottlerStorage');
+  }
+
+  async onModuleInit(): Promise<void> {
+    await this.#open()?.ready(START_MS);
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.#sweeping);
+    this.#local.clear();
+  }
+
+  /**
+   * Called by the guard of @nestjs/throttler.
+   *
+   * @param ttl and `blockDuration` in ms.
+   * @throws ServiceUnavailableException where the hub is silent and `onHubSilent` is `refuse`.
+   */
+  async increment(
+    key: string,
+    ttl: number,
+    limit: number,
+    blockDuration: number,
+    throttlerName: string,
+  ): Promise<HitRecord> {
+    const hit: Hit = { key, ttl, limit, block: blockDuration, throttler: throttlerName };
+    const hub = this.#open();
+    if (hub === undefined) return this.#countHere(hit);
+    try {
+      const question = { op: 'count', ...hit, at: machineMs() } as const;
+      const { header } = await hub.ask(question, this.#options.deadlineMs);
+      const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = header as HitRecord &
+        object;
+      return { totalHits, timeToExpire, isBlocked, timeToBlockExpire };
+    } catch (error) {
+      return this.#decide(hub, hit, messageOf(error));
+    }
+  }
+
+  #decide(hub: HubClient, hit: Hit, why: string): HitRecord {
+    const { onHubSilent } = this.#options;
+    hub.noteOutcome('throttler', onHubSilent);
+    this.#warnings.say(`requests are not counted together: ${why}; ${SAID[onHubSilent]}`, 'silent');
+    if (onHubSilent === 'local') return this.#countHere(hit);
+    if (onHubSilent === 'refuse') {
+      throw new ServiceUnavailableException('the rate limit cannot be checked now');
+    }
+    return { totalHits: 0, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 };
+  }
+
+  /** Alone it counts by itself: an app of a test must not find what the one before it has counted. */
+  #open(): HubClient | undefined {
+    if (this.#hub === undefined) {
+      const link = currentLink();
+      if (link?.findHub() !== undefined) this.#hub = hubOf(link);
+    }
+    return this.#hub;
+  }
+
+  #countHere(hit: Hit): HitRecord {
+    this.#sweeping ??= setInterval(() => this.#local.sweep(machineMs()), SWEEP_MS).unref();
+    return this.#local.count(hit, Math.floor(machineMs()));
+  }
+}

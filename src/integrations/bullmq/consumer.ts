@@ -1,0 +1,210 @@
+import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  arrive,
+  type CallTrace,
+  describeError,
+  type Submitter,
+  type Task,
+  TaskAbortedException,
+  TaskRejectedException,
+  TaskTimeoutException,
+  ThreadLostException,
+} from '../../offload/index.js';
+import { MAX_TIMER_MS } from '../../contract/options/check/validate.js';
+import { pack, packError, unpack } from './redis/encoding.js';
+import { giveBackForMs, MAX_STARTS } from './give-back.policy.js';
+import { type JobPayload, readPayload, type Reply, VERSION } from './redis/messages.js';
+import type { QueueClient } from './redis/queue-client.js';
+import type { QueueMetrics } from './queue-metrics.js';
+import type { ResolvedQueueOptions } from './queue-options.js';
+
+/** A process that ends gives back what it has begun, if Redis takes it. */
+const GIVE_BACK_MS = 500;
+
+const LOOK_MS = 50;
+
+/** Errors of a worker that the link tells of. */
+const CONNECTION_ERROR = /clos|ECONN|timed out|did not answer/i;
+
+/** What a consumer works with. */
+export interface ConsumerSituation {
+  readonly client: QueueClient;
+  readonly local: Submitter;
+  readonly metrics: QueueMetrics | undefined;
+  readonly options: ResolvedQueueOptions;
+  readonly concurrency: number;
+  readonly warn: (line: string) => void;
+}
+
+/** Runs the jobs of one queue in the threads of this process. */
+export class Consumer extends Worker {
+  readonly #inHand = new Set<Job>();
+  #closed = false;
+
+  constructor(
+    queue: string,
+    /** By name. */
+    private readonly tasks: ReadonlyMap<string, Task>,
+    private readonly situation: ConsumerSituation,
+    /** Its name to the outside: differs for the queue of one method. */
+    readonly label = queue,
+  ) {
+    const { options, client, concurrency, metrics, warn } = situation;
+    const { prefix, lockMs, stalledIntervalMs, maxStalledCount, telemetry } = options;
+    // BullMQ gives a signal to whoever has a place for three.
+    super(queue, (job: Job, _token, signal) => this.#process(job, signal!), {
+      connection: client.link.open(),
+      prefix,
+      concurrency,
+      lockDuration: lockMs,
+      // One look marks a job, the next takes it back if its lock is gone. BullMQ keeps looks apart
+      // for this long, and its own timer is often early by a millisecond: then one falls out.
+      stalledInterval: Math.floor(Math.min(stalledIntervalMs, lockMs) / 2),
+      maxStalledCount,
+      runRetryDelay: 500,
+      skipVersionCheck: true,
+      ...(telemetry && { telemetry }),
+    });
+    this.on('error', ({ message }) => {
+      if (client.link.up && !CONNECTION_ERROR.test(message)) warn(`queue ${label}: ${message}`);
+    });
+    this.on('stalled', () => metrics?.stalled.inc({ queue: label }));
+    this.on('failed', (job, error) => this.#onFailed(job, error));
+  }
+
+  /** Jobs in hand. */
+  get jobs(): number {
+    return this.#inHand.size;
+  }
+
+  /**
+   * Takes no more jobs. Resolves when those in hand are done; waits for Redis no longer than for
+   * them: without it, their results have to be made again.
+   */
+  override async pause(): Promise<void> {
+    let done = false;
+    const paused = super.pause().catch(() => {});
+    void paused.then(() => (done = true));
+    while (!done && (this.situation.client.link.up || this.jobs > 0)) {
+      await Promise.race([paused, delay(LOOK_MS)]);
+    }
+  }
+
+  /** Ends within a bounded time: jobs in hand go back to the queue, by their locks at the latest. */
+  override async close(): Promise<void> {
+    const bounded = (all: Promise<unknown>) =>
+      Promise.race([all.catch(() => {}), delay(GIVE_BACK_MS, undefined, { ref: false })]);
+    // One that is not taken back, or too late, is another's by its lock, and keeps nobody.
+    this.#closed = true;
+    const returns = Promise.allSettled([...this.#inHand].map((job) => job.moveToWait(job.token)));
+    if (this.situation.client.link.up) await bounded(returns);
+    // Not its orderly way, which waits for Redis, however long.
+    await bounded(super.close(true));
+  }
+
+  async #process(job: Job, signal: AbortSignal): Promise<unknown> {
+    const { metrics, client } = this.situation;
+    const queue = this.label;
+    const begunAt = Date.now();
+    metrics?.attempts.inc({ queue });
+    metrics?.wait.observe({ queue }, Math.max(0, begunAt - madeAt(job)) / 1_000);
+    const payload = readPayload(job.data);
+    if (payload === undefined) {
+      throw new UnrecoverableError(`this is no job of nestjs-cluster (version ${VERSION})`);
+    }
+    if (payload === 'newer') return giveBack(job, 'it is of a newer version of nestjs-cluster');
+    const { call } = payload;
+    // It was given up before it began.
+    if (call && call.deadline <= client.link.now()) return undefined;
+    const task = this.tasks.get(payload.task);
+    if (task === undefined) {
+      if (call === undefined) {
+        return giveBack(job, 'no consumer has a method with its name in this queue');
+      }
+      // Back in the queue, it would come to this consumer again, which is faster than any that runs it.
+      return client.reply(call, { v: VERSION, id: call.id, ok: false, error: null, unknown: true });
+    }
+    this.#inHand.add(job);
+    try {
+      return await this.#run(job, task, payload, signal);
+    } finally {
+      this.#inHand.delete(job);
+      metrics?.run.observe({ task: task.name }, (Date.now() - begunAt) / 1_000);
+    }
+  }
+
+  async #run(job: Job, task: Task, { args, contexts, call }: JobPayload, signal: AbortSignal) {
+    const { local, client } = this.situation;
+    // Concurrency bounds how many are in hand: the queue is where they wait, not for a thread.
+    const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS, coalesce: false };
+    let trace: CallTrace | undefined;
+    try {
+      // An attempt after the first waited for something else.
+      const since = job.attemptsStarted > 1 ? Date.now() : madeAt(job);
+      const arrived = arrive(task, unpack(contexts), since);
+      trace = arrived.trace;
+      const watch = (gone: () => void) => {
+        signal.addEventListener('abort', gone);
+        const leftMs = call && Math.min(call.deadline - client.link.now(), MAX_TIMER_MS);
+        const deadline = call && setTimeout(gone, leftMs);
+        return () => clearTimeout(deadline);
+      };
+      const given = unpack(args) as unknown[];
+      const result = await local.submit(patient, given, arrived.contexts, watch, trace);
+      const value = this.#packed(result, task);
+      trace?.completed();
+      if (call === undefined) return value;
+      const traced = trace && { traced: true };
+      return await client.reply(call, { v: VERSION, id: call.id, ok: true, value, ...traced });
+    } catch (error) {
+      if (this.#closed) throw new WaitingError();
+      // It was not begun: another process, or this one, has a thread for it soon.
+      if (error instanceof TaskRejectedException) return giveBack(job, error.message, call);
+      trace?.failed(error);
+      // Nobody waits for it: its caller left, or its time is up.
+      if (call && error instanceof TaskAbortedException) return undefined;
+      if (call) await client.reply(call, errorReply(call.id, error, trace));
+      throw error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  #packed(result: unknown, { name }: Task): unknown {
+    const { maxPayloadBytes } = this.situation.options;
+    const value = pack(result, `the result of ${name}`);
+    const bytes = Buffer.byteLength(JSON.stringify(value));
+    if (bytes <= maxPayloadBytes) return value;
+    throw new UnrecoverableError(
+      `the result of ${name} has ${bytes} bytes as JSON, and maxPayloadBytes is ${maxPayloadBytes}; store it elsewhere and return where, or raise maxPayloadBytes`,
+    );
+  }
+
+  /** BullMQ itself fails a job when the consumers before this one were all lost: its caller is told here. */
+  #onFailed(job: Job | undefined, error: Error): void {
+    const payload = job?.deferredFailure ? readPayload(job.data) : undefined;
+    if (typeof payload !== 'object' || payload.call === undefined) return;
+    const lost = new ThreadLostException(payload.task, error);
+    void this.situation.client.reply(payload.call, errorReply(payload.call.id, lost));
+  }
+}
+
+/** When it could begin at the earliest; ms since the epoch. */
+function madeAt({ timestamp, opts }: Job): number {
+  return timestamp + (opts.delay ?? 0);
+}
+
+async function giveBack(job: Job, why: string, call?: JobPayload['call']): Promise<never> {
+  const delayMs = giveBackForMs(job.attemptsStarted, call !== undefined);
+  if (delayMs === undefined) {
+    throw new UnrecoverableError(`job ${job.id} was given back ${MAX_STARTS} times: ${why}`);
+  }
+  await job.moveToDelayed(Date.now() + delayMs, job.token);
+  throw new DelayedError();
+}
+
+function errorReply(id: string, error: unknown, trace?: CallTrace): Reply {
+  const timeout = error instanceof TaskTimeoutException && { timeoutMs: error.timeoutMs };
+  const described = packError(describeError(error));
+  const traced = trace && { traced: true };
+  return { v: VERSION, id, ok: false, error: described, ...timeout, ...traced };
+}

@@ -1,0 +1,79 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { QueueLengths } from './redis/queue-client.js';
+
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** How a queued call ends for its caller. */
+const OUTCOMES = ['completed', 'failed', 'timeout', 'aborted', 'rejected', 'local'] as const;
+export type CallOutcome = (typeof OUTCOMES)[number];
+
+/** A scrape does not wait for Redis for longer. */
+const COUNTS_MS = 300;
+
+export type QueueMetrics = ReturnType<typeof queueMetrics>;
+
+/**
+ * Of queued calls, and of the jobs that this process runs.
+ *
+ * @param lengths asks Redis; rejects while that is away.
+ */
+export function queueMetrics(
+  prefix: string,
+  tasks: readonly { readonly name: string; readonly queue?: string | undefined }[],
+  lengths: () => Promise<QueueLengths>,
+) {
+  const of = (name: string, help: string) => ({
+    name: `${prefix}nestjs_cluster_queue_${name}`,
+    help,
+    registers: [],
+  });
+  const calls = new Counter({
+    ...of('calls_total', 'Queued calls, by how they ended'),
+    labelNames: ['task', 'outcome'],
+  });
+  const repliesDropped = new Counter({
+    ...of('replies_dropped_total', 'Replies that nobody waited for'),
+    labelNames: ['reason'],
+  });
+  const attempts = new Counter({
+    ...of('attempts_total', 'Jobs that were begun, each time'),
+    labelNames: ['queue'],
+  });
+  const stalled = new Counter({
+    ...of('stalled_total', 'Jobs whose consumer was lost'),
+    labelNames: ['queue'],
+  });
+  const wait = new Histogram({
+    ...of('wait_seconds', 'Time that jobs waited for a consumer'),
+    labelNames: ['queue'],
+    buckets: BUCKETS,
+  });
+  const run = new Histogram({
+    ...of('run_seconds', 'Time that jobs ran'),
+    labelNames: ['task'],
+    buckets: BUCKETS,
+  });
+  const jobs = new Gauge({
+    ...of('jobs', 'Jobs in Redis, of all machines'),
+    labelNames: ['queue', 'state'],
+    // All workers say the same.
+    aggregator: 'max',
+    async collect() {
+      this.reset();
+      // Nothing where it takes long, or cannot be told.
+      const late = delay(COUNTS_MS, {}, { ref: false });
+      const counts = await Promise.race([lengths().catch(() => ({})), late]);
+      for (const [queue, states] of Object.entries<QueueLengths[string]>(counts)) {
+        for (const [state, count] of Object.entries(states)) this.set({ queue, state }, count);
+      }
+    },
+  });
+  // A series that begins at its first event has no rate for it.
+  for (const { name, queue = '' } of tasks) {
+    for (const outcome of OUTCOMES) calls.inc({ task: name, outcome }, 0);
+    attempts.inc({ queue }, 0);
+    stalled.inc({ queue }, 0);
+  }
+  return { calls, repliesDropped, attempts, stalled, wait, run, jobs };
+}

@@ -1,0 +1,131 @@
+import type { Telemetry } from 'bullmq';
+import type { RedisOptions } from 'ioredis';
+import * as v from 'valibot';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { queueNameSchema } from '../../contract/options/cpu-bound-options.js';
+import {
+  durationMs,
+  integer,
+  oneOf,
+  option,
+  optionGroup,
+  validate,
+} from '../../contract/options/check/validate.js';
+
+/** Where Redis is: options of ioredis, or `{ url }`. */
+export interface QueueConnection extends RedisOptions {
+  readonly url?: string;
+}
+
+/** Options of `ClusterQueueModule.forRoot()`. */
+export interface ClusterQueueOptions {
+  readonly connection: QueueConnection;
+  /**
+   * Which queues this process works off: all that its methods name, none, or those of a list. The
+   * environment's `CLUSTER_CONSUME` (`true`, `false`, or names with commas between) wins. Default true.
+   */
+  readonly consume?: boolean | readonly string[] | undefined;
+  /** Jobs of each queue that this process runs at a time. Default: as many as it has threads. */
+  readonly concurrency?: number | undefined;
+  /** Begins all keys in Redis. Default `'bull'`, as BullMQ's own. */
+  readonly prefix?: string | undefined;
+  /** Longest that a call waits for its result, in ms; then 504. Default 30 000. */
+  readonly callTimeoutMs?: number | undefined;
+  /** What becomes of a call while Redis is away: 503, or run by a thread of this process. Default `'reject'`. */
+  readonly onUnavailable?: 'reject' | 'local' | undefined;
+  /** Largest arguments, and largest result, as JSON. Default 1 MiB. */
+  readonly maxPayloadBytes?: number | undefined;
+  /** How long a consumer that was killed keeps its job, in ms. Default 10 000. */
+  readonly lockMs?: number | undefined;
+  /**
+   * How long after the end of its lock a killed consumer's job is found at the latest, in ms, while
+   * another consumer lives. Looked for twice in that time. Default 5 000.
+   */
+  readonly stalledIntervalMs?: number | undefined;
+  /** How many consumers a job may lose before it fails. Default 3. */
+  readonly maxStalledCount?: number | undefined;
+  /** How long a job that was enqueued is remembered after its end, in ms. Default 1 hour. */
+  readonly keepMs?: number | undefined;
+  /**
+   * Traces the steps of BullMQ. Default: `new BullMQOtel()` where bullmq-otel is installed and an
+   * SDK of OpenTelemetry runs; `false` turns it off.
+   */
+  readonly telemetry?: Telemetry | false | undefined;
+}
+
+const EXPECTED_CONSUME = 'true, false, or a list of names of queues';
+const EXPECTED_PREFIX = "1 to 100 letters, digits and '_', '.', ':', '-', '{' or '}'";
+const HOUR_MS = 3_600_000;
+
+const consume = v.union([v.boolean(), v.array(queueNameSchema)], EXPECTED_CONSUME);
+
+const schema = optionGroup({
+  connection: v.custom<QueueConnection>(
+    (value) => typeof value === 'object' && value !== null && !('duplicate' in value),
+    'options of ioredis, such as { host, port } or { url }',
+  ),
+  consume: option(consume, true),
+  concurrency: v.optional(integer(1, 1_000)),
+  prefix: option(
+    v.pipe(v.string(EXPECTED_PREFIX), v.regex(/^[\w.:{}-]{1,100}$/, EXPECTED_PREFIX)),
+    'bull',
+  ),
+  callTimeoutMs: option(durationMs(1), 30_000),
+  onUnavailable: option(oneOf(['reject', 'local']), 'reject'),
+  maxPayloadBytes: option(integer(1_024, 512 * 1_024 * 1_024), 1_024 * 1_024),
+  lockMs: option(durationMs(100), 10_000),
+  stalledIntervalMs: option(durationMs(100), 5_000),
+  maxStalledCount: option(integer(0, 1_000), 3),
+  keepMs: option(durationMs(), HOUR_MS),
+  telemetry: v.optional(
+    v.custom<Telemetry | false>(
+      (value) => value === false || (typeof value === 'object' && value !== null),
+      'false, or a BullMQOtel',
+    ),
+  ),
+});
+
+export type ResolvedQueueOptions = v.InferOutput<typeof schema>;
+
+export const QUEUE_OPTIONS = Symbol('nestjs-cluster.queue-options');
+
+/**
+ * Checks the options, and fills in the defaults.
+ *
+ * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
+ */
+export function resolveQueueOptions(
+  input: ClusterQueueOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): ResolvedQueueOptions {
+  const resolved = validate(schema, input, 'options of ClusterQueueModule');
+  const text = env['CLUSTER_CONSUME'];
+  if (!text) return resolved;
+  const given = text === 'true' || (text === 'false' ? false : text.split(','));
+  const { CLUSTER_CONSUME } = validate(
+    v.object({ CLUSTER_CONSUME: consume }),
+    { CLUSTER_CONSUME: given },
+    'environment',
+  );
+  return { ...resolved, consume: CLUSTER_CONSUME };
+}
+
+/**
+ * Those of the app's queues that this process works off.
+ *
+ * @throws ClusterConfigurationError for one that no method has.
+ */
+export function consumedQueues(
+  { consume }: Pick<ResolvedQueueOptions, 'consume'>,
+  queues: readonly string[],
+): readonly string[] {
+  if (consume === true) return queues;
+  const chosen = consume === false ? [] : consume;
+  const unknown = chosen.filter((name) => !queues.includes(name));
+  if (unknown.length > 0) {
+    throw new ClusterConfigurationError(
+      `this process is to consume ${unknown.join(', ')}, and no @CpuBound() method of the app has such a queue (there is ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
+    );
+  }
+  return queues.filter((name) => chosen.includes(name));
+}

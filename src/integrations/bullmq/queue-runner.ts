@@ -1,0 +1,219 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { isMainThread } from 'node:worker_threads';
+import type { Metric } from 'prom-client';
+import { ClusterConfigurationError, OnceAMinute } from '../../contract/errors/index.js';
+import {
+  type CallTrace,
+  type CarriedContexts,
+  type RemoteRunner,
+  type RemoteSituation,
+  type Task,
+  TaskAbortedException,
+  TaskRejectedException,
+  TaskTimeoutException,
+  type Watch,
+} from '../../offload/index.js';
+import { Consumer, type ConsumerSituation } from './consumer.js';
+import { announcedTask, noticesKey, payloadOf, queueOfTask, repliesKey } from './redis/messages.js';
+import { PendingCalls } from './redis/pending-calls.js';
+import { kindOfRefusal, QueueClient, unavailable } from './redis/queue-client.js';
+import type { CallOutcome, QueueMetrics } from './queue-metrics.js';
+import { consumedQueues, QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
+import { queueTelemetry } from './queue-telemetry.js';
+import { RedisLink } from './redis/redis-link.js';
+import { StreamReader } from './redis/stream-reader.js';
+
+/** More calls of a process than these do not wait. */
+const MAX_PENDING = 10_000;
+
+/** Redis has so long to confirm a job, also for a method whose `queueTimeoutMs` is shorter. */
+const MIN_PATIENCE_MS = 1_000;
+
+/** And for a method that only other apps' modules provide. */
+const PATIENCE_MS = 5_000;
+
+/** A consumer that starts later reads what was announced before; but not for ever. */
+const ANNOUNCE_AGAIN_MS = 10_000;
+
+/** Has calls run by whoever consumes their queues, and consumes queues. */
+@Injectable()
+export class QueueRunner implements RemoteRunner {
+  /** A field, so that a drain finds them. */
+  consumers: readonly Consumer[] = [];
+  readonly #logger = new Logger('ClusterQueueModule');
+  readonly #log = new OnceAMinute((line) => this.#logger.warn(line));
+  /** Where replies go: of this process, and of this start of it. */
+  readonly #process = randomUUID();
+  readonly #pending = new PendingCalls(this.#process, (reason) =>
+    this.#metrics?.repliesDropped.inc({ reason }),
+  );
+  #metrics: QueueMetrics | undefined;
+  #client: QueueClient | undefined;
+  #reader: StreamReader | undefined;
+  #local!: RemoteSituation['local'];
+  /** By name. */
+  #tasks: ReadonlyMap<string, Task> = new Map();
+  /** By the name of a method, when its own queue was last announced. */
+  readonly #announced = new Map<string, number>();
+
+  constructor(@Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions) {}
+
+  get metrics(): readonly Metric[] {
+    return Object.values(this.#metrics ?? {});
+  }
+
+  /** Whether Redis answers; `undefined` before the app's start. */
+  get up(): boolean | undefined {
+    return this.#client?.link.up;
+  }
+
+  /** Waits for nothing: Redis may be away. */
+  async start({ tasks, local, threads, metricsPrefix }: RemoteSituation): Promise<void> {
+    const telemetry = await queueTelemetry(this.options.telemetry);
+    const options = { ...this.options, telemetry };
+    const queues = [...new Set(tasks.map(({ queue }) => queue!))];
+    const consumed = consumedQueues(options, queues);
+    // What Redis refuses it refuses for every call.
+    const warn = (line: string) => this.#log.say(line, kindOfRefusal(line));
+    const link = new RedisLink(options, this.#logger);
+    const client = new QueueClient(link, options, warn, queues);
+    if (metricsPrefix !== undefined) {
+      const { queueMetrics } = await import('./queue-metrics.js');
+      this.#metrics = queueMetrics(metricsPrefix, tasks, () => client.lengths(queues));
+    }
+    const metrics = this.#metrics;
+    const concurrency = options.concurrency ?? Math.max(1, threads);
+    const situation = { client, local, metrics, options, concurrency, warn };
+    const replies = repliesKey(options.prefix, this.#process);
+    const streams = new Map([[replies, (text: string) => this.#pending.settle(text)]]);
+    this.consumers = consumed.map((queue) => {
+      const own = new Map(tasks.filter((task) => task.queue === queue).map((t) => [t.name, t]));
+      streams.set(noticesKey(options.prefix, queue), (text) => {
+        const task = own.get(announcedTask(text) ?? '');
+        if (task) this.#consumeTask(queue, task, situation);
+        else for (const each of this.consumers) if (each.label === queue) each.cancelJob(text);
+      });
+      return new Consumer(queue, own, situation);
+    });
+    this.#client = client;
+    this.#local = local;
+    this.#tasks = new Map(tasks.map((task) => [task.name, task]));
+    this.#reader = new StreamReader(link.open(), streams, replies);
+    void this.#reader.run();
+  }
+
+  /**
+   * @param what is not done while Redis is away; `did` says so.
+   * @throws TaskRejectedException while Redis is away, ClusterConfigurationError where nothing was started.
+   */
+  async client(what: string, did?: string): Promise<QueueClient> {
+    if (this.#client === undefined) {
+      throw new ClusterConfigurationError(
+        isMainThread
+          ? `the queues are not there (asked for ${what}): the app has not started, or has no @CpuBound({ queue }) method, or no ClusterModule.forRoot(); see to these`
+          : `the queues are not there in a thread (asked for ${what}); use them in the method's caller`,
+      );
+    }
+    if (await this.#client.link.isUp()) return this.#client;
+    throw unavailable(what, did);
+  }
+
+  /** How long Redis has to confirm a job of this method, in ms. */
+  patienceMs(task: string): number {
+    return Math.max(MIN_PATIENCE_MS, this.#tasks.get(task)?.queueTimeoutMs ?? PATIENCE_MS);
+  }
+
+  async submit(
+    task: Task,
+    args: readonly unknown[],
+    contexts: CarriedContexts | undefined,
+    watch?: Watch,
+    trace?: CallTrace,
+  ): Promise<unknown> {
+    const client = this.#client!;
+    if (this.#pending.size >= MAX_PENDING) {
+      this.#count(task, 'rejected');
+      throw new TaskRejectedException(task.name, 'queue-full', 1);
+    }
+    if (!(await client.link.isUp())) {
+      const isLocal = this.options.onUnavailable === 'local';
+      this.#count(task, isLocal ? 'local' : 'rejected');
+      if (isLocal) return this.#local.submit(task, args, contexts, watch, trace);
+      throw unavailable(task.name);
+    }
+    const { callTimeoutMs } = this.options;
+    const payload = payloadOf(task.name, args, contexts, task.parameters);
+    let at = task.queue!;
+    let added: Promise<void> | undefined;
+    const send = () => {
+      added = client.add(
+        at,
+        { ...payload, call },
+        { jobId: id, removeOnComplete: true, removeOnFail: true },
+        Math.min(callTimeoutMs, this.patienceMs(task.name)),
+        () => this.#pending.has(id),
+      );
+      added.catch((error: unknown) => this.#pending.fail(id, error));
+    };
+    const { id, result } = this.#pending.begin(task, callTimeoutMs, trace, () => {
+      at = queueOfTask(task.queue!, task.name);
+      send();
+      this.#announce(task);
+    });
+    const call = { id, replyTo: this.#process, deadline: client.link.now() + callTimeoutMs };
+    send();
+    const unwatch = watch?.(() => this.#pending.fail(id, new TaskAbortedException(task.name)));
+    try {
+      const value = await result;
+      this.#count(task, 'completed');
+      return value;
+    } catch (error) {
+      const outcome = outcomeOf(error);
+      const isLocal = outcome === 'rejected' && this.options.onUnavailable === 'local';
+      this.#count(task, isLocal ? 'local' : outcome);
+      if (outcome !== 'failed') {
+        // Also if nobody has said that it was added: it may have been.
+        void added!.catch(() => {}).then(() => client.cancel(task.queue!, id, at));
+      }
+      if (isLocal) return await this.#local.submit(task, args, contexts, watch, trace);
+      throw error;
+    } finally {
+      unwatch?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#pending.failAll(({ name }) => new TaskAbortedException(name));
+    await Promise.all(this.consumers.map((each) => each.close()));
+    this.#reader?.close();
+    this.#client?.link.close();
+  }
+
+  /** Calls of this method wait in its own queue. */
+  #consumeTask(queue: string, task: Task, situation: ConsumerSituation): void {
+    const name = queueOfTask(queue, task.name);
+    // One that drains takes no more.
+    const isOver = this.consumers.some((each) => each.isPaused() || each.closing !== undefined);
+    if (isOver || this.consumers.some((each) => each.name === name)) return;
+    const consumer = new Consumer(name, new Map([[task.name, task]]), situation, queue);
+    this.consumers = [...this.consumers, consumer];
+  }
+
+  #announce({ name, queue }: Task): void {
+    const now = performance.now();
+    if (now - (this.#announced.get(name) ?? -Infinity) < ANNOUNCE_AGAIN_MS) return;
+    this.#announced.set(name, now);
+    void this.#client!.announce(queue!, name);
+  }
+
+  #count({ name }: Task, outcome: CallOutcome): void {
+    this.#metrics?.calls.inc({ task: name, outcome });
+  }
+}
+
+function outcomeOf(error: unknown): CallOutcome {
+  if (error instanceof TaskAbortedException) return 'aborted';
+  if (error instanceof TaskTimeoutException) return 'timeout';
+  return error instanceof TaskRejectedException ? 'rejected' : 'failed';
+}

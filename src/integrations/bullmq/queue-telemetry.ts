@@ -1,0 +1,21 @@
+import type { Telemetry } from 'bullmq';
+import { isMissing } from '../../contract/options/module.js';
+import { hasTracer } from '../../contract/process/telemetry.js';
+import type { ResolvedQueueOptions } from './queue-options.js';
+
+/**
+ * What BullMQ tells of its own steps: what the app gives, else bullmq-otel, where that is installed
+ * and an SDK of OpenTelemetry runs in this thread.
+ */
+export async function queueTelemetry(
+  given: ResolvedQueueOptions['telemetry'],
+): Promise<Telemetry | undefined> {
+  if (given !== undefined || !hasTracer()) return given || undefined;
+  try {
+    const { BullMQOtel } = await import('bullmq-otel');
+    return new BullMQOtel();
+  } catch (error) {
+    if (!isMissing('bullmq-otel', error)) throw error;
+    return undefined;
+  }
+}

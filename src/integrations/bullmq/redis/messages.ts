@@ -1,0 +1,121 @@
+import * as v from 'valibot';
+import type { CarriedContexts } from '../../../offload/index.js';
+import { pack } from './encoding.js';
+
+/** Of the messages below. A consumer gives a job with another one to others. */
+export const VERSION = 1;
+
+const token = v.pipe(v.string(), v.regex(/^[\w-]{1,100}$/));
+
+const payload = v.object({
+  v: v.literal(VERSION),
+  /** Looked up among the methods of the app: it names no file. */
+  task: v.pipe(v.string(), v.maxLength(300)),
+  /** Packed. */
+  args: v.array(v.unknown()),
+  /** Packed: what `carryContext()` carries. */
+  contexts: v.optional(v.unknown()),
+  /** Of a call that waits for its result. */
+  call: v.optional(
+    v.object({
+      id: token,
+      /** The process that waits. */
+      replyTo: token,
+      /** When it ceases to wait; ms since the epoch, by the clock of Redis. */
+      deadline: v.pipe(v.number(), v.finite()),
+    }),
+  ),
+});
+
+/** What a job holds. */
+export type JobPayload = v.InferOutput<typeof payload>;
+
+const answer = {
+  v: v.literal(VERSION),
+  id: token,
+  /** The consumer has made the spans of the call. */
+  traced: v.optional(v.boolean()),
+};
+
+const reply = v.variant('ok', [
+  v.object({ ...answer, ok: v.literal(true), value: v.unknown() }),
+  v.object({
+    ...answer,
+    ok: v.literal(false),
+    /** Packed: what describes an error. */
+    error: v.unknown(),
+    /** It ran for longer than this. */
+    timeoutMs: v.optional(v.number()),
+    /** It was not begun: this consumer has no method with its name. */
+    unknown: v.optional(v.boolean()),
+  }),
+]);
+
+/** What a consumer answers to a call. */
+export type Reply = v.InferOutput<typeof reply>;
+
+/**
+ * What the job of a call holds. The `call` is left to whoever waits for one.
+ *
+ * @param parameters their names, as far as they are known: for messages.
+ * @throws UncloneableValueError for what cannot travel.
+ */
+export function payloadOf(
+  task: string,
+  args: readonly unknown[],
+  contexts: CarriedContexts | undefined,
+  parameters: readonly string[] = [],
+): JobPayload {
+  return {
+    v: VERSION,
+    task,
+    args: args.map((each, i) => pack(each, `argument ${parameters[i] ?? i + 1} of ${task}`)),
+    ...(contexts && { contexts: pack(contexts, 'a context') }),
+  };
+}
+
+/** @returns `'newer'` for a job that another version of this package may understand, `undefined` for rubbish. */
+export function readPayload(data: unknown): JobPayload | 'newer' | undefined {
+  const result = v.safeParse(payload, data);
+  if (result.success) return result.output;
+  const version = (data as { v?: unknown } | null)?.v;
+  return typeof version === 'number' && version > VERSION ? 'newer' : undefined;
+}
+
+/** @returns `undefined` for what is no reply. */
+export function readReply(text: string): Reply | undefined {
+  try {
+    return v.parse(reply, JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Stream of the results for one process. No queue of BullMQ has a name with a colon in it. */
+export function repliesKey(prefix: string, process: string): string {
+  return `${prefix}:nestjs-cluster:replies:${process}`;
+}
+
+/** Stream for all consumers of a queue: calls that nobody waits for any more, and announcements. */
+export function noticesKey(prefix: string, queue: string): string {
+  return `${prefix}:nestjs-cluster:notices:${queue}`;
+}
+
+/**
+ * The queue for calls of one method. They go there when a consumer of their own queue, of another
+ * release, has no such method: that consumer would only take them again. No queue of an app has a
+ * name with a plus in it.
+ */
+export function queueOfTask(queue: string, task: string): string {
+  return `${queue}+${encodeURIComponent(task)}`;
+}
+
+/** What tells the consumers of a queue of {@link queueOfTask}. */
+export function announcementOf(task: string): string {
+  return `+${task}`;
+}
+
+/** @returns the method that an entry announces; `undefined` for the id of a call. */
+export function announcedTask(entry: string): string | undefined {
+  return entry.startsWith('+') ? entry.slice(1) : undefined;
+}

@@ -1,0 +1,108 @@
+import {
+  type CallTrace,
+  restoreError,
+  type Task,
+  type TaskError,
+  TaskTimeoutException,
+} from '../../../offload/index.js';
+import { unpack } from './encoding.js';
+import { readReply, type Reply } from './messages.js';
+
+/** Why a reply was thrown away: it is none, it is another process's, or nobody waits for it any more. */
+export type DroppedReply = 'malformed' | 'foreign' | 'late';
+
+interface PendingCall {
+  readonly task: Task;
+  readonly trace: CallTrace | undefined;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timer: NodeJS.Timeout;
+  /** Sends it to consumers that have its method. */
+  redirect: (() => void) | undefined;
+}
+
+/** Calls of this process that wait for their results, each for a bounded time. */
+export class PendingCalls {
+  readonly #pending = new Map<string, PendingCall>();
+  #calls = 0;
+
+  constructor(
+    /** Of this process, and of this start of it. */
+    private readonly process: string,
+    private readonly dropped: (why: DroppedReply) => void,
+  ) {}
+
+  /** @returns its id, and what becomes of it: the result, or {@link TaskTimeoutException} in the end. */
+  begin(
+    task: Task,
+    timeoutMs: number,
+    trace?: CallTrace,
+    redirect?: () => void,
+  ): { readonly id: string; readonly result: Promise<unknown> } {
+    const id = `${this.process}-${++this.#calls}`;
+    const result = new Promise((resolve, reject) => {
+      const expire = () => this.fail(id, new TaskTimeoutException(task.name, timeoutMs));
+      const timer = setTimeout(expire, timeoutMs);
+      this.#pending.set(id, { task, trace, resolve, reject, timer, redirect });
+    });
+    return { id, result };
+  }
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  has(id: string): boolean {
+    return this.#pending.has(id);
+  }
+
+  fail(id: string, error: unknown): void {
+    this.#take(id)?.reject(error);
+  }
+
+  failAll(errorFor: (task: Task) => unknown): void {
+    for (const [id, { task }] of this.#pending) this.fail(id, errorFor(task));
+  }
+
+  /** A reply has come; from anybody who can write to Redis. */
+  settle(text: string): void {
+    const reply = readReply(text);
+    if (reply === undefined) return this.dropped('malformed');
+    if (!reply.id.startsWith(`${this.process}-`)) return this.dropped('foreign');
+    if (!reply.ok && reply.unknown) return this.#redirect(reply.id);
+    const call = this.#take(reply.id);
+    // One that was given up, or a second one: its job was delivered twice.
+    if (call === undefined) return this.dropped('late');
+    try {
+      this.#answer(call, reply);
+    } catch {
+      this.dropped('malformed');
+      call.reject(new Error(`the reply to ${call.task.name} cannot be read`));
+    }
+  }
+
+  /** Once: those who then take it have its method. */
+  #redirect(id: string): void {
+    const call = this.#pending.get(id);
+    if (call?.redirect === undefined) return this.dropped('late');
+    const { redirect } = call;
+    call.redirect = undefined;
+    redirect();
+  }
+
+  #answer({ task, trace, resolve, reject }: PendingCall, reply: Reply): void {
+    if (reply.traced) trace?.tracedElsewhere();
+    if (reply.ok) return resolve(unpack(reply.value));
+    if (reply.timeoutMs !== undefined) {
+      return reject(new TaskTimeoutException(task.name, reply.timeoutMs));
+    }
+    reject(restoreError(unpack(reply.error) as TaskError));
+  }
+
+  #take(id: string): PendingCall | undefined {
+    const call = this.#pending.get(id);
+    clearTimeout(call?.timer);
+    this.#pending.delete(id);
+    return call;
+  }
+}

@@ -1,0 +1,149 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModuleRef, ModulesContainer } from '@nestjs/core';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import { linkOfApp, providerOfApp } from '../../bootstrap/provider-of-app.js';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { JobCounter } from '../../observe/metrics/job-counter.js';
+import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
+import type { ClusterLink } from '../../contract/snapshot/index.js';
+import { LeaderJobs } from '../../worker/life/leader-jobs.js';
+import { type CronJob, divertTicks, tickOwed } from './cron-ticks.js';
+import { isForEveryWorker } from './every-worker.decorator.js';
+import { providersOf, wrapMethods } from './schedule-internals.js';
+
+/** By the metadata of the decorators of @nestjs/schedule. */
+const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
+
+type Method = (...args: unknown[]) => unknown;
+type Wrap = (method: Method, instance: object) => Method;
+
+/** A cron job, from when it is found: declared, or added to the registry. */
+interface Cron {
+  /** By which it is known now. One that was added may be added again by another one. */
+  name: string;
+  /** `early`: it was due before its job was registered. `everywhere`: it is not gated. */
+  state: 'declared' | 'early' | 'everywhere' | 'added' | 'registered' | 'deleted';
+  run?: () => unknown;
+  /** What its timer is to call. */
+  tick?: (due?: number) => unknown;
+}
+
+/** Has the jobs of @nestjs/schedule registered in every worker, and run in the leader. */
+@Injectable()
+export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
+  readonly #logger = new Logger('ClusterScheduleModule');
+  readonly #counter = new JobCounter();
+  readonly #jobs = new LeaderJobs(() => this.#clusterLink.leaderRole, this.#counter.count);
+  /** By what the timers of methods call. */
+  readonly #declared = new Map<unknown, Cron>();
+  readonly #gated = new WeakMap<CronJob, Cron>();
+  readonly #unwrap: readonly ((() => void) | undefined)[];
+  #link: ClusterLink | undefined;
+  /** Jobs that are not gated. */
+  #everywhere = 0;
+
+  constructor(
+    @Inject(ModulesContainer) modules: ModulesContainer,
+    @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
+  ) {
+    // Before any hook of the app runs: from its first one on jobs may be added.
+    this.#unwrap = [
+      wrapMethods(modules, 'ScheduleExplorer', {
+        wrapFunctionInTryCatchBlocks: (_, wrap: Wrap, method: Method, of: object) =>
+          this.#wrap(method, of, (each) => wrap(each, of)),
+      }),
+      wrapMethods(modules, 'SchedulerRegistry', {
+        addCronJob: (_, add: SchedulerRegistry['addCronJob'], key: string, job: CronJob) => {
+          add(key, job);
+          this.#gateCron(key, job);
+        },
+        deleteCronJob: (registry: SchedulerRegistry, remove: Method, key: string) => {
+          const cron = this.#gated.get(registry.getCronJobs().get(key)!);
+          remove(key);
+          if (cron === undefined) return;
+          cron.state = 'deleted';
+          this.#jobs.remove(cron.name);
+        },
+      }),
+    ];
+    // Constructors that ran before this one have added theirs; a registry may yet have to be made.
+    for (const { instance } of providersOf<SchedulerRegistry>(modules, 'SchedulerRegistry'))
+      for (const [key, job] of instance?.getCronJobs() ?? []) this.#gateCron(key, job);
+  }
+
+  /** @throws ClusterConfigurationError without `ScheduleModule`. */
+  async onModuleInit(): Promise<void> {
+    if (this.#unwrap.every((unwrap) => unwrap !== undefined)) return;
+    const error = new ClusterConfigurationError(
+      'ClusterScheduleModule found no ScheduleModule of @nestjs/schedule; add ScheduleModule.forRoot() to the imports, of @nestjs/schedule 6 or 12',
+    );
+    await this.#clusterLink.reportBootFailure(error);
+    throw error;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.#counter.start(providerOfApp(this.moduleRef, MetricsEndpoint));
+    this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
+    this.#clusterLink.leaderRole.follow((leading) => {
+      this.#jobs.told(leading);
+      // Nobody led before: once in the life of the cluster.
+      if (!leading.fresh || leading.since !== undefined) return;
+      setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere)));
+    });
+  }
+
+  onApplicationShutdown(): void {
+    for (const unwrap of this.#unwrap) unwrap?.();
+    this.#jobs.close();
+  }
+
+  get #clusterLink(): ClusterLink {
+    return (this.#link ??= linkOfApp(this.moduleRef));
+  }
+
+  /** @param wrap @nestjs/schedule's own: logs what a method throws. */
+  #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
+    const kind = KINDS[Reflect.getMetadata('SCHEDULER_TYPE', method) as keyof typeof KINDS];
+    const name = this.#jobs.freeName(`${instance.constructor.name}.${method.name}`);
+    const isForAll = isForEveryWorker(method);
+    if (isForAll) this.#everywhere += 1;
+    const cron: Cron = { name, state: isForAll ? 'everywhere' : 'declared' };
+    const call = wrap(isForAll ? method : this.#jobs.tracked(cron, method));
+    if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
+    // The constructor of its job calls it if a second ends meanwhile: see divertTicks().
+    const onTick: Method = (...args) =>
+      cron.state === 'declared' || cron.state === 'early'
+        ? void (cron.state = 'early')
+        : call(...args);
+    this.#declared.set(onTick, cron);
+    return onTick;
+  }
+
+  #gateCron(key: string, job: CronJob): void {
+    const callbacks = Reflect.get(job, '_callbacks') as Method[];
+    const declared = callbacks.map((each) => this.#declared.get(each)).find(Boolean);
+    const cron = this.#gated.get(job) ?? declared ?? { name: key, state: 'added' };
+    const { state } = cron;
+    if (state === 'everywhere' || state === 'registered') return;
+    cron.state = 'registered';
+    cron.name = this.#jobs.freeName(declared ? cron.name : key);
+    // One that is added again comes with the gate that it has.
+    const run = (cron.run ??= job.fireOnTick.bind(job));
+    const owed = (since: number, now: number) => tickOwed(job, since, now);
+    cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run, owed });
+    if (state === 'deleted') return;
+    this.#gated.set(job, cron);
+    const track = (callback: Method) => this.#jobs.tracked(cron, callback);
+    if (!declared) Reflect.set(job, '_callbacks', callbacks.map(track));
+    const add = job.addCallback.bind(job) as (callback: Method) => void;
+    job.addCallback = (callback) => add(track(callback as Method));
+    divertTicks(job, (due) => cron.tick!(due), state === 'early');
+  }
+}

@@ -1,0 +1,52 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { ClusterService } from '../../module/cluster.service.js';
+import { ClusterHealthIndicator } from '../../observe/health/cluster.health.js';
+import { EventLoopHealthIndicator } from '../../observe/health/event-loop.health.js';
+import { OffloadHealthIndicator } from '../../observe/health/offload.health.js';
+import { Terminus } from '../../observe/health/terminus.js';
+import { Offload, type OffloadSnapshot } from '../../offload/index.js';
+import { MODULE_OPTIONS, resolveModuleOptions } from '../../contract/options/module.js';
+import { CLUSTER_LINK } from '../../contract/snapshot/index.js';
+import { type FakeCluster, TestingLink } from './testing-link.js';
+
+const IDLE: OffloadSnapshot = {
+  threads: 0,
+  running: 0,
+  queueSize: 0,
+  fullForMs: 0,
+  unavailable: false,
+};
+
+const EXPORTED = [
+  ClusterService,
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+] as const;
+
+/**
+ * Takes the place of `ClusterModule` in unit tests. What that makes injectable is there, for a
+ * cluster that the test makes up: `reload()` and `scale()` change only what `snapshot()` says. It
+ * has no endpoints, and starts nothing. `@CpuBound()` methods just run.
+ */
+@Module({})
+export class ClusterTestingModule {
+  /** @throws ClusterConfigurationError for a number of workers that there cannot be. */
+  static forRoot(cluster: FakeCluster = {}): DynamicModule {
+    return {
+      module: ClusterTestingModule,
+      global: true,
+      providers: [
+        { provide: CLUSTER_LINK, useValue: new TestingLink(cluster) },
+        {
+          provide: MODULE_OPTIONS,
+          useValue: resolveModuleOptions({ health: false, metrics: false }, {}),
+        },
+        { provide: Offload, useValue: { snapshot: () => IDLE } },
+        Terminus,
+        ...EXPORTED,
+      ],
+      exports: [...EXPORTED],
+    };
+  }
+}

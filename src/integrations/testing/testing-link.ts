@@ -1,0 +1,171 @@
+import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
+import type {
+  AgedSnapshot,
+  ClusterLink,
+  ClusterSnapshot,
+  CollectedMetrics,
+  LeaderRole,
+  ReloadResult,
+  RestartResult,
+  WorkerIdentity,
+  WorkerStats,
+} from '../../contract/snapshot/index.js';
+
+/** The cluster that a test makes up. */
+export interface FakeCluster {
+  /** Which worker the code under test runs in. Default: slot 0, generation 0, the pid of the test. */
+  readonly identity?: Partial<WorkerIdentity> | undefined;
+  /** How many workers there are, all of them ready. Default: as many as `identity.slot` needs. */
+  readonly workers?: number | undefined;
+  /** Whether it leads. Default: it does in slot 0. */
+  readonly isLeader?: boolean | undefined;
+}
+
+/** A worker that has done nothing yet. */
+const STATS: WorkerStats = {
+  residentMemoryBytes: 0,
+  heapUsedBytes: 0,
+  eventLoopUtilization: 0,
+  eventLoopDelayP99Ms: 0,
+  cpuSecondsTotal: 0,
+  gcSecondsTotal: 0,
+  openConnections: 0,
+  requestsInFlight: 0,
+  requestsTotal: 0,
+  rebalancedConnectionsTotal: 0,
+  logLinesDroppedTotal: 0,
+  droppedConnectionsTotal: 0,
+};
+
+/** Pids of the other workers: nobody has them. */
+const FIRST_PID = 2 ** 22;
+
+/** A cluster that is there in name only: nothing is measured, and nobody is asked. */
+export class TestingLink implements ClusterLink {
+  readonly bootstrapped = false;
+  readonly accepting = true;
+  readonly showsDetails = true;
+  readonly leaderRole: LeaderRole;
+  readonly #own: WorkerIdentity;
+  #workers: number;
+  #generation: number;
+  #reloads = 0;
+
+  /** @throws ClusterConfigurationError for a number of workers that there cannot be. */
+  constructor({
+    identity: { slot = 0, pid = process.pid, generation = 0 } = {},
+    workers,
+    isLeader = slot === 0,
+  }: FakeCluster) {
+    this.leaderRole = {
+      leads: isLeader,
+      owns: () => isLeader,
+      follow: (told) => {
+        if (isLeader) told({ fresh: true, since: undefined, busy: [], done: [] });
+      },
+      tellRunning: () => {},
+    };
+    this.#own = { slot, pid, generation };
+    this.#generation = generation;
+    this.#workers = checkWorkerCount(workers ?? slot + 1);
+  }
+
+  get identity(): WorkerIdentity {
+    return { ...this.#own, generation: this.#generation };
+  }
+
+  get workers(): number {
+    return this.#workers;
+  }
+
+  stats(): WorkerStats {
+    return STATS;
+  }
+
+  async snapshot(): Promise<AgedSnapshot> {
+    return { snapshot: this.#snapshot(), ageMs: 0 };
+  }
+
+  async collectMetrics(): Promise<CollectedMetrics> {
+    return { snapshot: this.#snapshot(), workers: [], retired: [] };
+  }
+
+  async reload(): Promise<ReloadResult> {
+    this.#generation += 1;
+    this.#reloads += 1;
+    return { outcome: 'completed', generation: this.#generation, reason: null };
+  }
+
+  async scale(workers: number): Promise<ClusterSnapshot> {
+    this.#workers = checkWorkerCount(workers);
+    return this.#snapshot();
+  }
+
+  async restart(slot: number): Promise<RestartResult> {
+    return { outcome: 'completed', slot: checkSlot(slot), reason: null };
+  }
+
+  findHub(): undefined {
+    return undefined;
+  }
+
+  contributeMetrics(): void {}
+
+  warn(): void {}
+
+  watchClient(): () => void {
+    return () => {};
+  }
+
+  provideThreads(): boolean {
+    return false;
+  }
+
+  onEvent(): void {}
+  offEvent(): void {}
+  provideMetrics(): void {}
+  provideHealth(): void {}
+  observeResponses(): void {}
+  followScopes(): void {}
+  provideTasks(): void {}
+
+  onDrain(): void {}
+  requestReplacement(): void {}
+  reportBootFailure(): void {}
+  attach(): void {}
+  detach(): void {}
+  announceEndpoints(): void {}
+
+  #snapshot(): ClusterSnapshot {
+    const workers = Array.from({ length: this.#workers }, (_, slot) => ({
+      slot,
+      pid: slot === this.#own.slot ? this.#own.pid : FIRST_PID + slot,
+      generation: this.#generation,
+      state: 'ready' as const,
+      uptimeSeconds: 1,
+      restarts: 0,
+      restartsByCause: {},
+      lastExit: null,
+      degraded: false,
+      abortedRequestsTotal: 0,
+      droppedMessagesTotal: 0,
+      refusedMetricsTotal: 0,
+      heartbeatAgeMs: 0,
+      responsive: true,
+      ...STATS,
+    }));
+    return {
+      balancing: 'none',
+      ports: [],
+      desired: this.#workers,
+      ready: this.#workers,
+      minReady: 1,
+      generation: this.#generation,
+      degraded: 0,
+      reloads: { completed: this.#reloads, aborted: 0, reverted: 0 },
+      dismissed: [],
+      workers,
+      primary: null,
+    };
+  }
+}

@@ -1,0 +1,200 @@
+import {
+  type DynamicModule,
+  Inject,
+  Module,
+  type ModuleMetadata,
+  type NestModule,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+  type OnModuleInit,
+  type Provider,
+} from '@nestjs/common';
+import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
+import { bootstrap } from '../bootstrap/bootstrap.js';
+import type {
+  AppOf,
+  AppSource,
+  ClusterRuntime,
+  CreateAppContext,
+} from '../bootstrap/cluster-runtime.interface.js';
+import { linkOfThisProcess } from '../bootstrap/current-link.js';
+import { ClusterEventExplorer } from './cluster-event.explorer.js';
+import { ClusterService } from './cluster.service.js';
+import { mountInOneLayer } from '../observe/endpoints/endpoint-layer.js';
+import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
+import { ClusterHealthIndicator } from '../observe/health/cluster.health.js';
+import { EventLoopHealthIndicator } from '../observe/health/event-loop.health.js';
+import { HealthEndpoints } from '../observe/health/health.endpoints.js';
+import { ProcessMemoryHealthIndicator } from '../observe/health/memory.health.js';
+import { OffloadHealthIndicator } from '../observe/health/offload.health.js';
+import { Terminus } from '../observe/health/terminus.js';
+import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
+import {
+  callerFile,
+  MODULE_ORIGIN,
+  noteModuleInThread,
+  Offload,
+  OffloadExplorer,
+} from '../offload/index.js';
+import { type ClusterModuleAsyncOptions, lateOptions } from './module-options.provider.js';
+import {
+  type ClusterModuleOptions,
+  type EarlyOptions,
+  MODULE_OPTIONS,
+  resolveAsyncOptions,
+  resolveModuleOptions,
+  type ResolvedModuleOptions,
+} from '../contract/options/module.js';
+import type { ClusterOptions } from '../contract/options/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
+
+const PUBLIC_PROVIDERS = [
+  ClusterService,
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+] as const;
+
+const PROVIDERS: Provider[] = [
+  ...PUBLIC_PROVIDERS,
+  ProcessMemoryHealthIndicator,
+  Terminus,
+  HealthEndpoints,
+  MetricsEndpoint,
+  ShadowedRoutes,
+  ClusterEventExplorer,
+  Offload,
+  OffloadExplorer,
+  { provide: CLUSTER_LINK, useFactory: linkOfThisProcess },
+];
+
+/**
+ * Adds `/health` and `/metrics` of the whole cluster to an app, and makes
+ * `ClusterService` and the health indicators injectable everywhere in it.
+ * Without `bootstrap()` they report the one process there is.
+ */
+@Module({})
+export class ClusterModule
+  implements
+    NestModule,
+    OnModuleInit,
+    OnApplicationBootstrap,
+    OnModuleDestroy,
+    OnApplicationShutdown
+{
+  /** The same as `bootstrap` of `nestjs-cluster/bootstrap`, which loads nothing of Nest. */
+  static bootstrap<S extends AppSource>(
+    createApp: (context: CreateAppContext) => Promise<S> | S,
+    options?: ClusterOptions,
+  ): Promise<ClusterRuntime<AppOf<S>>> {
+    return bootstrap(createApp, options);
+  }
+
+  /** @throws ClusterConfigurationError for an option that is unknown or wrong. */
+  static forRoot(options?: ClusterModuleOptions): DynamicModule {
+    const resolved = resolveModuleOptions(options);
+    const { isGlobal, offload } = resolved;
+    const provider = { provide: MODULE_OPTIONS, useValue: resolved };
+    return moduleWith([], [provider], { isGlobal, module: offload.module }, callerFile());
+  }
+
+  /**
+   * `forRoot()` with options that a function or a class gives, from injected providers.
+   *
+   * @throws ClusterConfigurationError unless exactly one of `useFactory`, `useClass` and
+   * `useExisting` is given, or for a key that is unknown or wrong.
+   */
+  static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
+    const early = resolveAsyncOptions(options);
+    return moduleWith(options.imports ?? [], lateOptions(options, early), early, callerFile());
+  }
+
+  constructor(
+    @Inject(HttpAdapterHost) private readonly host: HttpAdapterHost,
+    @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
+    @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
+    @Inject(Offload) private readonly offload: Offload,
+    @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
+  ) {
+    // Here and not in configure(): main.ts may register routes and plugins between the two.
+    if (!host.httpAdapter) return;
+    routes.follow(host.httpAdapter);
+    if (options.metrics !== false) metrics.followRoutes(host.httpAdapter);
+  }
+
+  /** Nest calls this before it registers the app's routes: ours come first. */
+  async configure(): Promise<void> {
+    const { httpAdapter } = this.host;
+    const { health, metrics } = this.options;
+    this.routes.follow(httpAdapter); // in a testing module the adapter comes after the modules
+    await this.#prepare();
+    const endpoints = mountInOneLayer(httpAdapter, () => {
+      const { showsDetails } = this.link;
+      const page = metrics && this.metrics.mount(httpAdapter, metrics, showsDetails);
+      const reports =
+        health === false
+          ? []
+          : this.health.mount(httpAdapter, { ...health, details: health.details && showsDetails });
+      return [...reports, ...(page && showsDetails ? [page] : [])];
+    });
+    this.link.announceEndpoints(endpoints);
+    await this.#startOffload();
+  }
+
+  /** Nest calls this after it has registered the app's routes. */
+  async onModuleInit(): Promise<void> {
+    this.routes.refuse();
+    // Without an HTTP server Nest configures nothing; and without bootstrap() nobody would ask.
+    if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
+    await this.#startOffload();
+  }
+
+  onApplicationBootstrap(): void {
+    this.link.attach(this.host.httpAdapter?.getHttpServer());
+  }
+
+  onModuleDestroy(): void {
+    this.link.detach();
+  }
+
+  /** Last of all: what is destroyed, and what is answered meanwhile, may still compute. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.offload.close();
+    this.metrics.close();
+  }
+
+  /** Has this process measure itself, and say whether it is well. */
+  async #prepare(): Promise<void> {
+    const { health, metrics } = this.options;
+    if (metrics !== false) await this.metrics.measure(metrics);
+    if (health === false) return;
+    await this.health.prepare(health);
+    this.link.provideHealth(() => this.health.verdict(), health.minReady);
+  }
+
+  async #startOffload(): Promise<void> {
+    if (await this.offload.start()) {
+      this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
+    }
+  }
+}
+
+function moduleWith(
+  imports: NonNullable<ModuleMetadata['imports']>,
+  options: readonly Provider[],
+  { isGlobal, module }: EarlyOptions,
+  /** The file that has given them. */
+  origin: string | undefined,
+): DynamicModule {
+  noteModuleInThread(module);
+  return {
+    module: ClusterModule,
+    global: isGlobal,
+    imports: [DiscoveryModule, ...imports],
+    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
+    exports: [...PUBLIC_PROVIDERS],
+  };
+}

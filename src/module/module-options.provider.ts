@@ -1,0 +1,72 @@
+import type { ModuleMetadata, Provider, Type } from '@nestjs/common';
+import { linkOfThisProcess } from '../bootstrap/current-link.js';
+import {
+  type ClusterModuleOptions,
+  type ClusterModuleOptionsFactory,
+  type EarlyOptions,
+  MODULE_OPTIONS,
+  type OffloadOptions,
+  resolveLateOptions,
+} from '../contract/options/module.js';
+
+/** What `forRootAsync()` is told itself, since it is needed before any factory runs. */
+interface AsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  /** See {@link ClusterModuleOptions.isGlobal}. */
+  readonly isGlobal?: boolean | undefined;
+  /** See {@link OffloadOptions.module}; the rest of `offload` is in what the factory gives. */
+  readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
+}
+
+interface FromFactory extends AsyncOptions {
+  readonly useFactory: (
+    ...dependencies: never[]
+  ) => ClusterModuleOptions | Promise<ClusterModuleOptions>;
+  /** Providers that `useFactory` takes. */
+  readonly inject?: readonly unknown[] | undefined;
+  readonly useClass?: undefined;
+  readonly useExisting?: undefined;
+}
+
+interface FromClass extends AsyncOptions {
+  /** Instantiated for it. */
+  readonly useClass: Type<ClusterModuleOptionsFactory>;
+  readonly useFactory?: undefined;
+  readonly inject?: undefined;
+  readonly useExisting?: undefined;
+}
+
+interface FromExisting extends AsyncOptions {
+  /** Provided by one of `imports`, or by a global module. */
+  readonly useExisting: Type<ClusterModuleOptionsFactory>;
+  readonly useFactory?: undefined;
+  readonly inject?: undefined;
+  readonly useClass?: undefined;
+}
+
+/** How `forRootAsync()` gets its options: from one of `useFactory`, `useClass` and `useExisting`. */
+export type ClusterModuleAsyncOptions = FromFactory | FromClass | FromExisting;
+
+/** What provides the options once they are there. */
+export function lateOptions(
+  { useFactory, inject = [], useClass, useExisting }: ClusterModuleAsyncOptions,
+  early: EarlyOptions,
+): Provider[] {
+  const give =
+    useFactory ?? ((factory: ClusterModuleOptionsFactory) => factory.createClusterModuleOptions());
+  return [
+    ...(useClass ? [useClass] : []),
+    {
+      provide: MODULE_OPTIONS,
+      inject: (useFactory ? [...inject] : [useClass ?? useExisting]) as never[],
+      useFactory: async (...dependencies: never[]) => {
+        const given = await (give as (...of: never[]) => unknown)(...dependencies);
+        try {
+          return resolveLateOptions(given as ClusterModuleOptions, early);
+        } catch (error) {
+          await linkOfThisProcess().reportBootFailure(error);
+          throw error;
+        }
+      },
+    },
+  ];
+}

@@ -1,0 +1,101 @@
+import type { Worker } from 'node:worker_threads';
+import { AddressUnavailableError, ClusterConfigurationError } from '../../contract/errors/index.js';
+import type { ResolvedAdminOptions } from '../../contract/options/index.js';
+import { LEAVE_OUT_OF_BUNDLE } from '../../contract/process/own-file.js';
+import { ThreadProgram } from '../../contract/process/thread-program.js';
+import { whenFree } from '../../contract/process/when-free.js';
+import type {
+  AdminData,
+  AdminPrimaryMessage,
+  AdminSource,
+  AdminThreadMessage,
+} from './admin-messages.js';
+import { hashOf } from './authorization.js';
+
+/** A thread that ended is started anew after this, and after twice as long each time it fails again. */
+const RESTART_MS = 1_000;
+const MAX_RESTART_MS = 30_000;
+
+/**
+ * The primary's own listener, in a thread beside it: whatever is asked there, and
+ * however often, the supervisor's event loop only hands over strings.
+ */
+export class AdminListener {
+  private constructor(
+    private readonly program: ThreadProgram,
+    private readonly source: AdminSource,
+    private readonly warn: (message: string) => void,
+  ) {}
+
+  /**
+   * @param warn is told when the thread ends; it is started anew.
+   * @returns where it listens.
+   * @throws AddressUnavailableError, ClusterConfigurationError where its program is not there.
+   */
+  static async open(
+    { host, port, token }: ResolvedAdminOptions,
+    source: AdminSource,
+    warn: (message: string) => void,
+  ): Promise<string> {
+    const program = new ThreadProgram('admin');
+    if (!program.isThere) {
+      throw new ClusterConfigurationError(`there can be no admin listener: ${LEAVE_OUT_OF_BUNDLE}`);
+    }
+    const tokenHash = token === undefined ? undefined : new Uint8Array(hashOf(token));
+    const listener = new AdminListener(program, source, warn);
+    return (await whenFree(() => listener.#start({ host, port, tokenHash }))).url;
+  }
+
+  /** Resolves once the thread listens. */
+  async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
+    // Throws where no thread is to be had: a rejection here, as of one that ends at once.
+    const thread = this.program.start(data);
+    return new Promise((resolve, reject) => {
+      let port: number | undefined;
+      let reason = 'it ended by itself';
+      thread.on(
+        'error',
+        (error) => (reason = error instanceof Error ? error.message : String(error)),
+      );
+      thread.on('exit', () => {
+        if (port === undefined) reject(new Error(reason));
+        else this.#restart({ ...data, port }, reason);
+      });
+      thread.on('message', (message: AdminThreadMessage) => {
+        switch (message.type) {
+          case 'ask':
+            return void this.#answer(thread, message.id, message.what);
+          case 'listening':
+            port = message.port;
+            return resolve(message);
+          case 'failed':
+            void thread.terminate();
+            return reject(new AddressUnavailableError(addressOf(data), message.error));
+        }
+      });
+    });
+  }
+
+  async #answer(thread: Worker, id: number, what: keyof AdminSource): Promise<void> {
+    try {
+      const answer = await this.source[what]();
+      thread.postMessage({ type: 'answer', id, answer } satisfies AdminPrimaryMessage);
+    } catch (error) {
+      // The primary outlives it: whoever asked is told at its deadline.
+      this.warn(`the admin listener has no answer to ${what}: ${String(error)}`);
+    }
+  }
+
+  #restart(data: AdminData, reason: string, afterMs = RESTART_MS): void {
+    this.warn(`the admin listener on ${addressOf(data)} ended and is started anew: ${reason}`);
+    setTimeout(() => {
+      this.#start(data).catch((error: Error) =>
+        this.#restart(data, error.message, Math.min(2 * afterMs, MAX_RESTART_MS)),
+      );
+    }, afterMs).unref();
+  }
+}
+
+function addressOf({ host, port }: AdminData): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { isLoopback } from '../../contract/options/loopback.js';
+
+/** Why a request is not answered. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
+
+/**
+ * Refuses what a page in a browser on this machine could be made to ask. Such a
+ * page reaches loopback by a name of its own that resolves there (DNS rebinding),
+ * or by a request across sites. It has no token: where one is wanted, any name will do.
+ */
+export function refusalOf(
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  host: string,
+  port: number,
+  wantsToken = false,
+): Refusal | undefined {
+  const asked = headers.host?.toLowerCase();
+  if (asked === undefined || !(wantsToken || leadsHere(asked, host, port))) {
+    return { status: 421, message: 'misdirected request: the Host header names another server' };
+  }
+  const { origin } = headers;
+  if (origin !== undefined && origin !== `http://${asked}`) {
+    return { status: 403, message: 'forbidden: the request comes from another site' };
+  }
+  if (headers['sec-fetch-site'] === 'cross-site') {
+    return { status: 403, message: 'forbidden: the request comes from another site' };
+  }
+  if (!METHODS.has(method)) return { status: 405, message: 'only GET and HEAD' };
+  return undefined;
+}
+
+/** Whether no page elsewhere could be of that name. */
+function leadsHere(asked: string, host: string, port: number): boolean {
+  if (!isLoopback(host)) return isAddressOrLabel(asked);
+  const names = new Set([
+    '127.0.0.1',
+    'localhost',
+    '[::1]',
+    host.includes(':') ? `[${host}]` : host,
+  ]);
+  const allowed = new Set([...names].map((name) => `${name}:${port}`));
+  // The port of http is left out.
+  if (port === 80) for (const name of names) allowed.add(name);
+  return allowed.has(asked);
+}
+
+/**
+ * The address of a pod, with any port: something in front may have another one. A name of one label
+ * is nobody's domain, as that of a service in the same namespace.
+ */
+function isAddressOrLabel(asked: string): boolean {
+  const name = asked.replace(/:\d+$/, '').replace(/^\[(.+)\]$/, '$1');
+  return isIP(name) !== 0 || /^[a-z\d]([a-z\d-]*[a-z\d])?$/.test(name);
+}

@@ -1,0 +1,125 @@
+import { Inject, Injectable, type Type } from '@nestjs/common';
+import { type AbstractHttpAdapter, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { OWN_ENDPOINT } from './mount-endpoint.js';
+
+/** How a route is registered that answers a GET. */
+const METHODS = ['get', 'all'] as const;
+
+// Nest's own, the same in 11 and 12.
+const PATH = 'path';
+
+type Register = (...args: unknown[]) => unknown;
+
+/**
+ * Refuses routes of the app that have a path of this package's endpoints: whichever of the two comes
+ * first answers, and the other is never called. Looked for where routes arrive in the end, with
+ * prefixes and versions: at the HTTP adapter.
+ */
+@Injectable()
+export class ShadowedRoutes {
+  readonly #ours = new Set<string>();
+  readonly #theirs = new Set<string>();
+  readonly #shadowed = new Set<string>();
+  #adapter: AbstractHttpAdapter | undefined;
+  #unfollow: (() => void)[] = [];
+
+  constructor(
+    @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+  ) {}
+
+  /** From now on routes are looked at as they are registered. A second call changes nothing. */
+  follow(adapter: AbstractHttpAdapter): void {
+    if (this.#adapter !== undefined) return;
+    this.#adapter = adapter;
+    const methods = adapter as unknown as Record<(typeof METHODS)[number], Register>;
+    this.#unfollow = METHODS.map((method) => {
+      const register = methods[method];
+      const follow: Register = (...args) => {
+        if (!this.#isShadowed(args)) return register.apply(adapter, args);
+        return undefined; // Fastify would throw, and tell of the first one alone
+      };
+      methods[method] = follow;
+      return () => {
+        if (methods[method] === follow) methods[method] = register;
+      };
+    });
+  }
+
+  /**
+   * All routes are there.
+   *
+   * @throws ClusterConfigurationError
+   */
+  refuse(): void {
+    for (const unfollow of this.#unfollow.splice(0)) unfollow();
+    if (this.#shadowed.size === 0) return;
+    const routes = [...this.#shadowed].map((path) => this.#refusalOf(path));
+    throw new ClusterConfigurationError(
+      `routes of the app have paths that ClusterModule serves: ${routes.join(' | ')}`,
+    );
+  }
+
+  #isShadowed([paths, ...handlers]: unknown[]): boolean {
+    const handler = handlers.at(-1);
+    if (typeof handler !== 'function') return false;
+    const isOurs = OWN_ENDPOINT in handler;
+    const [mine, others] = isOurs ? [this.#ours, this.#theirs] : [this.#theirs, this.#ours];
+    // Fastify tells versions apart before it comes to a handler; Express asks one after the other.
+    const isVersioned = typeof (handler as { version?: unknown }).version === 'string';
+    if (isVersioned && this.#adapter!.getType() === 'fastify') return false;
+    let shadowed = false;
+    for (const each of [paths].flat()) {
+      if (typeof each !== 'string') continue;
+      const path = this.#normalize(each);
+      mine.add(path);
+      if (!others.has(path)) continue;
+      this.#shadowed.add(path);
+      shadowed = true;
+    }
+    return shadowed;
+  }
+
+  /** As the adapter compares paths, by default. */
+  #normalize(path: string): string {
+    const bare = `/${path}`.replace(/^\/+/, '/').replace(/(?<=.)\/+$/, '');
+    return this.#adapter!.getType() === 'express' ? bare.toLowerCase() : bare;
+  }
+
+  #refusalOf(path: string): string {
+    const { metrics } = this.options;
+    const isMetrics = metrics !== false && this.#normalize(metrics.path) === path;
+    const option = isMetrics ? 'metrics' : 'health';
+    return (
+      `${path} is a route of ${this.#ownerOf(path) ?? "the app's HTTP adapter"}, and of the option ${option}; ` +
+      `give one of them another path (${option}.path of forRoot()), or leave ours out (${option}: false)`
+    );
+  }
+
+  /** The handler whose path this is, before prefixes and versions. */
+  #ownerOf(path: string): string | undefined {
+    const routes = this.discovery.getControllers().flatMap(({ metatype }) => {
+      const type = metatype as Type;
+      const { prototype } = type as { prototype: Record<string, object> };
+      return new MetadataScanner().getAllMethodNames(prototype).flatMap((method) =>
+        pathsOf(type).flatMap((prefix) =>
+          pathsOf(prototype[method]!).map((end) => ({
+            name: `${type.name}.${method}()`,
+            path: this.#normalize(`${prefix}/${end}`.replaceAll(/\/+/g, '/')),
+          })),
+        ),
+      );
+    });
+    return routes
+      .filter((route) => path.endsWith(route.path))
+      .toSorted((a, b) => b.path.length - a.path.length)[0]?.name;
+  }
+}
+
+function pathsOf(subject: object): string[] {
+  return ([Reflect.getMetadata(PATH, subject) ?? []] as unknown[])
+    .flat()
+    .filter((path) => typeof path === 'string');
+}

@@ -1,0 +1,82 @@
+import type { CollectedMetrics } from '../../contract/snapshot/index.js';
+import { clusterMetrics } from './cluster-metrics.js';
+import { foldFamilies, mergeFamilies } from './merge-families.js';
+import type { MetricFamily } from './metric-family.js';
+import { decodeBody, encodeBody, type MetricsBody } from './metrics-body.js';
+import { droppedFamily, SeriesLimit } from './series-limit.js';
+
+/** Every metric of the cluster and of its workers. */
+export interface ClusterPage {
+  readonly families: readonly MetricFamily[];
+  /** Names that the cluster and the app both have: the app's metrics are shown. */
+  readonly conflicts: readonly string[];
+}
+
+/** The page that a worker makes. */
+export function clusterPage(
+  collected: CollectedMetrics,
+  prefix: string,
+  limit: SeriesLimit,
+): ClusterPage {
+  const live = decode(collected.workers.map(({ body }) => body));
+  const merged = mergeFamilies(familiesOf(live), familiesOf(decode(collected.retired)), limit);
+  return pageOf(collected, prefix, merged);
+}
+
+/**
+ * The page of a process that has no metrics of its own: it is made as the workers make theirs.
+ *
+ * @param dropped what was left out before, by metric; added to.
+ */
+export function foreignClusterPage(
+  collected: CollectedMetrics,
+  dropped: Map<string, number>,
+): ClusterPage {
+  const live = decode(collected.workers.map(({ body }) => body));
+  const retired = decode(collected.retired);
+  const { prefix = '', maxSeries = Infinity } = live[0] ?? retired[0] ?? {};
+  const merged = mergeFamilies(
+    [...familiesOf(live), [droppedFamily(prefix, dropped)]],
+    familiesOf(retired),
+    new SeriesLimit(maxSeries, dropped),
+  );
+  return pageOf(collected, prefix, merged);
+}
+
+/** Several bodies of workers that are gone as one that counts the same. */
+export function foldBodies(bodies: readonly string[], prefix: string, limit: SeriesLimit): string {
+  const families = foldFamilies(familiesOf(decode(bodies)), limit);
+  return encodeBody({ prefix, maxSeries: limit.maxSeries, families });
+}
+
+function decode(bodies: readonly string[]): readonly MetricsBody[] {
+  return bodies.map(decodeBody).filter((body) => body !== undefined);
+}
+
+function familiesOf(bodies: readonly MetricsBody[]): (readonly MetricFamily[])[] {
+  return bodies.map(({ families }) => families);
+}
+
+/**
+ * The metrics of the cluster, then those of its workers. Of a name that both have, the workers',
+ * since it is the app's.
+ *
+ * Where the primary did not answer, nothing is known of what others have counted since. Counters
+ * are left out then: a gap in a series is harmless, but Prometheus would take a fall for a restart.
+ */
+function pageOf(
+  collected: CollectedMetrics,
+  prefix: string,
+  families: readonly MetricFamily[],
+): ClusterPage {
+  const names = new Set(families.map(({ name }) => name));
+  const cluster = clusterMetrics(collected, prefix);
+  const shown = cluster.filter(
+    ({ name, type }) =>
+      !names.has(name) && (collected.snapshotAgeMs === undefined || type === 'gauge'),
+  );
+  return {
+    families: [...shown, ...families],
+    conflicts: cluster.map(({ name }) => name).filter((name) => names.has(name)),
+  };
+}

@@ -1,0 +1,88 @@
+import type { AgedSnapshot, ClusterSnapshot, WorkerSnapshot } from '../../contract/snapshot/index.js';
+
+type MinReady = ClusterSnapshot['minReady'];
+
+/** Whether enough workers are ready. */
+export interface Judgement {
+  /** `degraded`: enough are, and something is wrong with others. */
+  readonly status: 'up' | 'degraded' | 'down';
+  /** What is wrong, in words. */
+  readonly reason?: string | undefined;
+}
+
+/**
+ * Judges the cluster by its slots that have a worker which is ready and answers
+ * its heartbeats: one that is blocked or stopped serves nobody.
+ *
+ * @param ownPid of the process that judges: it does answer, whatever its primary has heard by now.
+ */
+export function judgeCluster(
+  snapshot: ClusterSnapshot,
+  minReady: MinReady,
+  ownPid?: number,
+): Judgement {
+  const { desired, degraded, workers } = snapshot;
+  const ready = workers.filter(({ slot, state }) => slot < desired && state === 'ready');
+  const answering = ready.filter(({ pid, responsive }) => responsive || pid === ownPid);
+  const serving = new Set(answering.map(({ slot }) => slot)).size;
+  const silent = ready.length - answering.length;
+  const notAnswering =
+    silent === 1 ? '1 worker does not answer' : `${silent} workers do not answer`;
+  const needed = neededWorkers(minReady, desired);
+  if (serving < needed) {
+    const count = `${serving} of ${needed} needed workers are ready`;
+    return {
+      status: 'down',
+      reason: silent === 0 ? count : `${count} and answer; ${notAnswering}`,
+    };
+  }
+  const troubles = [
+    ...(degraded > 0 ? [`${degraded} of ${desired} workers are in a crash loop`] : []),
+    ...(silent > 0 ? [notAnswering] : []),
+  ];
+  return troubles.length === 0
+    ? { status: 'up' }
+    : { status: 'degraded', reason: troubles.join('; ') };
+}
+
+function neededWorkers(minReady: MinReady, desired: number): number {
+  if (minReady === 'all') return desired;
+  return minReady < 1 ? Math.ceil(minReady * desired) : minReady;
+}
+
+/** The cluster as `/health` shows it. */
+export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
+  const { desired, ready, generation, degraded, balancing, ports, workers } = snapshot;
+  return {
+    desired,
+    ready,
+    generation,
+    degraded,
+    balancing,
+    ...(ports.length > 0 && { ports }),
+    // Only a snapshot that the primary did not confirm has an age.
+    ...(ageMs > 0 && { snapshotAgeMs: ageMs }),
+    workers: workers.map(describeWorker),
+  };
+}
+
+/** Field by field: what is added to a snapshot is not published by accident. */
+function describeWorker(worker: WorkerSnapshot) {
+  return {
+    slot: worker.slot,
+    pid: worker.pid,
+    generation: worker.generation,
+    state: worker.state,
+    uptimeSeconds: worker.uptimeSeconds,
+    restarts: worker.restarts,
+    lastExit: worker.lastExit,
+    heartbeatAgeMs: worker.heartbeatAgeMs,
+    residentMemoryBytes: worker.residentMemoryBytes,
+    heapUsedBytes: worker.heapUsedBytes,
+    eventLoopUtilization: worker.eventLoopUtilization,
+    eventLoopDelayP99Ms: worker.eventLoopDelayP99Ms,
+    openConnections: worker.openConnections,
+    requestsInFlight: worker.requestsInFlight,
+    requestsTotal: worker.requestsTotal,
+  };
+}

@@ -1,0 +1,42 @@
+import type { FindingName } from '../../contract/options/index.js';
+
+/** Something in an app that does not fit several workers. */
+export interface Finding {
+  readonly name: FindingName;
+  /** `note`: nothing goes wrong, but it is not needed, or does nothing. */
+  readonly level: 'problem' | 'note';
+  /** The class and its module, or the file. */
+  readonly where: string;
+  /** What happens with several workers. */
+  readonly problem: string;
+  /** One line. */
+  readonly remedy: string;
+  /** Page of the documentation, from the root of the repository. */
+  readonly docs: string;
+}
+
+/** What the numbers of a finding are computed from. */
+export interface Situation {
+  /** Workers that the app is to run with. */
+  readonly workers: number;
+  /** The file that calls `bootstrap()`. */
+  readonly main: string;
+  /** Connections that the database allows; `undefined` = what such a database allows by default. */
+  readonly maxConnections?: number | undefined;
+  /** How long the proxy in front keeps a connection that is idle; `undefined` = not known. */
+  readonly proxyKeepAliveMs?: number | undefined;
+}
+
+/** What was seen, of which a {@link Finding} is made. */
+export type Observation = Pick<Finding, 'where' | 'problem'> &
+  Partial<Pick<Finding, 'remedy' | 'docs'>>;
+
+/** A class has this many of something before the rest is only counted. */
+const MAX_NAMED = 4;
+
+/** Names for one line: the first few, and how many more. */
+export function listed(names: readonly string[]): string {
+  const named = names.slice(0, MAX_NAMED).join(', ');
+  const more = names.length - MAX_NAMED;
+  return more > 0 ? `${named} and ${more} more` : named;
+}

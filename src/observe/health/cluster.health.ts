@@ -1,0 +1,41 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
+import type { MinReady } from '../../contract/options/module.js';
+import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
+import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js';
+import { reportAs } from './report-as.js';
+import { Terminus } from './terminus.js';
+
+/** Whether enough workers are ready, and what is known of each. */
+@Injectable()
+export class ClusterHealthIndicator {
+  constructor(
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
+  ) {}
+
+  /**
+   * Up while this process accepts requests and enough slots have a worker that is ready and answers
+   * its heartbeats. Degraded where that holds, but a slot is in a crash loop or a worker does not
+   * answer.
+   *
+   * @param minReady a count, a share of the desired workers, or `'all'`. Default 1.
+   */
+  async check<const Key extends string = 'cluster'>(
+    key = 'cluster' as Key,
+    { minReady = 1 }: { minReady?: MinReady } = {},
+  ): Promise<HealthIndicatorResult<Key>> {
+    const aged = await this.link.snapshot();
+    const report = describeCluster(aged);
+    // Looked at last: a drain may have begun while the primary was asked.
+    if (!this.link.accepting) {
+      const reason = 'this worker is draining';
+      return reportAs(this.terminus, key, 'down', { ...report, reason });
+    }
+    const { status, reason } = judgeCluster(aged.snapshot, minReady, this.link.identity.pid);
+    return reportAs(this.terminus, key, status, {
+      ...report,
+      ...(reason !== undefined && { reason }),
+    });
+  }
+}

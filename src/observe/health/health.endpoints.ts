@@ -1,0 +1,139 @@
+import { HttpException, Inject, Injectable } from '@nestjs/common';
+import { type AbstractHttpAdapter, ModuleRef } from '@nestjs/core';
+import type {
+  HealthCheckResult,
+  HealthCheckService,
+  HealthIndicatorFunction,
+} from '@nestjs/terminus';
+import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
+import type { ResolvedModuleOptions } from '../../contract/options/module.js';
+import { CLUSTER_LINK, type ClusterLink, type HealthVerdict } from '../../contract/snapshot/index.js';
+import { AppChecks } from './app-checks.js';
+import { appIndicators } from './app-indicators.js';
+import { ClusterHealthIndicator } from './cluster.health.js';
+import { EventLoopHealthIndicator } from './event-loop.health.js';
+import { ProcessMemoryHealthIndicator } from './memory.health.js';
+import { OffloadHealthIndicator } from './offload.health.js';
+import { OnceLog } from './once-log.js';
+import { shareInFlight } from './share-in-flight.js';
+import { Terminus } from './terminus.js';
+
+type Options = Exclude<ResolvedModuleOptions['health'], false>;
+
+/** More of what is wrong than this tells nothing more, and must fit in a message. */
+const MAX_DETAIL_LENGTH = 32 * 1024;
+
+/** Serves the health of the cluster in the JSON and with the status codes of terminus. */
+@Injectable()
+export class HealthEndpoints {
+  readonly #log = new OnceLog();
+  /** Of this process, whatever the rest of the cluster is. */
+  #ofProcess: readonly HealthIndicatorFunction[] = [];
+  #health!: HealthCheckService;
+
+  constructor(
+    @Inject(Terminus) private readonly terminus: Terminus,
+    @Inject(ClusterHealthIndicator) private readonly cluster: ClusterHealthIndicator,
+    @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
+    @Inject(ProcessMemoryHealthIndicator) private readonly memory: ProcessMemoryHealthIndicator,
+    @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
+  ) {}
+
+  /**
+   * Makes ready what {@link verdict} asks.
+   *
+   * @throws ClusterConfigurationError without terminus, and for indicators of the app's own that
+   *   cannot work.
+   */
+  async prepare(options: Options): Promise<void> {
+    this.#health = await this.terminus.load();
+    this.#ofProcess = this.#indicatorsOfProcess(options);
+  }
+
+  /** @returns the paths that are served. */
+  mount(adapter: AbstractHttpAdapter, { path, details, minReady }: Options): string[] {
+    const cluster = () => this.cluster.check('cluster', { minReady });
+    const checks: Readonly<Record<string, readonly HealthIndicatorFunction[]>> = {
+      [path]: [cluster, ...this.#ofProcess],
+      // That it answers is all there is to say.
+      [`${path}/live`]: [],
+      [`${path}/ready`]: [cluster],
+    };
+    for (const [endpoint, indicators] of Object.entries(checks)) {
+      const check = shareInFlight(
+        () => this.#check(indicators, details),
+        // A run that began before a drain would say that all is well.
+        () => this.link.accepting,
+      );
+      mountEndpoint(adapter, endpoint, check);
+    }
+    return Object.keys(checks);
+  }
+
+  /** Whether this process is well: asked before it is relied on. */
+  async verdict(): Promise<HealthVerdict> {
+    const { status, result } = await this.#run(this.#ofProcess);
+    if (status < 400) return { healthy: true, detail: null };
+    const wrong = Object.entries(result.error ?? {}).map(
+      ([key, report]) => `${key}: ${report?.['message'] ?? JSON.stringify(report)}`,
+    );
+    return { healthy: false, detail: wrong.join('; ').slice(0, MAX_DETAIL_LENGTH) };
+  }
+
+  #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
+    const { indicators, indicatorTimeoutMs, maxEventLoopDelayMs: maxDelayMs } = options;
+    const { maxHeapUsedBytes, maxResidentMemoryBytes, maxQueueSize } = options;
+    const own = new AppChecks(
+      appIndicators(indicators, this.moduleRef),
+      indicatorTimeoutMs,
+      this.terminus.knowsDegraded,
+      this.#log,
+    );
+    return [
+      () => this.eventLoop.check('eventLoop', { maxDelayMs }),
+      () => this.memory.check('memory', { maxHeapUsedBytes, maxResidentMemoryBytes }),
+      () => this.offload.check('offload', { maxQueueSize }),
+      () => own.check(),
+    ];
+  }
+
+  async #check(
+    indicators: readonly HealthIndicatorFunction[],
+    details: boolean,
+  ): Promise<EndpointResponse> {
+    const { status, result } = await this.#run(indicators);
+    const body = JSON.stringify(details ? result : withoutDetails(result));
+    return { status, contentType: 'application/json; charset=utf-8', body };
+  }
+
+  async #run(
+    indicators: readonly HealthIndicatorFunction[],
+  ): Promise<{ readonly status: number; readonly result: HealthCheckResult }> {
+    try {
+      return { status: 200, result: await this.#health.check([...indicators]) };
+    } catch (error) {
+      // How terminus reports a check that failed.
+      if (error instanceof HttpException) {
+        return { status: error.getStatus(), result: error.getResponse() as HealthCheckResult };
+      }
+      this.#log.error('the health check failed', error);
+      throw error;
+    }
+  }
+}
+
+/** The same shape with nothing in it but up, degraded and down. */
+function withoutDetails(result: HealthCheckResult): HealthCheckResult {
+  const statuses = (group: HealthCheckResult['info'] = {}) =>
+    Object.fromEntries(
+      Object.entries(group).map(([key, indicator]) => [key, { status: indicator!.status }]),
+    );
+  return {
+    status: result.status,
+    info: statuses(result.info),
+    error: statuses(result.error),
+    details: statuses(result.details),
+  };
+}

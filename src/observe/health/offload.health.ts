@@ -1,0 +1,45 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
+import { Offload } from '../../offload/index.js';
+import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { judge } from './limits.js';
+import { reportAs } from './report-as.js';
+import { Terminus } from './terminus.js';
+
+/**
+ * The threads of this process that run `@CpuBound()` methods, and who waits for
+ * them. Down when the queue has been full for longer than `offload.queueFullMs`,
+ * and when no thread can be started.
+ */
+@Injectable()
+export class OffloadHealthIndicator {
+  constructor(
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
+    @Inject(Offload) private readonly offload: Offload,
+    @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
+  ) {}
+
+  /**
+   * With a limit also down while more calls wait than that, and degraded above 80 % of it.
+   *
+   * @param maxQueueSize calls that may wait for a thread. Default: no limit.
+   */
+  check<const Key extends string = 'offload'>(
+    key = 'offload' as Key,
+    { maxQueueSize }: { maxQueueSize?: number | undefined } = {},
+  ): HealthIndicatorResult<Key> {
+    const { maxQueue, queueFullMs } = this.options.offload;
+    const { threads, running, queueSize, fullForMs, unavailable } = this.offload.snapshot();
+    const details = { threads, running, queueSize, maxQueue };
+    const down = (message: string) => reportAs(this.terminus, key, 'down', { ...details, message });
+    if (unavailable) return down('no thread can be started');
+    if (fullForMs > queueFullMs) {
+      const seconds = Math.round(fullForMs / 1_000);
+      return down(`the queue has been full for ${seconds} s`);
+    }
+    const { status, ...why } = judge([
+      { name: 'queueSize', value: queueSize, limit: maxQueueSize },
+    ]);
+    return reportAs(this.terminus, key, status, { ...details, ...why });
+  }
+}

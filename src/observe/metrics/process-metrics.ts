@@ -1,0 +1,144 @@
+import type { Logger } from '@nestjs/common';
+import { type Metric, Registry } from 'prom-client';
+import { foldBodies } from '../exposition/cluster-page.js';
+import type { MetricFamily } from '../exposition/metric-family.js';
+import { encodeBody } from '../exposition/metrics-body.js';
+import { droppedFamily, SeriesLimit } from '../exposition/series-limit.js';
+import {
+  MAX_METRICS_BODY_LENGTH,
+  type MetricsContribution,
+  type MetricsSource,
+} from '../../contract/snapshot/index.js';
+import { measureDefaults } from './default-metrics.js';
+import type { HttpMetrics } from './http-metrics.js';
+import { type Reading, readRegistry } from './read-registry.js';
+
+/**
+ * Gauges of prom-client's default metrics that say again what the same names
+ * without `_total` say by type, under a suffix that belongs to counters.
+ */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
+/** What decides how this process's metrics are written. */
+export interface ProcessMetricsOptions {
+  readonly prefix: string;
+  readonly maxSeries: number;
+  readonly defaultMetrics: boolean;
+  /** The slot that every series is labelled with, where each worker is to have its own. */
+  readonly workerLabel: number | undefined;
+}
+
+/** All that this process measures: the app's metrics, and ours. */
+export class ProcessMetrics implements MetricsSource {
+  /** What this package measures by prom-client; the app's own registry is left as it is. */
+  readonly #own = new Registry();
+  /** Likewise, with a label `worker` of their own. */
+  readonly #labelled = new Registry();
+  readonly limit: SeriesLimit;
+  readonly #reading: Reading;
+  http: HttpMetrics | undefined;
+  /** Ends what measures; what was measured stays. */
+  readonly stop: () => void = () => {};
+  /** Names already told of. */
+  readonly #conflicts = new Set<string>();
+  readonly #unreadable = new Set<string>();
+  #toldOfSize = false;
+
+  constructor(
+    private readonly app: Registry,
+    readonly options: ProcessMetricsOptions,
+    private readonly logger: Logger,
+  ) {
+    const { prefix, maxSeries, defaultMetrics, workerLabel } = options;
+    this.limit = new SeriesLimit(maxSeries);
+    this.#reading = {
+      limit: this.limit,
+      workerLabel,
+      unordered: false,
+      last: new WeakMap(),
+      hung: new WeakSet(),
+      failed: (name, reason) => this.#warnOfUnreadable(name, reason),
+    };
+    if (!defaultMetrics) return;
+    this.stop = measureDefaults(this.#own, prefix);
+    for (const name of MISNAMED) this.#own.removeSingleMetric(prefix + name);
+  }
+
+  /**
+   * Metrics that another part of this package measures.
+   *
+   * @param labelled those that tell workers apart by a label of their own.
+   */
+  include(metrics: readonly Metric[], labelled: readonly Metric[]): void {
+    for (const metric of metrics) this.#own.registerMetric(metric);
+    for (const metric of labelled) this.#labelled.registerMetric(metric);
+  }
+
+  async extend(contribution: MetricsContribution): Promise<void> {
+    try {
+      const { all, labelled } = await contribution(this.options.prefix);
+      this.include(all as readonly Metric[], labelled as readonly Metric[]);
+    } catch (error) {
+      this.logger.warn(`Metrics are left out: ${String(error)}`);
+    }
+  }
+
+  async serialize(): Promise<string> {
+    const { app, own } = await this.#read();
+    const body = encodeBody({ ...this.options, families: [...app, ...own] });
+    if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
+    this.#warnOfSize(body.length);
+    return encodeBody({ ...this.options, families: own });
+  }
+
+  fold(bodies: readonly string[]): string {
+    return foldBodies(bodies, this.options.prefix, this.limit);
+  }
+
+  /** The app's metrics and ours. Of a name that both have, the app's. */
+  async #read(): Promise<{ app: readonly MetricFamily[]; own: readonly MetricFamily[] }> {
+    const app = await readRegistry(this.app, { ...this.#reading, unordered: true });
+    const own = [
+      ...(await readRegistry(this.#own, this.#reading)),
+      ...(await readRegistry(this.#labelled, { ...this.#reading, workerLabel: undefined })),
+      ...(this.http?.families() ?? []),
+    ];
+    const names = new Set(app.map(({ name }) => name));
+    this.warnOfConflicts(own.map(({ name }) => name).filter((name) => names.has(name)));
+    const shown = own.filter(({ name }) => !names.has(name));
+    return { app, own: [...shown, droppedFamily(this.options.prefix, this.limit.counts)] };
+  }
+
+  #warnOfSize(length: number): void {
+    if (this.#toldOfSize) return;
+    this.#toldOfSize = true;
+    const megabytes = (characters: number) => Math.round(characters / 1024 / 1024);
+    this.logger.warn(
+      `The app's metrics are left out: with ${megabytes(length)} MB they are larger than ${megabytes(MAX_METRICS_BODY_LENGTH)} MB. ` +
+        `Give them fewer labels, or lower metrics.maxSeries`,
+    );
+  }
+
+  #warnOfUnreadable(name: string, reason: string): void {
+    if (this.#unreadable.has(name)) return;
+    this.#unreadable.add(name);
+    this.logger.warn(
+      `The metric ${name} is left out, or as it was, while it cannot be read: ${reason}`,
+    );
+  }
+
+  /** Also at start: the first serialisation is that of the first push. */
+  warnOfConflicts(conflicts: readonly string[]): void {
+    const news = conflicts.filter((name) => !this.#conflicts.has(name));
+    if (news.length === 0) return;
+    for (const name of news) this.#conflicts.add(name);
+    this.logger.warn(
+      `The app registers metrics of the same names as this package, and only the app's are shown: ${news.join(', ')}. ` +
+        `Set metrics.prefix to rename those of this package, or metrics.defaultMetrics to false`,
+    );
+  }
+}

@@ -1,0 +1,188 @@
+import type { Registry } from 'prom-client';
+import {
+  type Column,
+  type Labels,
+  labelText,
+  METRIC_TYPES,
+  type MetricFamily,
+  type MetricType,
+  type Row,
+  sortedLabelText,
+} from '../exposition/metric-family.js';
+import type { SeriesLimit } from '../exposition/series-limit.js';
+import { READ_TIMEOUT_MS } from '../../contract/snapshot/index.js';
+
+/** A sample as prom-client has it. `metricName` where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
+interface Sample {
+  readonly labels?: Labels | undefined;
+  readonly value: number;
+  readonly metricName?: string | undefined;
+}
+
+/** A metric as prom-client has it in memory. */
+export interface RegistryMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: unknown;
+  readonly aggregator?: string | undefined;
+  readonly values?: readonly Sample[] | undefined;
+}
+
+/** How the metrics of a registry are read. */
+export interface Reading {
+  readonly limit: SeriesLimit;
+  /** Slot that every series is labelled with, where each worker is to have its own. */
+  readonly workerLabel: number | undefined;
+  /** Each worker may name the labels of a series in another order: what the app measures. */
+  readonly unordered: boolean;
+  /** Metrics as they were read last: what counts must not be missing where it is slow once. */
+  readonly last: WeakMap<object, MetricFamily>;
+  /** Metrics that have not answered since they were asked: they are not waited for again. */
+  readonly hung: WeakSet<object>;
+  /** Told of metrics that could not be read, and why. */
+  failed(name: string, reason: string): void;
+}
+
+/** What of prom-client's registries is used: one of another copy, or of another make, is as good. */
+interface ReadableRegistry {
+  getMetricsAsArray(): readonly { readonly name: string; get(): unknown }[];
+  /** Private, and in every version since 11: `getMetricsAsJSON()` adds them, but fails as a whole. */
+  readonly _defaultLabels?: Labels | undefined;
+}
+
+/**
+ * Every metric of a registry, without exemplars and timestamps. One whose
+ * `collect()` throws or hangs takes no other with it: a gauge is left out, and
+ * what counts is as it was read last.
+ */
+export async function readRegistry(registry: Registry, reading: Reading): Promise<MetricFamily[]> {
+  const source = registry as unknown as ReadableRegistry;
+  const metrics = source.getMetricsAsArray();
+  const families = await Promise.all(
+    metrics.map(async (metric) => {
+      const answer = await askOnce(metric, reading.hung, async () =>
+        toFamily((await metric.get()) as RegistryMetric, reading, source._defaultLabels),
+      );
+      if (answer.outcome === 'done') {
+        if (answer.value !== undefined) reading.last.set(metric, answer.value);
+        return answer.value;
+      }
+      reading.failed(metric.name, answer.reason);
+      const last = reading.last.get(metric);
+      return last?.type === 'gauge' ? undefined : last;
+    }),
+  );
+  return families.filter((family) => family !== undefined);
+}
+
+type Answer<T> =
+  | { readonly outcome: 'done'; readonly value: T }
+  | { readonly outcome: 'failed'; readonly reason: string };
+
+const NO_ANSWER = `no answer within ${READ_TIMEOUT_MS} ms`;
+
+async function askOnce<T>(
+  metric: object,
+  hung: WeakSet<object>,
+  read: () => Promise<T>,
+): Promise<Answer<T>> {
+  if (hung.has(metric)) return { outcome: 'failed', reason: NO_ANSWER };
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<Answer<T>>((resolve) => {
+    timer = setTimeout(() => {
+      hung.add(metric);
+      resolve({ outcome: 'failed', reason: NO_ANSWER });
+    }, READ_TIMEOUT_MS);
+  });
+  const answer = read()
+    .then(
+      (value): Answer<T> => ({ outcome: 'done', value }),
+      (error: unknown): Answer<T> => ({ outcome: 'failed', reason: String(error) }),
+    )
+    .finally(() => hung.delete(metric));
+  try {
+    return await Promise.race([answer, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const SUFFIXES: Readonly<Record<MetricType, readonly string[]>> = {
+  counter: [''],
+  gauge: [''],
+  histogram: ['_bucket', '_sum', '_count'],
+  summary: ['', '_sum', '_count'],
+};
+
+/**
+ * A metric of prom-client as a family; `undefined` where it is none that Prometheus knows.
+ *
+ * @param defaults labels of samples that have none of that name.
+ * @throws TypeError where it has samples that are none of its type.
+ */
+export function toFamily(
+  { name, help, type: typeName, aggregator = 'sum', values = [] }: RegistryMetric,
+  { limit, workerLabel, unordered }: Reading,
+  defaults: Labels = {},
+): MetricFamily | undefined {
+  const type = METRIC_TYPES.find((each) => each === typeName);
+  if (type === undefined) return undefined;
+  const columnLabel = type === 'histogram' ? 'le' : type === 'summary' ? 'quantile' : undefined;
+  const hasDefaults = Object.keys(defaults).length > 0;
+  const columns: Column[] = [];
+  const columnAt = new Map<string, number>();
+  const series = new Map<string, Row>();
+  for (const { metricName = name, labels = {}, value } of values) {
+    let own = hasDefaults ? withDefaults(labels, defaults) : labels;
+    let columnText = '';
+    if (columnLabel !== undefined && columnLabel in own) {
+      const { [columnLabel]: column, ...others } = own;
+      columnText = labelText({ [columnLabel]: column! });
+      own = others;
+    }
+    if (workerLabel !== undefined) own = withWorkerLabel(own, workerLabel);
+    const text = unordered ? sortedLabelText(own) : labelText(own);
+    let row = series.get(text);
+    if (row === undefined) {
+      if (series.size >= limit.maxSeries) {
+        limit.dropped(name, 1);
+        continue;
+      }
+      series.set(text, (row = []));
+    }
+    const suffix = metricName.slice(name.length);
+    const key = `${suffix} ${columnText}`;
+    let at = columnAt.get(key);
+    if (at === undefined) {
+      if (!metricName.startsWith(name) || !SUFFIXES[type].includes(suffix)) {
+        throw new TypeError(`a ${type} has no sample ${metricName}`);
+      }
+      columnAt.set(key, (at = columns.length));
+      columns.push({ suffix, label: columnText });
+    }
+    row[at] = value;
+  }
+  for (const row of series.values()) {
+    for (let i = 0; i < columns.length; i++) row[i] ??= null;
+  }
+  // Nothing is left out that has a worker of its own; during a reload the slot has two.
+  const rule = workerLabel !== undefined && aggregator === 'omit' ? 'max' : aggregator;
+  // Without a sample it still has its HELP and TYPE.
+  return { name, help, type, aggregator: rule, columns, series };
+}
+
+/** As prom-client does it: what is empty has the default as well. */
+function withDefaults(labels: Labels, defaults: Labels): Labels {
+  const all: Record<string, string | number> = { ...labels };
+  for (const name of Object.keys(defaults)) all[name] = all[name] || defaults[name]!;
+  return all;
+}
+
+/** What the app itself calls by that name is renamed, as Prometheus does it with labels of targets. */
+function withWorkerLabel(labels: Labels, slot: number): Labels {
+  const { worker, ...others } = labels;
+  if (worker === undefined) return { ...others, worker: slot };
+  let name = 'exported_worker';
+  while (name in others) name = `exported_${name}`;
+  return { ...others, [name]: worker, worker: slot };
+}

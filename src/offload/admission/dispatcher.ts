@@ -1,0 +1,250 @@
+import { Abandonment } from './abandonment.js';
+import { Answers } from './answers.js';
+import { copyRequest, uncloneableArguments } from '../task/arguments.js';
+import { Call, NOBODY, type Waiter, type Watch } from './call.js';
+import { aborted, failed, failedWith, type Failure, lost, rejected, timedOut } from '../pool/failures.js';
+import type { TaskRejection } from '../offload.exceptions.js';
+import { RetryAdvice } from './retry-advice.js';
+import type { Completed, Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
+import { RunningCalls } from './running-calls.js';
+import { SharedCalls } from './shared-calls.js';
+import type { Task, TaskObserver } from '../task/task.js';
+import { restoreError } from '../task/task-error.js';
+import { WaitingRoom } from './waiting-room.js';
+
+/**
+ * Admits calls, in the order in which they came: as many run as there are
+ * threads, a bounded number waits for a bounded time, the rest is refused.
+ * Those that wait longest are offered to the threads that run others, and
+ * count as waiting until they begin.
+ */
+export class Dispatcher {
+  readonly #waiting: WaitingRoom;
+  readonly #running: RunningCalls;
+  readonly #shared = new SharedCalls();
+  readonly #answers: Answers;
+  readonly #abandonment: Abandonment;
+  readonly #advice = new RetryAdvice();
+  #calls = 0;
+  #closed = false;
+
+  constructor(
+    private readonly runner: Runner,
+    private readonly maxQueue: number,
+    private readonly observer: TaskObserver,
+    /** Told of a thread that was lost. */
+    private readonly report: (task: Task, error: unknown) => void,
+  ) {
+    this.#answers = new Answers(observer);
+    this.#running = new RunningCalls(observer, this.#advice, (call) =>
+      this.#abort(call, timedOut(call.task)),
+    );
+    this.#abandonment = new Abandonment(runner, (call) => this.#abort(call, aborted(call.task)));
+    this.#waiting = new WaitingRoom(
+      maxQueue,
+      () => runner.spare,
+      (call) => this.#end(call, this.#rejected(call.task, 'queue-timeout')),
+    );
+  }
+
+  get queueSize(): number {
+    return this.#waiting.size;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** How long no more could wait, in ms. */
+  get fullForMs(): number {
+    return this.#waiting.fullForMs;
+  }
+
+  /** Whether a call is waiting or running that was made before then; monotonic ms. */
+  hasCallFrom(before: number): boolean {
+    const calls = [...this.#running, this.#waiting.first];
+    return calls.some((call) => call !== undefined && call.calledAt < before);
+  }
+
+  /**
+   * Resolves with the result; rejects with what the task threw, or with one of
+   * the exceptions of this package.
+   */
+  submit(
+    task: Task,
+    args: readonly unknown[],
+    contexts: RunRequest['contexts'],
+    watch: Watch = NOBODY,
+    trace?: Waiter['trace'],
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { call: undefined, trace, resolve, reject, unwatch: () => {} };
+      let gone = false;
+      waiter.unwatch = watch(() => {
+        gone = true;
+        this.#leave(waiter);
+      });
+      if (gone) this.#turnAway(waiter, task, aborted(task));
+      else this.#admit(task, { task: task.index, args, contexts }, waiter);
+    });
+  }
+
+  /** A thread may have become free, or there may be none any more. */
+  pump(): void {
+    while (this.#waiting.size > 0 && this.runner.idle > 0) {
+      const call = this.#waiting.next();
+      if (call === undefined) break;
+      this.#start(call);
+    }
+    if (this.runner.size === 0) this.#refuseQueued('unavailable');
+    if (this.#waiting.size === 0 || this.#closed) return;
+    this.runner.expect(this.#waiting.size);
+    this.#waiting.offerTo(this.runner, (call) => this.#onBegun(call));
+  }
+
+  /** Refuses what waits and what comes, and ends what runs. */
+  close(): void {
+    this.#closed = true;
+    this.#refuseQueued('closing');
+    for (const call of this.#running) this.#abort(call, aborted(call.task));
+  }
+
+  get #canStart(): boolean {
+    return this.#waiting.size === 0 && this.runner.idle > 0;
+  }
+
+  #admit(task: Task, request: RunRequest, waiter: Waiter): void {
+    // Whatever should have begun and has not, begins with the next call at the latest.
+    if (this.#waiting.size > 0) this.pump();
+    let call: Call;
+    try {
+      const key = this.#shared.keyOf(task, request.args);
+      const same = this.#shared.get(key);
+      if (same !== undefined && same.waiters.size <= this.maxQueue) return same.addWaiter(waiter);
+      const refusal = same === undefined ? this.#refusal() : 'queue-full';
+      if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
+      // What the caller does with its arguments meanwhile is nothing to a call that waits.
+      const kept = this.#canStart ? request : copyRequest(request);
+      call = new Call(task, kept, performance.now(), key, ++this.#calls, waiter.trace);
+    } catch (error) {
+      return this.#turnAway(waiter, task, failedWith(uncloneableArguments(task, request, error)));
+    }
+    call.addWaiter(waiter);
+    this.#shared.add(call);
+    if (this.#canStart) return this.#start(call);
+    this.#waiting.enter(call);
+    this.pump();
+  }
+
+  #turnAway(waiter: Waiter, task: Task, { outcome, error }: Failure): void {
+    waiter.unwatch();
+    this.observer.ended(task, outcome);
+    waiter.reject(error());
+  }
+
+  #refusal(): TaskRejection | undefined {
+    if (this.#closed) return 'closing';
+    if (this.runner.size === 0) return 'unavailable';
+    return this.#canStart || this.#waiting.hasPlace ? undefined : 'queue-full';
+  }
+
+  #refuseQueued(reason: TaskRejection): void {
+    for (let call = this.#waiting.next(); call !== undefined; call = this.#waiting.next()) {
+      this.#end(call, this.#rejected(call.task, reason));
+    }
+  }
+
+  /** A thread has gone on to a call that was offered to it. */
+  #onBegun(call: Call): void {
+    this.#running.begin(call);
+    this.#follow(call, call.offer!);
+    // What happened to it in the moment in which this was not known.
+    if (this.#closed) this.#abort(call, aborted(call.task));
+    else if (call.waiters.size === 0) this.#abandonment.begin(call);
+  }
+
+  #start(call: Call): void {
+    this.#running.begin(call);
+    try {
+      this.#follow(call, this.runner.run(call.request));
+    } catch (error) {
+      // An argument that throws when it is read.
+      this.#end(call, failedWith(error));
+    }
+  }
+
+  #follow(call: Call, run: Run): void {
+    call.run = run;
+    run.result
+      .then(
+        (result) => this.#onResult(call, result),
+        (error: unknown) => this.#onLost(call, error),
+      )
+      // Whatever is wrong with a result, its call ends, and no other is touched.
+      .catch((error: unknown) => this.#fail(call, failedWith(error)));
+  }
+
+  #onResult(call: Call, result: RunResult): void {
+    if (call.state === 'over') return this.pump(); // what could not be ended has ended
+    call.trace?.ran(result.ran);
+    if (result.ok) return this.#complete(call, result);
+    const thrown = () => restoreError(result.error);
+    this.#fail(call, failed(thrown));
+  }
+
+  #onLost(call: Call, error: unknown): void {
+    if (call.state === 'over') return this.pump();
+    const { task, request } = call;
+    if (error instanceof DOMException && error.name === 'DataCloneError') {
+      return this.#fail(call, failedWith(uncloneableArguments(task, request, error)));
+    }
+    this.report(task, error);
+    this.#fail(call, lost(task, error));
+  }
+
+  #complete(call: Call, result: Completed): void {
+    this.#shared.remove(call);
+    this.#running.end(call);
+    this.#answers.give(call, result);
+    this.pump();
+  }
+
+  #fail(call: Call, failure: Failure): void {
+    this.#end(call, failure);
+    this.pump();
+  }
+
+  #abort(call: Call, failure: Failure): void {
+    this.#end(call, failure);
+    call.run?.abort();
+    this.pump();
+  }
+
+  #end(call: Call, { outcome, error }: Failure): void {
+    this.#shared.remove(call);
+    this.#running.end(call);
+    call.end((waiter) => {
+      this.observer.ended(call.task, outcome);
+      waiter.reject(error());
+    });
+  }
+
+  /** A waiter's client is gone. With the last one the call has lost its purpose. */
+  #leave(waiter: Waiter): void {
+    const { call } = waiter;
+    if (call === undefined || !call.waiters.delete(waiter)) return;
+    this.#turnAway(waiter, call.task, aborted(call.task));
+    if (call.waiters.size > 0) return;
+    this.#shared.remove(call);
+    if (call.state === 'waiting') {
+      if (!call.takeBack()) return;
+      this.#waiting.leave(call);
+      return this.#end(call, aborted(call.task));
+    }
+    this.#abandonment.begin(call);
+  }
+
+  #rejected(task: Task, reason: TaskRejection): Failure {
+    return rejected(task, reason, this.#advice.seconds(this.#waiting.size, this.runner.size));
+  }
+}

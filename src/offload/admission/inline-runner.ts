@@ -1,0 +1,67 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { contentsOf, restoreBuffers } from '../task/parcel.js';
+import { runTraced } from '../task/run-traced.js';
+import type { Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
+import type { TracedTask } from '../task/trace-context.js';
+
+/** Runs calls on the event loop, and copies what a thread would be given and give. */
+export class InlineRunner implements Runner {
+  readonly startMs = 0;
+  readonly threads = 0;
+  readonly spare = 0;
+  #running = 0;
+  readonly #inside = new AsyncLocalStorage<true>();
+
+  constructor(
+    readonly size: number,
+    /** Calls the method of a task. */
+    private readonly call: (task: number, args: unknown[]) => unknown,
+    private readonly tasks: readonly TracedTask[],
+  ) {}
+
+  /** Whether what runs now is a task itself: what it calls runs within it, as in a thread. */
+  get isInside(): boolean {
+    return this.#inside.getStore() === true;
+  }
+
+  get idle(): number {
+    return this.size - this.#running;
+  }
+
+  expect(): void {
+    // There is nothing to start.
+  }
+
+  offer(): undefined {
+    // The event loop stands still between two calls for no longer than a promise takes.
+  }
+
+  run(request: RunRequest): Run {
+    // What runs on the event loop cannot be ended.
+    return { result: this.#run(request), abort: () => {} };
+  }
+
+  async close(): Promise<void> {
+    this.#inside.disable();
+  }
+
+  async #run({ task, args, contexts }: RunRequest): Promise<RunResult> {
+    const given = copy(args);
+    const carried = structuredClone(contexts);
+    this.#running += 1;
+    try {
+      const body = () => this.call(task, given);
+      const result = await this.#inside.run(true, () =>
+        runTraced(this.tasks[task]!, body, carried),
+      );
+      return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
+    } finally {
+      this.#running -= 1;
+    }
+  }
+}
+
+function copy(values: readonly unknown[]): unknown[] {
+  const { moved, buffers } = contentsOf(values);
+  return restoreBuffers(structuredClone(values, { transfer: moved }) as unknown[], buffers);
+}

@@ -1,0 +1,30 @@
+import { keyOf } from '../task/arguments.js';
+import type { Call } from './call.js';
+import type { Task } from '../task/task.js';
+
+/** Calls that others may join, by what makes them the same: `coalesce`. */
+export class SharedCalls {
+  readonly #calls = new Map<string, Call>();
+
+  /**
+   * What calls that are the same have in common; `undefined` where none is.
+   *
+   * @throws what structured clone throws for arguments that it refuses.
+   */
+  keyOf(task: Task, args: readonly unknown[]): string | undefined {
+    return task.coalesce ? keyOf(task, args) : undefined;
+  }
+
+  get(key: string | undefined): Call | undefined {
+    return key === undefined ? undefined : this.#calls.get(key);
+  }
+
+  add(call: Call): void {
+    if (call.key !== undefined) this.#calls.set(call.key, call);
+  }
+
+  /** Another one may have taken its place. */
+  remove(call: Call): void {
+    if (this.get(call.key) === call) this.#calls.delete(call.key!);
+  }
+}

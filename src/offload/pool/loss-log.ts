@@ -1,0 +1,16 @@
+import { OnceAMinute } from '../../contract/errors/index.js';
+import { reasonOf } from '../thread/problem.js';
+
+/** Says why threads were lost: each cause for each task once a minute. */
+export class LossLog {
+  readonly #log: OnceAMinute;
+
+  constructor(say: (line: string) => void) {
+    this.#log = new OnceAMinute(say);
+  }
+
+  lost(task: string, error: unknown): void {
+    const reason = reasonOf(error);
+    this.#log.say(`the thread of ${task} was lost: ${reason}`, `${task}: ${reason}`, task);
+  }
+}

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs';
+import { ENTRY } from './pool-thread.js';
+import type { ThreadPlan } from '../thread/plan.js';
+import type { ThreadReport } from '../thread/thread-host.js';
+
+/** A thread that has not loaded by then is worth a word. */
+const SLOW_MS = 10_000;
+
+/** What V8 allows a thread above its limit for old objects, roughly: for young ones, and rounding. */
+const HEAP_MARGIN_BYTES = 128 * 2 ** 20;
+
+/** Why a bundle can have no threads; `undefined` where their file is there. */
+export function missingEntry(): string | undefined {
+  if (existsSync(ENTRY)) return undefined;
+  return (
+    `nestjs-cluster is part of a bundle (there is no ${ENTRY}), and threads cannot be started from there; ` +
+    `leave it and the app's classes out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline`
+  );
+}
+
+/** Why a thread that ended while it loaded cannot do its work. */
+export function endedWhileLoading(plan: ThreadPlan, error: unknown): string {
+  return `a thread ended while it loaded ${filesOf(plan)} (${String(error)}); the code that runs at import must not end it: no process.exit() there`;
+}
+
+/** The files that threads import, in words. */
+function filesOf({ tasks }: ThreadPlan): string {
+  return [...new Set(tasks.map(({ file }) => file))].join(', ');
+}
+
+/** Says what an operator should know of threads that start, each thing once. */
+export class ThreadWarnings {
+  #slow = false;
+  #heap = false;
+
+  constructor(
+    private readonly plan: ThreadPlan,
+    private readonly heapLimitBytes: number,
+    private readonly warn: (message: string) => void,
+  ) {}
+
+  follow(report: Promise<ThreadReport>): void {
+    const slow = setTimeout(() => this.#ofSlowness(), SLOW_MS).unref();
+    report.then(
+      ({ heapLimitBytes }) => {
+        clearTimeout(slow);
+        this.#ofHeap(heapLimitBytes);
+      },
+      () => clearTimeout(slow),
+    );
+  }
+
+  #ofSlowness(): void {
+    if (this.#slow) return;
+    this.#slow = true;
+    this.warn(
+      `threads have not loaded ${filesOf(this.plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too`,
+    );
+  }
+
+  /** V8's own flag is for all threads of a process, and wins. */
+  #ofHeap(actualBytes: number): void {
+    if (this.#heap || actualBytes <= this.heapLimitBytes + HEAP_MARGIN_BYTES) return;
+    this.#heap = true;
+    this.warn(
+      `offload.heapLimitBytes has no effect beside --max-old-space-size: a thread may fill ${Math.round(actualBytes / 1e6)} MB`,
+    );
+  }
+}

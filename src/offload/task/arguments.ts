@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { serialize } from 'node:v8';
+import { UncloneableValueError } from '../../contract/errors/index.js';
+import { findUncloneable } from './cloneable.js';
+import { contentsOf, moveAll, restoreBuffers } from './parcel.js';
+import type { RunRequest } from './runner.interface.js';
+import type { Task } from './task.js';
+
+/** A key this long is replaced by its digest: it would hold all arguments a second time. */
+const MAX_KEY_LENGTH = 256;
+
+/**
+ * Equal for calls of a task with equal arguments.
+ *
+ * @throws what structured clone throws for arguments that it refuses.
+ */
+export function keyOf(task: Task, args: readonly unknown[]): string {
+  const bytes = serialize(args);
+  const text =
+    bytes.length > MAX_KEY_LENGTH
+      ? createHash('sha256').update(bytes).digest('base64')
+      : bytes.toString('latin1');
+  return `${task.index} ${text}`;
+}
+
+/**
+ * The same, of what it holds now.
+ *
+ * @throws what structured clone throws for what it refuses.
+ */
+export function copyRequest({ task, args, contexts }: RunRequest): RunRequest {
+  const { moved, buffers } = contentsOf(args);
+  const copy = structuredClone({ args: [...args], contexts }, { transfer: moved });
+  restoreBuffers(copy.args, buffers);
+  // On its way to the thread it need not be copied once more.
+  moveAll(copy.args);
+  return { task, ...copy };
+}
+
+/** Says which argument it was that could not be copied to a thread, and what in it. */
+export function uncloneableArguments(
+  task: Task,
+  { args, contexts }: Pick<RunRequest, 'args' | 'contexts'>,
+  cause: unknown,
+): UncloneableValueError {
+  const obstacles = [
+    ...args.map((arg, i) => findUncloneable(arg, parameterName(task, i))),
+    ...Object.entries(contexts ?? {}).map(([name, store]) =>
+      findUncloneable(store, `the carried context "${name}"`),
+    ),
+  ];
+  const obstacle = obstacles.find((found) => found !== undefined);
+  return new UncloneableValueError(
+    `${task.name}: the arguments cannot be copied to a thread: ${obstacle ?? String(cause)}; pass plain data (what structuredClone() takes)`,
+    { cause },
+  );
+}
+
+function parameterName({ parameters }: Task, index: number): string {
+  const name = parameters[index];
+  return `argument ${index + 1}${name === undefined ? '' : ` (${name})`}`;
+}
+
+/**
+ * Names of a method's parameters, as far as they are plain ones: read from its
+ * source, for messages only.
+ */
+export function parameterNames(method: (...args: never[]) => unknown): string[] {
+  const list = /^[^(]*\(([^()]*)/.exec(String(method))?.[1] ?? '';
+  const [plain] = list.split(/[={[.]/); // a default or a pattern may have commas of its own
+  return plain!
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}

@@ -1,0 +1,128 @@
+import type { Type } from '@nestjs/common';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { CpuBoundDefinition } from '../cpu-bound.metadata.js';
+
+/** What is the same for all methods of an app. */
+export interface Situation {
+  /** There is an `offload.module`. */
+  readonly hasModule: boolean;
+  /** Threads import the files of the classes. */
+  readonly threads: boolean;
+  /** The program's own file, where importing it a second time would start the app a second time. */
+  readonly mainFile: string | undefined;
+}
+
+/** What Node was started with, by the path that imports of it have. */
+export function mainFile(): string | undefined {
+  try {
+    // `node dist/main` and `node dist` leave the rest to Node.
+    return realpathSync(createRequire(import.meta.url).resolve(process.argv[1]!));
+  } catch {
+    return undefined; // a program from standard input, or `node --eval`
+  }
+}
+
+/** Why a thread cannot look for `offload.module` in the file that names it. */
+export function refusalOfModule(
+  name: string,
+  file: string | undefined,
+  { threads, mainFile }: Situation,
+): string | undefined {
+  if (!threads || file === undefined || file !== mainFile) return undefined;
+  return (
+    `offload.module (${name}) is given to forRoot() in ${file}, which starts the app: a thread that imports it would start another; ` +
+    `move the module that imports ClusterModule to a file of its own, or start the app by ClusterModule.bootstrap()`
+  );
+}
+
+/** What there is to know of a `@CpuBound()` method before any thread is asked. */
+export interface Subject extends Situation {
+  readonly name: string;
+  readonly definition: CpuBoundDefinition;
+  readonly type: Type;
+  readonly isController: boolean;
+  /** There is one instance of it, made at start. */
+  readonly isStatic: boolean;
+  readonly injected: boolean;
+}
+
+// Nest's own, the same in 11 and 12.
+const ROUTE_ARGUMENTS = '__routeArguments__';
+const SSE = '__sse__';
+
+/** Parameters that hold sockets and functions, by the number with which Nest's keys begin. */
+const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
+
+/** Why a method cannot run in a thread, with the remedy; `undefined` where nothing speaks against it. */
+export function refusalOf(subject: Subject): string | undefined {
+  const { name, definition, type, isStatic, injected, hasModule } = subject;
+  const owner = definition.owner.constructor;
+  if (owner !== type) {
+    return (
+      `${name} is inherited from ${owner.name}, of which a thread would make an instance, not of ${type.name}; ` +
+      `override it in ${type.name} with @CpuBound() and call super.${definition.method}()`
+    );
+  }
+  if ((type.prototype as Record<string, unknown>)[definition.method] === definition.body) {
+    return (
+      `${name} is decorated with @CpuBound(), but the decorator was given a copy of its descriptor, and what it made of that was thrown away; ` +
+      `apply it to the descriptor itself, or return what it returns`
+    );
+  }
+  const parameter = connectionParameter(subject);
+  if (parameter !== undefined) {
+    return (
+      `${name} takes ${parameter}, which cannot leave the event loop; ` +
+      `take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`
+    );
+  }
+  // Below @CpuBound() it is on the body, above it on what took the body's place.
+  const method = (type.prototype as Record<string, object>)[definition.method]!;
+  if (Reflect.getMetadata(SSE, definition.body) || Reflect.getMetadata(SSE, method)) {
+    return `${name} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
+  }
+  if (/Generator/.test(Object.prototype.toString.call(definition.body))) {
+    return `${name} is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound() method`;
+  }
+  if (!isStatic) {
+    return (
+      `${name} belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); ` +
+      `move the method to a provider of default scope, and pass what it needs of the request as arguments`
+    );
+  }
+  if (injected && !hasModule) {
+    return (
+      `the constructor of ${type.name} takes arguments, or Nest injects its properties, and a thread does not know with what, for ${name}; ` +
+      `name a module that provides ${type.name}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() beside useFactory; ` +
+      `or move the method to a class whose constructor takes nothing`
+    );
+  }
+  return subject.threads ? refusalOfFile(subject) : undefined;
+}
+
+function refusalOfFile({ name, definition, mainFile }: Subject): string | undefined {
+  if (definition.file === undefined) {
+    return (
+      `${name} is declared in code that is in no file of its own (evaluated, or bundled together with nestjs-cluster), so that no thread can import it; ` +
+      `leave nestjs-cluster and the class out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline`
+    );
+  }
+  if (definition.file === mainFile) {
+    return (
+      `${name} is declared in ${definition.file}, which starts the app: a thread that imports it would start another; ` +
+      `declare the class in a file of its own, or start the app by ClusterModule.bootstrap()`
+    );
+  }
+  return undefined;
+}
+
+function connectionParameter({ type, definition }: Subject): string | undefined {
+  const parameters = Reflect.getMetadata(ROUTE_ARGUMENTS, type, definition.method) as
+    Record<string, unknown> | undefined;
+  // Keys are `number:index`; those of custom decorators have text for a number.
+  const kinds = Object.keys(parameters ?? {}).map(
+    (key) => OF_THE_CONNECTION[Number(key.split(':')[0])],
+  );
+  return kinds.find((kind) => kind !== undefined);
+}

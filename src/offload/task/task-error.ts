@@ -1,0 +1,161 @@
+import * as nest from '@nestjs/common';
+import { inspect } from 'node:util';
+import { UncloneableValueError } from '../../contract/errors/index.js';
+import { findUncloneable } from './cloneable.js';
+
+/** A chain of causes may be a circle. */
+const MAX_CAUSES = 8;
+
+/** What was thrown in a thread, as it travels. */
+export type TaskError =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | {
+      readonly kind: 'error';
+      /** Names of its class and those that it extends, up to but without `Error`. */
+      readonly classes: readonly string[];
+      readonly name: string;
+      readonly message: string;
+      readonly stack: string | undefined;
+      /** Whatever else it carries and can be copied: `code`, a status, a body. */
+      readonly properties: Readonly<Record<string, unknown>>;
+      readonly cause?: TaskError;
+      /** Of an `AggregateError`. */
+      readonly errors?: readonly TaskError[];
+    };
+
+const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
+
+/** Takes apart what was thrown. Whatever it is, the result can be copied. */
+export function describeError(thrown: unknown): TaskError {
+  try {
+    return describe(thrown, 0);
+  } catch {
+    // Something in it throws when it is read.
+    return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
+  }
+}
+
+function describe(thrown: unknown, depth: number): TaskError {
+  if (!(thrown instanceof Error)) {
+    return { kind: 'value', value: isCloneable(thrown) ? thrown : inspect(thrown) };
+  }
+  const { message, cause } = thrown;
+  const name = nameOf(thrown);
+  const { code } = thrown as NodeJS.ErrnoException;
+  const own = Object.entries(thrown).filter(
+    ([key, value]) => !OWN_FIELDS.has(key) && isCloneable(value),
+  );
+  const deeper = depth < MAX_CAUSES;
+  const { errors } = thrown as Partial<AggregateError>;
+  return {
+    kind: 'error',
+    classes: classesOf(thrown),
+    name,
+    message: String(message),
+    stack: stackOf(thrown, name),
+    properties: {
+      ...(isCloneable(code) && code !== undefined && { code }),
+      ...Object.fromEntries(own),
+    },
+    ...(cause !== undefined && deeper && { cause: describe(cause, depth + 1) }),
+    ...(Array.isArray(errors) &&
+      deeper && { errors: errors.map((each) => describe(each, depth + 1)) }),
+  };
+}
+
+/**
+ * Puts it together again. An exception of Nest, or of a class that extends one,
+ * is an instance of Nest's class: filters and status are as if it had been
+ * thrown here. So are JavaScript's own errors; any other is an `Error` with the
+ * name, the message, the stack and the properties that it had.
+ */
+export function restoreError(described: TaskError): unknown {
+  if (described.kind === 'value') return described.value;
+  const { classes, name, message, stack, properties, cause, errors } = described;
+  const error = new Error(message);
+  Object.setPrototypeOf(error, prototypeFor(classes, properties));
+  for (const [key, value] of Object.entries(properties)) set(error, key, value, true);
+  // The body of an exception may hold what cannot be copied.
+  if (error instanceof nest.HttpException && properties['response'] === undefined) {
+    set(error, 'response', message, true);
+  }
+  if (error.name !== name) set(error, 'name', name);
+  if (stack !== undefined) set(error, 'stack', stack);
+  if (cause !== undefined) set(error, 'cause', restoreError(cause));
+  if (errors !== undefined) set(error, 'errors', errors.map(restoreError));
+  return error;
+}
+
+/** Defined, not assigned: a property may be one that the prototype only lets be read. */
+function set(error: Error, key: string, value: unknown, enumerable = false): void {
+  Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
+}
+
+function isCloneable(value: unknown): boolean {
+  return findUncloneable(value, '') === undefined;
+}
+
+function classesOf(error: Error): string[] {
+  const names: string[] = [];
+  for (
+    let prototype = Object.getPrototypeOf(error) as object | null;
+    prototype !== null && prototype !== Error.prototype && prototype !== Object.prototype;
+    prototype = Object.getPrototypeOf(prototype) as object | null
+  ) {
+    names.push(String(prototype.constructor?.name));
+  }
+  return names;
+}
+
+const NATIVE_ERRORS: readonly ErrorConstructor[] = [
+  RangeError,
+  TypeError,
+  SyntaxError,
+  ReferenceError,
+  EvalError,
+  URIError,
+];
+
+/** What has a name that is no class's of the app. */
+const BASES = [Error, AggregateError, ...NATIVE_ERRORS];
+
+/** A class that gives its errors no name is known by its own, which does not travel otherwise. */
+function nameOf(error: Error): string {
+  let holder: object | null = error;
+  while (holder !== null && !Object.hasOwn(holder, 'name')) {
+    holder = Object.getPrototypeOf(holder) as object | null;
+  }
+  const isNamed = !BASES.some(({ prototype }) => prototype === holder);
+  const { constructor } = Object.getPrototypeOf(error) as Partial<Error>;
+  return String((!isNamed && constructor?.name) || error.name);
+}
+
+/** As {@link inspect} shows it of the error itself: V8 wrote the name that it inherits. */
+function stackOf({ name, stack }: Error, shown: string): string | undefined {
+  return stack?.startsWith(name) ? shown + stack.slice(name.length) : stack;
+}
+
+function prototypeFor(
+  classes: readonly string[],
+  { status }: Readonly<Record<string, unknown>>,
+): object {
+  // Others have classes of the same names.
+  const isOfNest = classes.includes(nest.HttpException.name) && typeof status === 'number';
+  for (const name of classes) {
+    const exported: unknown =
+      isOfNest && Object.hasOwn(nest, name) && (nest as Record<string, unknown>)[name];
+    if (isHttpException(exported)) return exported.prototype;
+    const native = NATIVE_ERRORS.find((candidate) => candidate.name === name);
+    if (native !== undefined) return native.prototype;
+    if (name === UncloneableValueError.name) return UncloneableValueError.prototype;
+    if (name === AggregateError.name) return AggregateError.prototype;
+  }
+  return Error.prototype;
+}
+
+function isHttpException(exported: unknown): exported is typeof nest.HttpException {
+  return (
+    typeof exported === 'function' &&
+    (exported === nest.HttpException || exported.prototype instanceof nest.HttpException)
+  );
+}

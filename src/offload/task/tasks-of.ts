@@ -1,0 +1,49 @@
+import type { Class, ResolvedModuleOptions } from '../../contract/options/module.js';
+import { parameterNames } from './arguments.js';
+import { type CpuBoundDefinition, functionNameOf } from '../cpu-bound.metadata.js';
+import type { Found } from '../offload.explorer.js';
+import type { Task } from './task.js';
+import type { PlannedTask, ThreadPlan } from '../thread/plan.js';
+
+/** What was found, with the options that are in force for it: a task's index is its definition's. */
+export function tasksOf(
+  definitions: readonly CpuBoundDefinition[],
+  found: readonly Found[],
+  offload: ResolvedModuleOptions['offload'],
+): Task[] {
+  return definitions.map((definition, index) => {
+    const { options, body } = definition;
+    return {
+      name: firstOf(definition, found).name,
+      functionName: functionNameOf(definition),
+      index,
+      timeoutMs: options.timeoutMs ?? offload.timeoutMs,
+      queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
+      coalesce: options.coalesce ?? false,
+      abortOnDisconnect: options.abortOnDisconnect ?? true,
+      queue: options.queue,
+      parameters: parameterNames(body),
+    };
+  });
+}
+
+/** What a thread is to load, in the order of the tasks. */
+export function planOf(
+  definitions: readonly CpuBoundDefinition[],
+  found: readonly Found[],
+  module: Class | undefined,
+  moduleOrigin: string | undefined,
+): ThreadPlan {
+  return {
+    tasks: definitions.map((definition): PlannedTask => {
+      const { name, className, injected } = firstOf(definition, found);
+      return { name, file: definition.file!, className, method: definition.method, injected };
+    }),
+    module: module && { name: module.name, file: moduleOrigin },
+  };
+}
+
+/** More than one instance may have the method. */
+function firstOf(definition: CpuBoundDefinition, found: readonly Found[]): Found {
+  return found.find((each) => each.definition === definition)!;
+}

@@ -1,0 +1,107 @@
+import type * as OpenTelemetryApi from '@opentelemetry/api';
+import type {
+  Arrived,
+  CallTrace,
+  TraceCarrier,
+  TracedTask,
+  Tracing,
+} from '../task/trace-context.js';
+import { CallSpans, markFailed } from './call-spans.js';
+import { harmless, harmlesslyIn } from './harmless.js';
+
+/** What of the API is used. It is given: a bundler that met it as an import would need it in every app. */
+type Api = Pick<typeof OpenTelemetryApi, 'context' | 'propagation' | 'trace' | 'ROOT_CONTEXT'>;
+
+/** Traces by the API of OpenTelemetry, whatever SDK is behind it. */
+export class OpenTelemetry implements Tracing {
+  readonly #tracer;
+  readonly #attributes = new Map<string, OpenTelemetryApi.Attributes>();
+
+  constructor(private readonly api: Api) {
+    this.#tracer = api.trace.getTracer('nestjs-cluster');
+  }
+
+  inject(): TraceCarrier | undefined {
+    return harmless(() => {
+      const { context, propagation, trace } = this.api;
+      const active = context.active();
+      if (trace.getSpanContext(active) === undefined) return undefined;
+      const carrier: TraceCarrier = {};
+      propagation.inject(active, carrier);
+      return carrier;
+    });
+  }
+
+  withCarrier<R>(carrier: TraceCarrier, body: () => R): R {
+    const { context, propagation } = this.api;
+    return harmlesslyIn(
+      (inner) => context.with(propagation.extract(context.active(), carrier), inner),
+      body,
+    );
+  }
+
+  run<R>(task: TracedTask, body: () => Promise<R>): Promise<R> {
+    const attributes = this.#attributesOf(task);
+    const run = async (span?: OpenTelemetryApi.Span): Promise<R> => {
+      try {
+        return await body();
+      } catch (error) {
+        harmless(() => span && markFailed(span, error));
+        throw error;
+      } finally {
+        harmless(() => span?.end());
+      }
+    };
+    let span: OpenTelemetryApi.Span | undefined;
+    return harmlesslyIn(
+      (inner) =>
+        this.#tracer.startActiveSpan(`run ${task.name}`, { attributes }, (started) => {
+          span = started;
+          return inner();
+        }),
+      () => run(span),
+    );
+  }
+
+  follow(task: TracedTask): CallTrace | undefined {
+    return harmless(() => {
+      const { context, trace } = this.api;
+      const parent = context.active();
+      return trace.getSpanContext(parent) && this.#spansOf(task, parent);
+    });
+  }
+
+  arrived(task: TracedTask, carrier: TraceCarrier, madeAt: number): Arrived | undefined {
+    return harmless(() => this.#arrived(task, carrier, madeAt));
+  }
+
+  #arrived(task: TracedTask, carrier: TraceCarrier, madeAt: number): Arrived | undefined {
+    const { context, propagation, trace, ROOT_CONTEXT } = this.api;
+    const made = propagation.extract(ROOT_CONTEXT, carrier);
+    const maker = trace.getSpanContext(made);
+    if (maker === undefined) return undefined;
+    // Whatever handed it over here, such as bullmq-otel, may have a span of the same trace. Any
+    // other that is active is none of the call's: a loop keeps what was active when it was started.
+    const active = context.active();
+    if (trace.getSpanContext(active)?.traceId !== maker.traceId) {
+      return { trace: this.#spansOf(task, made, madeAt), carrier };
+    }
+    const onward: TraceCarrier = {};
+    propagation.inject(active, onward);
+    return { trace: this.#spansOf(task, active), carrier: onward };
+  }
+
+  #spansOf(task: TracedTask, parent: OpenTelemetryApi.Context, madeAt?: number): CallSpans {
+    return new CallSpans(this.#tracer, parent, task.name, this.#attributesOf(task), madeAt);
+  }
+
+  /** The same for every call of a task. */
+  #attributesOf({ name, functionName }: TracedTask): OpenTelemetryApi.Attributes {
+    let attributes = this.#attributes.get(name);
+    if (attributes === undefined) {
+      attributes = { 'code.function.name': functionName, 'nestjs_cluster.task': name };
+      this.#attributes.set(name, attributes);
+    }
+    return attributes;
+  }
+}

@@ -1,0 +1,29 @@
+import { currentTracing, setTracing, type Tracing } from '../task/trace-context.js';
+import { isMissing } from '../../contract/options/module.js';
+import { hasTracer } from '../../contract/process/telemetry.js';
+
+const API = '@opentelemetry/api';
+
+/**
+ * Has `@CpuBound()` calls traced that are made in this thread, or run in it, where an SDK of
+ * OpenTelemetry has been started in it. Nothing is loaded where there is none.
+ */
+export async function startTracing(
+  warn: (message: string) => void,
+  load = () => import('@opentelemetry/api'),
+): Promise<Tracing | undefined> {
+  const current = currentTracing();
+  if (current !== undefined || !hasTracer()) return current;
+  try {
+    const api = await load();
+    const { OpenTelemetry } = await import('./open-telemetry.js');
+    setTracing(new OpenTelemetry(api));
+  } catch (error) {
+    // An operator may have put the SDK beside the app, and that is no reason not to serve.
+    if (!isMissing(API, error)) throw error;
+    warn(
+      `@CpuBound() calls have no spans: an SDK of OpenTelemetry runs here, and ${API} is not installed where nestjs-cluster finds it; run npm install ${API}`,
+    );
+  }
+  return currentTracing();
+}

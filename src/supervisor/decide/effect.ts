@@ -1,0 +1,73 @@
+import type { ClusterEventName, ClusterEvents } from '../../contract/events/index.js';
+import type { PrimaryMessage } from '../../contract/ipc/index.js';
+import type { ReloadResult, RestartResult } from '../../contract/snapshot/index.js';
+import type { Asker, Served, Timer, WorkerId } from './cluster-state.js';
+import type { Release } from '../processes/release.js';
+
+/** What is to be done: the interpreter does it, in this order, and decides nothing. */
+export type Effect =
+  | {
+      readonly type: 'fork';
+      readonly worker: WorkerId;
+      readonly slot: number;
+      readonly release: Release;
+      /** A release whose directory is gone may come back: it is waited for. */
+      readonly patient: boolean;
+      /** No worker of its slot was started before. */
+      readonly first: boolean;
+      /** Workers there are to be. */
+      readonly workers: number;
+      readonly printsBootError: boolean;
+    }
+  | { readonly type: 'send'; readonly worker: WorkerId; readonly message: PrimaryMessage }
+  | { readonly type: 'kill'; readonly worker: WorkerId; readonly signal: NodeJS.Signals }
+  /** The process does not end: `exited` tells as much, and nobody waits for it. */
+  | { readonly type: 'abandon'; readonly worker: WorkerId }
+  /** End its open connections now; where it cannot be told, end the process. */
+  | { readonly type: 'force'; readonly worker: WorkerId }
+  /** Of two of the same kind and the same worker or slot the last one stands. */
+  | { readonly type: 'arm'; readonly timer: Timer; readonly ms: number }
+  | { readonly type: 'disarm'; readonly timer: Timer }
+  /** What it had kept back of its output. */
+  /** It serves from now on. */
+  | { readonly type: 'joined'; readonly worker: WorkerId }
+  /** It has exited. */
+  | { readonly type: 'gone'; readonly worker: WorkerId }
+  | Emit
+  | { readonly type: 'answer-reload'; readonly asker: Asker; readonly result: ReloadResult }
+  | { readonly type: 'answer-restart'; readonly asker: Asker; readonly result: RestartResult }
+  /** With the cluster as it is now. */
+  | { readonly type: 'answer-scale'; readonly asker: Asker }
+  /** There would be nothing to listen on. */
+  | { readonly type: 'refuse-scale'; readonly asker: Asker; readonly error: Error }
+  /** Make sure that there is something to listen on for as many slots; `reserved` tells. */
+  | {
+      readonly type: 'reserve';
+      readonly workers: number;
+      readonly reason: string;
+      readonly asker: Asker;
+    }
+  /**
+   * Find out what the workers of a reload are to run, or whether the files of an earlier release
+   * are still there; `program-found` tells.
+   */
+  | { readonly type: 'find-program'; readonly earlier?: Release | undefined }
+  | { readonly type: 'close-sockets' }
+  /** Of node:cluster; `acceptors-closed` tells. */
+  | { readonly type: 'close-acceptors' }
+  /** The cluster has started. */
+  | { readonly type: 'serving'; readonly served: Served }
+  | { readonly type: 'end'; readonly exitCode: number };
+
+/** An event of the cluster; the interpreter puts the identity of the worker in its place. */
+export type Emit = {
+  [N in ClusterEventName]: {
+    readonly type: 'emit';
+    readonly name: N;
+    readonly event: WithIds<ClusterEvents[N]>;
+  };
+}[ClusterEventName];
+
+export type WithIds<Event> = {
+  [K in keyof Event]: K extends 'worker' ? WorkerId | Extract<Event[K], undefined> : Event[K];
+};

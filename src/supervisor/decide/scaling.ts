@@ -1,0 +1,99 @@
+import type { Asker, Slot } from './cluster-state.js';
+import { retire } from './worker/departure.js';
+import { loseContender } from './replace/replacement.js';
+import { NO_FAILURES } from './policies/restart.policy.js';
+import type { Step } from './step.js';
+import { contendersOf, isServed, startSlot, wantedSlots } from './worker/workers.js';
+
+/** Somebody wants another number of workers: there has to be something to listen on first. */
+export function scale(step: Step, workers: number, reason: string, asker: Asker): void {
+  if (step.state.shutdown !== undefined) step.do({ type: 'answer-scale', asker });
+  else step.do({ type: 'reserve', workers, reason, asker });
+}
+
+/** The asker is told once the new workers are ready, or have failed, and the others are gone. */
+export function scaleTo(
+  step: Step,
+  workers: number,
+  reason: string,
+  asker: Asker,
+  error: Error | undefined,
+): void {
+  if (step.state.shutdown !== undefined) return step.do({ type: 'answer-scale', asker });
+  if (error !== undefined) return step.do({ type: 'refuse-scale', asker, error });
+  step.set({ scaleAskers: [...step.state.scaleAskers, asker] });
+  const { desired } = step.state;
+  if (workers !== desired) {
+    step.emit('scaling', { from: desired, to: workers, reason });
+    resize(step, workers);
+    for (const { index } of wantedSlots(step.state).slice(desired)) {
+      const slot = step.state.slots[index]!;
+      if (slot.worker === undefined) startSlot(step, slot);
+    }
+    for (const { index } of step.state.slots.slice(workers, desired)) dismiss(step, index);
+  }
+  settleScaling(step);
+}
+
+/** Tells those who wait, if what they asked for has come about. */
+export function settleScaling(step: Step): void {
+  const { scaleAskers, workers, desired } = step.state;
+  if (scaleAskers.length === 0 || wantedSlots(step.state).some((slot) => isComingUp(step, slot))) {
+    return;
+  }
+  const surplus = workers.values().some(({ slot }) => slot >= desired);
+  answer(step, (asker) => asker.by === 'worker' || !surplus);
+}
+
+/** Nothing more will come about. */
+export function cancelScaling(step: Step): void {
+  answer(step, () => true);
+}
+
+export function newSlot(index: number, release: Slot['release']): Slot {
+  return {
+    index,
+    worker: undefined,
+    release,
+    failures: NO_FAILURES,
+    untried: true,
+    restarts: {},
+    lastExit: null,
+    abortedRequests: 0,
+    launches: 0,
+    noReplacementBefore: 0,
+  };
+}
+
+function resize(step: Step, desired: number): void {
+  const { slots, release, desired: before } = step.state;
+  const added = Array.from({ length: Math.max(0, desired - slots.length) }, (_, i) =>
+    newSlot(slots.length + i, release),
+  );
+  const all = [...slots, ...added].map((slot) =>
+    slot.index >= before && slot.index < desired ? { ...slot, release } : slot,
+  );
+  step.set({ desired, slots: all });
+}
+
+/** The slot is not wanted any more. */
+function dismiss(step: Step, index: number): void {
+  step.disarm({ type: 'start-due', slot: index });
+  for (const worker of contendersOf(step.state, step.state.slots[index]!)) {
+    if (worker.state === 'draining') continue;
+    retire(step, worker, 'scale');
+    loseContender(step, worker, 'its slot was scaled away');
+  }
+}
+
+/** A slot that is not served and has no process on its way has failed. */
+function isComingUp({ state }: Step, slot: Slot): boolean {
+  if (isServed(state, slot)) return false;
+  return contendersOf(state, slot).some(({ state: each }) => each === 'starting');
+}
+
+function answer(step: Step, whom: (asker: Asker) => boolean): void {
+  const { scaleAskers } = step.state;
+  step.set({ scaleAskers: scaleAskers.filter((asker) => !whom(asker)) });
+  for (const asker of scaleAskers.filter(whom)) step.do({ type: 'answer-scale', asker });
+}

@@ -1,0 +1,98 @@
+import { type ClusterError, WorkersFailedError } from '../../contract/errors/index.js';
+import { type ErrorReport, LEAVE_SIGNAL } from '../../contract/ipc/index.js';
+import type { ShutdownPhase } from './cluster-state.js';
+import type { ClusterEvent } from './cluster-event.js';
+import { hurrySnapshot, retire } from './worker/departure.js';
+import { cancelReload } from './replace/reload.js';
+import { cancelReplacements } from './replace/replacement.js';
+import { cancelRestarts } from './replace/restart-request.js';
+import { cancelScaling } from './scaling.js';
+import type { Step } from './step.js';
+
+type Stop = Extract<ClusterEvent, { type: 'stop' }>;
+
+/** What a further signal does, by how far the shutdown has come. */
+const HARDER: Readonly<Record<ShutdownPhase, (step: Step) => ShutdownPhase>> = {
+  draining: destroyConnections,
+  destroying: killAll,
+  killing: killAll,
+};
+
+/** Stops the cluster; each further signal more harshly. A call has no impatience. */
+export function stop(step: Step, { reason, signal }: Stop): void {
+  const { shutdown } = step.state;
+  const workers = step.state.workers.size;
+  if (shutdown === undefined) {
+    step.emit('stopping', { reason, workers, force: 'drain' });
+    return begin(step, 0, signal?.name ?? LEAVE_SIGNAL);
+  }
+  if (signal === undefined) return;
+  const force = shutdown.phase === 'draining' ? 'destroy' : 'kill';
+  step.emit('stopping', { reason, workers, force });
+  const phase = HARDER[shutdown.phase](step);
+  step.set({ shutdown: { ...shutdown, phase, exitCode: 128 + signal.number } });
+}
+
+/** The cluster cannot go on: the workers that still serve drain. */
+export function giveUp(step: Step, error: ClusterError): void {
+  if (step.state.shutdown !== undefined) return;
+  const { message, exitCode } = error;
+  const cause = error instanceof WorkersFailedError ? (error.cause as ErrorReport) : null;
+  step.emit('failed', { message, exitCode, error: cause });
+  begin(step, exitCode, LEAVE_SIGNAL);
+}
+
+/** A worker has exited, as it should have or not. */
+export function workerEnded(step: Step, well: boolean): void {
+  const { shutdown } = step.state;
+  if (shutdown === undefined) return;
+  // The exit code tells that not all went well.
+  if (!well) step.set({ shutdown: { ...shutdown, exitCode: shutdown.exitCode || 1 } });
+  endIfEmpty(step);
+}
+
+/** Lets go of the sockets: a client must be refused, not left waiting on one that only the primary holds. */
+export function releaseSockets(step: Step): void {
+  step.do({ type: 'close-sockets' });
+  step.do({ type: 'close-acceptors' });
+}
+
+/** Workers serve what waits in their queues, and are the last to close. */
+export function tellReleased(step: Step): void {
+  for (const worker of step.state.workers.values()) step.send(worker, { type: 'released' });
+}
+
+function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
+  step.set({ shutdown: { phase: 'draining', exitCode, signal } });
+  // Workers listen on as long as their lame duck lasts.
+  step.arm({ type: 'lame-duck-over' }, step.options.shutdown.lameDuckMs);
+  for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
+  cancelReplacements(step);
+  for (const worker of step.state.workers.values()) {
+    if (worker.state !== 'draining') retire(step, worker, 'shutdown', signal);
+    else hurrySnapshot(step, worker);
+  }
+  cancelReload(step);
+  cancelScaling(step);
+  cancelRestarts(step);
+  endIfEmpty(step);
+}
+
+function destroyConnections(step: Step): ShutdownPhase {
+  for (const worker of step.state.workers.keys()) step.do({ type: 'force', worker });
+  return 'destroying';
+}
+
+function killAll(step: Step): ShutdownPhase {
+  for (const worker of step.state.workers.values()) step.kill(worker, 'SIGKILL');
+  return 'killing';
+}
+
+function endIfEmpty(step: Step): void {
+  const { workers, shutdown, ended } = step.state;
+  if (workers.size > 0 || ended) return;
+  step.disarm({ type: 'lame-duck-over' });
+  step.do({ type: 'close-sockets' });
+  step.do({ type: 'end', exitCode: shutdown!.exitCode });
+  step.set({ ended: true });
+}

@@ -1,0 +1,162 @@
+import type { PrimaryMessage } from '../../contract/ipc/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type {
+  ClusterState,
+  DrainingWorker,
+  ReadyWorker,
+  Slot,
+  StartingWorker,
+  Timer,
+  Worker,
+  WorkerId,
+  WorkerTimer,
+} from './cluster-state.js';
+import type { Effect, Emit } from './effect.js';
+import { draw } from './random.js';
+import type { ReplacementAskers } from './replace/replacement.js';
+
+/** What never changes while the cluster runs. */
+export interface Settings {
+  readonly options: Pick<
+    ResolvedClusterOptions,
+    'readyTimeoutMs' | 'restart' | 'heartbeat' | 'memory' | 'recycle' | 'reload' | 'shutdown'
+  >;
+  /** Where the first connection is to go. */
+  readonly url: string;
+  /** Workers may be stopped by a debugger from their first line on. */
+  readonly mayBeDebugged: boolean;
+  /** Added to a time here, it is one of the machine's clock, which every process reads. Default 0. */
+  readonly machineClockMs?: number;
+}
+
+/** A process that lives on for so long after SIGKILL is in a system call that nothing interrupts. */
+export const EXIT_TIMEOUT_MS = 10_000;
+
+type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
+
+/** One transition under way: the state as it is by now, and the effects so far. */
+export class Step {
+  readonly effects: Effect[] = [];
+  #state: ClusterState;
+  /** The state is this step's own: it copies what it changes once at most. */
+  #isOwn = false;
+  #timers: Map<string, Timer> | undefined;
+
+  constructor(
+    state: ClusterState,
+    readonly now: number,
+    readonly settings: Settings,
+    readonly askers: ReplacementAskers,
+  ) {
+    this.#state = state;
+  }
+
+  get state(): ClusterState {
+    return this.#state;
+  }
+
+  get options(): Settings['options'] {
+    return this.settings.options;
+  }
+
+  set(changes: Partial<ClusterState>): void {
+    if (this.#isOwn) Object.assign(this.#state, changes);
+    else this.#state = { ...this.#state, ...changes };
+    this.#isOwn = true;
+  }
+
+  worker(id: WorkerId): Worker | undefined {
+    return this.#state.workers.get(id);
+  }
+
+  slotOf({ slot }: Pick<Worker, 'slot'>): Slot {
+    return this.#state.slots[slot]!;
+  }
+
+  setSlot(index: number, changes: Partial<Omit<Slot, 'index'>>): void {
+    const slot = { ...this.#state.slots[index]!, ...changes };
+    this.set({ slots: this.#state.slots.with(index, slot) });
+  }
+
+  /** Puts a worker into a state. */
+  enter(worker: StartingWorker | ReadyWorker | DrainingWorker): void {
+    this.set({ workers: this.#state.workers.with(worker) });
+  }
+
+  /** Changes what is known of a worker, without its state. */
+  change<W extends Worker>(worker: W, changes: Changes<W>): W {
+    const changed = { ...(this.worker(worker.id) as W), ...changes };
+    this.enter(changed);
+    return changed;
+  }
+
+  remove({ id }: Worker): void {
+    this.set({ workers: this.#state.workers.without(id) });
+    this.disarmAllOf(id);
+  }
+
+  /** What was to happen to a worker in the state that it leaves. */
+  disarmAllOf(id: WorkerId): void {
+    const timers = [...this.#state.timers.values()];
+    for (const timer of timers) if ('worker' in timer && timer.worker === id) this.disarm(timer);
+  }
+
+  do(effect: Exclude<Effect, { type: 'arm' | 'disarm' }>): void {
+    this.effects.push(effect);
+  }
+
+  emit<N extends Emit['name']>(name: N, event: Extract<Emit, { name: N }>['event']): void {
+    this.effects.push({ type: 'emit', name, event } as Emit);
+  }
+
+  send({ id }: Pick<Worker, 'id'>, message: PrimaryMessage): void {
+    this.effects.push({ type: 'send', worker: id, message });
+  }
+
+  kill({ id }: Pick<Worker, 'id'>, signal: NodeJS.Signals): void {
+    this.effects.push({ type: 'kill', worker: id, signal });
+    const overdue: Timer = { type: 'exit-overdue', worker: id };
+    if (signal !== 'SIGKILL' || this.#state.timers.has(keyOf(overdue))) return;
+    this.arm(overdue, EXIT_TIMEOUT_MS);
+  }
+
+  arm(timer: Timer, ms: number): void {
+    this.#ownTimers().set(keyOf(timer), timer);
+    this.effects.push({ type: 'arm', timer, ms });
+  }
+
+  /** A timer of a worker ends with it. */
+  armFor({ id }: Pick<Worker, 'id'>, type: WorkerTimer, ms: number): void {
+    this.arm({ type, worker: id }, ms);
+  }
+
+  disarm(timer: Timer): void {
+    if (this.fired(timer)) this.effects.push({ type: 'disarm', timer });
+  }
+
+  /** @returns whether it was armed. */
+  fired(timer: Timer): boolean {
+    const key = keyOf(timer);
+    return this.#state.timers.has(key) && this.#ownTimers().delete(key);
+  }
+
+  random(): number {
+    const { value, seed } = draw(this.#state.seed);
+    this.set({ seed });
+    return value;
+  }
+
+  #ownTimers(): Map<string, Timer> {
+    if (this.#timers === undefined) {
+      this.#timers = new Map(this.#state.timers);
+      this.set({ timers: this.#timers });
+    }
+    return this.#timers;
+  }
+}
+
+/** The same for timers of which the later one takes the place of the earlier. */
+export function keyOf(timer: Timer): string {
+  if ('worker' in timer) return `${timer.type} worker ${timer.worker}`;
+  return 'slot' in timer ? `${timer.type} slot ${timer.slot}` : timer.type;
+}

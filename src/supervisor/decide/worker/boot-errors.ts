@@ -1,0 +1,74 @@
+import type { ErrorReport } from '../../../contract/ipc/index.js';
+import type { Worker } from '../cluster-state.js';
+import type { Step } from '../step.js';
+
+/**
+ * What has been told of errors that keep workers from coming up. Each is
+ * printed whole once, however many slots and attempts it fails: one worker at
+ * a time may print its own, and none may print what has been printed.
+ */
+export interface BootErrors {
+  /** Whether one that may print is still coming up. */
+  readonly awaited: boolean;
+  readonly generation: number;
+  readonly reported: readonly string[];
+  readonly printed: readonly string[];
+  /** Of each slot its last error, and how often it has failed. */
+  readonly lastOf: Readonly<Record<number, { readonly key: string; readonly times: number }>>;
+}
+
+export const NO_BOOT_ERRORS: BootErrors = {
+  awaited: false,
+  generation: 0,
+  reported: [],
+  printed: [],
+  lastOf: {},
+};
+
+/** Whether the next worker of a slot prints its error. Says yes to one, until that has come up or failed. */
+export function mayPrintBootError(step: Step, slot: number, generation: number): boolean {
+  // Another reload is another attempt of somebody's.
+  if (generation > step.state.bootErrors.generation) {
+    step.set({ bootErrors: { ...NO_BOOT_ERRORS, generation } });
+  }
+  const { bootErrors } = step.state;
+  const { printed, awaited } = bootErrors;
+  const last = bootErrors.lastOf[slot];
+  if (last === undefined ? printed.length > 0 : printed.includes(last.key)) return false;
+  // The worker that may print could be stuck: a slot that has failed again meanwhile does not wait for it.
+  if (awaited && (last?.times ?? 0) < 2) return false;
+  step.set({ bootErrors: { ...bootErrors, awaited: true } });
+  return true;
+}
+
+/** A worker has come up: what fails from now on is news. */
+export function forgetBootErrors(step: Step): void {
+  const { generation } = step.state.bootErrors;
+  step.set({ bootErrors: { ...NO_BOOT_ERRORS, generation } });
+}
+
+/** A worker has ended before it came up. @returns its error: without the stack where that has been told. */
+export function noteBootError(
+  step: Step,
+  { slot, error, printsBootError }: Worker,
+): ErrorReport | null {
+  let { bootErrors } = step.state;
+  if (printsBootError) bootErrors = { ...bootErrors, awaited: false };
+  if (error === null) {
+    step.set({ bootErrors });
+    return null;
+  }
+  const { name, message, code } = error;
+  const key = `${name}: ${message}`;
+  const { reported, printed, lastOf } = bootErrors;
+  const isNew = !reported.includes(key);
+  step.set({
+    bootErrors: {
+      ...bootErrors,
+      lastOf: { ...lastOf, [slot]: { key, times: (lastOf[slot]?.times ?? 0) + 1 } },
+      printed: printsBootError && !printed.includes(key) ? [...printed, key] : printed,
+      reported: isNew ? [...reported, key] : reported,
+    },
+  });
+  return isNew ? error : { name, message, code, repeated: true };
+}

@@ -1,0 +1,84 @@
+import { ClusterConfigurationError } from '../../../contract/errors/index.js';
+import type { ErrorReport } from '../../../contract/ipc/index.js';
+import type { ReadyWorker, Worker } from '../cluster-state.js';
+import { inWords } from './departure.js';
+import { loseContender, tellCandidate } from '../replace/replacement.js';
+import { giveUp } from '../shutdown.js';
+import type { Step } from '../step.js';
+import { condemn } from './workers.js';
+
+/**
+ * Whether threads can load what they are to run is asked of one worker of each
+ * generation, once it is ready: no worker waits for its threads, and what one
+ * of them cannot load no other could. Until the answer is there, a cluster has
+ * not started, and a reload has not proven its first worker.
+ */
+export function verify(step: Step, worker: ReadyWorker): void {
+  const { proven, asked } = step.state.verification;
+  // Without methods to offload, and in versions that looked at it before they were ready.
+  if (!worker.verifiable || proven.includes(worker.generation)) return prove(step, worker);
+  step.change(worker, { unproven: true });
+  if (asked !== undefined && step.worker(asked)?.state === 'ready') return;
+  step.set({ verification: { proven, asked: worker.id } });
+  step.send(worker, { type: 'verify' });
+  if (!worker.debugged) step.armFor(worker, 'verify-overdue', step.options.readyTimeoutMs);
+}
+
+/** The worker that was asked has answered. */
+export function onVerified(step: Step, worker: Worker, error: ErrorReport | null): void {
+  if (!stopAsking(step, worker)) return;
+  step.disarm({ type: 'verify-overdue', worker: worker.id });
+  if (error === null) prove(step, worker);
+  else refuse(step, worker, error);
+  askNext(step);
+}
+
+/** If the worker that has exited was asked, another is. */
+export function askAnother(step: Step, worker: Worker): void {
+  if (stopAsking(step, worker)) askNext(step);
+}
+
+export function onVerifyOverdue(step: Step, worker: ReadyWorker): void {
+  if (step.state.verification.asked !== worker.id) return;
+  const detail = `boot timed out: its threads had not loaded within ${step.options.readyTimeoutMs} ms (readyTimeoutMs)`;
+  if (!loseContender(step, worker, detail)) {
+    condemn(step, worker, 'boot', `${detail} and it was killed`);
+  }
+}
+
+function stopAsking(step: Step, { id }: Worker): boolean {
+  const { verification } = step.state;
+  if (verification.asked !== id) return false;
+  step.set({ verification: { ...verification, asked: undefined } });
+  return true;
+}
+
+/** Of the same generation, or of one whose reload began meanwhile. */
+function askNext(step: Step): void {
+  for (const worker of step.state.workers.values()) {
+    if (worker.state === 'ready' && worker.unproven) return verify(step, worker);
+  }
+}
+
+function prove(step: Step, { id, generation }: Worker): void {
+  const { proven, asked } = step.state.verification;
+  if (!proven.includes(generation)) {
+    step.set({ verification: { proven: [...proven, generation], asked } });
+  }
+  for (const worker of step.state.workers.values()) {
+    if (worker.state === 'ready' && worker.unproven && worker.generation === generation) {
+      step.change(worker, { unproven: false });
+    }
+  }
+  tellCandidate(step, { id }, { type: 'proven' });
+  const { everReady, served } = step.state;
+  if (everReady || served === undefined) return;
+  step.set({ everReady: true });
+  step.do({ type: 'serving', served });
+}
+
+function refuse(step: Step, worker: Worker, error: ErrorReport): void {
+  if (worker.state === 'ready') step.change(worker, { unproven: false });
+  if (loseContender(step, worker, inWords(error)) || step.state.everReady) return;
+  giveUp(step, new ClusterConfigurationError(error.message));
+}

@@ -1,0 +1,158 @@
+import { WorkersFailedError } from '../../../contract/errors/index.js';
+import type { BlockReport, ErrorReport } from '../../../contract/ipc/index.js';
+import type { FailureCause, WorkerExit } from '../../../contract/snapshot/index.js';
+import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
+import { reasonToGiveUp } from '../policies/give-up.policy.js';
+import { recordFailure } from '../policies/restart.policy.js';
+import { noteBootError } from './boot-errors.js';
+import type { WorkerEventOf } from '../cluster-event.js';
+import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from '../cluster-state.js';
+import { inWords, tellDeparture } from './departure.js';
+import { releaseFailed } from '../replace/reload.js';
+import { loseContender, noLongerAwait } from '../replace/replacement.js';
+import { countRestart, scheduleRestart } from '../restart.js';
+import { settleScaling } from '../scaling.js';
+import { giveUp, workerEnded } from '../shutdown.js';
+import type { Step } from '../step.js';
+import { askAnother } from './verification.js';
+import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
+
+/** Nobody had asked it to: its slot gets another, or a cluster that never served ends. */
+export function exitUnasked(
+  step: Step,
+  worker: StartingWorker | ReadyWorker,
+  event: WorkerEventOf<'exited'>,
+): void {
+  const cause = causeOf(worker, event);
+  remove(step, worker, cause, event);
+  const error = worker.state === 'starting' ? noteBootError(step, worker) : worker.error;
+  const end = describeEnd(worker, cause, event.exit);
+  tellFailure(step, worker, { cause, detail: end, error });
+  const detail = worker.error === null ? end : `${end}: ${inWords(worker.error)}`;
+  recover(step, worker, cause, detail, hasStarted(event));
+  settleScaling(step);
+  workerEnded(step, true);
+}
+
+/** It was on its way out. */
+export function exitDrained(
+  step: Step,
+  worker: DrainingWorker,
+  event: WorkerEventOf<'exited'>,
+): void {
+  const cause = causeOf(worker, event);
+  remove(step, worker, worker.retirement?.cause ?? cause, event);
+  const error = worker.readyAt === undefined ? noteBootError(step, worker) : worker.error;
+  let well = true;
+  if (worker.retirement !== undefined) well = tellDeparture(step, worker, event.exit);
+  // It has been counted when the error came.
+  else tellFailure(step, worker, { cause, detail: describeEnd(worker, cause, event.exit), error });
+  noLongerAwait(step, worker);
+  settleScaling(step);
+  workerEnded(step, well);
+}
+
+/** A worker is lost that nobody had asked to go: its slot gets another, or the cluster ends. */
+export function recover(
+  step: Step,
+  worker: Worker,
+  cause: FailureCause,
+  detail: string,
+  started = true,
+): void {
+  if (step.state.shutdown !== undefined) return;
+  // Without its candidate a slot has its own worker still.
+  if (loseContender(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
+  noteFailure(step, worker, cause, started);
+  releaseFailed(step, worker, cause, detail);
+  const reason = reasonToEnd(step);
+  if (reason !== undefined) {
+    const unknown = { name: 'Error', message: `${detail}; see its output above` };
+    return giveUp(step, new WorkersFailedError(reason, { cause: worker.error ?? unknown }));
+  }
+  countRestart(step, worker.slot, cause);
+  // A candidate that is on its way takes the place.
+  if (candidateOf(step.state, worker.slot) === undefined) scheduleRestart(step, worker.slot);
+}
+
+function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: boolean): void {
+  const readyAt = worker.state === 'starting' ? undefined : worker.readyAt;
+  const livedMs = readyAt === undefined ? undefined : step.now - readyAt;
+  const failure = { cause, livedMs, started };
+  const failures = recordFailure(step.slotOf(worker).failures, failure, step.options.restart);
+  step.setSlot(worker.slot, { failures, untried: false });
+  step.set({ failures: step.state.failures + 1 });
+}
+
+function reasonToEnd({ state }: Step): string | undefined {
+  return reasonToGiveUp({
+    everReady: state.everReady,
+    everServed: state.served !== undefined,
+    failures: state.failures,
+    slots: wantedSlots(state),
+  });
+}
+
+function causeOf(worker: Worker, { exit: ended, oomKill }: WorkerEventOf<'exited'>): FailureCause {
+  const { state, condemned, fatal } = worker;
+  return condemned?.cause ?? classifyFailure(ended, { state, oomKill, explained: fatal });
+}
+
+function remove(
+  step: Step,
+  worker: Worker,
+  cause: WorkerExit['cause'],
+  { exit: ended, at }: WorkerEventOf<'exited'>,
+): void {
+  vacate(step, worker);
+  step.remove(worker);
+  const { abortedRequests } = step.slotOf(worker);
+  const aborted = worker.state === 'draining' ? (worker.drain?.abortedRequests ?? 0) : 0;
+  step.setSlot(worker.slot, {
+    lastExit: { cause, ...ended, at },
+    abortedRequests: abortedRequests + aborted,
+  });
+  step.do({ type: 'gone', worker: worker.id });
+  askAnother(step, worker);
+}
+
+/** Whether there was a process at all: for want of descriptors or memory there may be none. */
+function hasStarted({ exit: { code, signal } }: WorkerEventOf<'exited'>): boolean {
+  return code !== null || signal !== null;
+}
+
+/**
+ * Tells how a worker ended that nobody had asked to.
+ *
+ * @param failure with what is told of the worker's last error.
+ */
+function tellFailure(
+  step: Step,
+  worker: Worker,
+  failure: {
+    readonly cause: FailureCause;
+    readonly detail: string;
+    readonly error: ErrorReport | null;
+  },
+): void {
+  step.emit('worker-died', {
+    worker: worker.id,
+    ...failure,
+    uptimeMs: step.now - worker.startedAt,
+    blocked: worker.block === undefined ? null : asOf(worker.block, step.now),
+  });
+}
+
+/** How a worker ended that nobody had asked to, in words. */
+function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
+  return worker.state === 'draining' && worker.overdue
+    ? 'it did not end in time after an error that nobody caught and was killed'
+    : (worker.condemned?.detail ?? describeExit(exit, cause));
+}
+
+/** The report came when the block was half as long as it was allowed to be: it went on. */
+function asOf({ report, since }: NonNullable<Worker['block']>, now: number): BlockReport {
+  const laterMs = now - since - report.forMs;
+  const requests = report.requests.map((each) => ({ ...each, forMs: each.forMs + laterMs }));
+  return { ...report, forMs: now - since, requests };
+}

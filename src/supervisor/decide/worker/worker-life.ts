@@ -1,0 +1,244 @@
+import {
+  AddressUnavailableError,
+  ClusterConfigurationError,
+  isAddressErrorCode,
+} from '../../../contract/errors/index.js';
+import { judgeMemory } from '../policies/memory.policy.js';
+import { recoveryMs } from '../policies/restart.policy.js';
+import { forgetBootErrors } from './boot-errors.js';
+import type { WorkerEvent, WorkerEventOf } from '../cluster-event.js';
+import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from '../cluster-state.js';
+import {
+  collapse,
+  drainAfterAll,
+  inWords,
+  killOverdue,
+  noteLateError,
+  retire,
+} from './departure.js';
+import { noteDuties, onLeads, onResigned, wantsToLead } from '../leadership.js';
+import { noteBlock, onBlocked, onBlockOverdue, onPong, onResumed } from './liveness.js';
+import { loseContender, tellCandidate } from '../replace/replacement.js';
+import { forgetFailures } from '../restart.js';
+import { settleScaling } from '../scaling.js';
+import { giveUp } from '../shutdown.js';
+import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
+import { onReplaceRequest } from '../replace/upkeep.js';
+import { onVerified, onVerifyOverdue, verify } from './verification.js';
+import { exitDrained, exitUnasked, recover } from './worker-exit.js';
+import { candidateOf, condemn } from './workers.js';
+
+/**
+ * A signal to the whole process group (systemd, a shell) may reach workers
+ * before the primary: until that is ruled out one that is to leave serves on,
+ * and is not replaced. It would leave what waits for it to nobody.
+ */
+const GROUP_SIGNAL_MS = 100;
+
+type Handler<W extends Worker, T extends WorkerEvent['type']> = (
+  step: Step,
+  worker: W,
+  event: WorkerEventOf<T>,
+) => void;
+
+type Row<T extends WorkerEvent['type']> = {
+  readonly starting: Handler<StartingWorker, T>;
+  readonly ready: Handler<ReadyWorker, T>;
+  readonly draining: Handler<DrainingWorker, T>;
+};
+
+const nothing = (): void => {};
+
+/** A worker's life: what happens to it, by what it is then. */
+const LIFE: { readonly [T in WorkerEvent['type']]: Row<T> } = {
+  ready: { starting: becomeReady, ready: nothing, draining: readyAfterAll },
+  'boot-failed': { starting: noteBootFailure, ready: noteBootFailure, draining: noteBootFailure },
+  'ready-overdue': { starting: timeOut, ready: nothing, draining: nothing },
+  'foreign-version': { starting: refuseVersion, ready: nothing, draining: nothing },
+  verified: { starting: nothing, ready: whenVerified, draining: whenVerified },
+  'verify-overdue': { starting: nothing, ready: onVerifyOverdue, draining: nothing },
+  recovered: { starting: nothing, ready: whenRecovered, draining: nothing },
+
+  'canary-over': { starting: nothing, ready: tellOfCandidate, draining: nothing },
+  checked: { starting: nothing, ready: tellOfCandidate, draining: nothing },
+  'check-overdue': { starting: nothing, ready: tellOfCandidate, draining: nothing },
+  'replace-request': { starting: nothing, ready: whenToBeReplaced, draining: nothing },
+
+  pong: { starting: onPong, ready: onPong, draining: onPong },
+  blocked: { starting: noteBlock, ready: onBlocked, draining: noteBlock },
+  resumed: { starting: onResumed, ready: onResumed, draining: onResumed },
+  'block-overdue': { starting: nothing, ready: onBlockOverdue, draining: nothing },
+
+  'lead-request': { starting: wantsToLead, ready: wantsToLead, draining: nothing },
+  leads: { starting: nothing, ready: onLeads, draining: nothing },
+  resigned: { starting: nothing, ready: onResigned, draining: onResigned },
+  jobs: { starting: noteDuties, ready: noteDuties, draining: noteDuties },
+
+  fatal: { starting: noteFatal, ready: failSoon, draining: whenFatalAgain },
+  leaving: { starting: leave, ready: leaveSoon, draining: nothing },
+  'leave-due': { starting: nothing, ready: whenLeaveDue, draining: nothing },
+  drained: { starting: nothing, ready: nothing, draining: noteDrain },
+  'stop-overdue': { starting: nothing, ready: nothing, draining: killOverdue },
+  'exit-overdue': { starting: abandon, ready: abandon, draining: abandon },
+  'channel-error': { starting: noteError, ready: noteError, draining: noteError },
+  'channel-broken': { starting: distrust, ready: distrust, draining: distrust },
+  exited: { starting: exitUnasked, ready: exitUnasked, draining: exitDrained },
+};
+
+/** Something happened to a worker, or was said by it. */
+export function live(step: Step, worker: Worker, event: WorkerEvent): void {
+  const handle = LIFE[event.type][worker.state] as Handler<Worker, WorkerEvent['type']>;
+  handle(step, worker, event as never);
+}
+
+function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'ready'>): void {
+  const { now, options } = step;
+  const { url = step.settings.url, endpoints = [], verifiable = false, minReady } = event;
+  forgetBootErrors(step);
+  step.disarmAllOf(worker.id);
+  const ready: ReadyWorker = {
+    ...worker,
+    state: 'ready',
+    readyAt: now,
+    error: null,
+    verifiable,
+    unproven: false,
+    bornTooLarge: judgeMemory(event.residentBytes, options.memory) !== 'fine',
+    leaving: undefined,
+  };
+  step.enter(ready);
+  const served = step.state.served ?? { url, endpoints };
+  step.set({ served, minReady: minReady ?? step.state.minReady });
+  step.armFor(worker, 'recovered', recoveryMs(options.restart));
+  step.emit('worker-ready', { worker: worker.id, bootMs: now - worker.startedAt });
+  step.do({ type: 'joined', worker: worker.id });
+  tellCandidate(step, worker, { type: 'ready' });
+  settleScaling(step);
+  verify(step, ready);
+}
+
+/** It had been told to leave while it came up. */
+function readyAfterAll(step: Step, worker: DrainingWorker): void {
+  forgetBootErrors(step);
+  drainAfterAll(step, worker);
+}
+
+/** An error that no restart can mend ends the cluster, where no worker has ever served. */
+function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-failed'>): void {
+  const { phase, error } = event;
+  step.change(worker, { error });
+  if (step.state.everReady) return;
+  if (error.code === ClusterConfigurationError.code) {
+    giveUp(step, new ClusterConfigurationError(error.message));
+  } else if (phase === 'listen' && isAddressErrorCode(error.code)) {
+    giveUp(step, new AddressUnavailableError(step.settings.url, error));
+  }
+}
+
+function timeOut(step: Step, worker: StartingWorker): void {
+  const { readyTimeoutMs } = step.options;
+  const detail = `boot timed out: it was not ready within ${readyTimeoutMs} ms (readyTimeoutMs) and was killed`;
+  condemn(step, worker, 'boot', detail);
+}
+
+/** Nothing that it says will be understood, and it would wait until it is killed. */
+function refuseVersion(
+  step: Step,
+  worker: StartingWorker,
+  { version }: WorkerEventOf<'foreign-version'>,
+): void {
+  const detail = `it speaks version ${version} of the protocol of nestjs-cluster and its primary another: a reload cannot bring that in, restart the cluster`;
+  condemn(step, worker, 'boot', detail);
+}
+
+function whenVerified(step: Step, worker: Worker, { error }: WorkerEventOf<'verified'>): void {
+  onVerified(step, worker, error);
+}
+
+function whenRecovered(step: Step, worker: ReadyWorker): void {
+  const slot = step.slotOf(worker);
+  if (slot.worker === worker.id) forgetFailures(step, slot);
+}
+
+function tellOfCandidate(
+  step: Step,
+  worker: ReadyWorker,
+  event: WorkerEventOf<'canary-over' | 'checked' | 'check-overdue'>,
+): void {
+  tellCandidate(step, worker, event);
+}
+
+function whenToBeReplaced(
+  step: Step,
+  worker: ReadyWorker,
+  { reason }: WorkerEventOf<'replace-request'>,
+): void {
+  onReplaceRequest(step, worker, reason);
+}
+
+/** An error that nobody caught ends it before it has come up. */
+function noteFatal(step: Step, worker: Worker, { error }: WorkerEventOf<'fatal'>): void {
+  step.change(worker, { error: worker.error ?? error, fatal: true });
+}
+
+/** It drains by itself, and its slot does not wait for that. */
+function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>): void {
+  const { error, abort } = event;
+  const failing = step.change(worker, { error, fatal: true });
+  if (abort) return;
+  collapse(step, failing, error);
+  recover(step, failing, 'crash', inWords(error));
+}
+
+function whenFatalAgain(step: Step, worker: DrainingWorker, event: WorkerEventOf<'fatal'>): void {
+  // What comes after the first follows from that.
+  if (!worker.fatal && !event.abort) noteLateError(step, worker, event.error);
+  noteFatal(step, step.worker(worker.id)!, event);
+}
+
+/** A worker received SIGTERM itself, or its app closes itself. It serves on until it is told to drain. */
+function leaveSoon(step: Step, worker: ReadyWorker, { closed }: WorkerEventOf<'leaving'>): void {
+  step.change(worker, { leaving: closed === true ? 'closed' : 'signalled' });
+  step.armFor(worker, 'leave-due', GROUP_SIGNAL_MS);
+}
+
+function whenLeaveDue(step: Step, worker: ReadyWorker): void {
+  leave(step, worker, { closed: worker.leaving === 'closed' });
+}
+
+/** It drains, and its slot gets another. */
+function leave(
+  step: Step,
+  worker: StartingWorker | ReadyWorker,
+  { closed = false }: { readonly closed?: boolean | undefined },
+): void {
+  if (step.state.shutdown !== undefined) return;
+  retire(step, worker, 'signal');
+  // Nobody had asked for it: an app that does so again and again is in a crash loop.
+  if (closed) return recover(step, worker, 'exit', 'its app closed itself');
+  if (loseContender(step, worker, 'it was told to leave by a signal of its own')) return;
+  if (candidateOf(step.state, worker.slot) !== undefined) return;
+  const delayMs = worker.state === 'starting' ? GROUP_SIGNAL_MS : 0;
+  step.arm({ type: 'start-due', slot: worker.slot }, delayMs);
+}
+
+/** SIGKILL does not end it: its slot gets another worker, and the end of the cluster does not wait for it. */
+function abandon(step: Step, { id }: Worker): void {
+  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and is given up: a system call that cannot be interrupted holds it (a disk or a network file system that does not answer?)`;
+  step.emit('warning', { message, worker: id });
+  step.do({ type: 'abandon', worker: id });
+}
+
+function noteDrain(step: Step, worker: DrainingWorker, { report }: WorkerEventOf<'drained'>): void {
+  step.change(worker, { drain: report });
+}
+
+function noteError(step: Step, worker: Worker, { error }: WorkerEventOf<'channel-error'>): void {
+  // Expected while a worker ends; its exit tells the rest.
+  step.change(worker, { error: worker.error ?? error });
+}
+
+function distrust(step: Step, worker: Worker, { error }: WorkerEventOf<'channel-broken'>): void {
+  const detail = `its channel is broken (${error.message}) and it was killed`;
+  condemn(step, worker, 'crash', detail);
+}

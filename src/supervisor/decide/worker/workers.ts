@@ -1,0 +1,104 @@
+import type { FailureCause } from '../../../contract/snapshot/index.js';
+import { mayPrintBootError } from './boot-errors.js';
+import type { ClusterState, Slot, Worker, WorkerId } from '../cluster-state.js';
+import type { Release } from '../../processes/release.js';
+import type { Step } from '../step.js';
+
+/** Starts a process for a slot; what it is to the slot is the caller's to say. */
+export function fork(step: Step, slot: number, release: Release): WorkerId {
+  const { readyTimeoutMs, restart } = step.options;
+  const { mayBeDebugged } = step.settings;
+  const id = step.state.forks + 1;
+  const printsBootError = mayPrintBootError(step, slot, release.generation);
+  const jitter = step.random();
+  step.set({ forks: id });
+  step.enter({
+    state: 'starting',
+    id,
+    slot,
+    generation: release.generation,
+    startedAt: step.now,
+    debugged: mayBeDebugged,
+    ping: undefined,
+    block: undefined,
+    error: null,
+    fatal: false,
+    condemned: undefined,
+    printsBootError,
+    jitter,
+    follows: false,
+    lapsed: false,
+    jobs: [],
+  });
+  const { failures, launches } = step.state.slots[slot]!;
+  step.setSlot(slot, { launches: launches + 1 });
+  step.do({
+    type: 'fork',
+    worker: id,
+    slot,
+    release,
+    patient: failures.inARow < restart.maxFailures,
+    first: launches === 0,
+    workers: step.state.desired,
+    printsBootError,
+  });
+  if (!mayBeDebugged) step.arm({ type: 'ready-overdue', worker: id }, readyTimeoutMs);
+  return id;
+}
+
+/** Gives a slot its worker, of the release that it had. */
+export function startSlot(step: Step, { index, release }: Slot): void {
+  step.disarm({ type: 'start-due', slot: index });
+  step.setSlot(index, { worker: fork(step, index, release) });
+}
+
+/** The worker leaves its place; the slot may have another. */
+export function vacate(step: Step, worker: Worker): void {
+  const { index, worker: current } = step.slotOf(worker);
+  if (current === worker.id) step.setSlot(index, { worker: undefined });
+}
+
+/** Kills a worker, for a reason that its exit will not tell. */
+export function condemn(step: Step, worker: Worker, cause: FailureCause, detail: string): void {
+  if (worker.condemned === undefined) step.change(worker, { condemned: { cause, detail } });
+  step.kill(worker, 'SIGKILL');
+}
+
+/** Whether a slot should have a worker. */
+export function isWanted({ desired }: ClusterState, slot: number): boolean {
+  return slot < desired;
+}
+
+/** Slots that should have a worker. */
+export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
+  return slots.slice(0, desired);
+}
+
+/** The worker that is to take the place of the slot's own. */
+export function candidateOf({ replacement }: ClusterState, slot: number): WorkerId | undefined {
+  if (replacement?.slot !== slot || replacement.phase === 'handing-over') return undefined;
+  return replacement.candidate;
+}
+
+/** The worker of a slot and its candidate. */
+export function contendersOf(state: ClusterState, { index, worker }: Slot): readonly Worker[] {
+  return [worker, candidateOf(state, index)]
+    .map((id) => id !== undefined && state.workers.get(id))
+    .filter((each) => each !== undefined && each !== false);
+}
+
+/** Whether a slot is served. */
+export function isServed(state: ClusterState, slot: Slot): boolean {
+  return contendersOf(state, slot).some((worker) => worker.state === 'ready');
+}
+
+/** Every process of a slot: those on their way out, the one that serves, its candidate. */
+export function workersOf(state: ClusterState, slot: number): readonly Worker[] {
+  const { worker } = state.slots[slot]!;
+  const candidate = candidateOf(state, slot);
+  const place = ({ id }: Worker) => (id === candidate ? 2 : id === worker ? 1 : 0);
+  return state.workers
+    .values()
+    .filter((each) => each.slot === slot)
+    .toSorted((a, b) => place(a) - place(b));
+}

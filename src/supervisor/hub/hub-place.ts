@@ -1,0 +1,52 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import {
+  claimDirectory,
+  defaultSocketPath,
+  MAX_PATH_BYTES,
+} from '../../contract/files/control-address.js';
+
+/** Where the socket of a hub lies: nobody but this user can enter the directory. */
+export interface HubPlace {
+  readonly directory: string;
+  readonly path: string;
+  /** The directory is of this hub alone, and goes with it. */
+  readonly temporary: boolean;
+}
+
+/**
+ * Beside the control socket; where that cannot be, in a new directory of this user's own.
+ *
+ * @throws Error where there is none, or its path is too long for a socket.
+ */
+export function findHubPlace(file: string): HubPlace {
+  try {
+    // Absolute, also with a relative TMPDIR: a worker may have another working directory.
+    const directory = resolve(dirname(defaultSocketPath('hub', process.pid)));
+    const path = join(directory, file);
+    refuseLong(path);
+    claimDirectory(directory);
+    return { directory, path, temporary: false };
+  } catch {
+    const beginning = resolve(tmpdir(), TEMPORARY);
+    refuseLong(join(`${beginning}XXXXXX`, file));
+    const directory = mkdtempSync(beginning);
+    return { directory, path: join(directory, file), temporary: true };
+  }
+}
+
+const TEMPORARY = 'nestjs-cluster-hub-';
+
+/** Sockets of workers lie beside it, with names that are longer by this. */
+const OWNER_BYTES = 14;
+
+/** A longer one can be made and renamed, but nobody could connect to it. */
+function refuseLong(path: string): void {
+  const bytes = Buffer.byteLength(path) + OWNER_BYTES;
+  if (bytes <= MAX_PATH_BYTES) return;
+  // Without the path: it has a random part, and the same reason in other words would be news each second.
+  throw new Error(
+    `a path in ${tmpdir()} is too long for a unix socket (${bytes} bytes, at most ${MAX_PATH_BYTES}); set XDG_RUNTIME_DIR or TMPDIR to a shorter directory`,
+  );
+}

@@ -1,0 +1,174 @@
+import net from 'node:net';
+import { getSystemErrorName } from 'node:util';
+import { AddressUnavailableError } from '../../contract/errors/index.js';
+import type { ListenTarget } from '../../contract/ipc/index.js';
+import type { ListenAddress } from '../../contract/options/index.js';
+import { closeCounting } from '../../contract/process/accept-queue.js';
+
+/** A bound socket of libuv that is not listening: `TCP` or `Pipe`. */
+export interface ServerHandle {
+  close(): void;
+  readonly fd?: number;
+  getsockname?(out: { address?: string; port?: number }): number;
+}
+
+/**
+ * What node:cluster itself calls to bind a socket. Undocumented, the same on
+ * Node 20 to 26; where it is gone, {@link BoundSocket} is not held.
+ */
+type CreateServerHandle = (
+  address: string,
+  port: number,
+  addressType: 4 | 6 | -1,
+  fd?: undefined,
+  flags?: number,
+) => ServerHandle | number;
+
+const createServerHandle = (net as unknown as { _createServerHandle?: CreateServerHandle })
+  ._createServerHandle;
+
+/** Of libuv 1.49: sets SO_REUSEPORT. Node 22.12 is the first to pass it on. */
+const UV_TCP_REUSEPORT = 2;
+
+/** A socket that the primary has bound and holds. It never accepts from it. */
+export class BoundSocket {
+  private constructor(
+    readonly target: ListenTarget,
+    /** `undefined` where this Node cannot hold a socket: workers then listen through node:cluster. */
+    readonly handle: ServerHandle | undefined,
+  ) {}
+
+  /** @throws AddressUnavailableError when the address is taken, forbidden or unknown. */
+  static async open(address: ListenAddress): Promise<BoundSocket> {
+    try {
+      return address.kind === 'unix'
+        ? await BoundSocket.#openUnix(address.path)
+        : await BoundSocket.#openTcp(address.port, address.host);
+    } catch (error) {
+      throw new AddressUnavailableError(formatAddress(address), error as NodeJS.ErrnoException);
+    }
+  }
+
+  static async #openTcp(port: number, host: string | undefined): Promise<BoundSocket> {
+    const hosts = host === undefined ? ALL_INTERFACES : [await resolveHost(host)];
+    if (createServerHandle === undefined) {
+      return new BoundSocket({ kind: 'tcp', port, host: hosts.at(-1)! }, undefined);
+    }
+    let failure: NodeJS.ErrnoException | undefined;
+    for (const each of hosts) {
+      try {
+        return BoundSocket.#bindTcp(each, port, 0);
+      } catch (error) {
+        failure = error as NodeJS.ErrnoException;
+        if (failure.code !== 'EAFNOSUPPORT' && failure.code !== 'EADDRNOTAVAIL') break;
+      }
+    }
+    throw failure ?? new Error('no address to bind');
+  }
+
+  static #bindTcp(host: string, port: number, flags: number): BoundSocket {
+    const handle = createServerHandle!(host, port, net.isIPv6(host) ? 6 : 4, undefined, flags);
+    if (typeof handle === 'number') throw systemError('bind', handle);
+    const bound: { port?: number } = {};
+    // libuv keeps a failed bind to itself until somebody asks for the name.
+    const status = handle.getsockname?.(bound) ?? 0;
+    if (status === 0) {
+      return new BoundSocket({ kind: 'tcp', port: bound.port ?? port, host }, handle);
+    }
+    handle.close();
+    throw systemError('bind', status);
+  }
+
+  static async #openUnix(path: string): Promise<BoundSocket> {
+    await removeStaleSocket(path);
+    const handle = createServerHandle?.(path, -1, -1);
+    if (typeof handle === 'number') throw systemError('bind', handle);
+    return new BoundSocket({ kind: 'unix', path }, handle);
+  }
+
+  /**
+   * A further TCP socket of the same host: also on the same port, where all have `reusePort`.
+   *
+   * @throws AddressUnavailableError
+   */
+  another(port: number, { reusePort }: { reusePort: boolean }): BoundSocket {
+    const { host } = this.target as ListenTarget & { kind: 'tcp' };
+    try {
+      return BoundSocket.#bindTcp(host, port, reusePort ? UV_TCP_REUSEPORT : 0);
+    } catch (error) {
+      const address = formatAddress({ kind: 'tcp', host, port });
+      throw new AddressUnavailableError(address, error as NodeJS.ErrnoException);
+    }
+  }
+
+  /** The same address, not held any more. */
+  letGo(): BoundSocket {
+    this.close();
+    return new BoundSocket(this.target, undefined);
+  }
+
+  get url(): string {
+    return formatAddress(this.target);
+  }
+
+  get port(): number | undefined {
+    return this.target.kind === 'tcp' ? this.target.port : undefined;
+  }
+
+  /**
+   * Lets go of the address; libuv also removes a unix socket's file.
+   *
+   * @returns how many connections were reset by it: no worker had the socket, and they waited for one.
+   */
+  close(): number {
+    const { handle } = this;
+    return handle === undefined ? 0 : closeCounting(handle.fd, () => handle.close());
+  }
+}
+
+/** `http://127.0.0.1:3000`, or `unix:/run/app.sock`. */
+export function formatAddress(address: ListenAddress): string {
+  if (address.kind === 'unix') return `unix:${address.path}`;
+  const host = address.host ?? '0.0.0.0';
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}
+
+/** As node:net does: all interfaces, by IPv6 and IPv4 where there is IPv6. */
+const ALL_INTERFACES = ['::', '0.0.0.0'];
+
+/** The IP address of a host. The resolver is loaded for names alone: the primary stays small. */
+async function resolveHost(host: string): Promise<string> {
+  if (net.isIP(host) !== 0) return host;
+  const { lookup } = await import('node:dns/promises');
+  return (await lookup(host)).address;
+}
+
+/**
+ * Removes the socket file that a killed process left. One that answers, is not
+ * a socket or is somebody else's is left alone.
+ */
+async function removeStaleSocket(path: string): Promise<void> {
+  const { lstat, unlink } = await import('node:fs/promises');
+  const stat = await lstat(path).catch(() => undefined);
+  if (stat === undefined) return;
+  if (!stat.isSocket() || stat.uid !== process.geteuid?.()) throw addressInUse(path);
+  const answer = await new Promise<'taken' | 'stale'>((resolve) => {
+    const probe = net.connect(path, () => resolve('taken'));
+    probe.on('error', (error: NodeJS.ErrnoException) =>
+      resolve(error.code === 'ECONNREFUSED' ? 'stale' : 'taken'),
+    );
+    probe.on('close', () => probe.destroy());
+    probe.setTimeout(1_000, () => resolve('taken'));
+  });
+  if (answer === 'taken') throw addressInUse(path);
+  await unlink(path);
+}
+
+function addressInUse(path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${path} exists`), { code: 'EADDRINUSE' });
+}
+
+function systemError(call: string, status: number): NodeJS.ErrnoException {
+  const code = getSystemErrorName(status);
+  return Object.assign(new Error(`${call} ${code}`), { code, errno: status, syscall: call });
+}

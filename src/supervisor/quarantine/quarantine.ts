@@ -1,0 +1,169 @@
+import type { ClusterEvents, EmitEvent } from '../../contract/events/index.js';
+import type { Fingerprint, WorkerMessage } from '../../contract/ipc/index.js';
+import { MAX_SUSPECTS } from '../../contract/ipc/index.js';
+import type { FailureCause, WorkerIdentity } from '../../contract/snapshot/index.js';
+import {
+  NO_QUARANTINE,
+  type QuarantineState,
+  requestLived,
+  trialLived,
+  trialsDue,
+  workerEnded,
+} from '../decide/policies/quarantine.policy.js';
+import type { WorkerHandle } from '../processes/worker-handle.js';
+import type { WorkerTable } from '../processes/worker-table.js';
+
+/** How often it looks whether something is due. */
+export const QUARANTINE_TICK_MS = 1_000;
+
+/** Ends that a request may have made; a kill from outside or a boot says nothing about one. */
+const BY_REQUEST: ReadonlySet<FailureCause> = new Set(['crash', 'exit', 'oom', 'hang', 'memory']);
+
+/** Requests of one worker that are followed at once. */
+const MAX_FLIGHTS = 1_000;
+
+/** What is known of a worker while it lives. */
+interface Followed {
+  /** By their numbers. */
+  readonly flights: Map<number, Fingerprint>;
+  /** What it said that it ends over. */
+  told: (WorkerMessage & { type: 'suspects' }) | undefined;
+  /** The trial that has begun in it. */
+  trial: number | undefined;
+  /** Its end has been counted. */
+  counted: boolean;
+}
+
+export type QuarantineMessage = WorkerMessage & { type: 'suspects' | 'flight' | 'trial' };
+
+/**
+ * Learns which requests end workers, has every worker keep those from the app,
+ * and lets one through at times. The policy decides; this is its memory of
+ * workers, and its way to them.
+ */
+export class Quarantine {
+  #state: QuarantineState = NO_QUARANTINE;
+  /** By process id. */
+  readonly #workers = new Map<number, Followed>();
+  /** The worker that may try a request, by the entry. */
+  readonly #mayTry = new Map<number, number>();
+  #turn = 0;
+  #watches = false;
+
+  constructor(
+    private readonly table: Pick<WorkerTable, 'workers' | 'quarantined'>,
+    private readonly emit: EmitEvent,
+  ) {}
+
+  /** A worker is about to listen: it is told before its first connection. */
+  greet(worker: WorkerHandle): void {
+    if (this.#watches || this.#state.quarantined.length > 0) this.#tell(worker);
+  }
+
+  hear({ identity: { pid } }: WorkerHandle, message: QuarantineMessage): void {
+    const worker = this.#of(pid);
+    switch (message.type) {
+      case 'suspects':
+        worker.told = message;
+        return;
+      case 'flight': {
+        const { n, began, ended } = message;
+        for (const each of ended) this.#lived(worker, each);
+        if (began !== undefined && worker.flights.size < MAX_FLIGHTS) worker.flights.set(n, began);
+        return;
+      }
+      case 'trial':
+        if (!message.lived) worker.trial = message.id;
+        else if (worker.trial === message.id) this.#release(worker, message.id);
+    }
+  }
+
+  /** The event loop that was blocked goes on. */
+  resumed({ identity: { pid } }: WorkerHandle): void {
+    const worker = this.#workers.get(pid);
+    if (worker !== undefined) worker.told = undefined;
+  }
+
+  /** Something happened to the cluster. */
+  readonly observe: EmitEvent = (name, event) => {
+    const { worker } = event as { readonly worker?: WorkerIdentity };
+    if (worker === undefined) return;
+    if (name === 'worker-failing') this.#ended(worker.pid);
+    else if (name === 'worker-died') {
+      const { cause } = event as ClusterEvents['worker-died'];
+      if (BY_REQUEST.has(cause)) this.#ended(worker.pid);
+    } else if (name === 'worker-exit') this.#workers.delete(worker.pid);
+  };
+
+  tick(): void {
+    const now = performance.now();
+    if (this.#watches && now >= this.#state.watchedUntil) this.#tellAll();
+    const { state, due } = trialsDue(this.#state, now);
+    this.#state = state;
+    const ready = this.table.workers.filter(({ state: each }) => each === 'ready');
+    if (due.length === 0 || ready.length === 0) return;
+    for (const id of due) this.#mayTry.set(id, ready[this.#turn++ % ready.length]!.identity.pid);
+    this.#tellAll();
+  }
+
+  #ended(pid: number): void {
+    const worker = this.#of(pid);
+    if (worker.counted) return;
+    worker.counted = true;
+    // The next trial comes in its time.
+    if (worker.trial !== undefined) return;
+    const { certain = false, suspects = [...worker.flights.values()].slice(-MAX_SUSPECTS) } =
+      worker.told ?? {};
+    const before = this.#state.lastId;
+    this.#state = workerEnded(this.#state, suspects, certain, performance.now());
+    for (const entry of this.#state.quarantined) {
+      if (entry.id <= before) continue;
+      const { method, route, path, url, deaths } = entry;
+      this.emit('quarantined', { method, route, path, wholeRoute: url === null, deaths });
+    }
+    this.#tellAll();
+    // The same request may be at work in others, which can neither read this nor say so themselves.
+    for (const each of this.table.workers) {
+      if (each.identity.pid !== pid) each.askWatchdog({ type: 'report-block' });
+    }
+  }
+
+  #lived(worker: Followed, n: number): void {
+    const request = worker.flights.get(n);
+    worker.flights.delete(n);
+    if (request !== undefined && !worker.counted) this.#state = requestLived(this.#state, request);
+  }
+
+  #release(worker: Followed, id: number): void {
+    worker.trial = undefined;
+    const entry = this.#state.quarantined.find((each) => each.id === id);
+    if (entry === undefined || worker.counted) return;
+    this.#state = trialLived(this.#state, id);
+    this.#mayTry.delete(id);
+    const { method, route, path } = entry;
+    this.emit('quarantine-ended', { method, route, path });
+    this.#tellAll();
+  }
+
+  #of(pid: number): Followed {
+    const known = this.#workers.get(pid);
+    if (known !== undefined) return known;
+    const followed = { flights: new Map(), told: undefined, trial: undefined, counted: false };
+    this.#workers.set(pid, followed);
+    return followed;
+  }
+
+  #tellAll(): void {
+    this.table.quarantined = this.#state.quarantined.length;
+    this.#watches = performance.now() < this.#state.watchedUntil;
+    for (const worker of this.table.workers) if (worker.hasSocket) this.#tell(worker);
+  }
+
+  #tell(worker: WorkerHandle): void {
+    const entries = this.#state.quarantined.map(({ id, method, route, url }) => {
+      const trial = this.#mayTry.get(id) === worker.identity.pid;
+      return { id, method, route, url, trial };
+    });
+    worker.send({ type: 'quarantine', watch: this.#watches, entries });
+  }
+}

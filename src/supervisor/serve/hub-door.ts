@@ -1,0 +1,42 @@
+import type { EmitEvent } from '../../contract/events/index.js';
+import { HubHost } from '../hub/hub-host.js';
+import { ThreadProgram } from '../../contract/process/thread-program.js';
+import type { HubAddress } from '../../contract/snapshot/index.js';
+
+interface Host {
+  address(): Promise<HubAddress>;
+}
+
+/** Where the first worker that asks has the hub started. */
+export class HubDoor {
+  #host: Promise<Host> | undefined;
+  #refused = false;
+
+  constructor(
+    private readonly emit: EmitEvent,
+    private readonly open: (warn: (message: string) => void) => Promise<Host> = opener(),
+  ) {}
+
+  /** @throws Error where there can be none; that is one warning, and who asks again has it tried again. */
+  async address(): Promise<HubAddress> {
+    const warn = (message: string): void => this.emit('warning', { message });
+    this.#host ??= this.open(warn);
+    let host: Host;
+    try {
+      host = await this.#host;
+    } catch (error) {
+      this.#host = undefined;
+      const { message } = error as Error;
+      if (!this.#refused) warn(`there can be no hub for what workers share: ${message}`);
+      this.#refused = true;
+      throw error;
+    }
+    return host.address();
+  }
+}
+
+/** Reads the program now: this release may be gone when the first worker asks. */
+function opener(): (warn: (message: string) => void) => Promise<Host> {
+  const program = new ThreadProgram('hub');
+  return (warn) => HubHost.open(program, warn);
+}

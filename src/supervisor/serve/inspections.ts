@@ -1,0 +1,169 @@
+import { InspectionError } from '../../contract/errors/index.js';
+import type { WorkerMessage } from '../../contract/ipc/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { Recording, RestartResult, WorkerStack } from '../../contract/snapshot/index.js';
+import type { WorkerId } from '../decide/cluster-state.js';
+import { roomForSnapshot } from './snapshot-room.js';
+import { Transfer } from '../processes/transfer.js';
+import type { WorkerHandle } from '../processes/worker-handle.js';
+import type { WorkerTable } from '../processes/worker-table.js';
+
+/** The answer is promised within a second. */
+const STACK_TIMEOUT_MS = 900;
+
+/** Time for a watchdog to come with what it was asked for; it looks 4 times a second. */
+const WATCHDOG_MS = 2_000;
+
+/** Beyond the time that a recording takes: V8 hands over what it has recorded, on a machine that may be busy. */
+const GRACE_MS = 10_000;
+
+/** V8 takes some seconds for each 100 MB of a heap before the first byte comes. */
+const SNAPSHOT_SILENCE_MS = 120_000;
+
+const STOPPED =
+  'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
+const ENDED = 'it has ended meanwhile';
+const NATIVE = 'its main thread did not answer: it is in native code';
+
+type Answer = WorkerMessage & { readonly type: 'stack' };
+
+interface AwaitedStack {
+  readonly promise: Promise<WorkerStack>;
+  settle(answer: Answer | undefined): void;
+}
+
+/** Looks into workers through their watchdogs, which answer also where the event loop does not. */
+export class Inspections {
+  readonly #stacks = new Map<WorkerId, AwaitedStack>();
+  /** Workers that are being recorded. */
+  readonly #recorded = new Set<WorkerId>();
+  #asked = 0;
+
+  constructor(
+    private readonly table: Pick<WorkerTable, 'state' | 'find'>,
+    private readonly memory: ResolvedClusterOptions['memory'],
+    private readonly replace: (slot: number, snapshotTo: string) => Promise<RestartResult>,
+  ) {}
+
+  /** @throws InspectionError */
+  async stack(slot: number): Promise<WorkerStack> {
+    const { id, worker } = this.#find(slot);
+    const awaited = this.#stacks.get(id) ?? this.#ask(id, worker);
+    return awaited.promise;
+  }
+
+  /** The watchdog of a worker answers. */
+  answered(worker: WorkerId, answer: Answer): void {
+    this.#stacks.get(worker)?.settle(answer);
+  }
+
+  /**
+   * Records what a worker does, and passes it on as it comes. Whoever reads no
+   * further ends the recording.
+   *
+   * @param gone nobody waits for it any more.
+   * @throws InspectionError before or in the middle.
+   */
+  record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void> {
+    return this.#exclusively(slot, gone, (worker, transfer) => {
+      const asked = worker.askWatchdog({ type: 'record', to: transfer.path, ...recording });
+      if (!asked) throw noWatchdog(slot);
+      const overdue = after(WATCHDOG_MS).then(() =>
+        worker.known === undefined
+          ? new InspectionError('ended', 'the worker ended before it was complete')
+          : new InspectionError('silent', `worker=${slot}: ${STOPPED}`),
+      );
+      return transfer.read(recording.seconds * 1_000 + GRACE_MS, overdue);
+    });
+  }
+
+  /**
+   * Takes a snapshot of the heap of a worker: another one takes its place, it
+   * drains, and ends with the snapshot.
+   *
+   * @throws InspectionError before or in the middle.
+   */
+  async *snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void> {
+    const { blockedForMs, problem } = await this.stack(slot);
+    if (blockedForMs !== null || problem !== null) {
+      const message = `worker=${slot} is blocked, and cannot drain for a heap snapshot; take a heap profile, which it can`;
+      throw new InspectionError('blocked', message);
+    }
+    yield* this.#exclusively(slot, gone, (worker, transfer) => {
+      roomForSnapshot(worker, this.memory);
+      const left = this.replace(slot, transfer.path).then(
+        ({ reason }) =>
+          new InspectionError(
+            'failed',
+            reason === null
+              ? `worker=${slot} was replaced and left no snapshot; ask again`
+              : `worker=${slot} is not replaced, and so serves on: ${reason}`,
+          ),
+      );
+      return transfer.read(SNAPSHOT_SILENCE_MS, left);
+    });
+  }
+
+  async *#exclusively(
+    slot: number,
+    gone: AbortSignal,
+    take: (worker: WorkerHandle, transfer: Transfer) => AsyncGenerator<Buffer, void>,
+  ): AsyncGenerator<Buffer, void> {
+    const { id, worker } = this.#find(slot);
+    if (this.#recorded.has(id)) {
+      const message = `worker=${slot} is being profiled already; ask again when that is over`;
+      throw new InspectionError('busy', message);
+    }
+    this.#recorded.add(id);
+    try {
+      const transfer = await Transfer.open(gone);
+      try {
+        yield* take(worker, transfer);
+      } finally {
+        await transfer.close();
+      }
+    } finally {
+      this.#recorded.delete(id);
+    }
+  }
+
+  #ask(id: WorkerId, worker: WorkerHandle): AwaitedStack {
+    const { slot, pid } = worker.identity;
+    const asked = (this.#asked += 1);
+    if (!worker.askWatchdog({ type: 'stack', id: asked })) throw noWatchdog(slot);
+    let resolve!: (stack: WorkerStack) => void;
+    const promise = new Promise<WorkerStack>((resolved) => (resolve = resolved));
+    const timer = setTimeout(() => awaited.settle(undefined), STACK_TIMEOUT_MS);
+    const awaited: AwaitedStack = {
+      promise,
+      settle: (answer) => {
+        if (answer !== undefined && answer.id !== asked) return; // late, to an earlier question
+        clearTimeout(timer);
+        this.#stacks.delete(id);
+        const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
+        const silence = worker.known === undefined ? ENDED : STOPPED;
+        const problem = answer === undefined ? silence : answer.answered ? null : NATIVE;
+        resolve({ slot, pid, blockedForMs, requests, frames, problem });
+      },
+    };
+    this.#stacks.set(id, awaited);
+    return awaited;
+  }
+
+  #find(slot: number): { readonly id: WorkerId; readonly worker: WorkerHandle } {
+    const id = this.table.state.slots[slot]?.worker;
+    const worker = id === undefined ? undefined : this.table.find(id);
+    if (id !== undefined && worker !== undefined) return { id, worker };
+    const message = `there is no worker in slot ${slot} now; look at the slots with nestjs-cluster status`;
+    throw new InspectionError('no-worker', message);
+  }
+}
+
+function noWatchdog(slot: number): InspectionError {
+  const message = `worker=${slot} has no watchdog, which is what looks into it; leave the option watchdog at true`;
+  return new InspectionError('no-watchdog', message);
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

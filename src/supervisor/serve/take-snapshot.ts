@@ -1,0 +1,116 @@
+import type {
+  ClusterSnapshot,
+  PrimaryStats,
+  SlotCounts as CountsInSnapshot,
+  WorkerSnapshot,
+} from '../../contract/snapshot/index.js';
+import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
+import { isServed, workersOf } from '../decide/worker/workers.js';
+import type { SlotCounts } from './slot-counts.js';
+import { isResponsive, type WorkerHandle } from '../processes/worker-handle.js';
+
+/** What is known of a cluster besides its state. */
+export interface Measured {
+  readonly balancing: string;
+  readonly ports: readonly number[];
+  readonly primary: PrimaryStats;
+  readonly quarantined?: number;
+  readonly find: (worker: WorkerId) => WorkerHandle | undefined;
+  readonly countsIn: (slot: number) => SlotCounts;
+}
+
+/** The cluster as it is at `now` (monotonic ms). */
+export function takeSnapshot(
+  state: ClusterState,
+  measured: Measured,
+  now: number,
+): ClusterSnapshot {
+  const { desired, release, slots, minReady, reloads, leadership } = state;
+  const { balancing, ports, primary, quarantined, find } = measured;
+  const wanted = slots.slice(0, desired);
+  const isLeaving = (slot: Slot) => workersOf(state, slot.index).length > 0;
+  const others = slots.slice(desired);
+  return {
+    balancing,
+    ports,
+    desired,
+    ready: isStarting(state) ? 0 : wanted.filter((slot) => isServed(state, slot)).length,
+    minReady,
+    generation: release.generation,
+    degraded: wanted.filter(({ failures }) => failures.degraded).length,
+    reloads,
+    quarantined: quarantined ?? 0,
+    dismissed: others
+      .filter((slot) => !isLeaving(slot))
+      .map((slot) => countsOf(slot, [], measured)),
+    primary,
+    leader: find(leadership.leader ?? 0)?.identity ?? null,
+    workers: [...wanted, ...others.filter(isLeaving)].flatMap((slot) =>
+      slotSnapshots(state, slot, measured, now),
+    ),
+  };
+}
+
+/** Workers answer, and none has shown yet that its threads can load: the start may still fail. */
+function isStarting({ everReady, verification }: ClusterState): boolean {
+  return !everReady && verification.asked !== undefined;
+}
+
+/** One for each process of the slot; where there is none, one without a process. */
+function slotSnapshots(
+  state: ClusterState,
+  slot: Slot,
+  measured: Measured,
+  now: number,
+): WorkerSnapshot[] {
+  const workers = workersOf(state, slot.index);
+  const counts = countsOf(slot, workers, measured);
+  const known = workers.length > 0 ? workers : [undefined];
+  return known.map((worker) => ({
+    ...counts,
+    ...processSnapshot(worker, worker && measured.find(worker.id), now),
+    ...(isStarting(state) && worker?.state === 'ready' && { state: 'starting' as const }),
+    generation: worker?.generation ?? state.release.generation,
+    restarts: Object.values(slot.restarts).reduce((sum, count) => sum + count, 0),
+    lastExit: slot.lastExit,
+    degraded: slot.failures.degraded,
+  }));
+}
+
+function processSnapshot(
+  worker: Worker | undefined,
+  handle: WorkerHandle | undefined,
+  now: number,
+) {
+  const stats = handle?.stats;
+  return {
+    pid: handle?.identity.pid ?? null,
+    state: worker?.state ?? ('exited' as const),
+    uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
+    heartbeatAgeMs: handle?.seenAt === undefined ? null : Math.round(now - handle.seenAt),
+    responsive: handle !== undefined && isResponsive(handle, now),
+    residentMemoryBytes: stats?.residentMemoryBytes ?? null,
+    heapUsedBytes: stats?.heapUsedBytes ?? null,
+    eventLoopUtilization: stats?.eventLoopUtilization ?? null,
+    eventLoopDelayP99Ms: stats?.eventLoopDelayP99Ms ?? null,
+    openConnections: stats?.openConnections ?? null,
+    requestsInFlight: stats?.requestsInFlight ?? null,
+  };
+}
+
+/** Of the slot, not of a process: they never fall when a worker dies. */
+function countsOf(
+  { index, restarts, abortedRequests }: Slot,
+  workers: readonly Worker[],
+  { find, countsIn }: Measured,
+): CountsInSnapshot {
+  const counts = countsIn(index);
+  return {
+    slot: index,
+    restartsByCause: restarts,
+    abortedRequestsTotal: abortedRequests,
+    droppedMessagesTotal: counts.droppedMessages,
+    refusedMetricsTotal: counts.refusedMetrics,
+    ...counts.totals(workers.map(({ id }) => find(id)?.stats)),
+  };
+}

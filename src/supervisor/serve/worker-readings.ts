@@ -1,0 +1,43 @@
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { Reading } from '../decide/cluster-event.js';
+import type { WorkerId } from '../decide/cluster-state.js';
+import { residentMemoryBytes } from './resident-memory.js';
+import type { WorkerHandle } from '../processes/worker-handle.js';
+import type { WorkerTable } from '../processes/worker-table.js';
+
+/** How often workers are looked at. */
+export const UPKEEP_INTERVAL_MS = 1_000;
+
+/** What the limits of the options `memory` and `recycle` are compared with. */
+export class WorkerReadings {
+  readonly #limitsMemory: boolean;
+  /** Whether there is anything to look for. */
+  readonly needed: boolean;
+
+  constructor(
+    { memory, recycle }: Pick<ResolvedClusterOptions, 'memory' | 'recycle'>,
+    private readonly measure: (pid: number) => number | undefined = residentMemoryBytes,
+  ) {
+    this.#limitsMemory = [memory.softLimitBytes, memory.hardLimitBytes].some(Number.isFinite);
+    const { maxRequests, maxAgeMs } = recycle;
+    this.needed = this.#limitsMemory || [maxRequests, maxAgeMs].some(Number.isFinite);
+  }
+
+  of({ identity, stats }: WorkerHandle): Reading {
+    // From outside where that can be: a hung worker reports nothing.
+    const residentBytes = () => this.measure(identity.pid) ?? stats?.residentMemoryBytes ?? 0;
+    return {
+      residentBytes: this.#limitsMemory ? residentBytes() : 0,
+      requests: stats?.requestsTotal ?? 0,
+    };
+  }
+
+  ofAll(table: Pick<WorkerTable, 'state' | 'find'>): ReadonlyMap<WorkerId, Reading> {
+    const readings = new Map<WorkerId, Reading>();
+    for (const id of table.state.workers.keys()) {
+      const handle = table.find(id);
+      if (handle !== undefined) readings.set(id, this.of(handle));
+    }
+    return readings;
+  }
+}

@@ -1,0 +1,249 @@
+import { constants } from 'node:os';
+import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
+import { machineClockMs } from '../contract/ipc/machine-clock.js';
+import { reportError } from '../contract/ipc/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../contract/snapshot/index.js';
+import { Askers } from './serve/askers.js';
+import { Balance, BALANCE_TICK_MS } from './serve/balance.js';
+import type { ClusterEvent } from './decide/cluster-event.js';
+import type { Served, WorkerId } from './decide/cluster-state.js';
+import type { Effect } from './decide/effect.js';
+import type { Settings } from './decide/step.js';
+import { newCluster, transition } from './decide/transition.js';
+import { EventQueue } from './event-queue.js';
+import type { ProcessEvent } from './processes/fork-worker.js';
+import { Inspections } from './serve/inspections.js';
+import { laterBy } from './later.js';
+import { ClusterAcceptors } from './listening/cluster-acceptors.js';
+import type { Listening } from './listening/listening.interface.js';
+import { reserve } from './listening/reserve.js';
+import { MetricsRelay } from './serve/metrics-relay.js';
+import { PrimaryMeter } from './serve/primary-meter.js';
+import { Quarantine, QUARANTINE_TICK_MS } from './quarantine/quarantine.js';
+import type { Program } from './processes/release.js';
+import { startWorker } from './processes/start-worker.js';
+import { Switchboard } from './switchboard.js';
+import { Ticks } from './ticks.js';
+import { Timers } from './timers.js';
+import { mayBeDebugged } from './processes/worker-arguments.js';
+import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
+import { WorkerTable } from './processes/worker-table.js';
+
+/** What happens around the core. */
+type Happening =
+  | ClusterEvent
+  | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent }
+  | { readonly type: 'task'; readonly run: () => void };
+
+/**
+ * Keeps the workers up. It turns what happens into events of the core, and
+ * carries out what that decides, one event after the other: `core/` says what
+ * becomes of the cluster, and nothing here does.
+ */
+export class Supervisor {
+  #resolveServing!: (served: Served) => void;
+  /** Resolves once the first worker is ready. */
+  readonly serving = new Promise<Served>((resolve) => (this.#resolveServing = resolve));
+  #resolveEnded!: (exitCode: number) => void;
+  /** Resolves with the exit code once no worker is left. */
+  readonly ended = new Promise<number>((resolve) => (this.#resolveEnded = resolve));
+
+  readonly #settings: Settings;
+  readonly #meter: PrimaryMeter;
+  readonly #readings: WorkerReadings;
+  readonly #table: WorkerTable;
+  readonly #relay: MetricsRelay;
+  readonly #balance: Balance;
+  readonly #switchboard: Switchboard;
+  readonly #quarantine: Quarantine;
+  /** Looks into a worker, also one that does not answer. */
+  readonly inspections: Inspections;
+  readonly #acceptors = new ClusterAcceptors();
+  readonly #ticks = new Ticks();
+  readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
+  readonly #askers = new Askers(
+    (worker, message) => this.#table.find(worker)?.send(message),
+    (event) => this.#post(event),
+  );
+  readonly reload = this.#askers.reload;
+  readonly scale = this.#askers.scale;
+  readonly restart = this.#askers.restart;
+  readonly #onError = ({ type }: { readonly type: string }, error: unknown): void =>
+    this.#warn(`unexpected error on ${type}`, error);
+  readonly #queue = new EventQueue<Happening>(
+    (happening) => this.#handle(happening),
+    this.#onError,
+  );
+  /** Whatever goes wrong with one effect, the others are carried out. */
+  readonly #effects = new EventQueue<Effect>((effect) => this.#perform(effect), this.#onError);
+
+  constructor(
+    private readonly options: ResolvedClusterOptions,
+    private readonly listening: Listening,
+    private readonly program: Program,
+    private readonly emit: EmitEvent,
+    droppedLogLines: () => number,
+    private readonly startProcess = startWorker,
+  ) {
+    this.#settings = {
+      options,
+      url: listening.url,
+      mayBeDebugged: mayBeDebugged(),
+      machineClockMs: machineClockMs(),
+    };
+    this.#meter = new PrimaryMeter(droppedLogLines);
+    const state = newCluster(
+      options.workers,
+      { ...program.resolve(), generation: 0 },
+      performance.now(),
+      Math.floor(Math.random() * 2 ** 32),
+    );
+    const table = (this.#table = new WorkerTable(state, listening, this.#meter));
+    const later = laterBy((run) => this.#post({ type: 'task', run }));
+    const relay = (this.#relay = new MetricsRelay(table, emit, later));
+    const balance = (this.#balance = new Balance(table));
+    const readings = (this.#readings = new WorkerReadings(options));
+    const inspections = (this.inspections = new Inspections(table, options.memory, (slot, path) =>
+      this.restart(slot, 'heap snapshot', path),
+    ));
+    const quarantine = (this.#quarantine = new Quarantine(table, emit));
+    const parts = { listening, table, relay, balance, readings, inspections, quarantine, emit };
+    this.#switchboard = new Switchboard(parts);
+  }
+
+  /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
+  start(): void {
+    const every = (ms: number, run: () => void): void =>
+      this.#ticks.every(ms, () => this.#post({ type: 'task', run }));
+    every(this.options.heartbeat.intervalMs, () => this.#beat());
+    every(QUARANTINE_TICK_MS, () => this.#quarantine.tick());
+    if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
+    if (this.#readings.needed) every(UPKEEP_INTERVAL_MS, () => this.#lookAfter());
+    this.#post({ type: 'begin' });
+  }
+
+  /** Asks the cluster to stop; each further signal asks harder: drain, destroy, kill. */
+  stop(reason: string, signal?: NodeJS.Signals): void {
+    const sent = signal && { name: signal, number: constants.signals[signal] };
+    this.#post({ type: 'stop', reason, signal: sent });
+  }
+
+  /** Whether a reload is under way, whoever asked for it. */
+  get reloading(): boolean {
+    return this.#table.state.reload !== undefined;
+  }
+
+  snapshot(): ClusterSnapshot {
+    return this.#table.snapshot();
+  }
+
+  /** What every worker measures; one that does not answer in time is represented by what it last sent. */
+  collectMetrics(): Promise<CollectedMetrics> {
+    return this.#relay.collect();
+  }
+
+  /** Tells the workers of an event that want it. */
+  readonly tellWorkers: EmitEvent = (name, event) => {
+    for (const worker of this.#table.workers) worker.tell(name, event);
+  };
+
+  #post(happening: Happening): void {
+    this.#queue.post(happening);
+  }
+
+  #handle(happening: Happening): void {
+    if (happening.type === 'task') return happening.run();
+    if (happening.type !== 'process') return this.#decide(happening);
+    const event = this.#switchboard.receive(happening.worker, happening.told);
+    if (event !== undefined) this.#decide(event);
+  }
+
+  /** Has the core say what becomes of the cluster, and does what it says. */
+  #decide(event: ClusterEvent): void {
+    const now = performance.now();
+    const { state, effects } = transition(this.#table.state, event, now, this.#settings);
+    this.#table.update(state);
+    for (const effect of effects) this.#effects.post(effect);
+    // These answers change nobody's life, and there are many.
+    if (event.type === 'worker' && ['pong', 'leads'].includes(event.event.type)) return;
+    this.listening.settle(this.#table.workers, now);
+  }
+
+  #perform(effect: Effect): void {
+    switch (effect.type) {
+      case 'fork': {
+        const { worker } = effect;
+        const tell = (told: ProcessEvent) => this.#post({ type: 'process', worker, told });
+        const { program, options } = this;
+        return this.#table.add(worker, this.startProcess(effect, program, options, tell));
+      }
+      case 'send':
+        return this.#table.find(effect.worker)?.send(effect.message);
+      case 'kill':
+        return this.#table.find(effect.worker)?.kill(effect.signal);
+      case 'abandon': {
+        const told = { type: 'exit', exit: { code: null, signal: 'SIGKILL' } } as const;
+        return this.#post({ type: 'process', worker: effect.worker, told });
+      }
+      case 'force':
+        return this.#table.find(effect.worker)?.force();
+      case 'arm':
+        return this.#timers.arm(effect.timer, effect.ms);
+      case 'disarm':
+        return this.#timers.disarm(effect.timer);
+      case 'emit': {
+        const event = this.#table.identified(effect) as never;
+        this.emit<ClusterEventName>(effect.name, event);
+        return this.#quarantine.observe<ClusterEventName>(effect.name, event);
+      }
+      case 'joined':
+        this.#relay.foldIfNeeded();
+        return this.#balance.workerJoined();
+      case 'gone': {
+        const handle = this.#table.remove(effect.worker);
+        return handle && this.#relay.retire(handle);
+      }
+      case 'answer-reload':
+      case 'answer-restart':
+      case 'answer-scale':
+      case 'refuse-scale':
+        return this.#askers.answer(effect, () => this.#table.snapshot());
+      case 'reserve':
+        return this.#post(reserve(this.listening, effect));
+      case 'find-program':
+        return this.#post({ type: 'program-found', program: this.program.find(effect.earlier) });
+      case 'close-sockets':
+        return this.#closeSockets();
+      case 'close-acceptors': {
+        const closed = () => this.#post({ type: 'acceptors-closed' });
+        return void this.#acceptors.close().then(closed, closed);
+      }
+      case 'serving':
+        return this.#resolveServing(effect.served);
+      case 'end':
+        this.#ticks.stop();
+        this.#timers.stop();
+        return this.#resolveEnded(effect.exitCode);
+    }
+  }
+
+  #closeSockets(): void {
+    const reset = this.listening.close();
+    if (reset === 0) return;
+    this.#warn(`reset ${reset} connections that waited for a worker: there was none left`);
+  }
+
+  #beat(): void {
+    const { eventLoopUtilization } = this.#meter.measure();
+    this.#decide({ type: 'heartbeat-due', eventLoopUtilization });
+  }
+
+  #lookAfter(): void {
+    this.#decide({ type: 'upkeep-due', readings: this.#readings.ofAll(this.#table) });
+  }
+
+  #warn(message: string, error?: unknown): void {
+    this.emit('warning', { message, ...(error !== undefined && { error: reportError(error) }) });
+  }
+}

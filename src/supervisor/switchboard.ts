@@ -1,0 +1,239 @@
+import type { EmitEvent } from '../contract/events/index.js';
+import {
+  closeHandle,
+  foreignVersionOf,
+  isOurs,
+  parseWorkerMessage,
+  reportError,
+  type WorkerMessage,
+} from '../contract/ipc/index.js';
+import type { Balance } from './serve/balance.js';
+import type { ClusterEvent, WorkerEvent } from './decide/cluster-event.js';
+import type { WorkerId } from './decide/cluster-state.js';
+import type { ProcessEvent } from './processes/fork-worker.js';
+import type { Inspections } from './serve/inspections.js';
+import { HandOver } from './serve/hand-over.js';
+import { HubDoor } from './serve/hub-door.js';
+import type { ServerHandle } from './listening/bound-socket.js';
+import type { Listening } from './listening/listening.interface.js';
+import type { MetricsRelay } from './serve/metrics-relay.js';
+import type { Quarantine } from './quarantine/quarantine.js';
+import { OomWatch } from './processes/oom-watch.js';
+import type { WorkerHandle } from './processes/worker-handle.js';
+import type { WorkerReadings } from './serve/worker-readings.js';
+import type { WorkerTable } from './processes/worker-table.js';
+
+type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
+
+/** Different warnings of workers that are told; an app that varies them would fill the log. */
+const MAX_WARNINGS = 100;
+
+/** Names by which a worker takes connections: one for each server of Socket.IO. */
+const MAX_NAMES = 1_000;
+
+/** Said by the watchdog of a worker, which lives on while the event loop is blocked. */
+const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
+  'blocked',
+  'resumed',
+  'unprofiled',
+  'suspects',
+  'stack',
+]);
+
+/** Messages that bring a connection. */
+const WITH_HANDLE: ReadonlySet<WorkerMessage['type'] | undefined> = new Set(['connection', 'pass']);
+
+/** What the switchboard connects workers with. */
+interface Exchange {
+  readonly listening: Listening;
+  readonly table: WorkerTable;
+  readonly relay: MetricsRelay;
+  readonly balance: Balance;
+  readonly readings: WorkerReadings;
+  readonly inspections: Inspections;
+  readonly quarantine: Pick<Quarantine, 'greet' | 'hear' | 'resumed'>;
+  readonly emit: EmitEvent;
+  readonly hub?: Pick<HubDoor, 'address'> | undefined;
+}
+
+/**
+ * Takes what the process of a worker tells. What needs no decision it answers
+ * and files; of the rest it makes an event of the core.
+ */
+export class Switchboard {
+  readonly #warned = new Set<string>();
+  readonly #handOver: HandOver;
+  readonly #hub: Pick<HubDoor, 'address'>;
+  readonly #oomWatch = new OomWatch();
+
+  constructor(private readonly to: Exchange) {
+    this.#hub = to.hub ?? new HubDoor(to.emit);
+    this.#handOver = new HandOver(to.table);
+  }
+
+  receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
+    const event = this.#eventOf(worker, told);
+    if (event === undefined) return undefined;
+    return 'asker' in event ? event : { type: 'worker', worker, event };
+  }
+
+  #eventOf(id: WorkerId, told: ProcessEvent): WorkerEvent | AskedByWorker | undefined {
+    switch (told.type) {
+      case 'message': {
+        const { message, handle } = told;
+        const worker = this.to.table.find(id);
+        if (worker !== undefined) return this.#onMessage(id, worker, message, handle);
+        if (isOurs(message)) closeHandle(handle);
+        return undefined;
+      }
+      case 'channel-error':
+      case 'channel-broken':
+        return { type: told.type, error: reportError(told.error) };
+      case 'exit': {
+        const oomKill = this.#oomWatch.hasKilled();
+        return { type: 'exited', exit: told.exit, oomKill, at: new Date().toISOString() };
+      }
+    }
+  }
+
+  /** @param handle what travelled beside the message. */
+  #onMessage(
+    id: WorkerId,
+    worker: WorkerHandle,
+    raw: unknown,
+    handle: unknown,
+  ): WorkerEvent | AskedByWorker | undefined {
+    const message = parseWorkerMessage(raw);
+    if (isOurs(raw) && !WITH_HANDLE.has(message?.type)) closeHandle(handle);
+    if (message === undefined) return this.#onUnknown(worker, raw);
+    const { slot } = worker.identity;
+    const now = performance.now();
+    // The watchdog's word is no sign of life: it lives on while the event loop is blocked.
+    if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) worker.seenAt = now;
+    // The watchdog has a pipe of its own: what it says tells nothing of the channel.
+    if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
+    switch (message.type) {
+      case 'listen-request': {
+        if (worker.hasSocket) return undefined;
+        worker.hasSocket = true;
+        this.to.quarantine.greet(worker);
+        this.to.listening.grant(worker);
+        return undefined;
+      }
+      case 'pong':
+        worker.report(message.stats);
+        return message;
+      case 'load':
+        this.to.balance.report(worker, message);
+        return undefined;
+      case 'suspects':
+      case 'flight':
+      case 'trial':
+        this.to.quarantine.hear(worker, message);
+        return undefined;
+      case 'resumed':
+        this.to.quarantine.resumed(worker);
+        return message;
+      case 'snapshot-request':
+        worker.report(message.stats);
+        if (worker.congested) return undefined;
+        worker.send({ type: 'snapshot', id: message.id, snapshot: this.to.table.snapshot() });
+        return undefined;
+      case 'collect-request':
+        worker.report(message.stats);
+        this.to.relay.collectFor(worker, message.id, message.body, now - message.ageMs);
+        return undefined;
+      case 'metrics':
+        worker.report(message.stats);
+        this.to.relay.store(worker, message.body, message.asked, now - message.ageMs);
+        return undefined;
+      case 'folded':
+        this.to.relay.folded(worker, message.epoch, message.count, message.body);
+        return undefined;
+      case 'hub-request':
+        void this.#openHub(worker, message.id);
+        return undefined;
+      case 'subscribe':
+        worker.wants = new Set(message.events);
+        return undefined;
+      case 'connection':
+        this.#handOver.give(worker, message.server, handle as ServerHandle | undefined);
+        return undefined;
+      case 'takes':
+        if (worker.takes.size < MAX_NAMES) worker.takes.add(message.name);
+        return undefined;
+      case 'pass':
+        this.#handOver.pass(worker, message, handle as ServerHandle | undefined);
+        return undefined;
+      case 'warning':
+        this.#warnOnce(message.message, worker);
+        return undefined;
+      case 'stack':
+        this.to.inspections.answered(id, message);
+        return undefined;
+      case 'unprofiled':
+        this.#warnOnce(`its hang leaves no profile: ${message.problem}`, worker);
+        return undefined;
+      case 'ready':
+        return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
+      case 'reload-request': {
+        const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
+        return { type: 'reload', reason: `reload() in worker=${slot}`, asker };
+      }
+      case 'scale-request': {
+        const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
+        const { workers } = message;
+        return { type: 'scale', workers, reason: `scale() in worker=${slot}`, asker };
+      }
+      case 'restart-request': {
+        const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
+        const reason = `restart() in worker=${slot}`;
+        return { type: 'restart', slot: message.slot, reason, asker };
+      }
+      case 'lead-request':
+      case 'leads':
+      case 'resigned':
+      case 'jobs':
+      case 'drained':
+      case 'blocked':
+      case 'checked':
+      case 'verified':
+      case 'replace-request':
+      case 'boot-failed':
+      case 'fatal':
+      case 'leaving':
+        return message;
+    }
+  }
+
+  async #openHub(worker: WorkerHandle, id: number): Promise<void> {
+    try {
+      worker.send({ type: 'hub', id, ...(await this.#hub.address()) });
+    } catch (error) {
+      worker.send({ type: 'hub-refused', id, reason: reportError(error).message });
+    }
+  }
+
+  /** The app's own messages pass by; a broken one of ours is counted, and worth a line. */
+  #onUnknown(worker: WorkerHandle, raw: unknown): WorkerEvent | undefined {
+    if (!isOurs(raw)) return undefined;
+    this.to.table.countsOf(worker).droppedMessages += 1;
+    const version = foreignVersionOf(raw);
+    // Its first word: nothing that it says will be understood, and it would wait until it is killed.
+    if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {
+      return { type: 'foreign-version', version };
+    }
+    this.#warnOnce(
+      'dropped a message that is not of this version of nestjs-cluster; restart the cluster after an update of it',
+      worker,
+    );
+    return undefined;
+  }
+
+  /** Every worker of the same app has the same to say: it is said by the first. */
+  #warnOnce(message: string, worker: WorkerHandle): void {
+    if (this.#warned.has(message) || this.#warned.size >= MAX_WARNINGS) return;
+    this.#warned.add(message);
+    this.to.emit('warning', { message, worker: worker.identity });
+  }
+}

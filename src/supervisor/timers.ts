@@ -1,0 +1,45 @@
+import type { Timer } from './decide/cluster-state.js';
+import { keyOf } from './decide/step.js';
+import { Deadline } from './deadline.js';
+
+/** The timers of the core. One that is armed again takes the place of the one before. */
+export class Timers {
+  readonly #armed = new Map<string, () => void>();
+
+  /** @param due is told when the time of one is over. */
+  constructor(private readonly due: (timer: Timer) => void) {}
+
+  arm(timer: Timer, ms: number): void {
+    this.disarm(timer);
+    const key = keyOf(timer);
+    this.#armed.set(
+      key,
+      begin(timer, ms, () => {
+        this.#armed.delete(key);
+        this.due(timer);
+      }),
+    );
+  }
+
+  disarm(timer: Timer): void {
+    const key = keyOf(timer);
+    this.#armed.get(key)?.();
+    this.#armed.delete(key);
+  }
+
+  stop(): void {
+    for (const cancel of this.#armed.values()) cancel();
+    this.#armed.clear();
+  }
+}
+
+/** @returns what cancels it. */
+function begin(timer: Timer, ms: number, action: () => void): () => void {
+  // The time that a worker is given stands still while the primary does.
+  if ('worker' in timer) {
+    const deadline = new Deadline(ms, action);
+    return () => deadline.cancel();
+  }
+  const timeout = setTimeout(action, ms);
+  return () => clearTimeout(timeout);
+}

@@ -1,0 +1,106 @@
+import { isIPv6 } from 'node:net';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+
+/** Node closes a kept connection after 5 s without a request; nginx has to be the first. */
+const UPSTREAM_KEEP_ALIVE_SECONDS = 4;
+
+/** Kept connections of each nginx process to each worker. */
+const CONNECTIONS_PER_WORKER = 32;
+
+export interface NginxOptions {
+  /** Where nginx reaches the workers. */
+  readonly host: string;
+  readonly listen: string;
+  readonly name: string;
+  /** As nginx writes sizes: `1m`. */
+  readonly maxBodySize: string;
+  /** Addresses and networks whose `X-Forwarded-` headers are believed. */
+  readonly trustedProxy: readonly string[];
+}
+
+/**
+ * A file for nginx's `conf.d`: an upstream of the workers and a server that
+ * uses it, with kept connections, WebSockets and streams.
+ *
+ * @throws ClusterConfigurationError where nginx would listen on a port of a worker.
+ */
+export function nginxConfiguration(
+  ports: readonly number[],
+  { host, listen, name, maxBodySize, trustedProxy }: NginxOptions,
+): string {
+  const publicPort = Number(/\d+$/.exec(listen)![0]);
+  if (ports.includes(publicPort)) {
+    throw new ClusterConfigurationError(
+      `nginx cannot listen on port ${publicPort}: a worker does (${ports[0]} to ${ports.at(-1)}); give another --listen, or move the cluster`,
+    );
+  }
+  const address = isIPv6(host) ? `[${host}]` : host;
+  const isBehind = trustedProxy.length > 0;
+  return `# ${ports.length} workers of nestjs-cluster. Include it in the http block, e.g. as conf.d/${name}.conf.
+upstream ${name} {
+  least_conn;
+  # The primary holds the ports: a worker that is being replaced is no failure.
+${ports.map((port) => `  server ${address}:${port} max_fails=0;`).join('\n')}
+  keepalive ${ports.length * CONNECTIONS_PER_WORKER};
+  # Shorter than Node's own (5 s): else a request may meet a connection that is just being closed.
+  keepalive_timeout ${UPSTREAM_KEEP_ALIVE_SECONDS}s;
+}
+
+map $http_upgrade $${name}_connection {
+  default upgrade;
+  ''      '';
+}
+${isBehind ? trustOf(trustedProxy, name) : ''}
+server {
+  listen ${listen};
+${isBehind ? realAddress(trustedProxy) : ''}
+  location / {
+    proxy_pass http://${name};
+    proxy_http_version 1.1;
+    proxy_set_header Host $http_host;
+    # A client may send any of these headers: the workers get only what nginx knows.
+    proxy_set_header X-Forwarded-For $remote_addr;
+    proxy_set_header X-Forwarded-Proto ${isBehind ? `$${name}_proto` : '$scheme'};
+    proxy_set_header X-Forwarded-Host ${isBehind ? `$${name}_host` : '""'};
+    proxy_set_header X-Forwarded-Port "";
+    proxy_set_header X-Real-IP $remote_addr;
+    proxy_set_header Forwarded "";
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $${name}_connection;
+    # WebSockets and streams may be silent for long.
+    proxy_read_timeout 1h;
+    # nginx writes a body to its disk before it passes it on.
+    client_max_body_size ${maxBodySize};
+  }
+}
+`;
+}
+
+/** Headers of a proxy in front of nginx: taken from that proxy alone. */
+function trustOf(trustedProxy: readonly string[], name: string): string {
+  return `
+geo $realip_remote_addr $${name}_trusted {
+  default 0;
+${trustedProxy.map((each) => `  ${each} 1;`).join('\n')}
+}
+
+map $${name}_trusted$http_x_forwarded_proto $${name}_proto {
+  default $scheme;
+  1http   http;
+  1https  https;
+}
+
+map $${name}_trusted $${name}_host {
+  default '';
+  1       $http_x_forwarded_host;
+}
+`;
+}
+
+function realAddress(trustedProxy: readonly string[]): string {
+  return `
+${trustedProxy.map((each) => `  set_real_ip_from ${each};`).join('\n')}
+  real_ip_header X-Forwarded-For;
+  real_ip_recursive on;
+`;
+}

@@ -1,0 +1,75 @@
+import * as v from 'valibot';
+import { ClusterConfigurationError, ClusterUnreachableError } from '../../contract/errors/index.js';
+import { BALANCING_STRATEGIES, MAX_PORT, MAX_WORKERS } from '../../contract/options/index.js';
+
+/** A worker that is blocked does not answer; another would, but nobody says which. */
+const TIMEOUT_MS = 5_000;
+
+const INSTEAD = 'or describe it with --port and --workers';
+const NO_CLUSTER = `its answer says nothing of a cluster. Give the URL of its health endpoint, which has to show details (health.details), ${INSTEAD}`;
+
+/** What is read of `/health`. It comes from outside and goes into scripts: nothing but numbers passes. */
+const healthSchema = v.object({
+  details: v.object({
+    cluster: v.object({
+      balancing: v.picklist([...BALANCING_STRATEGIES, 'none']),
+      desired: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
+      ports: v.optional(
+        v.array(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PORT))),
+        [],
+      ),
+    }),
+  }),
+});
+
+/**
+ * The ports of the workers of a cluster that does not run yet.
+ *
+ * @throws ClusterConfigurationError where there are no such ports.
+ */
+export function describedPorts(port: number, workers: number): readonly number[] {
+  if (port + workers - 1 > MAX_PORT) {
+    throw new ClusterConfigurationError(
+      `${workers} workers from port ${port} on go beyond port ${MAX_PORT}; lower one of them`,
+    );
+  }
+  return Array.from({ length: workers }, (_, slot) => port + slot);
+}
+
+/**
+ * The ports of the workers of the cluster whose `/health` is at `url`.
+ *
+ * @throws ClusterUnreachableError where nothing, or something else, answers there.
+ * @throws ClusterConfigurationError where its workers have no ports of their own.
+ */
+export async function runningPorts(url: string): Promise<readonly number[]> {
+  const health = v.safeParse(healthSchema, await readJson(url));
+  if (!health.success) throw new ClusterUnreachableError(url, NO_CLUSTER);
+  const { balancing, desired, ports } = health.output.details.cluster;
+  if (balancing === 'none') {
+    throw new ClusterConfigurationError(
+      `the app at ${url} is one process without workers; start it with CLUSTER_BALANCING=ports and at least one worker`,
+    );
+  }
+  if (balancing !== 'ports') {
+    throw new ClusterConfigurationError(
+      `the cluster at ${url} runs with balancing '${balancing}', in which workers have no ports of their own; start it with CLUSTER_BALANCING=ports`,
+    );
+  }
+  if (ports.length < desired) throw new ClusterUnreachableError(url, NO_CLUSTER);
+  // Slots that were scaled away keep theirs; the others serve them.
+  return ports.slice(0, desired);
+}
+
+async function readJson(url: string): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch (error) {
+    const { message, cause } = error as Error;
+    const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
+    throw new ClusterUnreachableError(url, `${why}. Start the cluster, give its --url, ${INSTEAD}`);
+  }
+  // Also with 503: a cluster that is not well yet has ports all the same.
+  return response.json().catch(() => undefined);
+}

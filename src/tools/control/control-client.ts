@@ -1,0 +1,128 @@
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { Sample, StreamedEvent } from '../../control/event-stream.js';
+import { clean, ClusterRefusedError, ClusterUnreachableError } from '../../contract/errors/index.js';
+import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
+import { parseFrames } from './view/parse-frames.js';
+
+/** A primary that has not answered by then is blocked or stopped: the command says so within 2 s. */
+const ANSWER_MS = 1_000;
+
+/** What `GET /v1/events` tells. */
+export type Told =
+  | { readonly type: 'log'; readonly data: StreamedEvent }
+  | { readonly type: 'sample'; readonly data: Sample };
+
+/** Asks one cluster over its control socket. */
+export class ControlClient {
+  constructor(readonly cluster: FoundCluster) {}
+
+  /** What is answered at once. @throws ClusterUnreachableError, ClusterRefusedError */
+  async get<T>(path: string, timeoutMs = ANSWER_MS): Promise<T> {
+    return this.#json(await this.open('GET', path, { timeoutMs }));
+  }
+
+  /** What takes as long as it takes. @throws ClusterUnreachableError, ClusterRefusedError */
+  async post<T>(path: string, body: object = {}): Promise<T> {
+    return this.#json(await this.open('POST', path, { body }));
+  }
+
+  /**
+   * Events and samples, the first of them at once.
+   *
+   * @throws ClusterUnreachableError, ClusterRefusedError
+   */
+  async events(signal?: AbortSignal): Promise<AsyncIterable<Told>> {
+    const response = await this.open('GET', '/v1/events', { timeoutMs: ANSWER_MS, signal });
+    return parseFrames(response) as AsyncIterable<Told>;
+  }
+
+  /**
+   * An answer of whatever length, unread.
+   *
+   * @throws ClusterUnreachableError where nobody answers in time, ClusterRefusedError
+   */
+  async open(
+    method: 'GET' | 'POST',
+    path: string,
+    {
+      body,
+      timeoutMs,
+      signal,
+    }: {
+      readonly body?: object | undefined;
+      readonly timeoutMs?: number | undefined;
+      readonly signal?: AbortSignal | undefined;
+    } = {},
+  ): Promise<IncomingMessage> {
+    const sent = body === undefined ? '' : JSON.stringify(body);
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const asked = request(
+        {
+          socketPath: this.cluster.path,
+          method,
+          path,
+          agent: false,
+          headers: {
+            Host: 'localhost',
+            ...(method === 'POST' && {
+              'Content-Type': 'application/json',
+              'Content-Length': Buffer.byteLength(sent),
+            }),
+          },
+          ...(signal !== undefined && { signal }),
+        },
+        resolve,
+      );
+      const timer =
+        timeoutMs !== undefined &&
+        setTimeout(() => asked.destroy(new Error(this.#silence(timeoutMs))), timeoutMs);
+      asked.once('close', () => timer && clearTimeout(timer));
+      asked.once('response', () => timer && clearTimeout(timer));
+      asked.once('error', (error: NodeJS.ErrnoException) =>
+        reject(new ClusterUnreachableError(labelOf(this.cluster), inWords(error))),
+      );
+      asked.end(sent);
+    });
+    if (response.statusCode === 200) return response;
+    throw await refusal(response);
+  }
+
+  async #json<T>(response: IncomingMessage): Promise<T> {
+    try {
+      return JSON.parse(await text(response)) as T;
+    } catch (error) {
+      throw new ClusterUnreachableError(labelOf(this.cluster), inWords(error as Error));
+    }
+  }
+
+  /** What it means that nothing came in time. */
+  #silence(ms: number): string {
+    return isStopped(this.cluster.pid)
+      ? 'its primary is stopped (SIGSTOP, or a debugger); kill -CONT lets it go on'
+      : `its primary did not answer within ${ms} ms: it is blocked or stopped`;
+  }
+}
+
+async function refusal(response: IncomingMessage): Promise<Error> {
+  const answer = await text(response).catch(() => '');
+  try {
+    const { error } = JSON.parse(answer) as { readonly error: { readonly message: string } };
+    return new ClusterRefusedError(clean(String(error.message)));
+  } catch {
+    return new ClusterRefusedError(`the cluster answered with status ${response.statusCode}`);
+  }
+}
+
+const MEANING: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such socket',
+  ECONNREFUSED: 'nobody listens there any more',
+  EACCES: 'the socket belongs to another user',
+  EAGAIN: 'its primary accepts no connection: it is blocked or stopped',
+  ECONNRESET: 'it closed the connection: it has ended, or has no descriptors left',
+  EPIPE: 'it closed the connection: it has ended, or has no descriptors left',
+};
+
+function inWords({ code = '', message }: NodeJS.ErrnoException): string {
+  return clean(MEANING[code] ?? message);
+}

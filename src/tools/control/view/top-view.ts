@@ -1,0 +1,56 @@
+import type { Sample } from '../../../control/event-stream.js';
+import { formatMegabytes, formatNumber, formatTable } from './table.js';
+import { summarize, TOP_COLUMNS, withRates, type WorkerRow } from './workers-table.js';
+
+type SortKey = (row: WorkerRow) => number;
+
+/** By the key that is pressed: the largest first, slots in their order. */
+const SORTS: Readonly<Record<string, { readonly title: string; readonly key: SortKey }>> = {
+  s: { title: 'slot', key: ({ slot }) => -slot },
+  r: { title: 'requests', key: ({ requestsPerSecond }) => requestsPerSecond ?? -1 },
+  l: { title: 'event loop', key: ({ eventLoopUtilization }) => eventLoopUtilization ?? -1 },
+  m: { title: 'memory', key: ({ residentMemoryBytes }) => residentMemoryBytes ?? -1 },
+};
+
+/** What `top` shows: the last sample, in the order that was chosen. */
+export class TopView {
+  #sort = 's';
+  #sample: Sample | undefined;
+  #rows: readonly WorkerRow[] = [];
+
+  press(key: string): void {
+    if (Object.hasOwn(SORTS, key)) this.#sort = key;
+  }
+
+  lines(sample: Sample): readonly string[] {
+    const before = this.#sample;
+    const seconds =
+      before === undefined ? 0 : (Date.parse(sample.at) - Date.parse(before.at)) / 1_000;
+    this.#rows = withRates(sample.cluster, before?.cluster, seconds);
+    this.#sample = sample;
+    return this.again();
+  }
+
+  /** The same sample. */
+  again(): readonly string[] {
+    if (this.#sample === undefined) return ['waiting for a sample'];
+    const { cluster, primary } = this.#sample;
+    const { title, key } = SORTS[this.#sort]!;
+    const total = this.#rows.reduce(
+      (sum, { requestsPerSecond }) => sum + (requestsPerSecond ?? 0),
+      0,
+    );
+    const own =
+      primary === null
+        ? ''
+        : `, primary pid ${primary.pid} ${formatMegabytes(primary.residentMemoryBytes)} MB`;
+    return [
+      summarize(cluster),
+      `${formatNumber(total)} req/s${own}, sorted by ${title}`,
+      ...formatTable(
+        TOP_COLUMNS,
+        this.#rows.toSorted((a, b) => key(b) - key(a)),
+      ),
+    ];
+  }
+}

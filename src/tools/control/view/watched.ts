@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterRefusedError } from '../../../contract/errors/index.js';
+import type { ControlClient, Told } from '../control-client.js';
+import { printLine } from './output.js';
+import { noticingSilence, SILENCE } from './silence.js';
+
+/** An event of the log, while a command waits. */
+export type Logged = Told & { readonly type: 'log' };
+
+/** What to say of an event. */
+export type Progress = (told: Logged) => string | undefined;
+
+/** What happened before the answer comes by another connection. */
+const LAST_EVENTS_MS = 50;
+
+/**
+ * Asks for what takes its time. Shows what happens meanwhile, and says so if the primary falls
+ * silent; one that is silent already is not asked.
+ *
+ * @param progress `undefined` shows nothing.
+ * @throws ClusterUnreachableError, and whatever `ask` throws.
+ */
+export async function watched<T>(
+  client: ControlClient,
+  progress: Progress | undefined,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const end = new AbortController();
+  const events = await client.events(end.signal).catch(unlessRefused);
+  const watching = events && follow(events, progress);
+  try {
+    const answer = await ask();
+    if (progress !== undefined) await delay(LAST_EVENTS_MS);
+    return answer;
+  } finally {
+    end.abort();
+    await watching;
+  }
+}
+
+/** A primary with as many event streams as it takes lives, and is asked without being watched. */
+function unlessRefused(error: unknown): undefined {
+  if (!(error instanceof ClusterRefusedError)) throw error;
+}
+
+async function follow(events: AsyncIterable<Told>, progress: Progress | undefined): Promise<void> {
+  const warn = (): void => void process.stderr.write(`${SILENCE}; waiting for it\n`);
+  try {
+    for await (const told of noticingSilence(events, warn)) {
+      // Who leads is news of its own, and no step of what was asked for.
+      if (told.type !== 'log' || told.data.name === 'leader') continue;
+      const line = progress?.(told);
+      if (line !== undefined) printLine(line);
+    }
+  } catch {
+    // It was ended, or the cluster has: the answer tells.
+  }
+}

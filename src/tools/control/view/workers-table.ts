@@ -1,0 +1,58 @@
+import type { ClusterReport } from '../../../control/cluster-status.js';
+import { type Column, formatMegabytes, formatNumber, formatSeconds } from './table.js';
+
+export type WorkerReport = ClusterReport['workers'][number];
+
+/** A worker, and its responses a second where two samples tell. */
+export interface WorkerRow extends WorkerReport {
+  readonly requestsPerSecond: number | null;
+}
+
+const RATE: Column<WorkerRow> = {
+  title: 'req/s',
+  value: ({ requestsPerSecond }) => formatNumber(requestsPerSecond),
+};
+
+const COLUMNS: readonly Column<WorkerRow>[] = [
+  { title: 'slot', value: ({ slot }) => String(slot) },
+  { title: 'pid', value: ({ pid }) => formatNumber(pid) },
+  { title: 'gen', value: ({ generation }) => String(generation) },
+  { title: 'state', value: ({ state }) => state, left: true },
+  { title: 'in flight', value: ({ requestsInFlight }) => formatNumber(requestsInFlight) },
+  { title: 'conns', value: ({ openConnections }) => formatNumber(openConnections) },
+  { title: 'loop', value: ({ eventLoopUtilization }) => formatNumber(eventLoopUtilization, 2) },
+  { title: 'delay ms', value: ({ eventLoopDelayP99Ms }) => formatNumber(eventLoopDelayP99Ms) },
+  { title: 'RSS MB', value: ({ residentMemoryBytes }) => formatMegabytes(residentMemoryBytes) },
+  { title: 'heap MB', value: ({ heapUsedBytes }) => formatMegabytes(heapUsedBytes) },
+  { title: 'up', value: ({ uptimeSeconds }) => formatSeconds(uptimeSeconds) },
+  { title: 'restarts', value: ({ restarts }) => String(restarts) },
+  { title: 'last exit', value: ({ lastExit }) => lastExit?.cause ?? '-', left: true },
+];
+
+export const STATUS_COLUMNS = COLUMNS;
+export const TOP_COLUMNS = COLUMNS.toSpliced(4, 0, RATE);
+
+/** One line on the whole cluster. */
+export function summarize(report: ClusterReport): string {
+  const { status, ready, desired, generation, reason } = report;
+  return `${status}, ${ready}/${desired} workers ready, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+/** Adds to each worker what its slot has answered a second since the sample before. */
+export function withRates(
+  now: ClusterReport,
+  before: ClusterReport | undefined,
+  seconds: number,
+): WorkerRow[] {
+  const totals = new Map(before?.workers.map(({ slot, requestsTotal }) => [slot, requestsTotal]));
+  const shown = new Set<number>();
+  return now.workers.map((worker) => {
+    const { slot, requestsTotal, state } = worker;
+    const total = totals.get(slot);
+    // What is counted is the slot's: of two processes of it one has the figure.
+    const isFirst = state === 'ready' && !shown.has(slot);
+    if (isFirst) shown.add(slot);
+    const rate = total === undefined || seconds <= 0 ? null : (requestsTotal - total) / seconds;
+    return { ...worker, requestsPerSecond: isFirst && rate !== null ? Math.max(0, rate) : null };
+  });
+}

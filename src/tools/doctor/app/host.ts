@@ -1,0 +1,28 @@
+import type { ExaminationAssignment } from '../../../contract/ipc/assignment.js';
+import { ExaminedWorker, type Outcome } from './worker.js';
+
+/** What the command tells this process, as its one argument. */
+export interface HostTask {
+  readonly script: string;
+  readonly examination: ExaminationAssignment;
+}
+
+/**
+ * The process between the command and the worker, which leads a process group
+ * of its own: whatever the app starts can be ended with it.
+ */
+const { script, examination } = JSON.parse(process.argv[2]!) as HostTask;
+const worker = new ExaminedWorker(script, examination);
+
+async function end(outcome?: Outcome): Promise<never> {
+  await worker.end();
+  if (outcome !== undefined && process.connected) {
+    await new Promise<void>((resolve) => void process.send!(outcome, () => resolve()));
+  }
+  process.exit(0);
+}
+
+// Ctrl-C, or a command that is gone.
+process.once('SIGTERM', () => void end());
+process.once('disconnect', () => void end());
+await end(await worker.outcome());

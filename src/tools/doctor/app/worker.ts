@@ -1,0 +1,164 @@
+import cluster, { type Worker } from 'node:cluster';
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type ExaminationMessage,
+  parseExamination,
+  parseWorkerMessage,
+  type PrimaryMessage,
+  seal,
+} from '../../../contract/ipc/index.js';
+import {
+  type ExaminationAssignment,
+  WORKER_VARIABLE,
+  type WorkerAssignment,
+} from '../../../contract/ipc/assignment.js';
+import { HubHost } from '../../../supervisor/hub/hub-host.js';
+import { ThreadProgram } from '../../../contract/process/thread-program.js';
+import type { HubAddress } from '../../../contract/snapshot/index.js';
+
+/** What became of the app. */
+export type Outcome =
+  | {
+      readonly type: 'examined';
+      readonly report: ExaminationMessage;
+      readonly warnings: readonly string[];
+    }
+  /** In words that go on from "the app". */
+  | { readonly type: 'failed'; readonly why: string };
+
+/** A database that does not answer keeps some apps waiting for ever. */
+const READY_MS = 60_000;
+
+/** A program may listen somewhere before it calls `bootstrap()`. */
+const BOOTSTRAP_MS = 3_000;
+
+/** For the output of an app that has failed. */
+const LAST_WORDS_MS = 1_000;
+
+/** For shutdown hooks; by default a cluster gives them less. */
+const CLOSE_MS = 5_000;
+
+/**
+ * The one worker that a doctor has started. To it the doctor is a primary that
+ * lets it listen on a free port of the loopback address: the address of the
+ * app, its admin listener and the number of its workers mean nothing.
+ */
+export class ExaminedWorker {
+  readonly #worker: Worker;
+  readonly #outcome = new EventEmitter<{ outcome: [Outcome] }>();
+  readonly #warnings: string[] = [];
+  /** Of what workers share: an app without it would wait for it, and warn. */
+  #hub: Promise<HubAddress> | undefined;
+  /** It has called `bootstrap()`. */
+  #isOurs = false;
+  #failed = false;
+
+  constructor(script: string, examination: ExaminationAssignment) {
+    const assignment: WorkerAssignment = {
+      slot: 0,
+      generation: 0,
+      workers: 1,
+      primaryPid: process.pid,
+      reportTo: undefined,
+      ownArguments: 0,
+      printsBootError: true,
+      examination,
+    };
+    cluster.setupPrimary({
+      exec: script,
+      args: [],
+      serialization: 'json',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#worker = cluster.fork({ [WORKER_VARIABLE]: JSON.stringify(assignment) });
+    this.#worker.on('error', (error) => this.#fail(`cannot be asked: ${error.message}`));
+    this.#worker.on('message', (message) => this.#onMessage(message));
+    this.#worker.once('listening', () => setTimeout(() => this.#expectBootstrap(), BOOTSTRAP_MS));
+    this.#worker.process.once('exit', (code, signal) => {
+      this.#fail(
+        `ended before it was ready (${signal === null ? `exit code ${code}` : `killed by ${signal}`})`,
+      );
+    });
+  }
+
+  /** Resolves when the app has been looked at, or will not be. */
+  async outcome(): Promise<Outcome> {
+    const timer = setTimeout(() => {
+      const missing = this.#isOurs
+        ? 'was not ready'
+        : 'has not called bootstrap() of nestjs-cluster';
+      this.#fail(`${missing} within ${READY_MS / 1_000} s`);
+    }, READY_MS);
+    const [outcome] = await once(this.#outcome, 'outcome');
+    clearTimeout(timer);
+    return outcome as Outcome;
+  }
+
+  /** Has the app close itself, so that its shutdown hooks run, and ends the process. */
+  async end(): Promise<void> {
+    const { process: child } = this.#worker;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit').then(() => true);
+    const endsWithin = (ms: number) => Promise.race([ended, delay(ms, false)]);
+    // It ends by itself, when it has said why.
+    if (this.#failed && (await endsWithin(LAST_WORDS_MS))) return;
+    if (this.#isOurs) {
+      this.#send({ type: 'drain', cause: 'scale' });
+      this.#send({ type: 'force' }); // nobody is being served: no lame duck
+    } else {
+      child.kill();
+    }
+    if (await endsWithin(CLOSE_MS)) return;
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  #onMessage(raw: unknown): void {
+    const report = parseExamination(raw);
+    if (report !== undefined) {
+      this.#outcome.emit('outcome', { type: 'examined', report, warnings: this.#warnings });
+      return;
+    }
+    const message = parseWorkerMessage(raw);
+    if (message === undefined) return;
+    this.#isOurs = true;
+    if (message.type === 'listen-request') {
+      this.#send({ type: 'listen', target: { kind: 'tcp', port: 0, host: '127.0.0.1' } });
+    } else if (message.type === 'hub-request') {
+      void this.#openHub(message.id);
+    } else if (message.type === 'warning') {
+      this.#warnings.push(message.message);
+    } else if (message.type === 'boot-failed' || message.type === 'fatal') {
+      this.#fail(`does not start: ${message.error.message}`);
+    }
+  }
+
+  async #openHub(id: number): Promise<void> {
+    try {
+      this.#hub ??= openHub((message) => this.#warnings.push(message));
+      this.#send({ type: 'hub', id, ...(await this.#hub) });
+    } catch (error) {
+      this.#send({ type: 'hub-refused', id, reason: (error as Error).message });
+    }
+  }
+
+  #expectBootstrap(): void {
+    if (this.#isOurs) return;
+    this.#fail('listens and has not called bootstrap() of nestjs-cluster');
+  }
+
+  #fail(why: string): void {
+    this.#failed = true;
+    this.#outcome.emit('outcome', { type: 'failed', why });
+  }
+
+  #send(message: PrimaryMessage): void {
+    if (this.#worker.isConnected()) this.#worker.send(seal(message), () => {});
+  }
+}
+
+/** It ends with this process. */
+async function openHub(warn: (message: string) => void): Promise<HubAddress> {
+  return (await HubHost.open(new ThreadProgram('hub'), warn)).address();
+}

@@ -1,0 +1,107 @@
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { HostTask } from './app/host.js';
+import type { Outcome } from './app/worker.js';
+import { NotMeasuredError, oneLine } from '../../contract/errors/index.js';
+import type { Finding } from '../../observe/findings/finding.js';
+import { AppProcess } from '../tune/run/app-process.js';
+import type { Interruption } from '../tune/run/interruption.js';
+import type { DoctorReport } from './report.js';
+
+/** What is looked at. */
+export interface Subject {
+  /** Path of the file that calls `bootstrap()`. */
+  readonly script: string;
+  readonly workers: number | undefined;
+  readonly examination: HostTask['examination'];
+}
+
+const HOST = fileURLToPath(new URL('./app/host.js', import.meta.url));
+
+const TYPESCRIPT = /\.[cm]?tsx?$/;
+const NO_LOADER =
+  '; the file is TypeScript: give the built one, or have Node load it: NODE_OPTIONS="--import tsx"';
+
+/**
+ * Starts an app, has it looked at and ends it, with all that it has started.
+ *
+ * @throws NotMeasuredError where it does not start.
+ */
+export async function examineApp(
+  { script, workers, examination }: Subject,
+  { started, signal }: Pick<Interruption, 'started' | 'signal'>,
+): Promise<DoctorReport> {
+  let outcome: Outcome | undefined;
+  const task: HostTask = { script, examination };
+  const app = new AppProcess(
+    [process.execPath, HOST, JSON.stringify(task)],
+    // One worker is started all the same: it is what the app says that it would have.
+    workers === undefined ? {} : { CLUSTER_WORKERS: String(workers) },
+    (message) => (outcome = message as Outcome),
+  );
+  started.add(app);
+  try {
+    await aborted(AbortSignal.any([app.ended, signal]));
+  } finally {
+    await app.end();
+    started.delete(app);
+  }
+  signal.throwIfAborted();
+  if (outcome === undefined) throw app.failure;
+  if (outcome.type === 'failed') {
+    const why = `${oneLine(outcome.why)}${TYPESCRIPT.test(script) ? NO_LOADER : ''}`;
+    throw new NotMeasuredError(`the app ${why}${app.lastLines}`);
+  }
+  return reportOf(outcome, script);
+}
+
+function reportOf(
+  { report, warnings }: Outcome & { type: 'examined' },
+  script: string,
+): DoctorReport {
+  const main = relative(process.cwd(), script);
+  const found = report.findings as readonly Finding[];
+  const hooks = found.some(({ name }) => name === 'shutdown-hooks');
+  const told = warnings
+    // What has a finding of its own.
+    .filter((text) => !(hooks && text.startsWith('enableShutdownHooks()')))
+    .map((text) => findingOf(text, main));
+  return {
+    main,
+    workers: report.workers,
+    findings: [...found, ...told]
+      .filter(({ name }) => !report.ignored.includes(name))
+      .map((finding): Finding => ({
+        ...finding,
+        where: oneLine(shortened(finding.where)),
+        problem: oneLine(finding.problem),
+        remedy: oneLine(finding.remedy),
+      })),
+    ignored: report.ignored,
+  };
+}
+
+/** A warning of the worker says what happened, then what to do. */
+function findingOf(warning: string, main: string): Finding {
+  const end = warning.lastIndexOf('; ');
+  return {
+    name: 'warning',
+    level: 'problem',
+    where: main,
+    problem: end < 0 ? warning : warning.slice(0, end),
+    remedy: end < 0 ? 'see the page' : warning.slice(end + 2),
+    docs: 'docs/troubleshooting.md',
+  };
+}
+
+/** Files below the working directory are known by their path from there. */
+function shortened(where: string): string {
+  return where.replaceAll(`${process.cwd()}/`, '');
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

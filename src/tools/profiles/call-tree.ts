@@ -1,0 +1,61 @@
+import { fileURLToPath } from 'node:url';
+import { oneLine } from '../../contract/errors/index.js';
+
+/** A function, as V8's profiles name it. */
+export interface CallFrame {
+  readonly functionName: string;
+  readonly url: string;
+  /** From 0; -1 where V8 knows none. */
+  readonly lineNumber: number;
+  readonly columnNumber: number;
+}
+
+/** What called what, in a profile. */
+export class CallTree {
+  readonly #frames = new Map<number, CallFrame>();
+  readonly #callers = new Map<number, number>();
+
+  add(id: number, frame: CallFrame, caller?: number): void {
+    this.#frames.set(id, frame);
+    if (caller !== undefined) this.#callers.set(id, caller);
+  }
+
+  frame(id: number): CallFrame | undefined {
+    return this.#frames.get(id);
+  }
+
+  /** This node, its caller, and so on to the root. */
+  *pathFrom(id: number): Generator<CallFrame> {
+    for (let at: number | undefined = id; at !== undefined; at = this.#callers.get(at)) {
+      const frame = this.#frames.get(at);
+      if (frame === undefined) return;
+      yield frame;
+    }
+  }
+
+  /** Functions of the app on the way to the root, each once, innermost first. */
+  appFunctions(id: number): readonly string[] {
+    return [...new Set([...this.pathFrom(id)].filter(isOfApp).map(nameOf))];
+  }
+}
+
+/** Neither Node's own, nor a package's, nor native. */
+function isOfApp({ url }: CallFrame): boolean {
+  return url !== '' && !url.startsWith('node:') && !url.includes('/node_modules/');
+}
+
+/** `find (/app/dist/shop.service.js:18:10)`, without what a terminal would obey. */
+export function nameOf({ functionName, url, lineNumber, columnNumber }: CallFrame): string {
+  const name = functionName || '(anonymous)';
+  return oneLine(
+    url === '' ? name : `${name} (${pathOf(url)}:${lineNumber + 1}:${columnNumber + 1})`,
+  );
+}
+
+function pathOf(url: string): string {
+  try {
+    return url.startsWith('file:') ? fileURLToPath(url) : url;
+  } catch {
+    return url;
+  }
+}

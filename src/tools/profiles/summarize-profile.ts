@@ -1,0 +1,32 @@
+import { readFile } from 'node:fs/promises';
+import type { RecordingKind } from '../../contract/snapshot/index.js';
+import { type CpuProfile, type CpuSummary, describeCpu, summarizeCpu } from './cpu-summary.js';
+import { describeHeap, type HeapProfile, type HeapSummary, summarizeHeap } from './heap-summary.js';
+
+/** What is larger takes seconds to read, and gigabytes of memory. */
+const MAX_BYTES = 100e6;
+
+/** What a terminal shows of a profile. */
+export interface ProfileSummary {
+  readonly summary: CpuSummary | HeapSummary;
+  readonly lines: readonly string[];
+}
+
+/** @returns `undefined` for a file that is too large, or that is no profile of that kind. */
+export async function summarizeProfile(
+  kind: RecordingKind,
+  { file, bytes }: { readonly file: string; readonly bytes: number },
+): Promise<ProfileSummary | undefined> {
+  if (bytes > MAX_BYTES) return undefined;
+  try {
+    const profile: unknown = JSON.parse(await readFile(file, 'utf8'));
+    if (kind === 'cpu-profile') {
+      const summary = summarizeCpu(profile as CpuProfile);
+      return { summary, lines: describeCpu(summary) };
+    }
+    const summary = summarizeHeap(profile as HeapProfile);
+    return { summary, lines: describeHeap(summary) };
+  } catch {
+    return undefined; // the file is what was asked for; the summary is an extra
+  }
+}

@@ -1,0 +1,77 @@
+import type { Measurement, Setting } from './run/measurement.js';
+import { cheapest, hasRoom, MARGIN_RATIO } from './recommendation.js';
+
+/** How far the settings go. */
+export interface Limits {
+  readonly maxWorkers: number;
+  /** More threads than cores compute nothing faster. */
+  readonly maxThreads: number;
+  /** Whoever has set the number of threads is obeyed. */
+  readonly threadsAreSet: boolean;
+}
+
+/** By this much lower is a better p99. */
+const P99_MARGIN_RATIO = 0.2;
+
+/** So many settings in a row that do not help are the end: one alone may be chance. */
+const STOP_AFTER = 2;
+
+/** From here on numbers grow by a half, not by one. */
+const ONE_BY_ONE = 8;
+
+/**
+ * What to measure next, `undefined` where nothing more is worth it.
+ *
+ * First one worker, as the app is. Where the route runs in threads, one worker with ever more of
+ * them, then ever more workers that share out as many as were worth it; else ever more workers.
+ */
+export function nextSetting(
+  measured: readonly Measurement[],
+  { maxWorkers, maxThreads, threadsAreSet }: Limits,
+): Setting | undefined {
+  const [first] = measured;
+  if (first === undefined) return { workers: 1 };
+  const varied = first.threads !== undefined && !threadsAreSet;
+
+  const alone = measured
+    .filter(({ setting }) => setting.workers === 1)
+    .toSorted((a, b) => (a.threads ?? 0) - (b.threads ?? 0));
+  if (varied) {
+    // The one that came first has as many as the app chose, and stands where it belongs.
+    const threads = steps(maxThreads).find((n) => alone.every((each) => each.threads !== n));
+    const below = alone.filter((each) => threads !== undefined && each.threads! < threads);
+    if (threads !== undefined && !noLongerHelps(below)) return { workers: 1, threads };
+  }
+
+  const best = cheapest(alone);
+  const more = measured.filter(({ setting }) => setting.workers > 1);
+  const workers = steps(maxWorkers).find((n) => n > (more.at(-1)?.setting.workers ?? 1));
+  if (workers === undefined || noLongerHelps([best, ...more])) return undefined;
+  return varied ? { workers, threads: Math.ceil(best.threads! / workers) } : { workers };
+}
+
+/** 1, 2, … 8, 12, 18, … and `max` itself. */
+export function steps(max: number): number[] {
+  const numbers: number[] = [];
+  for (let n = 1; n < max; n = n < ONE_BY_ONE ? n + 1 : Math.ceil(n * 1.5)) numbers.push(n);
+  return [...numbers, max];
+}
+
+/**
+ * Whether the last two brought neither more throughput nor a better p99 than all before them, or
+ * one before the last had room already.
+ */
+function noLongerHelps(measured: readonly Measurement[]): boolean {
+  if (measured.slice(0, -1).some(hasRoom)) return true;
+  if (measured.length <= STOP_AFTER) return false;
+  const before = measured.slice(0, -STOP_AFTER);
+  const rate = Math.max(...before.map(({ requestsPerSecond }) => requestsPerSecond));
+  const p99Ms = Math.min(...before.map((each) => each.p99Ms));
+  return measured
+    .slice(-STOP_AFTER)
+    .every(
+      (each) =>
+        each.requestsPerSecond < rate * (1 + MARGIN_RATIO) &&
+        each.p99Ms > p99Ms * (1 - P99_MARGIN_RATIO),
+    );
+}

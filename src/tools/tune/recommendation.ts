@@ -1,0 +1,173 @@
+import type { Measurement, Setting } from './run/measurement.js';
+
+/** What is gained by less is no gain: two runs of the same differ by as much. */
+export const MARGIN_RATIO = 0.05;
+
+/** An event loop that is busy for no more than this keeps nobody waiting that another would serve sooner. */
+const ROOM_UTILIZATION = 0.6;
+
+/** Rounds that differ by more than this say that something else was running. */
+const NOISY_RATIO = 0.15;
+
+/** A generator this busy cannot ask for more. */
+const GENERATOR_LIMIT = 0.9;
+
+const BYTES_PER_MB = 1e6;
+
+export interface Recommendation {
+  readonly setting: Setting;
+  /** One sentence. */
+  readonly reason: string;
+  /** What to think of before believing it. */
+  readonly caveats: readonly string[];
+}
+
+/** @returns `undefined` where requests failed under every setting. */
+export function recommend(measured: readonly Measurement[]): Recommendation | undefined {
+  const clean = measured.filter(({ failed }) => failed === 0);
+  if (clean.length === 0) return undefined;
+  const chosen = cheapest(clean);
+  const { workers } = chosen.setting;
+  return {
+    setting: { workers, threads: chosen.threads },
+    reason: reasonFor(chosen, clean),
+    caveats: caveatsOf(measured, chosen),
+  };
+}
+
+/**
+ * The one with the fewest workers, then threads, whose throughput is as good as the best, or that
+ * had room: what others answered more is chance then, and not theirs.
+ */
+export function cheapest(measured: readonly Measurement[]): Measurement {
+  const best = fastest(measured);
+  return byCost(measured).find((each) => hasRoom(each) || gain(each, best) < margin(each, best))!;
+}
+
+/** Whether all event loops were idle for much of the time, so that the route waits for something else. */
+export function hasRoom({ threads, eventLoopUtilization }: Measurement): boolean {
+  // Where the route runs in threads, event loops are idle anyway.
+  return threads === undefined && (eventLoopUtilization ?? 1) <= ROOM_UTILIZATION;
+}
+
+function fastest(measured: readonly Measurement[]): Measurement {
+  return measured.reduce((a, b) => (b.requestsPerSecond > a.requestsPerSecond ? b : a));
+}
+
+function byCost(measured: readonly Measurement[]): Measurement[] {
+  return measured.toSorted(
+    (a, b) => a.setting.workers - b.setting.workers || (a.threads ?? 0) - (b.threads ?? 0),
+  );
+}
+
+function gain(from: Measurement, to: Measurement): number {
+  return to.requestsPerSecond / from.requestsPerSecond - 1;
+}
+
+/** Never below the noise that the rounds have shown. */
+function margin(a: Measurement, b: Measurement): number {
+  return Math.max(MARGIN_RATIO, a.spreadRatio, b.spreadRatio);
+}
+
+function reasonFor(chosen: Measurement, measured: readonly Measurement[]): string {
+  const ordered = byCost(measured);
+  const [least] = ordered;
+  const more = ordered.slice(ordered.indexOf(chosen) + 1);
+  const parts = [`${nameOf(chosen)} answered ${perSecond(chosen)}`];
+  if (least !== chosen) {
+    parts.push(`, ${(1 + gain(least!, chosen)).toFixed(2)} times as many as ${nameOf(least!)}`);
+  }
+  if (hasRoom(chosen)) {
+    parts.push(
+      `, with event loops busy for no more than ${percent(chosen.eventLoopUtilization!)} of the time: the route waits for something else than a worker`,
+    );
+  }
+  if (more.length === 0) {
+    parts.push(`; more were not tried, and each worker takes about`);
+    parts.push(` ${megabytes(chosen.workerMemoryBytes)}`);
+  } else {
+    const best = fastest(more);
+    const costs = megabytes(Math.max(0, best.memoryBytes - chosen.memoryBytes));
+    parts.push(`; ${nameOf(best)} answered ${difference(chosen, best)}, for ${costs} more memory`);
+  }
+  return `${parts.join('')}.`;
+}
+
+function caveatsOf(measured: readonly Measurement[], chosen: Measurement): string[] {
+  const caveats: string[] = [];
+  const failing = measured.filter(({ failed }) => failed > 0);
+  const spread = Math.max(...measured.map(({ spreadRatio }) => spreadRatio));
+  const busy = measured.filter((each) => each.generatorUtilization > GENERATOR_LIMIT);
+  const better = measured.find(
+    (each) =>
+      each.failed === 0 &&
+      each.setting.workers > chosen.setting.workers &&
+      each.p99Ms < chosen.p99Ms / 2,
+  );
+  if (failing.length > 0) {
+    caveats.push(
+      `requests failed with ${failing.map(nameOf).join(', ')}: left out of the comparison`,
+    );
+  }
+  if (spread > NOISY_RATIO) {
+    caveats.push(
+      `rounds of the same setting differ by ${percent(spread)} from their middle: something else was running; measure again on a quiet machine, or with more --seconds`,
+    );
+  }
+  const others = Math.max(...measured.map(({ coresOfOthers }) => coresOfOthers ?? 0));
+  if (others > 0) {
+    caveats.push(
+      `other programs took up to ${others.toFixed(1)} cores that the app could have used: measure again on a quiet machine`,
+    );
+  }
+  if (busy.length > 0) {
+    caveats.push(
+      `the load generator was the limit with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, which may answer more; such a light route is better measured from another machine`,
+    );
+  }
+  if (better !== undefined) {
+    caveats.push(
+      `with ${nameOf(better)} p99 was ${better.p99Ms.toFixed(1)} ms instead of ${chosen.p99Ms.toFixed(1)} ms`,
+    );
+  }
+  if (measured.some(({ busyCores }) => busyCores === undefined)) {
+    caveats.push(
+      'the CPU, and whether the route runs in threads, is not known: the app shows no metrics of nestjs-cluster (metrics: false?), or elsewhere (--metrics-path)',
+    );
+  }
+  return caveats;
+}
+
+function nameOf({ setting, threads }: Measurement): string {
+  const workers = setting.workers === 1 ? '1 worker' : `${setting.workers} workers`;
+  if (threads === undefined) return workers;
+  return `${workers} with ${threads} thread${threads === 1 ? '' : 's'}${setting.workers === 1 ? '' : ' each'}`;
+}
+
+function perSecond({ requestsPerSecond }: Measurement): string {
+  return `${requestsPerSecond.toFixed(requestsPerSecond < 10 ? 1 : 0)} requests a second`;
+}
+
+function difference(chosen: Measurement, other: Measurement): string {
+  const ratio = gain(chosen, other);
+  if (ratio < 0) return `${percent(-ratio)} less`;
+  const limit = margin(chosen, other);
+  const more = `${percent(ratio)} more`;
+  return ratio < limit ? `${more}, which is within the ${percent(limit)} of chance` : more;
+}
+
+function percent(ratio: number): string {
+  return `${Math.round(ratio * 100)} %`;
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / BYTES_PER_MB)} MB`;
+}
+
+/** As it goes into the environment of the app. */
+export function environmentOf({ workers, threads }: Setting): Record<string, string> {
+  return {
+    CLUSTER_WORKERS: String(workers),
+    ...(threads !== undefined && { CLUSTER_THREADS: String(threads) }),
+  };
+}

@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterConfigurationError, NotMeasuredError } from '../../../contract/errors/index.js';
+
+/** What is kept of what the app writes, to show where it fails. */
+const LAST_LINES = 10;
+const LINE_LENGTH = 240;
+
+/** After so long a signal is followed by the next. */
+const PATIENCE_MS = 5_000;
+const POLL_MS = 20;
+
+/** For what a process wrote before it ended. */
+const LAST_WORDS_MS = 200;
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such command',
+  EACCES: 'it may not be run (EACCES)',
+};
+
+/** The user's app: the command that was given, and all it starts. */
+export class AppProcess {
+  readonly #child: ChildProcess;
+  #said = '';
+  /** Why it cannot be measured any more. */
+  #failure: Error | undefined;
+  /** Aborts when the app has ended. */
+  readonly #ended = new AbortController();
+
+  constructor(
+    readonly command: readonly string[],
+    environment: Readonly<Record<string, string>>,
+    /** For a program of Node's that tells what it finds. */
+    onMessage?: (message: unknown) => void,
+  ) {
+    const [program, ...args] = command;
+    this.#child = spawn(program!, args, {
+      // A group of its own: a signal reaches what a shell or npm has started too, and Ctrl-C of the
+      // terminal does not, so that the app is asked to end once.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', ...(onMessage ? (['ipc'] as const) : [])],
+      env: { ...process.env, ...environment },
+    });
+    if (onMessage !== undefined) this.#child.on('message', onMessage);
+    for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.#said = (this.#said + text).slice(-LAST_LINES * LINE_LENGTH);
+      });
+    }
+    this.#child.once('error', ({ code, message }: NodeJS.ErrnoException) => {
+      this.#end(
+        new ClusterConfigurationError(
+          `cannot run ${JSON.stringify(program)}: ${REASONS[code ?? ''] ?? message}. Give the command that starts the app behind "--"`,
+        ),
+      );
+    });
+    // 'close' comes when all it wrote has been read; where it has left a child that holds its output, never.
+    this.#child.once('close', () => this.#end(undefined));
+    this.#child.once('exit', () => setTimeout(() => this.#end(undefined), LAST_WORDS_MS));
+  }
+
+  /** Aborts when the app has ended: nothing is to be waited for any more. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Why it has ended, with the last it wrote. */
+  get failure(): Error {
+    const { exitCode, signalCode } = this.#child;
+    const how = signalCode === null ? `ended with code ${exitCode}` : `was killed by ${signalCode}`;
+    return this.#failure ?? new NotMeasuredError(`the app ${how}${this.lastLines}`);
+  }
+
+  /** Where its log says that it listens. */
+  get listensOn(): string | undefined {
+    return /listening on (https?:\/\/[^\s",]+)/.exec(this.#said)?.[1];
+  }
+
+  /** What it wrote last, as the end of a message. */
+  get lastLines(): string {
+    const lines = this.#said
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .slice(-LAST_LINES)
+      .map((line) => `\n  | ${line.slice(0, LINE_LENGTH)}`);
+    return lines.length === 0 ? ' and wrote nothing' : `; the last it wrote:${lines.join('')}`;
+  }
+
+  /** Ends all of it: asked, asked again, killed. */
+  async end(): Promise<void> {
+    for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
+      // The command alone: a worker that is signalled too would be replaced.
+      if (signal === 'SIGKILL' || this.ended.aborted) this.#signalGroup(signal);
+      else this.#child.kill(signal);
+      if (await this.#goneWithin(PATIENCE_MS)) return;
+    }
+  }
+
+  /** Ends all of it without a word, e.g. as this process exits. */
+  kill(): void {
+    this.#signalGroup('SIGKILL');
+  }
+
+  async #goneWithin(ms: number): Promise<boolean> {
+    const deadline = performance.now() + ms;
+    let asked = this.ended.aborted;
+    while (this.#signalGroup(0)) {
+      // A shell has ended and left its child.
+      if (this.ended.aborted && !asked) {
+        asked = true;
+        this.#signalGroup('SIGTERM');
+      }
+      if (performance.now() > deadline) return false;
+      await delay(POLL_MS);
+    }
+    return true;
+  }
+
+  /** @returns whether there was anybody. */
+  #signalGroup(signal: NodeJS.Signals | 0): boolean {
+    const { pid } = this.#child;
+    if (pid === undefined) return false;
+    try {
+      return process.kill(-pid, signal);
+    } catch (error) {
+      // EPERM: on macOS also where only zombies are left
+      return (error as NodeJS.ErrnoException).code === 'EPERM' && !this.ended.aborted;
+    }
+  }
+
+  #end(failure: Error | undefined): void {
+    if (this.ended.aborted) return;
+    this.#failure = failure;
+    this.#ended.abort();
+  }
+}

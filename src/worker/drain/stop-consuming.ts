@@ -1,0 +1,107 @@
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RpcHandler } from '../microservices/rpc-handlers.js';
+
+/** Nest's server of one transport, as far as it can be known without importing Nest. */
+export interface RpcTransport {
+  /** Of Nest's enumeration, or the app's own. */
+  readonly transportId?: unknown;
+  getHandlerByPattern?(pattern: string): RpcHandler | null;
+  getHandlers?(): ReadonlyMap<string, { readonly isEventHandler?: boolean }>;
+  /** MQTT: the topic of requests. */
+  getRequestPattern?(pattern: string): string;
+  /** The client, or clients, of the transport's own library. */
+  unwrap?(): unknown;
+  /** TCP: what reads a connection, and what takes a message that has been read. */
+  getSocketInstance?(socket: Socket): unknown;
+  handleMessage?(reader: unknown, message: unknown): Promise<unknown>;
+}
+
+/** `Transport` of @nestjs/microservices. */
+export const TRANSPORT = {
+  TCP: 0,
+  REDIS: 1,
+  NATS: 2,
+  MQTT: 3,
+  GRPC: 4,
+  RMQ: 5,
+  KAFKA: 6,
+} as const;
+
+/** Libraries of transports, as far as they are called. */
+interface Clients {
+  redis: { unsubscribe(): Promise<unknown>; punsubscribe(): Promise<unknown> };
+  mqtt: { unsubscribeAsync?(topic: string): Promise<unknown>; unsubscribe(topic: string): unknown };
+  rmq: { consumers?: ReadonlyMap<string, unknown>; cancel(tag: string): Promise<unknown> };
+  kafka: { stop(): Promise<unknown> };
+}
+
+/** A broker that cannot be reached may never confirm; nor does it send anything. */
+const CONFIRM_MS = 1_000;
+
+/**
+ * Asks a broker for no more messages. What has been received is answered: the
+ * connection stays. A TCP server is none (see `rpc-sockets.ts`), and a
+ * transport of the app's own takes messages until it is closed.
+ *
+ * @returns resolves when no new message can come; never rejects: one that is
+ *   not connected takes none either.
+ */
+export async function stopConsuming(transport: RpcTransport): Promise<void> {
+  const stopped = stop(transport).catch(() => {});
+  if (transport.transportId === TRANSPORT.GRPC) return stopped;
+  await Promise.race([stopped, delay(CONFIRM_MS, undefined, { ref: false })]);
+}
+
+async function stop(transport: RpcTransport): Promise<void> {
+  switch (transport.transportId) {
+    case TRANSPORT.REDIS: {
+      const [, subscriber] = transport.unwrap!() as [unknown, Clients['redis']];
+      const { wildcards } = optionsOf(transport);
+      await (wildcards ? subscriber.punsubscribe() : subscriber.unsubscribe());
+      return;
+    }
+    case TRANSPORT.NATS: {
+      const subscriptions = Reflect.get(transport, 'subscriptions') as
+        readonly { drain(): Promise<void> }[] | undefined;
+      await Promise.all(subscriptions?.map((each) => each.drain()) ?? []);
+      return;
+    }
+    case TRANSPORT.MQTT: {
+      const client = transport.unwrap!() as Clients['mqtt'];
+      await Promise.all(
+        [...(transport.getHandlers?.() ?? [])].map(([pattern, { isEventHandler }]) => {
+          const topic = isEventHandler
+            ? pattern
+            : (transport.getRequestPattern?.(pattern) ?? pattern);
+          return client.unsubscribeAsync?.(topic) ?? client.unsubscribe(topic);
+        }),
+      );
+      return;
+    }
+    case TRANSPORT.RMQ: {
+      // Nest consumes on the channel of amqplib, behind that of amqp-connection-manager.
+      const wrapper = Reflect.get(transport, 'channel') as { _channel?: Clients['rmq'] };
+      const channel = wrapper._channel;
+      await Promise.all([...(channel?.consumers?.keys() ?? [])].map((tag) => channel!.cancel(tag)));
+      return;
+    }
+    case TRANSPORT.KAFKA: {
+      // It also waits for handlers, and leaves the group, which gives its partitions to others.
+      const [, consumer] = transport.unwrap!() as [unknown, Clients['kafka']];
+      await consumer.stop();
+      return;
+    }
+    case TRANSPORT.GRPC: {
+      // It sends GOAWAY, and waits for the calls in flight.
+      const server = Reflect.get(transport, 'grpcClient') as
+        { tryShutdown(done: () => void): void } | undefined;
+      if (server !== undefined) await new Promise<void>((done) => server.tryShutdown(done));
+      return;
+    }
+  }
+}
+
+function optionsOf(transport: RpcTransport): { readonly wildcards?: boolean } {
+  return (Reflect.get(transport, 'options') as { wildcards?: boolean } | undefined) ?? {};
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { EnterScope, RequestScope } from '../../contract/snapshot/index.js';
+import type { Flight } from '../quarantine/flights.js';
+
+/** One request's scope, from its first line to its answer. */
+export class Scope implements RequestScope {
+  constructor(
+    public waiting: ServerResponse | undefined,
+    private readonly flight: Flight | undefined,
+  ) {}
+
+  /** The request is answered: work that goes on in the scope is nobody's. */
+  end(): void {
+    this.waiting = undefined;
+    this.flight?.end();
+  }
+
+  /** The client is gone before its answer. */
+  abandon(): void {
+    this.waiting = undefined;
+    this.flight?.abandon();
+  }
+}
+
+/** Watches requests while that is called for. */
+export interface FlightWatch {
+  /** `undefined` for one that is never watched. */
+  begin(request: IncomingMessage): Flight | undefined;
+  enter(flight: Flight): void;
+}
+
+/** Methods whose requests bring no body, or none that anybody reads. */
+const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * Has the work for each request begin in an asynchronous context of its own. One a connection would
+ * not do: a handler that has answered, and goes on, would be taken for that of the next request.
+ */
+export class RequestScopes {
+  enter: EnterScope | undefined;
+  watch: FlightWatch | undefined;
+
+  /** A request has begun, and nothing has been done for it. On the request path. */
+  begin(request: IncomingMessage, response: ServerResponse): Scope | undefined {
+    const { enter, watch } = this;
+    if (enter === undefined && watch === undefined) return undefined;
+    const flight = watch?.begin(request);
+    const scope = new Scope(response, flight);
+    const enterAll = (): void => {
+      enter?.(scope);
+      if (flight !== undefined) watch!.enter(flight);
+    };
+    enterAll();
+    if (!WITHOUT_BODY.has(request.method)) keepBodyIn(request, enterAll);
+    return scope;
+  }
+}
+
+/** The parser hands over a body in the context in which it was made itself: since Node 24 that is no request's. */
+function keepBodyIn(request: IncomingMessage, enter: () => void): void {
+  const push = request.push.bind(request);
+  request.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    enter();
+    return push(chunk, encoding);
+  };
+}

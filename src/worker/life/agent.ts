@@ -1,0 +1,250 @@
+import type { Server } from 'node:http';
+import { inspect } from 'node:util';
+import { ClusterError } from '../../contract/errors/index.js';
+import type { OwnAssignment } from '../../contract/ipc/assignment.js';
+import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { PassedHandle } from '../../contract/snapshot/index.js';
+import { AppEnd, type LeaveSteps } from '../drain/app-end.js';
+import { BootWatch } from '../boot/boot-watch.js';
+import { bringUp } from '../boot/bring-up.js';
+import { connectionLimit } from '../http/connection-limit.js';
+import { presetExpressPrototypes } from '../http/express-prototypes.js';
+import { ListenRequest } from '../listen/listen-request.js';
+import { LocalProcess } from '../link/local-process.js';
+import { hangProfile } from '../watchdog/hang-profile.js';
+import { HOOKS_TAKEN_OVER } from './nest-signals.js';
+import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
+import { PrimaryChannel } from '../link/primary-channel.js';
+import type { ConnectionHandle } from '../microservices/rpc-connection.js';
+import { Rebalance } from '../http/rebalance.js';
+import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
+import { startWatchdog } from '../watchdog/watchdog.js';
+import { type HttpApp, isHttpApp, type WorkerApp } from './worker-app.interface.js';
+import { WorkerLink } from '../link/worker-link.js';
+import { WorkerReports } from '../link/worker-reports.js';
+import { answerSignals } from './worker-signals.js';
+import { WorkerSockets } from '../listen/worker-sockets.js';
+
+/** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
+const UNCAUGHT_MS = 100;
+
+/** Time for an app that has closed itself to end the process. */
+const CLOSED_GRACE_MS = 1_000;
+
+/** A worker's life: brings the app up, obeys the primary, drains and ends. */
+export class WorkerAgent {
+  #end!: (exitCode: number) => void;
+  /** Resolves with the exit code when this process has nothing left to do. */
+  readonly ended = new Promise<number>((resolve) => (this.#end = resolve));
+  readonly link: WorkerLink;
+  readonly #local: LocalProcess;
+  readonly #channel = new PrimaryChannel();
+  readonly #rebalance: Rebalance;
+  readonly #reports: WorkerReports;
+  readonly #appEnd = new AppEnd();
+  #app: WorkerApp | undefined;
+  readonly #sockets: WorkerSockets;
+  readonly #listenRequest = new ListenRequest(this.#channel);
+  #exitCode = 0;
+  #asked = false; // the primary, to be let go
+  #resolveDrained!: () => void;
+  readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
+  #graceMs = 0; // from the end of the drain to that of the process
+  readonly #primaryPid: number;
+  readonly #boot: BootWatch;
+
+  constructor(
+    { identity, workers, primaryPid, reportTo, printsBootError }: OwnAssignment,
+    private readonly options: ResolvedClusterOptions,
+    droppedLogLines: () => number,
+  ) {
+    this.#primaryPid = primaryPid;
+    this.#boot = new BootWatch(
+      printsBootError,
+      (error) => void this.#channel.send({ type: 'boot-failed', phase: 'create', error }),
+      () => this.#end(1),
+    );
+    this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
+    const { tracker } = this.#local;
+    this.#sockets = new WorkerSockets(
+      (server) => this.#local.follow(server),
+      connectionLimit(tracker, (message) => this.link.warn(message)),
+    );
+    this.#rebalance = new Rebalance(tracker);
+    this.link = new WorkerLink(this.#local, this.#channel, workers);
+    this.link.follow(options);
+    this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
+    this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
+    this.#channel.onClosed(() => void this.#onOrphaned());
+    answerSignals(
+      (signal) => void this.#askToLeave(signal),
+      () => this.link.warn(HOOKS_TAKEN_OVER),
+    );
+    if (!options.watchdog) return;
+    startWatchdog({
+      hangTimeoutMs: options.heartbeat.timeoutMs,
+      primaryPid,
+      reportTo,
+      hangProfile: hangProfile(options, identity),
+      work: this.#reports.watch,
+      failed: (error) => this.link.warn(`its watchdog is gone: ${reportError(error).message}`),
+    });
+  }
+
+  /** Brings the app up; reports what went wrong and ends otherwise. */
+  async run(createApp: () => Promise<WorkerApp> | WorkerApp): Promise<void> {
+    let phase = 'create' as BootPhase;
+    try {
+      const app = await createApp();
+      const server = isHttpApp(app) ? this.#addServerOf(app) : undefined;
+      this.#appEnd.created(app);
+      const url = await bringUp(app, {
+        enter: (next) => (phase = next),
+        listen: (httpApp) => this.#listenRequest.listen(httpApp),
+        warn: (message) => this.link.warn(message),
+      });
+      this.#boot.end();
+      catchUncaught((error) => this.#onUncaught(error));
+      catchAbort((error) => this.#reports.fatal(error, true));
+      this.#appEnd.takeOver(app, {
+        leave: (signal) => this.#closeItself(signal),
+        warn: (message) => this.link.warn(message),
+      });
+      this.#app = app;
+      if (server !== undefined) this.#sockets.mayAdopt(server);
+      this.#local.state = 'ready';
+      this.#local.meter.restart();
+      this.#rebalance.report(); // what coming up cost says nothing of its requests
+      const { endpoints, minReady } = this.#local;
+      const verifiable = this.link.threads !== undefined;
+      await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
+      this.link.threads?.keep();
+      void this.link.snapshot();
+    } catch (error) {
+      this.#boot.end();
+      await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
+      const isOurs = phase === 'listen' || error instanceof ClusterError;
+      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // handlers of the app's are to see it
+      setTimeout(() => this.#end(1), UNCAUGHT_MS);
+    }
+  }
+
+  #addServerOf(app: HttpApp): Server {
+    if (this.options.expressPrototypes) presetExpressPrototypes(app);
+    this.#reports.watch.routes.follow(app.getHttpAdapter?.());
+    const server = app.getHttpServer() as Server;
+    this.#sockets.add(server);
+    return server;
+  }
+
+  #onMessage(message: PrimaryMessage, handle: unknown): void {
+    // Questions are numbered, and so are their answers; `check` is the one that the primary asks.
+    if ('id' in message && message.type !== 'check') return this.link.answer(message);
+    switch (message.type) {
+      case 'listen':
+      case 'listen-refused':
+        return this.#listenRequest.answer(message, handle);
+      case 'adopt':
+        return this.#sockets.adopt(message.slot, handle);
+      case 'release':
+        return this.#sockets.release(message.slot);
+      case 'ping':
+        return this.#reports.pong(message.seq);
+      case 'lead':
+        return this.link.leaderRole.hear(message);
+      case 'check':
+        return void this.#reports.health(message.id);
+      case 'verify':
+        return void this.#reports.threads();
+      case 'report-load':
+        return void this.#channel.send({ type: 'load', ...this.#rebalance.report() });
+      case 'give-away':
+        return this.#rebalance.giveAway(message.ratio);
+      case 'drain':
+        this.#appEnd.signal ??= message.signal ?? LEAVE_SIGNAL;
+        this.#appEnd.snapshotTo = message.snapshotTo;
+        if (message.cause === 'shutdown') this.#sockets.beLast();
+        return void this.#leave(this.options.shutdown);
+      case 'connection':
+        return this.#appEnd.take(message.server, handle as ConnectionHandle | undefined);
+      case 'passed':
+        return this.link.passage.taken(message, handle as PassedHandle | undefined);
+      case 'released':
+        return this.#sockets.primaryLetGo();
+      case 'force':
+        return this.#appEnd.force();
+      case 'event':
+        return this.link.hear(message);
+      case 'collect':
+        return void this.#reports.metrics(true);
+      case 'fold':
+        return this.#reports.fold(message);
+      case 'quarantine':
+        return this.#reports.watch.hear(message);
+    }
+  }
+
+  /** Somebody else than the primary wants the worker to go. */
+  async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
+    this.#appEnd.signal ??= signal;
+    if (this.#app === undefined) this.#boot.end(); // it is no failure of the app's
+    if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // a signal comes first
+    this.#asked = true;
+    if (this.#app === undefined) this.#end(0);
+  }
+
+  /** Its app closes itself, and may have something to do afterwards, such as to say how it ends. */
+  async #closeItself(signal: string | undefined): Promise<void> {
+    this.#graceMs = CLOSED_GRACE_MS;
+    await this.#askToLeave(signal, true);
+    await this.#drained;
+  }
+
+  /** Drains and ends. While the app is still coming up there is nothing to drain. */
+  async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
+    if (this.#local.state === 'draining') return;
+    this.#local.state = 'draining';
+    this.link.leaderRole.resign();
+    if (this.#app === undefined) return this.#end(0);
+    const steps: LeaveSteps = {
+      stopAccepting: (atOnce, rpc) => this.#sockets.leave(atOnce, rpc),
+      beforeClose: async () => {
+        await this.#reports.lastMetrics();
+        await this.#appEnd.leaveSnapshot();
+      },
+      handOver: (...connection) =>
+        this.#sockets.othersStay ? this.#channel.give(...connection) : undefined,
+    };
+    const report = await this.#appEnd.drain(this.#local, steps, shutdown);
+    await this.#channel.send({ type: 'drained', report });
+    await this.#appEnd.endTelemetry(shutdown);
+    this.#resolveDrained();
+    setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
+  }
+
+  /** What the app is in now nobody knows: it serves what it has begun, and ends. */
+  #onUncaught(error: unknown): void {
+    process.stderr.write(`${inspect(error)}\n`);
+    this.#reports.fatal(error, false);
+    this.#exitCode = 1;
+    this.#sockets.leaveToOthers();
+    this.#appEnd.cutShort();
+    void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
+  }
+
+  async #onOrphaned(): Promise<void> {
+    outliveChannel();
+    this.link.abandon();
+    this.#appEnd.signal ??= LEAVE_SIGNAL;
+    // A drain that was under way had been given other times, by a primary that is gone.
+    const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
+    setTimeout(() => this.#appEnd.force(), drainTimeoutMs);
+    setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
+    if (await isPrimaryGone(this.#primaryPid)) {
+      this.#sockets.beLast();
+      this.#sockets.primaryLetGo();
+    }
+    await this.#leave(ORPHAN_SHUTDOWN);
+  }
+}

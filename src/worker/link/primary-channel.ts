@@ -1,0 +1,76 @@
+import type { SendHandle } from 'node:child_process';
+import {
+  closeHandle,
+  type ExaminationMessage,
+  isOurs,
+  parsePrimaryMessage,
+  type PrimaryMessage,
+  reportError,
+  seal,
+  type WorkerMessage,
+} from '../../contract/ipc/index.js';
+import type { HandOver } from '../microservices/rpc-connection.js';
+
+/** Messages that bring a socket. */
+const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set([
+  'listen',
+  'adopt',
+  'connection',
+  'passed',
+]);
+
+/** The worker's end of Node's channel to its primary. */
+export class PrimaryChannel {
+  #unsent = 0;
+
+  /** `handle` is what travelled beside the message: the listening socket. */
+  onMessage(listener: (message: PrimaryMessage, handle: unknown) => void): void {
+    process.on('message', (raw, handle) => {
+      const message = parsePrimaryMessage(raw);
+      const isHeard = isOurs(raw)
+        ? WITH_HANDLE.has(message?.type)
+        : process.listenerCount('message') > 1;
+      if (!isHeard) closeHandle(handle);
+      if (message === undefined) return;
+      try {
+        listener(message, handle);
+      } catch (error) {
+        // A primary of another version may leave out what this one reads: no reason to end.
+        const reason = `could not take '${message.type}' of the primary: ${reportError(error).message}`;
+        void this.send({ type: 'warning', message: reason });
+      }
+    });
+  }
+
+  /** Calls `listener` once when the primary is gone or has closed the channel. */
+  onClosed(listener: () => void): void {
+    // Before node:cluster's own listener, which would end the process at once.
+    process.prependOnceListener('disconnect', listener);
+  }
+
+  /** The primary may hear what is sent. */
+  get open(): boolean {
+    return process.connected;
+  }
+
+  /** Nothing that was sent is still waiting to be read. */
+  get drained(): boolean {
+    return this.#unsent === 0;
+  }
+
+  /** Gives an open connection to another worker; see {@link HandOver}. */
+  readonly give: HandOver = (server, handle) =>
+    this.open ? this.send({ type: 'connection', server }, handle) : undefined;
+
+  /** Sends; resolves when the kernel has taken it or the channel is closed, never rejects. */
+  send(message: WorkerMessage | ExaminationMessage, handle?: unknown): Promise<void> {
+    return new Promise((resolve) => {
+      if (!process.connected || process.send === undefined) return resolve();
+      this.#unsent += 1;
+      process.send(seal(message), handle as SendHandle, undefined, () => {
+        this.#unsent -= 1;
+        resolve(); // an error means that the primary is gone: onClosed tells
+      });
+    });
+  }
+}

@@ -1,0 +1,107 @@
+import type {
+  AgedSnapshot,
+  ClusterLink,
+  ClusterSnapshot,
+  CollectedMetrics,
+  LeaderRole,
+  ReloadResult,
+  RestartResult,
+} from '../../contract/snapshot/index.js';
+import { NoPrimaryError } from '../../contract/errors/index.js';
+import { LocalLink } from './local-link.js';
+import { LocalProcess } from './local-process.js';
+
+/** How often the event loop is measured where no heartbeat asks for it. */
+const MEASURE_MS = 1_000;
+
+const NO_PRIMARY =
+  'this process runs alone; start the app by bootstrap() with workers of 1 or more';
+
+const NO_BALANCING = 'none';
+
+/** The link of a process that has no primary: it answers for itself. */
+export class SoloLink extends LocalLink implements ClusterLink {
+  readonly workers = 1;
+  /** There is nobody else. */
+  readonly leaderRole: LeaderRole;
+  readonly #timer: NodeJS.Timeout;
+  /** Apps of this process that serve. */
+  #apps = 0;
+
+  constructor(
+    readonly bootstrapped: boolean = false,
+    droppedLogLines?: () => number,
+    protected readonly say: (message: string) => void = () => {},
+  ) {
+    const identity = { slot: 0, pid: process.pid, generation: 0 };
+    super(new LocalProcess(identity, NO_BALANCING, droppedLogLines));
+    this.leaderRole = soloLeader(this.local);
+    this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
+  }
+
+  async snapshot(): Promise<AgedSnapshot> {
+    return { snapshot: this.local.snapshot(), ageMs: 0 };
+  }
+
+  async collectMetrics(): Promise<CollectedMetrics> {
+    const metrics = await this.local.serializeMetrics();
+    const workers = [{ slot: this.identity.slot, ...metrics }];
+    return { snapshot: this.local.snapshot(), workers, retired: [] };
+  }
+
+  provideHealth(): void {
+    // Nobody asks: there is no primary.
+  }
+
+  async reload(): Promise<ReloadResult> {
+    throw new NoPrimaryError('reload()', NO_PRIMARY);
+  }
+
+  async scale(): Promise<ClusterSnapshot> {
+    throw new NoPrimaryError('scale()', NO_PRIMARY);
+  }
+
+  async restart(): Promise<RestartResult> {
+    throw new NoPrimaryError('restart()', NO_PRIMARY);
+  }
+
+  requestReplacement(): void {
+    // Nobody could take its place.
+  }
+
+  reportBootFailure(): void {
+    // Nest has logged it, and there is nobody else to tell.
+  }
+
+  attach(server: unknown): void {
+    this.#apps += 1;
+    if (server !== undefined) this.local.follow(server);
+    if (this.local.state !== 'starting') return;
+    this.local.state = 'ready';
+    this.local.meter.restart();
+  }
+
+  detach(): void {
+    this.#apps -= 1;
+    if (this.#apps <= 0) this.end();
+  }
+
+  /** The process serves no more, whatever is left of its apps. */
+  end(): void {
+    this.local.state = 'draining';
+    clearInterval(this.#timer);
+    this.local.meter.stop();
+    this.local.tracker.unfollow();
+  }
+}
+
+function soloLeader(local: LocalProcess): LeaderRole {
+  return {
+    get leads() {
+      return local.accepting;
+    },
+    owns: () => local.accepting,
+    follow: (told) => told({ fresh: true, since: undefined, busy: [], done: [] }),
+    tellRunning: () => {},
+  };
+}

@@ -1,0 +1,38 @@
+import { MAX_PASSED_HEAD_BYTES, type PassedConnection } from '../../contract/ipc/index.js';
+import type { PassedHandle, Passage, TakeConnection } from '../../contract/snapshot/index.js';
+import type { PrimaryChannel } from '../link/primary-channel.js';
+
+/**
+ * Connections that are on their way at once: each has the primary do something, and whoever asks for
+ * upgrades can have it do that often.
+ */
+const MAX_PASSING = 8;
+
+/** A worker's end of the way on which open connections pass to other workers. */
+export class WorkerPassage implements Passage {
+  readonly #takers = new Map<string, TakeConnection>();
+  #passing = 0;
+
+  constructor(private readonly channel: Pick<PrimaryChannel, 'send' | 'open'>) {}
+
+  open(name: string, take: TakeConnection): Promise<void> {
+    this.#takers.set(name, take);
+    return this.channel.send({ type: 'takes', name });
+  }
+
+  pass(to: string, from: string, handle: PassedHandle, head: Buffer): Promise<void> | undefined {
+    const fits = head.length <= MAX_PASSED_HEAD_BYTES && this.#passing < MAX_PASSING;
+    if (!this.channel.open || !fits) return undefined;
+    this.#passing += 1;
+    const message = { type: 'pass', to, from, head: head.toString('base64') } as const;
+    return this.channel.send(message, handle).finally(() => (this.#passing -= 1));
+  }
+
+  /** @param handle `undefined` where this process had no descriptor for it. */
+  taken({ to, head }: PassedConnection, handle: PassedHandle | undefined): void {
+    if (handle === undefined) return;
+    const take = this.#takers.get(to);
+    if (take === undefined) handle.close();
+    else take(handle, Buffer.from(head, 'base64'));
+  }
+}

@@ -1,0 +1,20 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HANG_PROFILE_MARGIN_MS, type ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { WorkerIdentity } from '../../contract/snapshot/index.js';
+import type { HangProfile } from './watchdog.js';
+
+/** What the watchdog is to record of a hang, and when; `undefined` where nobody wants it. */
+export function hangProfile(
+  { hang, heartbeat }: Pick<ResolvedClusterOptions, 'hang' | 'heartbeat'>,
+  { slot, generation, pid }: WorkerIdentity,
+): HangProfile | undefined {
+  const ms = hang.profileSeconds * 1_000;
+  if (ms === 0 || !Number.isFinite(heartbeat.timeoutMs)) return undefined;
+  return {
+    afterMs: heartbeat.timeoutMs - HANG_PROFILE_MARGIN_MS - ms,
+    ms,
+    directory: join(tmpdir(), `nestjs-cluster-${process.geteuid?.() ?? 'user'}`),
+    name: `worker-${slot}-gen-${generation}-pid-${pid}`,
+  };
+}

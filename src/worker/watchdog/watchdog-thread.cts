@@ -1,0 +1,227 @@
+// The watchdog's own thread: small, so that each worker can afford it, and with nothing of the app.
+// CommonJS because that starts with less than a module does.
+import fs = require('node:fs');
+import workerThreads = require('node:worker_threads');
+import type inspector = require('node:inspector');
+import type { Envelope } from '../../contract/ipc/envelope.js' with { 'resolution-mode': 'import' };
+import type { BlockedRequest, BlockReport, WatchdogRequest } from '../../contract/ipc/block-report.js' with {
+  'resolution-mode': 'import',
+};
+import type { WorkerMessage } from '../../contract/ipc/protocol.js' with { 'resolution-mode': 'import' };
+import type { RecordingKind } from '../../contract/snapshot/index.js' with { 'resolution-mode': 'import' };
+import type Recorder = require('./recorder.cjs');
+import type { Suspects } from '../quarantine/request-watch.js' with {
+  'resolution-mode': 'import',
+};
+import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
+
+const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile, lastRequest } =
+  workerThreads.workerData as WatchdogData;
+const beats = new Int32Array(beat);
+
+const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
+
+/** A worker that can ends within 2 s by itself when its primary is gone: this is for one that cannot. */
+const ORPHAN_MS = 2_300;
+
+/** An event loop in native code answers nothing. */
+const ANSWER_TIMEOUT_MS = 500;
+
+/** The thread's own tick came so late that the whole process was stopped: nothing was blocked. */
+const LATE_FACTOR = 4;
+
+/** A main thread that has missed this many beats is busy with one thing. */
+const BLOCKED_BEATS = 2;
+
+/** A primary that is behind is waited for this often; the tick is due again by then. */
+const WRITE_TRIES = 20;
+const WRITE_RETRY_MS = 10;
+
+const REQUEST_BYTES = 4_096;
+
+const pause = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+let lastBeat = -1;
+let lastBeatAt = performance.now();
+let lastTickAt = lastBeatAt;
+let orphanedAt: number | undefined;
+/** Of the block that was reported; counts up so that a late answer to an earlier question is dropped. */
+let block = 0;
+let reported = false;
+let lastReport: BlockReport | undefined;
+/** Records the block for its line in the log. */
+let hangRecorder: InstanceType<typeof Recorder> | undefined;
+let hangFile: string | undefined;
+let profiled = false;
+/** Of the primary; what has come of a line so far. */
+let request = '';
+const input = Buffer.alloc(reportTo === undefined ? 0 : REQUEST_BYTES);
+// An empty pipe is an error each time: nobody reads its stack.
+Error.stackTraceLimit = 0;
+
+setInterval(() => {
+  const now = performance.now();
+  const late = now - lastTickAt > LATE_FACTOR * tickMs;
+  lastTickAt = now;
+  const beatNow = Atomics.load(beats, 0);
+  if (beatNow !== lastBeat || late) {
+    if (reported) write({ type: 'resumed' });
+    lastBeat = beatNow;
+    lastBeatAt = now;
+    reported = false;
+    profiled = false;
+    lastReport = undefined;
+    hangFile = undefined;
+    block += 1;
+    hangRecorder?.stop();
+    hangRecorder = undefined;
+  } else if (now - lastBeatAt >= blockedAfterMs) {
+    reportBlock();
+  }
+  if (hangProfile !== undefined && !profiled && blockedMs() >= hangProfile.afterMs) {
+    profiled = true;
+    profileHang(hangProfile, block);
+  }
+  readRequests();
+  if (process.ppid !== primaryPid) {
+    orphanedAt ??= now;
+    if (now - orphanedAt >= ORPHAN_MS) process.kill(process.pid, 'SIGKILL');
+  }
+}, tickMs);
+
+function reportBlock(): void {
+  if (reported) return;
+  reported = true;
+  const asked = block;
+  askMainThread(({ requests, frames, certain, suspects }) => {
+    if (asked !== block) return;
+    if (suspects !== undefined) write({ type: 'suspects', certain: certain === true, suspects });
+    report({ forMs: blockedMs(), requests, frames });
+  });
+}
+
+function blockedMs(): number {
+  return performance.now() - lastBeatAt;
+}
+
+function isBlocked(): boolean {
+  return blockedMs() > BLOCKED_BEATS * tickMs;
+}
+
+type Description = Pick<BlockReport, 'requests' | 'frames'> &
+  Partial<Suspects> & { readonly answered: boolean };
+
+/**
+ * Asks the main thread what it is doing. The inspector interrupts whatever runs
+ * there, an endless loop or a regular expression, so that the answer's stack is
+ * that of the block.
+ */
+function askMainThread(tell: (found: Description) => void): void {
+  let told = false;
+  const answer = (found: Description): void => {
+    if (told) return;
+    told = true;
+    tell(found);
+  };
+  const answerAlone = () => answer({ requests: readLastRequest(), frames: [], answered: false });
+  setTimeout(answerAlone, ANSWER_TIMEOUT_MS);
+  try {
+    // Loaded when it is needed, and not to be had in every build of Node.
+    const { Session } = require('node:inspector') as typeof inspector;
+    const session = new Session();
+    session.connectToMainThread();
+    session.post('Runtime.evaluate', { expression: question }, (error, reply) => {
+      session.disconnect();
+      const value: unknown = reply?.result?.value;
+      const isKnown = error === null && typeof value === 'string';
+      if (isKnown) answer({ ...JSON.parse(value), answered: true });
+      else answerAlone();
+    });
+  } catch {
+    answerAlone();
+  }
+}
+
+/** The one request that is known without the main thread. */
+function readLastRequest(): BlockedRequest[] {
+  const [length, startedAt] = lastRequest.numbers as unknown as [number, number];
+  if (length === 0) return [];
+  const [method = '', url = ''] = Buffer.from(lastRequest.text)
+    .toString('latin1', 0, length)
+    .split(' ');
+  const forMs = Math.max(0, performance.timeOrigin + performance.now() - startedAt);
+  // A query may hold secrets.
+  return [{ method, path: url.split('?')[0]!, forMs }];
+}
+
+function report(found: BlockReport): void {
+  lastReport = found;
+  write({ type: 'blocked', ...found, ...(hangFile && { profile: hangFile }) });
+}
+
+/** Says what the file is called by saying again what blocks: the primary keeps the last word. */
+function profileHang(
+  { ms, directory, name }: NonNullable<WatchdogData['hangProfile']>,
+  of: number,
+): void {
+  const file = `hang-${new Date().toISOString().replaceAll(':', '-')}-${name}.cpuprofile`;
+  hangRecorder = newRecorder('cpu-profile', ms);
+  hangRecorder.save(directory, file).then(
+    (saved) => {
+      if (of !== block) return;
+      hangFile = saved;
+      if (lastReport !== undefined) report({ ...lastReport, forMs: blockedMs() });
+    },
+    (error: Error) => {
+      // Of a block that is over nobody wants one.
+      if (of === block) write({ type: 'unprofiled', problem: error.message });
+    },
+  );
+}
+
+function newRecorder(kind: RecordingKind, ms: number): InstanceType<typeof Recorder> {
+  // Loaded when it is needed, as the inspector is.
+  const Loaded = require('./recorder.cjs') as typeof Recorder;
+  return new Loaded({ kind, ms, blocked: isBlocked() });
+}
+
+/** Looks whether the primary asks something. The main thread has seen to it that this does not wait. */
+function readRequests(): void {
+  if (reportTo === undefined) return;
+  let bytes: number;
+  try {
+    bytes = fs.readSync(reportTo, input);
+  } catch {
+    return; // mostly EAGAIN: nothing is asked
+  }
+  const lines = (request + input.toString('latin1', 0, bytes)).split('\n');
+  request = lines.pop()!;
+  for (const line of lines) answerRequest(JSON.parse(line) as WatchdogRequest);
+}
+
+function answerRequest(asked: WatchdogRequest): void {
+  if (asked.type === 'stack') {
+    const { id } = asked;
+    const blockedForMs = isBlocked() ? blockedMs() : null;
+    return askMainThread((found) => write({ type: 'stack', id, blockedForMs, ...found }));
+  }
+  if (asked.type === 'report-block') {
+    if (isBlocked()) reportBlock();
+    return;
+  }
+  const { kind, seconds, to } = asked;
+  void newRecorder(kind, seconds * 1_000).send(to);
+}
+
+function write(message: WorkerMessage): void {
+  if (reportTo === undefined) return;
+  let left = Buffer.from(`${JSON.stringify({ ...ENVELOPE, ...message })}\n`);
+  for (let tries = 0; left.length > 0 && tries < WRITE_TRIES; tries += 1) {
+    try {
+      left = left.subarray(fs.writeSync(reportTo, left));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return; // the primary is gone
+      Atomics.wait(pause, 0, 0, WRITE_RETRY_MS);
+    }
+  }
+}

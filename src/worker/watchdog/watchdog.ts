@@ -1,0 +1,165 @@
+import { Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
+import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
+import type { LastRequestMemory } from './last-request.js';
+import type { Suspects } from '../quarantine/request-watch.js';
+
+/** What the thread is started with. */
+export interface WatchdogData {
+  /** One Int32 that the main thread counts up while its event loop turns. */
+  readonly beat: SharedArrayBuffer;
+  readonly tickMs: number;
+  readonly blockedAfterMs: number;
+  readonly primaryPid: number;
+  /** Descriptor of the pipe to the primary. */
+  readonly reportTo: number | undefined;
+  /** What to evaluate in the main thread: gives the answer as JSON. */
+  readonly question: string;
+  readonly hangProfile: HangProfile | undefined;
+  readonly lastRequest: LastRequestMemory;
+}
+
+/** A CPU profile that is to be there before a hung worker is killed. */
+export interface HangProfile {
+  /** Time that the event loop has to be blocked before it begins. */
+  readonly afterMs: number;
+  readonly ms: number;
+  readonly directory: string;
+  /** Part of its file's name. */
+  readonly name: string;
+}
+
+export interface WatchdogOptions {
+  /** Time after which a hung worker is killed, in ms; the report is to be there before. */
+  readonly hangTimeoutMs: number;
+  readonly primaryPid: number;
+  readonly reportTo: number | undefined;
+  readonly hangProfile: HangProfile | undefined;
+  readonly work: {
+    /** Requests in flight, oldest first. */
+    readonly requests: readonly BlockedRequest[];
+    /** What may be the cause, if this process is blocked. */
+    readonly suspects: Suspects;
+    /** From now on notes the request that began last, for a main thread that cannot say what is in flight. */
+    noteLast(): LastRequestMemory;
+  };
+  /** The thread could not be started, or has ended. */
+  readonly failed: (error: unknown) => void;
+}
+
+const MAX_TICK_MS = 250;
+const MIN_TICK_MS = 25;
+
+/** The thread needs 2 MB until it is to record a profile; that of a minute in a large app may have 20 MB as text. */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
+
+/** Of a recursion, so that its caller is seen. */
+const DEEPEST = 300;
+
+/** Functions that call each other in turn. */
+const LONGEST_CYCLE = 3;
+
+/** How the thread finds {@link describeMainThread}. */
+const HOOK = 'nestjs-cluster.describe-main-thread';
+
+/**
+ * A thread that sees this process's event loop blocked when nothing on it can:
+ * it reports what the main thread is doing, and ends the process when its
+ * primary is gone meanwhile.
+ */
+export function startWatchdog(options: WatchdogOptions): void {
+  const program = ownFile('worker/watchdog/watchdog-thread.cjs');
+  if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
+  const blockedAfterMs = options.hangTimeoutMs / 2;
+  const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
+  const beat = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const beats = new Int32Array(beat);
+  setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
+  Reflect.set(globalThis, Symbol.for(HOOK), () => describeMainThread(options.work));
+  const { numbers, text } = options.work.noteLast();
+  const workerData: WatchdogData = {
+    beat,
+    tickMs,
+    blockedAfterMs,
+    primaryPid: options.primaryPid,
+    reportTo: options.reportTo,
+    question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
+    hangProfile: options.hangProfile,
+    lastRequest: { numbers, text },
+  };
+  try {
+    if (options.reportTo !== undefined) makeNonBlocking(options.reportTo);
+    startThread(program, workerData, options.failed);
+  } catch (error) {
+    options.failed(error); // no thread to be had: the app serves without
+  }
+}
+
+/**
+ * The thread looks at its tick whether the primary asks something, which costs less than a stream
+ * of its own; there is no other way to a read that does not wait.
+ */
+function makeNonBlocking(descriptor: number): void {
+  new Socket({ fd: descriptor, readable: false, writable: false }).unref();
+}
+
+function startThread(
+  program: string,
+  workerData: WatchdogData,
+  failed: (error: unknown) => void,
+): void {
+  const thread = new Worker(program, {
+    workerData,
+    // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
+    execArgv: [],
+    env: {},
+    resourceLimits: RESOURCE_LIMITS,
+    trackUnmanagedFds: false,
+  });
+  thread.on('error', failed);
+  thread.unref();
+}
+
+/** Runs in the middle of whatever blocks: it only reads. */
+function describeMainThread(work: WatchdogOptions['work']): string {
+  const limit = Error.stackTraceLimit;
+  // Beside the frames of the block there are those of this function and of who evaluates it.
+  Error.stackTraceLimit = DEEPEST;
+  const { stack } = new Error();
+  Error.stackTraceLimit = limit;
+  return JSON.stringify({
+    requests: work.requests.slice(0, MAX_BLOCKED_REQUESTS),
+    frames: framesBelow(String(stack)),
+    ...work.suspects,
+  });
+}
+
+/** The frames of the block: what lies below the one that was evaluated. */
+export function framesBelow(stack: string): string[] {
+  const frames = stack
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at '));
+  const evaluated = frames.findIndex((frame) =>
+    /^at (eval \()?<anonymous>:\d+:\d+\)?$/.test(frame),
+  );
+  return foldRecursion(frames.slice(evaluated + 1).map((frame) => frame.slice('at '.length))).slice(
+    0,
+    MAX_FRAMES,
+  );
+}
+
+/** Each function of a recursion once, with the number of its frames: the route stays in sight. */
+function foldRecursion(frames: readonly string[]): string[] {
+  const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
+  for (const frame of frames) {
+    // Of functions without a name the line tells which one it is.
+    const hasName = frame.endsWith(')') && !frame.includes('<anonymous>');
+    const place = hasName ? frame.replace(/:\d+:\d+\)$/, '') : frame;
+    const before = kept.slice(-LONGEST_CYCLE).find((each) => each.place === place);
+    if (before === undefined) kept.push({ frame, place, times: 1 });
+    else before.times += 1;
+  }
+  return kept.map(({ frame, times }) => (times === 1 ? frame : `${frame}, ${times} times`));
+}
