@@ -36,6 +36,9 @@ const NEEDS = {
   },
 };
 
+/** Tests of documents, deploy and layout need no process either. */
+const foldersOf = (name: string): string[] => (name === 'unit' ? [name, 'repo'] : [name]);
+
 /** Where the figures of a run go, as JSON. */
 const report = process.env['TEST_REPORT'];
 
@@ -64,7 +67,11 @@ export default defineConfig({
     projects: [
       ...PROJECTS.map(({ name }) => ({
         extends: true as const,
-        test: { name, include: [`${name}/**/*.test.ts`], ...NEEDS[name] },
+        test: {
+          name,
+          include: foldersOf(name).map((folder) => `${folder}/**/*.test.ts`),
+          ...NEEDS[name],
+        },
       })),
       ...onOtherNodes,
     ],

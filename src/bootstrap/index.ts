@@ -30,7 +30,11 @@ export type {
   RestartOptions,
   ShutdownOptions,
 } from '../contract/options/index.js';
-export type { ClusterEventListeners, ClusterEventName, ClusterEvents } from '../contract/events/index.js';
+export type {
+  ClusterEventListeners,
+  ClusterEventName,
+  ClusterEvents,
+} from '../contract/events/index.js';
 export type {
   ClusterSnapshot,
   FailureCause,

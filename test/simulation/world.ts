@@ -1,6 +1,11 @@
 import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
 import type { ClusterEvent, WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type { Asker, ClusterState, Timer, WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import type {
+  Asker,
+  ClusterState,
+  Timer,
+  WorkerId,
+} from '../../src/supervisor/decide/cluster-state.js';
 import type { Effect } from '../../src/supervisor/decide/effect.js';
 import { keyOf, type Settings } from '../../src/supervisor/decide/step.js';
 import { newCluster, type Transition, transition } from '../../src/supervisor/decide/transition.js';

@@ -13,7 +13,7 @@ import { request } from '../support/http-client.js';
 import { COMMANDS, portsIn } from '../support/proxy-ports.js';
 import { plainEnvironment } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
-import { SAMPLE } from '../unit/fake-control-client.js';
+import { SAMPLE } from '../unit/support/fake-control-client.js';
 
 // What it prints and refuses, argument by argument: unit/command-line.test.ts has that.
 

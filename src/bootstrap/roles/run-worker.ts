@@ -35,7 +35,6 @@ export async function runWorker(
 /** Without Nest beside this package, the app's own copy of Nest logs all it has. */
 async function quietNest(): Promise<(() => void) | undefined> {
   try {
-    // oxlint-disable-next-line no-restricted-imports -- the app loads it next
     const { Logger } = await import('@nestjs/common');
     return quietStart(Logger as never);
   } catch {

@@ -44,4 +44,9 @@ export {
   MAX_PROFILE_SECONDS,
   MAX_WORKERS,
 } from './check/options.schema.js';
-export { checkSlot, checkWorkerCount, logFormatIn, resolveOptions } from './check/resolve-options.js';
+export {
+  checkSlot,
+  checkWorkerCount,
+  logFormatIn,
+  resolveOptions,
+} from './check/resolve-options.js';

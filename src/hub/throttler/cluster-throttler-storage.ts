@@ -15,7 +15,13 @@ import { hubOf } from '../client/hub-of-process.js';
 import { machineMs } from '../wire/machine-clock.js';
 import type { HitRecord } from '../wire/protocol.js';
 import { Counters, type Hit } from '../thread/services/counters.js';
-import { durationMs, oneOf, option, optionGroup, validate } from '../../contract/options/check/validate.js';
+import {
+  durationMs,
+  oneOf,
+  option,
+  optionGroup,
+  validate,
+} from '../../contract/options/check/validate.js';
 
 /** What a request is told that the hub has not counted in time. */
 const DECISIONS = ['local', 'refuse', 'allow'] as const;

@@ -1,6 +1,12 @@
 import { QueueKeys } from 'bullmq';
 import * as v from 'valibot';
-import { durationMs, integer, option, optionGroup, validate } from '../../contract/options/check/validate.js';
+import {
+  durationMs,
+  integer,
+  option,
+  optionGroup,
+  validate,
+} from '../../contract/options/check/validate.js';
 
 /** Options of `ClusterQueues.enqueue()`. */
 export interface EnqueueOptions {

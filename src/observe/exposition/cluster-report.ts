@@ -1,4 +1,8 @@
-import type { AgedSnapshot, ClusterSnapshot, WorkerSnapshot } from '../../contract/snapshot/index.js';
+import type {
+  AgedSnapshot,
+  ClusterSnapshot,
+  WorkerSnapshot,
+} from '../../contract/snapshot/index.js';
 
 type MinReady = ClusterSnapshot['minReady'];
 

@@ -7,7 +7,11 @@ import type {
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
 import type { ResolvedModuleOptions } from '../../contract/options/module.js';
-import { CLUSTER_LINK, type ClusterLink, type HealthVerdict } from '../../contract/snapshot/index.js';
+import {
+  CLUSTER_LINK,
+  type ClusterLink,
+  type HealthVerdict,
+} from '../../contract/snapshot/index.js';
 import { AppChecks } from './app-checks.js';
 import { appIndicators } from './app-indicators.js';
 import { ClusterHealthIndicator } from './cluster.health.js';

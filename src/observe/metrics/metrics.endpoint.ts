@@ -9,7 +9,11 @@ import {
 import { clusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
 import { loadPeer, type ResolvedModuleOptions } from '../../contract/options/module.js';
-import { CLUSTER_LINK, type ClusterLink, type MetricsContribution } from '../../contract/snapshot/index.js';
+import {
+  CLUSTER_LINK,
+  type ClusterLink,
+  type MetricsContribution,
+} from '../../contract/snapshot/index.js';
 import { HttpMetrics } from './http-metrics.js';
 import type { ProcessMetrics } from './process-metrics.js';
 import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';

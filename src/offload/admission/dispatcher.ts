@@ -2,7 +2,15 @@ import { Abandonment } from './abandonment.js';
 import { Answers } from './answers.js';
 import { copyRequest, uncloneableArguments } from '../task/arguments.js';
 import { Call, NOBODY, type Waiter, type Watch } from './call.js';
-import { aborted, failed, failedWith, type Failure, lost, rejected, timedOut } from '../pool/failures.js';
+import {
+  aborted,
+  failed,
+  failedWith,
+  type Failure,
+  lost,
+  rejected,
+  timedOut,
+} from '../pool/failures.js';
 import type { TaskRejection } from '../offload.exceptions.js';
 import { RetryAdvice } from './retry-advice.js';
 import type { Completed, Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';

@@ -15,7 +15,12 @@ import {
   slotReloaded,
 } from './replace/reload.js';
 import { startWhereNeeded } from './restart.js';
-import { awaitsRestart, restart, restartConcluded, restartTookOver } from './replace/restart-request.js';
+import {
+  awaitsRestart,
+  restart,
+  restartConcluded,
+  restartTookOver,
+} from './replace/restart-request.js';
 import { newSlot, scale, scaleTo } from './scaling.js';
 import type { ReplacementAskers } from './replace/replacement.js';
 import { releaseSockets, stop, tellReleased } from './shutdown.js';

@@ -1,5 +1,9 @@
 import { getHeapStatistics } from 'node:v8';
-import { type CgroupLimits, MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../../contract/options/index.js';
+import {
+  type CgroupLimits,
+  MEMORY_OF_PRIMARY_BYTES,
+  readCgroupLimits,
+} from '../../contract/options/index.js';
 import { ownFile } from '../../contract/process/own-file.js';
 
 const MIB = 1024 * 1024;

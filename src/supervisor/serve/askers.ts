@@ -1,6 +1,10 @@
 import { AddressUnavailableError } from '../../contract/errors/index.js';
 import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
-import type { ClusterSnapshot, ReloadResult, RestartResult } from '../../contract/snapshot/index.js';
+import type {
+  ClusterSnapshot,
+  ReloadResult,
+  RestartResult,
+} from '../../contract/snapshot/index.js';
 import type { ClusterEvent } from '../decide/cluster-event.js';
 import type { Asker, WorkerId } from '../decide/cluster-state.js';
 import type { Effect } from '../decide/effect.js';

@@ -1,7 +1,11 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Sample, StreamedEvent } from '../../control/event-stream.js';
-import { clean, ClusterRefusedError, ClusterUnreachableError } from '../../contract/errors/index.js';
+import {
+  clean,
+  ClusterRefusedError,
+  ClusterUnreachableError,
+} from '../../contract/errors/index.js';
 import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
 import { parseFrames } from './view/parse-frames.js';
 

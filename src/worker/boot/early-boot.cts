@@ -9,7 +9,9 @@ import type { Envelope } from '../../contract/ipc/envelope.js' with { 'resolutio
 import type { MAX_TEXT_LENGTH as Limit } from '../../contract/ipc/error-report.js' with {
   'resolution-mode': 'import',
 };
-import type { WorkerMessage } from '../../contract/ipc/protocol.js' with { 'resolution-mode': 'import' };
+import type { WorkerMessage } from '../../contract/ipc/protocol.js' with {
+  'resolution-mode': 'import',
+};
 
 /** As the protocol has it. */
 const MAX_TEXT_LENGTH: typeof Limit = 65_536;

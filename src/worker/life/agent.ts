@@ -2,7 +2,12 @@ import type { Server } from 'node:http';
 import { inspect } from 'node:util';
 import { ClusterError } from '../../contract/errors/index.js';
 import type { OwnAssignment } from '../../contract/ipc/assignment.js';
-import { type BootPhase, LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import {
+  type BootPhase,
+  LEAVE_SIGNAL,
+  type PrimaryMessage,
+  reportError,
+} from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { PassedHandle } from '../../contract/snapshot/index.js';
 import { AppEnd, type LeaveSteps } from '../drain/app-end.js';

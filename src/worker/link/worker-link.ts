@@ -1,6 +1,10 @@
 import { AddressUnavailableError, NoPrimaryError } from '../../contract/errors/index.js';
 import type { ClusterEventName } from '../../contract/events/index.js';
-import { type ExaminationMessage, type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import {
+  type ExaminationMessage,
+  type PrimaryMessage,
+  reportError,
+} from '../../contract/ipc/index.js';
 import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
 import {
   type AgedSnapshot,

@@ -1,6 +1,9 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HANG_PROFILE_MARGIN_MS, type ResolvedClusterOptions } from '../../contract/options/index.js';
+import {
+  HANG_PROFILE_MARGIN_MS,
+  type ResolvedClusterOptions,
+} from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 import type { HangProfile } from './watchdog.js';
 

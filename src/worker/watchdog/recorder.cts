@@ -3,7 +3,9 @@ import fs = require('node:fs');
 import inspector = require('node:inspector');
 import path = require('node:path');
 import byteSink = require('./byte-sink.cjs');
-import type { RecordingKind } from '../../contract/snapshot/index.js' with { 'resolution-mode': 'import' };
+import type { RecordingKind } from '../../contract/snapshot/index.js' with {
+  'resolution-mode': 'import',
+};
 
 interface Job {
   readonly kind: RecordingKind;

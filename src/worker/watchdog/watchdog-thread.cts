@@ -4,11 +4,19 @@ import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
 import type { Envelope } from '../../contract/ipc/envelope.js' with { 'resolution-mode': 'import' };
-import type { BlockedRequest, BlockReport, WatchdogRequest } from '../../contract/ipc/block-report.js' with {
+import type {
+  BlockedRequest,
+  BlockReport,
+  WatchdogRequest,
+} from '../../contract/ipc/block-report.js' with {
   'resolution-mode': 'import',
 };
-import type { WorkerMessage } from '../../contract/ipc/protocol.js' with { 'resolution-mode': 'import' };
-import type { RecordingKind } from '../../contract/snapshot/index.js' with { 'resolution-mode': 'import' };
+import type { WorkerMessage } from '../../contract/ipc/protocol.js' with {
+  'resolution-mode': 'import',
+};
+import type { RecordingKind } from '../../contract/snapshot/index.js' with {
+  'resolution-mode': 'import',
+};
 import type Recorder = require('./recorder.cjs');
 import type { Suspects } from '../quarantine/request-watch.js' with {
   'resolution-mode': 'import',

@@ -1,4 +1,8 @@
-import type { ClusterState, Worker, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import type {
+  ClusterState,
+  Worker,
+  WorkerId,
+} from '../../../src/supervisor/decide/cluster-state.js';
 import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';

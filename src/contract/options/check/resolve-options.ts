@@ -3,7 +3,10 @@ import { availableWorkers } from './available-workers.js';
 import type { ClusterOptions } from '../cluster-options.interface.js';
 import { portIn, readEnvironment } from './environment.js';
 import type { LogFormat } from '../log-options.interface.js';
-import type { ResolvedAdminOptions, ResolvedClusterOptions } from '../resolved-options.interface.js';
+import type {
+  ResolvedAdminOptions,
+  ResolvedClusterOptions,
+} from '../resolved-options.interface.js';
 import {
   clusterOptionsSchema,
   HEARTBEAT_INTERVAL_MS,

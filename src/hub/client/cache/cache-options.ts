@@ -1,6 +1,11 @@
 import * as v from 'valibot';
 import { memoryBytes } from '../../../contract/options/check/cgroup.js';
-import { integerOf, option, optionGroup, validate } from '../../../contract/options/check/validate.js';
+import {
+  integerOf,
+  option,
+  optionGroup,
+  validate,
+} from '../../../contract/options/check/validate.js';
 
 /** What a cache that all workers share may hold. */
 export interface ClusterCacheOptions {

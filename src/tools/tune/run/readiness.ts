@@ -1,5 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ClusterConfigurationError, ClusterUnreachableError } from '../../../contract/errors/index.js';
+import {
+  ClusterConfigurationError,
+  ClusterUnreachableError,
+} from '../../../contract/errors/index.js';
 import type { AppProcess } from './app-process.js';
 import type { ClusterEndpoints, ClusterHealth } from './cluster-endpoints.js';
 

@@ -1,0 +1,243 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import * as v from 'valibot';
+import { describe, expect, it } from 'vitest';
+import * as publicApi from '../../src/index.js';
+import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
+import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
+import {
+  anchorsOf,
+  DOCUMENTS,
+  readDocument,
+  rowsOf,
+  sectionOf,
+  sentencesOf,
+} from '../support/documents.js';
+
+const root = join(import.meta.dirname, '../..');
+
+describe('the documentation', () => {
+  it('has a README that npm shows whole', () => {
+    const readme = readDocument('README.md');
+    expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(8 * 1_024);
+    expect(readme.split('\n').length).toBeLessThanOrEqual(200);
+  });
+
+  it.each(DOCUMENTS)('has pages of at most 200 lines: %s', (path) => {
+    expect(readDocument(path).split('\n').length).toBeLessThanOrEqual(200);
+  });
+
+  it.each(DOCUMENTS)('has no dead link: %s', (path) => {
+    const dead = linksOf(readDocument(path)).filter((link) => !leadsSomewhere(path, link));
+    expect(dead).toEqual([]);
+  });
+
+  it('leads to every page from the README and its index', () => {
+    const links = ['README.md', 'docs/README.md'].flatMap((path) =>
+      linksOf(readDocument(path)).map((link) =>
+        normalize(join(dirname(path), link.split('#')[0]!)),
+      ),
+    );
+    const others = DOCUMENTS.filter((path) => path !== 'README.md');
+    expect(others.filter((path) => !links.includes(path))).toEqual([]);
+  });
+
+  it('has every page in the sidebar of the site', () => {
+    const config = sourceOf('docs/.vitepress/config.mjs');
+    const pages = DOCUMENTS.filter((path) => path.startsWith('docs/'));
+    const missing = pages.filter((path) => !config.includes(`'${path.slice(5, -3)}']`));
+    expect(missing).toEqual([]);
+  });
+
+  it.each(DOCUMENTS.filter((path) => path.startsWith('docs/')))(
+    'begins with what its reader can do after it: %s',
+    (path) => {
+      expect(readDocument(path)).toMatch(/^# .+\n\nAfter this page /);
+    },
+  );
+
+  it.each(DOCUMENTS)('has no sentence whose subject is a clause: %s', (path) => {
+    const clauses = sentencesOf(readDocument(path)).filter(
+      (sentence) => /^(What|Whoever|Where|Whether) /.test(sentence) && !sentence.endsWith('?'),
+    );
+    expect(clauses).toEqual([]);
+  });
+});
+
+describe('the reference of events', () => {
+  const rows = rowsOf(sectionOf(readDocument('docs/reference/events.md'), 'Events'));
+  const documented = new Map(
+    rows.slice(2).map(([name = '', , , fields = '']) => [codeOf(name)[0]!, codeOf(fields)]),
+  );
+  const [, source = ''] = sourceOf('src/contract/events/cluster-events.ts').split(
+    'interface ClusterEvents',
+  );
+  const members = [
+    ...source.split('\n}')[0]!.matchAll(/^ {2}'?([a-z-]+)'?: (.*?;)(?=\n {2}\S|$)/gms),
+  ];
+
+  it('has every event', () => {
+    expect([...documented.keys()].toSorted()).toEqual(members.map(([, name]) => name!).toSorted());
+  });
+
+  it.each(members.map(([, name, type]) => [name!, type!] as const))(
+    'has every field of %s',
+    (name, type) => {
+      const fields = [...type.matchAll(/(\w+)\??: /g)].map(([, field]) => field!);
+      expect(documented.get(name)).toEqual(expect.arrayContaining(fields));
+    },
+  );
+});
+
+describe('the reference of errors', () => {
+  const page = readDocument('docs/reference/errors.md');
+
+  it('has every exit code', () => {
+    const source = [
+      'src/contract/errors',
+      'src/bootstrap',
+      'src/supervisor',
+      'src/worker',
+      'src/tools',
+    ]
+      .flatMap(filesOf)
+      .map(sourceOf)
+      .join('\n');
+    const codes = source.matchAll(/(?:exitCode \|?\|?= |#end\(|\.exit\()(\d+)\b(?! \+)|(128) \+ /g);
+    const used = new Set([...codes].map(([, code, forced]) => code ?? `${forced} + n`));
+    const documented = rowsOf(sectionOf(page, 'Exit codes')).slice(2);
+    expect(documented.map(([code]) => code!).toSorted()).toEqual([...used].toSorted());
+  });
+
+  it('has every error class that is exported', () => {
+    const exported = Object.entries(publicApi)
+      .filter(([, value]) => typeof value === 'function' && value.prototype instanceof Error)
+      .map(([name]) => name);
+    const documented = ['Error classes', 'Exceptions of @CpuBound() calls'].flatMap((title) =>
+      rowsOf(sectionOf(page, title)).slice(2),
+    );
+    expect(documented.flatMap(([name = '']) => codeOf(name)).toSorted()).toEqual(
+      exported.toSorted(),
+    );
+  });
+});
+
+describe('the reference of signals', () => {
+  /** Node's own, and one that no process can answer. */
+  const OF_OTHERS = ['SIGKILL', 'SIGUSR1'];
+
+  it('has every signal that is answered, and no other', () => {
+    const sources = [
+      'bootstrap/roles/run-primary.ts',
+      'bootstrap/roles/run-standalone.ts',
+      'worker/life/worker-signals.ts',
+    ];
+    const answered = sources.flatMap(
+      (path) => sourceOf(`src/${path}`).match(/\bSIG[A-Z\d]+\b/g) ?? [],
+    );
+    const documented = rowsOf(readDocument('docs/reference/signals.md')).flatMap(
+      ([names = '']) => names.match(/\bSIG[A-Z\d]+\b/g) ?? [],
+    );
+    expect([...new Set(documented)].toSorted()).toEqual(
+      [...new Set([...answered, ...OF_OTHERS])].toSorted(),
+    );
+  });
+});
+
+describe('the page of troubles', () => {
+  const source = filesOf('src')
+    .map(sourceOf)
+    .join('\n')
+    .replaceAll(/[`'"]\s*\+\s*[`'"]/g, '');
+
+  it('has only messages that there are', () => {
+    const parts = rowsOf(readDocument('docs/troubleshooting.md'))
+      .flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+ [^`]+)`/g)])
+      .flatMap(([, message]) => message!.split(/…|: |\b\d+\b|\(cause=\w+/))
+      .map((part) => part.trim())
+      .filter(({ length }) => length > 3);
+    expect(parts.filter((part) => !source.includes(part))).toEqual([]);
+  });
+});
+
+describe('the reference of options', () => {
+  // The port of the admin listener has no default.
+  const known = new Map<string, unknown>([
+    ...leavesOf(v.parse(clusterOptionsSchema, { admin: { port: 0 } })),
+    ...leavesOf(v.parse(moduleOptionsSchema, {})),
+  ]);
+  const documented = rowsOf(readDocument('docs/reference/options.md')).flatMap(
+    ([names = '', values = '']) => {
+      const texts = values.split(', ');
+      return codeOf(names).map((name, i): [string, string] => [name, texts[i] ?? texts[0]!]);
+    },
+  );
+
+  it('has every option once', () => {
+    const options = documented.map(([name]) => name).filter((name) => !/^[A-Z_]+$/.test(name));
+    expect(options.toSorted()).toEqual([...known.keys()].toSorted());
+  });
+
+  it.each(documented.filter(([, value]) => value.startsWith('`')))(
+    'tells the default of %s: %s',
+    (name, value) => {
+      if (!known.has(name)) return expect(name).toMatch(/^(CLUSTER_|WEB_CONCURRENCY|PORT)/);
+      const expected = known.get(name);
+      if (Array.isArray(expected)) {
+        return expect(value).toBe(`\`${expected[0]} … ${expected.at(-1)}\``);
+      }
+      expect(value).toBe(
+        `\`${typeof expected === 'string' ? `'${expected}'` : String(expected)}\``,
+      );
+    },
+  );
+
+  it('has every variable of the environment', () => {
+    const files = ['contract/options/check/environment.ts', 'integrations/bullmq/queue-options.ts'];
+    const source = files.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('\n');
+    const variables = new Set(source.match(/\b(?:CLUSTER_[A-Z_]+|WEB_CONCURRENCY|PORT)\b/g));
+    const names = documented.map(([name]) => name).filter((name) => /^[A-Z_]+$/.test(name));
+    expect(names.toSorted()).toEqual([...variables].toSorted());
+  });
+});
+
+function sourceOf(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** TypeScript files below a folder, by their path from the root. */
+function filesOf(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.c?ts$/.test(path))
+    .map((path) => join(folder, path));
+}
+
+/** Values of an object, by their path. */
+function leavesOf(value: object, path = ''): [string, unknown][] {
+  return Object.entries(value).flatMap(([key, inner]: [string, unknown]) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? leavesOf(inner, `${path}${key}.`)
+      : [[`${path}${key}`, inner] as [string, unknown]],
+  );
+}
+
+function codeOf(cell: string): string[] {
+  return [...cell.matchAll(/`([\w.-]+)`/g)].map(([, name]) => name!);
+}
+
+/** Links to files of the repository, and to headings. */
+function linksOf(text: string): string[] {
+  const found = text
+    .replace(/^```.*?^```/gms, '')
+    .matchAll(/\]\(([^)\s]+)\)|src(?:set)?="([^"]+)"/g);
+  return [...found].map(([, link, image]) => (link ?? image)!).filter((to) => !/^\w+:/.test(to));
+}
+
+function leadsSomewhere(from: string, link: string): boolean {
+  const [file, anchor] = link.split('#') as [string, string?];
+  const path = file === '' ? from : normalize(join(dirname(from), file));
+  if (!existsSync(join(root, path))) return false;
+  if (anchor === undefined || !path.endsWith('.md')) return true;
+  const text = readDocument(path);
+  return anchorsOf(text).includes(anchor) || text.includes(`<a id="${anchor}"></a>`);
+}

@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+import { expect, it } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../..');
+const SOURCE = join(ROOT, 'src');
+
+/** The rooms that each room imports. No other edge is allowed: a new one is a decision, made here. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  offload: ['contract'],
+  worker: ['contract'],
+  observe: ['contract', 'offload'],
+  control: ['contract', 'observe'],
+  supervisor: ['contract', 'hub'],
+  bootstrap: ['contract', 'control', 'observe', 'supervisor', 'worker'],
+  module: ['bootstrap', 'contract', 'observe', 'offload'],
+  'index.ts': ['bootstrap', 'contract', 'module', 'observe', 'offload'],
+  hub: ['bootstrap', 'contract', 'worker'],
+  integrations: ['bootstrap', 'contract', 'module', 'observe', 'offload', 'worker'],
+  tools: ['contract', 'control', 'observe', 'supervisor'],
+};
+
+/** Rooms that load nothing of Nest and no prom-client: a primary stays small, and a worker is the app's. */
+const WITHOUT_NEST = ['contract', 'supervisor', 'worker', 'bootstrap', 'control'];
+
+/** Lines in a room's circle, at most. Raising one is a decision, too. */
+const CORE = [
+  'index.ts',
+  'module',
+  'bootstrap',
+  'contract',
+  'supervisor',
+  'worker',
+  'observe',
+  'offload',
+];
+const MOST_LINES = { core: 27_885, all: 42_615 };
+
+/** Lines that each entry loads at once, at most. */
+const MOST_LOADED: Readonly<Record<string, number>> = {
+  '.': 11_400,
+  './bootstrap': 3_600,
+  './schedule': 7_300,
+  './testing': 6_000,
+  './bullmq': 6_700,
+  './lock': 8_000,
+  './throttler': 7_900,
+  './cache': 8_400,
+  './events': 8_500,
+  './pub-sub': 8_200,
+  './socket.io': 9_200,
+};
+
+const texts = new Map(
+  readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.c?ts$/.test(file))
+    .map((file) => [file, readFileSync(join(SOURCE, file), 'utf8')]),
+);
+const files = [...texts.keys()];
+const roomOf = (file: string): string => file.split('/')[0]!;
+const linesOf = (among: readonly string[]): number =>
+  among.reduce((lines, file) => lines + texts.get(file)!.split('\n').length - 1, 0);
+
+/** A file's imports within `src`, types and late ones too, or the ones alone that load with it. */
+function importsOf(file: string, loaded = false): readonly string[] {
+  const pattern = /^(?:import|export)\b( type\b)?[^;']*?'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm;
+  return [...texts.get(file)!.matchAll(pattern)]
+    .filter(([, type, fixed]) => !loaded || (type === undefined && fixed !== undefined))
+    .map(([, , fixed, late]) => normalize(join(dirname(file), (fixed ?? late)!)))
+    .map((path) => path.replace(/js$/, 'ts'))
+    .filter((path) => texts.has(path));
+}
+
+it('has no import between rooms that is not allowed', () => {
+  const edges = files.flatMap((file) => importsOf(file).map((target) => [file, target] as const));
+  const crossing = edges.filter(([from, to]) => roomOf(from) !== roomOf(to));
+  const isAllowed = ([from, to]: readonly [string, string]) =>
+    ALLOWED[roomOf(from)]!.includes(roomOf(to));
+
+  expect(crossing.length).toBeGreaterThan(300);
+  expect(crossing.filter((edge) => !isAllowed(edge)).map((edge) => edge.join(' → '))).toEqual([]);
+});
+
+it('has no edge in the list that nothing uses', () => {
+  const used = new Set(
+    files.flatMap((file) => importsOf(file).map((to) => `${roomOf(file)} → ${roomOf(to)}`)),
+  );
+  const listed = Object.entries(ALLOWED).flatMap(([from, to]) =>
+    to.map((each) => `${from} → ${each}`),
+  );
+
+  expect(listed.filter((edge) => !used.has(edge))).toEqual([]);
+});
+
+it('loads nothing of Nest in rooms that do without it', () => {
+  const loading = files.filter((file) =>
+    /^(?:import|export) (?!type\b)[^;']*?'(?:@nestjs\/|prom-client|rxjs|reflect-metadata)/m.test(
+      texts.get(file)!,
+    ),
+  );
+  expect(loading.length).toBeGreaterThan(20);
+  expect(loading.filter((file) => WITHOUT_NEST.includes(roomOf(file)))).toEqual([]);
+});
+
+it('has at most 15 files side by side', () => {
+  const counts = new Map<string, number>();
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+
+  expect([...counts].filter(([, count]) => count > 15)).toEqual([]);
+});
+
+it('stays within its size', () => {
+  expect(linesOf(files)).toBeLessThanOrEqual(MOST_LINES.all);
+  expect(linesOf(files.filter((file) => CORE.includes(roomOf(file))))).toBeLessThanOrEqual(
+    MOST_LINES.core,
+  );
+});
+
+it.each(Object.entries(MOST_LOADED))('%s loads at most %i lines', (entry, most) => {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    exports: Record<string, { default: { default: string } }>;
+  };
+  const start = normalize(exports[entry]!.default.default).replace(/^dist\/(.*)js$/, '$1ts');
+  const loaded = new Set<string>();
+  const load = (file: string): void => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    importsOf(file, true).forEach(load);
+  };
+  load(start);
+
+  expect(basename(start)).toMatch(/\.ts$/);
+  expect(linesOf([...loaded])).toBeLessThanOrEqual(most);
+});

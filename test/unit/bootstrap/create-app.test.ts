@@ -1,0 +1,89 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { createAppBy } from '../../../src/bootstrap/create-app.js';
+import type { CreateApp } from '../../../src/bootstrap/cluster-runtime.interface.js';
+import { temporaryDirectory } from '../../support/temporary-directory.js';
+
+const CONTEXT = { worker: { slot: 1, pid: 2, generation: 3 } };
+const app = { init: async () => {}, close: async () => {} };
+
+/** What becomes of what the user's function gives. */
+const created = (given: unknown) => createAppBy((() => given) as CreateApp, CONTEXT);
+
+describe('createApp', () => {
+  it.each<[string, unknown]>([
+    ['an app', app],
+    ['a promise of one', Promise.resolve(app)],
+    ['a module with createApp', { createApp: () => app }],
+    ['a module with a default', { default: async () => app }],
+    ['a module with both, of which createApp counts', { createApp: () => app, default: () => 1 }],
+    ['a promise of a module', Promise.resolve({ default: () => app })],
+    ['a CommonJS module that was imported', { default: { createApp: () => app } }],
+    ['one with an ES default', { default: { __esModule: true, default: () => app } }],
+  ])('may give %s', async (_what, given) => {
+    expect(await created(given)).toBe(app);
+  });
+
+  it('passes on to a module’s function what it was told itself', async () => {
+    const createApp = vi.fn(() => app);
+    await created({ createApp });
+    expect(createApp.mock.calls).toEqual([[CONTEXT]]);
+  });
+
+  it.each([
+    [undefined, 'undefined, and not an app'],
+    [{}, 'an object without exports, and not an app'],
+    [{ AppModule: class {} }, 'an object with AppModule, and not an app'],
+    [{ default: app }, 'an object with default, and not an app'],
+    [{ default: () => undefined }, 'createApp() gave undefined, and not an app'],
+  ])('may not give %j', async (given, message) => {
+    await expect(created(given)).rejects.toMatchObject({
+      code: 'CLUSTER_CONFIGURATION',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
+  it('throws on what the user’s function throws', async () => {
+    const error = new Error('no database');
+    await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toBe(error);
+  });
+
+  it('names the cause of what Nest says if the app has another Nest', async () => {
+    const error = new Error('Nest could not find ModuleRef element (this provider …)');
+    await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toMatchObject({
+      code: 'CLUSTER_CONFIGURATION',
+      message: expect.stringMatching(/^two copies of Nest are loaded/) as string,
+      cause: error,
+    });
+  });
+
+  describe('that a loader of TypeScript does not find', () => {
+    /** Beside ./app.module.ts. */
+    const lost = (name: string, code = 'MODULE_NOT_FOUND') => {
+      const folder = temporaryDirectory();
+      writeFileSync(join(folder, 'app.module.ts'), '');
+      const main = join(folder, 'main.ts');
+      const message = `Cannot find module '${name}'\nRequire stack:\n- ${main}`;
+      return Object.assign(new Error(message), { code, requireStack: [main] });
+    };
+
+    it('is told what to import', async () => {
+      const error = lost('./app.module.js');
+      await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toMatchObject({
+        code: 'CLUSTER_CONFIGURATION',
+        message: `${error.requireStack[0]} imports './app.module.js', which is there as TypeScript, and the loader that the app was started by does not find it; import './app.module' at the top of main.ts, or start the app from the output of tsc or SWC`,
+        cause: error,
+      });
+    });
+
+    it.each([
+      ['a module that is nowhere', './other.js'],
+      ['a package', 'nope.js'],
+      ['another error', './app.module.js', 'EACCES'],
+    ])('is left as it is: %s', async (_what, name, code?: string) => {
+      const error = lost(name, code);
+      await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toBe(error);
+    });
+  });
+});

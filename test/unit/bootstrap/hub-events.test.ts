@@ -1,0 +1,278 @@
+import { Logger } from '@nestjs/common';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { setCurrentLink } from '../../../src/bootstrap/current-link.js';
+import { ClusterEvents } from '../../../src/hub/events/index.js';
+import { NO_BODY } from '../../../src/hub/wire/protocol.js';
+import { enterWorker, forgetHub, idle, startWorkers as start } from '../support/hub-workers.js';
+
+afterEach(() => {
+  forgetHub();
+  vi.restoreAllMocks();
+});
+
+describe('an event of the cluster', () => {
+  it.each([
+    ['all', [1, 1, 1]],
+    ['others', [0, 1, 1]],
+    [2, [0, 0, 1]],
+    [7, [0, 0, 0]],
+  ] as const)('to %s is heard once by each of those, and by nobody else', async (to, heard) => {
+    const workers = await start(3);
+    const listeners = workers.map(({ emitter }) => {
+      const listener = vi.fn();
+      emitter.on('paid', listener);
+      return listener;
+    });
+    const payload = { id: 5n, at: new Date(0) };
+    const sent = await workers[0]!.events.emit('paid', payload, to);
+    await idle();
+    expect(listeners.map(({ mock }) => mock.calls.length)).toEqual(heard);
+    expect(sent).toBe(heard.filter(Boolean).length);
+    for (const { mock } of listeners) {
+      for (const [value] of mock.calls) expect(value).toEqual(payload);
+    }
+  });
+
+  it('to one goes round', async () => {
+    const workers = await start(3);
+    const heard: number[] = [];
+    workers.forEach(({ emitter }, slot) => emitter.on('job', () => heard.push(slot)));
+    for (let n = 0; n < 6; n += 1) await workers[0]!.events.emit('job', n, 'one');
+    expect(heard.toSorted((a, b) => a - b)).toEqual([0, 0, 1, 1, 2, 2]);
+  });
+
+  it('comes in the order of its sender, and does not come again where it is emitted', async () => {
+    const [sender, receiver] = await start(2);
+    const heard: unknown[] = [];
+    receiver!.emitter.on('n', (n) => heard.push(n));
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, n) => sender!.events.emit('n', n, 'others')),
+    );
+    await idle();
+    expect(heard).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
+  });
+});
+
+describe('an event that nobody has confirmed for seconds', () => {
+  it('has been sent: its sender learns to how many, and none is counted as lost', async () => {
+    const [sender] = await start(3);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    sender!.state.holding = true;
+    const sent = Promise.all([1, 2].map((n) => sender!.events.emit('n', n)));
+    await vi.advanceTimersByTimeAsync(10_000);
+    await idle();
+    sender!.deliver();
+    expect(await sent).toEqual([3, 3]);
+    expect(sender!.hub.outcomes.get('events dropped')).toBeUndefined();
+  });
+});
+
+describe('an event to a worker that is behind', () => {
+  it('is sent, and confirmed when that worker has read: who awaits it loses none', async () => {
+    const [sender, slow] = await start(2);
+    const heard: unknown[] = [];
+    slow!.emitter.on('n', (n) => heard.push(n));
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const confirmed = vi.fn();
+    const sending = sender!.events.emit('n', 1, 'others').then(confirmed);
+    await idle();
+    expect([confirmed.mock.calls, heard]).toEqual([[], [1]]);
+    slow!.readAll();
+    await sending;
+    expect(confirmed).toHaveBeenCalledWith(1);
+  });
+
+  it('is missed where it reads nothing, which is counted, and not by others', async () => {
+    const [sender, slow, other] = await start(3);
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 24 });
+    const [missed, heard] = [vi.fn(), vi.fn()];
+    slow!.emitter.on('n', missed);
+    other!.emitter.on('n', heard);
+    expect(await sender!.events.emit('n', 1, 'others')).toBe(1);
+    await idle();
+    expect([missed.mock.calls.length, heard.mock.calls.length]).toEqual([0, 1]);
+    expect(sender!.hub.outcomes.get('events dropped')).toBe(1);
+  });
+
+  it('that stands still is waited for once, for two seconds', async () => {
+    let now = 0;
+    const [sender, slow] = await start(2, () => now);
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const first = sender!.events.emit('n', 1, 'others');
+    await idle();
+    sender!.core.sweep();
+    now = 2_000;
+    sender!.core.sweep();
+    expect(await first).toBe(1);
+    expect(await sender!.events.emit('n', 2, 'others')).toBe(0);
+    slow!.readAll();
+    expect(await sender!.events.emit('n', 3, 'others')).toBe(1);
+  });
+
+  it('that ends is not waited for', async () => {
+    const [sender, slow] = await start(2);
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const first = sender!.events.emit('n', 1, 'others');
+    await idle();
+    slow!.leave();
+    expect(await first).toBe(1);
+  });
+});
+
+describe('an event in a process', () => {
+  it('is heard once, however many modules provide ClusterEvents, and not after the app is closed', async () => {
+    const [sender, receiver] = await start(2);
+    enterWorker(receiver!.hub);
+    const second = new ClusterEvents(receiver!.emitter);
+    second.onApplicationBootstrap();
+    const heard = vi.fn();
+    receiver!.emitter.on('n', heard);
+    await sender!.events.emit('n', 1);
+    await idle();
+    expect(heard).toHaveBeenCalledTimes(1);
+    await second.beforeApplicationShutdown();
+    await receiver!.events.beforeApplicationShutdown();
+    await sender!.events.emit('n', 2);
+    await idle();
+    expect(heard).toHaveBeenCalledTimes(1);
+  });
+
+  it('whose listener throws is logged, and ends no connection', async () => {
+    const [sender, receiver] = await start(2);
+    const error = vi.spyOn(Logger.prototype, 'error').mockReturnValue();
+    const failed: unknown[] = [];
+    receiver!.frames.failed = (thrown) => failed.push(thrown);
+    receiver!.emitter.on('n', () => {
+      throw new Error('no such order');
+    });
+    await sender!.events.emit('n', 1, 'others');
+    await idle();
+    expect(failed).toEqual([]);
+    expect(error.mock.calls[0]?.[0]).toMatch(/a listener of the event 'n' threw: no such order/);
+  });
+
+  it('of more than 16 MB is refused, with what to do', async () => {
+    const [sender] = await start(1);
+    await expect(sender!.events.emit('n', Buffer.alloc(2 ** 24))).rejects.toThrow(
+      /the payload of the event 'n' has 167\d+ bytes.*16777216/,
+    );
+  });
+});
+
+describe('what is no event', () => {
+  it.each([
+    ['', 'all', /a string of 1 to 16384 characters, not 0 characters/],
+    [undefined, 'all', /not undefined/],
+    ['n', -1, /'all', 'others', 'one' or the number of a slot, not to -1/],
+    ['n', 0.5, /not to 0.5/],
+    ['n', 256, /not to 256/],
+    ['n', 'foo', /not to "foo"/],
+    ['n', null, /not to null/],
+  ])('named %o to %o is refused', async (name, to, message) => {
+    const [sender] = await start(1);
+    const emitted = sender!.events.emit(name as string, 0, to as 'all');
+    await expect(emitted).rejects.toMatchObject({ code: 'CLUSTER_CONFIGURATION', message });
+  });
+
+  it('is a request to more than one', async () => {
+    const [sender] = await start(1);
+    const asked = sender!.events.request('n', 0, { to: 'all' as 'one' });
+    const message =
+      /request\(\) of ClusterEvents sends to 'one' or the number of a slot, not to "all"/;
+    await expect(asked).rejects.toMatchObject({ code: 'CLUSTER_CONFIGURATION', message });
+  });
+
+  it('is one to a slot beyond the workers that there are to be', async () => {
+    const [sender] = await start(2);
+    const snapshot = async () => ({ snapshot: { desired: 3 }, ageMs: 0 });
+    setCurrentLink({ snapshot } as never);
+    onTestFinished(() => setCurrentLink(undefined));
+    expect(await sender!.events.emit('n', 0, 2)).toBe(0); // its worker has not come up yet
+    await expect(sender!.events.emit('n', 0, 3)).rejects.toThrow(/slot 3.*slots are 0 to 2/);
+    await expect(sender!.events.request('n', 0, { to: 9 })).rejects.toThrow(/slots are 0 to 2/);
+  });
+});
+
+describe('a request to another worker', () => {
+  it('is answered to the one who asked, also where others of its process ask', async () => {
+    const [asker, answers] = await start(2);
+    enterWorker(asker!.hub);
+    const second = new ClusterEvents(asker!.emitter);
+    second.onApplicationBootstrap();
+    answers!.emitter.on('same', (n: number): unknown => idle().then(() => n));
+    const ask = (events: ClusterEvents, n: number) => events.request('same', n, { to: 1 });
+    expect(await Promise.all([ask(asker!.events, 1), ask(second, 2)])).toEqual([1, 2]);
+  });
+
+  it('fails without a rejection that nobody handles, where its payload cannot be copied or the hub is slow', async () => {
+    const [asker] = await start(1);
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    const request = (payload: unknown) =>
+      asker!.events.request('n', payload, { to: 1, deadlineMs: 20 });
+    await expect(request(() => {})).rejects.toThrow(/could not be cloned/);
+    asker!.lost.add('publish');
+    await expect(request(1)).rejects.toThrow(/no answer within 20 ms/);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
+  it.each([NaN, Infinity, -1, 2 ** 31])(
+    'is refused with a deadline of %s ms',
+    async (deadlineMs) => {
+      const [asker] = await start(1);
+      await expect(asker!.events.request('n', 0, { deadlineMs })).rejects.toThrow(/deadlineMs/);
+    },
+  );
+
+  it('is answered by what a listener returns there, and fails as that fails', async () => {
+    const [asker, answers] = await start(2);
+    answers!.emitter.on('double', (n: number) => 2 * n);
+    answers!.emitter.on('fails', () => {
+      throw new Error('no such order');
+    });
+    await expect(asker!.events.request('double', 21, { to: 1 })).resolves.toBe(42);
+    await expect(asker!.events.request('fails', 0, { to: 1 })).rejects.toThrow(/no such order/);
+    await expect(asker!.events.request('other', 0, { to: 1 })).rejects.toThrow(/nobody listens/);
+    await expect(asker!.events.request('double', 1, { to: 9 })).rejects.toMatchObject({
+      code: 'CLUSTER_REQUEST',
+    });
+  });
+
+  it('fails at once where the app is closed, or the connection to the hub is lost', async () => {
+    const [asker, answers] = await start(2);
+    answers!.emitter.on('never', (): unknown => new Promise(() => {}));
+    const ask = () => asker!.events.request('never', 0, { to: 1, deadlineMs: 60_000 });
+    const lost = expect(ask()).rejects.toThrow(/the connection to the hub was lost/);
+    await idle();
+    asker!.hub.closed();
+    await lost;
+    asker!.hub.opened('a');
+    const closed = expect(ask()).rejects.toThrow(/this app is closed/);
+    await idle();
+    asker!.events.onApplicationShutdown();
+    await closed;
+    await expect(ask()).rejects.toThrow(/this app is closed/);
+  });
+
+  it('takes no reply for the answer to something else', async () => {
+    const [asker] = await start(1);
+    asker!.lost.add('get');
+    const asked = asker!.hub.ask({ op: 'get', cache: 'a', key: 'b' }, 20);
+    const failed = expect(asked).rejects.toThrow(/did not answer within 20 ms/);
+    for (let id = 0; id < 10; id += 1) {
+      asker!.hub.frame({ t: 'reply', id, form: 'v', failed: false }, NO_BODY);
+    }
+    await failed;
+  });
+
+  it('fails at its deadline', async () => {
+    const [asker, answers] = await start(2);
+    answers!.emitter.on('never', (): unknown => new Promise(() => {}));
+    await expect(asker!.events.request('never', 0, { to: 1, deadlineMs: 20 })).rejects.toThrow(
+      /no answer within 20 ms/,
+    );
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import {
+  AddressUnavailableError,
+  ClusterConfigurationError,
+  ClusterError,
+  isAddressErrorCode,
+  WorkersFailedError,
+} from '../../../../src/contract/errors/index.js';
+import { formatIdentity } from '../../../../src/contract/snapshot/index.js';
+
+const errno = (code: string) => Object.assign(new Error(`bind ${code}`), { code });
+
+describe('an error of the cluster', () => {
+  it.each([
+    [new ClusterConfigurationError('x'), 'ClusterConfigurationError', 'CLUSTER_CONFIGURATION', 78],
+    [new WorkersFailedError('x'), 'WorkersFailedError', 'CLUSTER_WORKERS_FAILED', 70],
+    [
+      new AddressUnavailableError('x', errno('EACCES')),
+      'AddressUnavailableError',
+      'CLUSTER_ADDRESS_UNAVAILABLE',
+      69,
+    ],
+  ])('has its name, code and exit code: %s', (error, name, code, exitCode) => {
+    expect(error).toBeInstanceOf(ClusterError);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({ name, code, exitCode });
+    expect(error.stack).toContain(name);
+  });
+
+  it('keeps its cause', () => {
+    const cause = new Error('underneath');
+    expect(new WorkersFailedError('x', { cause }).cause).toBe(cause);
+    const inUse = errno('EADDRINUSE');
+    expect(new AddressUnavailableError('x', inUse).cause).toBe(inUse);
+  });
+
+  it('has no cause where there is none', () => {
+    expect('cause' in new ClusterConfigurationError('x')).toBe(false);
+  });
+});
+
+describe('a configuration error', () => {
+  it('is known by its code where its class was lost on the way', () => {
+    expect(ClusterConfigurationError.code).toBe(new ClusterConfigurationError('x').code);
+  });
+});
+
+describe('an address that cannot be listened on', () => {
+  it.each([
+    ['EADDRINUSE', /already in use.*another port/],
+    ['EACCES', /permission denied.*1023/],
+    ['EADDRNOTAVAIL', /no interface.*"host"/],
+    ['ENOTFOUND', /does not resolve.*"host"/],
+    ['EAI_AGAIN', /does not resolve.*DNS/],
+    ['ENOENT', /directory.*"path"/],
+  ])('is named, with what %s means and what to do', (code, remedy) => {
+    const { message } = new AddressUnavailableError('http://127.0.0.1:3000', errno(code));
+    expect(message).toContain('cannot listen on http://127.0.0.1:3000: ');
+    expect(message).toContain(code);
+    expect(message).toMatch(remedy);
+    expect(isAddressErrorCode(code)).toBe(true);
+  });
+
+  it('is explained by the error itself where its code is not known', () => {
+    expect(new AddressUnavailableError('x', errno('EWHAT')).message).toBe(
+      'cannot listen on x: bind EWHAT',
+    );
+    expect(new AddressUnavailableError('x', new Error('odd')).message).toContain('odd');
+  });
+
+  it.each([undefined, '', 'ECONNRESET', 'eaddrinuse'])('is not what %j says', (code) => {
+    expect(isAddressErrorCode(code)).toBe(false);
+  });
+});
+
+describe('the identity of a worker', () => {
+  it('is one string', () => {
+    expect(formatIdentity({ slot: 0, pid: 4242, generation: 2 })).toBe('worker=0 gen=2 pid=4242');
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
+import { resolveCpuBoundOptions } from '../../../../src/contract/options/cpu-bound-options.js';
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+function refusal(options: unknown): string {
+  try {
+    resolveCpuBoundOptions(options, 'Cats.count()');
+  } catch (error) {
+    expect(error).toBeInstanceOf(ClusterConfigurationError);
+    expect(error).toMatchObject({ code: 'CLUSTER_CONFIGURATION', exitCode: 78 });
+    return (error as Error).message;
+  }
+  throw new Error('the options were accepted');
+}
+
+describe('options of @CpuBound()', () => {
+  it.each([
+    {},
+    { name: undefined, timeoutMs: undefined, queueTimeoutMs: undefined, coalesce: undefined },
+    { name: 'cats' },
+    { name: 'a_B.9:-' },
+    { name: 'x'.repeat(100) },
+    { timeoutMs: 1 },
+    { timeoutMs: MAX_TIMER_MS },
+    { queueTimeoutMs: 0 },
+    { queueTimeoutMs: MAX_TIMER_MS },
+    { coalesce: true },
+    { coalesce: false },
+    { abortOnDisconnect: true },
+    { abortOnDisconnect: false },
+  ])('may be %j', (options) => {
+    expect(resolveCpuBoundOptions(options, 'Cats.count()')).toEqual(options);
+  });
+
+  it.each([
+    [
+      'name',
+      "1 to 100 letters, digits and '_', '.', ':' or '-'",
+      ['', 'a b', 'é', 'a\n', 'a"', 'x'.repeat(101), 5, null],
+    ],
+    [
+      'timeoutMs',
+      `a number of milliseconds from 1 to ${MAX_TIMER_MS}`,
+      [0, -1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
+    ],
+    [
+      'queueTimeoutMs',
+      `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
+      [-1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
+    ],
+    ['coalesce', 'true or false', [1, 'yes', null]],
+    ['abortOnDisconnect', 'true or false', [1, 'yes', null]],
+  ])('refuse %s that is not %s', (key, expected, values) => {
+    for (const value of values) {
+      const message = refusal({ [key]: value });
+      expect(message).toContain('options of @CpuBound() on Cats.count()');
+      expect(message).toContain(`${key}: `);
+      expect(message).toContain(expected);
+    }
+  });
+
+  it('refuse an unknown key with those that are known', () => {
+    expect(refusal({ timeout: 5 })).toMatch(
+      /timeout: .*known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect/,
+    );
+  });
+
+  it.each([[null], ['cats'], [5], [[]]])('are refused as %j', (options) => {
+    expect(refusal(options)).toContain('is not allowed; expected an object');
+  });
+});

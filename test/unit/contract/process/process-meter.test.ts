@@ -1,0 +1,214 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PrimaryMeter } from '../../../../src/supervisor/serve/primary-meter.js';
+import { ProcessMeter } from '../../../../src/contract/process/process-meter.js';
+import { RequestTracker } from '../../../../src/worker/http/request-tracker.js';
+import { WorkerMeter } from '../../../../src/worker/link/worker-meter.js';
+
+let meter: ProcessMeter;
+beforeEach(() => (meter = new ProcessMeter()));
+afterEach(() => {
+  meter.stop();
+  vi.restoreAllMocks();
+});
+
+/** Keeps the event loop busy; what it did comes back, so that nothing of it is left out. */
+function burn(ms: number): number {
+  const end = performance.now() + ms;
+  let turns = 0;
+  while (performance.now() < end) turns += 1;
+  return turns;
+}
+
+/** What Node's histogram of the delay says from now on. */
+function delayIs(delay: { readonly count: number; readonly p99Ms: number }): void {
+  const histogram = monitorEventLoopDelay();
+  const prototype = Object.getPrototypeOf(Object.getPrototypeOf(histogram)) as typeof histogram;
+  vi.spyOn(prototype, 'count', 'get').mockImplementation(() => delay.count);
+  vi.spyOn(prototype, 'percentile').mockImplementation(() => delay.p99Ms * 1e6);
+}
+
+const turn = () => new Promise(setImmediate);
+
+describe('what a process measures of itself', () => {
+  it('is memory and CPU time as they are, in the units of their names', () => {
+    vi.spyOn(process, 'cpuUsage').mockReturnValue({ user: 1_500_000, system: 250_001 });
+    vi.spyOn(process, 'memoryUsage').mockReturnValue({ rss: 7, heapUsed: 5 } as never);
+    expect(meter.measure()).toMatchObject({
+      residentMemoryBytes: 7,
+      heapUsedBytes: 5,
+      cpuSecondsTotal: 1.750_001,
+    });
+    vi.spyOn(process, 'cpuUsage').mockReturnValue({ user: 2_000_000, system: 250_001 });
+    expect(meter.peek().cpuSecondsTotal).toBe(2.250_001);
+  });
+
+  it('is the share of the interval that the event loop was busy: the next one begins with each', async () => {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(meter.measure().eventLoopUtilization).toBeLessThan(0.9);
+    burn(50);
+    await turn();
+    const { eventLoopUtilization } = meter.measure();
+    expect(eventLoopUtilization).toBeGreaterThan(0.9);
+    expect(eventLoopUtilization).toBeLessThanOrEqual(1);
+  });
+
+  it('is the delay of the event loop, without the period of the timer that finds it', () => {
+    const delay = { count: 0, p99Ms: 0 };
+    delayIs(delay);
+    const measured = () => meter.measure().eventLoopDelayP99Ms;
+    expect(measured()).toBe(0);
+    Object.assign(delay, { count: 5, p99Ms: 19.9 });
+    expect(measured()).toBe(0);
+    delay.p99Ms = 52.345_678;
+    expect(measured()).toBe(32.346);
+    delay.count = 0;
+    expect(measured()).toBe(0);
+  });
+
+  it('is the delay of a block as soon as that is over, and of the interval before else', () => {
+    const delay = { count: 1, p99Ms: 120 };
+    delayIs(delay);
+    meter.measure();
+    const seen = () => meter.peek().eventLoopDelayP99Ms;
+    delay.p99Ms = 30;
+    expect(seen()).toBe(100);
+    delay.p99Ms = 520;
+    expect(seen()).toBe(500);
+    delay.p99Ms = 40;
+    meter.measure();
+    expect(seen()).toBe(20);
+  });
+
+  it('is the delay of a block that begins as soon as the interval does', async () => {
+    const tick = () => new Promise((resolve) => setTimeout(resolve, 30));
+    await tick();
+    meter.measure();
+    burn(100);
+    await tick();
+    expect(meter.measure().eventLoopDelayP99Ms).toBeGreaterThan(60);
+  });
+
+  it('is that of the last interval where it is only looked at', async () => {
+    const { eventLoopUtilization } = meter.measure();
+    burn(30);
+    await turn();
+    expect(meter.peek()).toMatchObject({ eventLoopUtilization });
+  });
+
+  it('is measured by the first look', () => {
+    const first = meter.peek();
+    expect(first.eventLoopUtilization).toBeGreaterThanOrEqual(0);
+    expect(first.eventLoopDelayP99Ms).toBeGreaterThanOrEqual(0);
+  });
+
+  it('begins anew: what coming up cost is not in it', async () => {
+    burn(30);
+    await turn();
+    meter.restart();
+    expect(meter.peek()).toMatchObject({ eventLoopUtilization: 0, eventLoopDelayP99Ms: 0 });
+  });
+
+  it('is the time of garbage collections, until it is stopped', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    // A collection is told of some turns later.
+    const others = new ProcessMeter();
+    const seen = () => others.peek().gcSecondsTotal;
+    const toldOf = (before: number) =>
+      vi.waitUntil(() => seen() > before, { timeout: 20_000, interval: 5 });
+    const before = meter.peek().gcSecondsTotal;
+    collect();
+    await toldOf(0);
+    const after = meter.peek().gcSecondsTotal;
+    expect(after).toBeGreaterThan(before);
+    expect(after).toBeLessThan(20);
+    // Whole microseconds: sums of them over workers are told likewise.
+    expect(Math.round(after * 1e6) / 1e6).toBe(after);
+
+    meter.stop();
+    const stopped = meter.peek().gcSecondsTotal;
+    const told = seen();
+    collect();
+    await toldOf(told);
+    others.stop();
+    expect(meter.peek().gcSecondsTotal).toBe(stopped);
+  });
+});
+
+describe('a measurement that fails', () => {
+  const fail = () => {
+    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+  };
+
+  it('is what it was: no heartbeat and no start fails for it', () => {
+    vi.spyOn(process, 'memoryUsage').mockReturnValue({ rss: 7, heapUsed: 5 } as never);
+    vi.spyOn(process, 'cpuUsage').mockReturnValue({ user: 1_000_000, system: 0 });
+    meter.measure();
+    vi.spyOn(process, 'memoryUsage').mockImplementation(fail as never);
+    vi.spyOn(process, 'cpuUsage').mockImplementation(fail as never);
+    for (const stats of [meter.measure(), meter.peek()]) {
+      expect(stats).toMatchObject({ residentMemoryBytes: 7, cpuSecondsTotal: 1 });
+      // For this V8 needs no file.
+      expect(stats.heapUsedBytes).toBeGreaterThan(5);
+    }
+  });
+
+  it('from the first one on, without /proc, is the most that was ever held', () => {
+    vi.spyOn(process, 'memoryUsage').mockImplementation(fail as never);
+    vi.spyOn(process, 'resourceUsage').mockReturnValue({ maxRSS: 80_000 } as never);
+    meter.restart();
+    expect(meter.peek().residentMemoryBytes).toBe(80_000 * 1024);
+  });
+
+  it('is nothing where the kernel refuses all of them', () => {
+    for (const name of ['memoryUsage', 'cpuUsage', 'resourceUsage'] as const) {
+      vi.spyOn(process, name).mockImplementation(fail as never);
+    }
+    expect(meter.measure()).toMatchObject({ residentMemoryBytes: 0, cpuSecondsTotal: 0 });
+  });
+});
+
+describe('the meter of the primary', () => {
+  it('says whose it is, and for how long that has been there', () => {
+    vi.spyOn(process, 'uptime').mockReturnValue(12.345_678);
+    const primary = new PrimaryMeter(() => 5);
+    primary.measure();
+    expect(primary.stats()).toEqual({
+      pid: process.pid,
+      uptimeSeconds: 12.346,
+      residentMemoryBytes: expect.any(Number),
+      heapUsedBytes: expect.any(Number),
+      eventLoopUtilization: expect.any(Number),
+      eventLoopDelayP99Ms: expect.any(Number),
+      cpuSecondsTotal: expect.any(Number),
+      gcSecondsTotal: expect.any(Number),
+      logLinesDroppedTotal: 5,
+    });
+  });
+});
+
+describe('the meter of a worker', () => {
+  it('has its process and its traffic', () => {
+    const tracker = new RequestTracker();
+    tracker.requestsInFlight = 2;
+    tracker.requestsTotal = 5;
+    tracker.rebalancedConnectionsTotal = 3;
+    tracker.droppedConnections = 4;
+    const worker = new WorkerMeter(tracker, () => 4);
+    const traffic = {
+      openConnections: 0,
+      requestsInFlight: 2,
+      requestsTotal: 5,
+      rebalancedConnectionsTotal: 3,
+      logLinesDroppedTotal: 4,
+      droppedConnectionsTotal: 4,
+    };
+    expect(worker.measure()).toMatchObject({ ...traffic, cpuSecondsTotal: expect.any(Number) });
+    tracker.requestsTotal = 6;
+    expect(worker.peek()).toMatchObject({ ...traffic, requestsTotal: 6 });
+    worker.stop();
+  });
+});

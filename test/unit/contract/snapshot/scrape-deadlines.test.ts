@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ADMIN_SCRAPE_TIMEOUT_MS,
+  COLLECTION_TIMEOUT_MS,
+  READ_TIMEOUT_MS,
+  SCRAPE_TIMEOUT_MS,
+} from '../../../../src/contract/snapshot/index.js';
+
+/** What a scrape is promised to take at most. */
+const SCRAPE_MS = 1_000;
+
+/** For messages between the processes, for writing metrics and for merging them. */
+const SPARE_MS = 100;
+
+describe('the deadlines of a scrape', () => {
+  it.each([
+    ['the metrics of one worker', READ_TIMEOUT_MS, COLLECTION_TIMEOUT_MS],
+    [
+      'those of a worker and of all others',
+      READ_TIMEOUT_MS + COLLECTION_TIMEOUT_MS,
+      SCRAPE_TIMEOUT_MS,
+    ],
+    ['the answer of the primary', SCRAPE_TIMEOUT_MS, SCRAPE_MS],
+    [
+      'those that the primary gives the admin listener',
+      COLLECTION_TIMEOUT_MS,
+      ADMIN_SCRAPE_TIMEOUT_MS,
+    ],
+  ])('leave time after %s: %d of %d ms', (_, part, whole) => {
+    expect(part + SPARE_MS).toBeLessThanOrEqual(whole);
+  });
+});

@@ -1,0 +1,78 @@
+import { EventEmitter } from 'node:events';
+import { existsSync, rmSync } from 'node:fs';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { SessionAffinity } from '../../../../src/hub/affinity/session-affinity.js';
+import { newOwner, newSessionId, ownerOf } from '../../../../src/hub/affinity/session-id.js';
+import { temporaryDirectory } from '../../../support/temporary-directory.js';
+
+describe('a session id', () => {
+  it('tells its owner', () => {
+    const owner = newOwner(12);
+    expect(owner).toMatch(/^12-[\da-f]{8}$/);
+    expect(ownerOf(newSessionId(owner))).toBe(owner);
+    expect(newSessionId(owner)).not.toBe(newSessionId(owner));
+  });
+
+  const tail = 'a'.repeat(20);
+  it.each([
+    undefined,
+    ['0-00000000.' + tail],
+    'a'.repeat(20),
+    `../0-00000000.${tail}`,
+    `0-00000000/x.${tail}`,
+    `0-0000000g.${tail}`,
+    `0-00000000.${tail}a`,
+    `0-00000000.${tail}\n`,
+    `00000-00000000.${tail}`,
+    `-1-00000000.${tail}`,
+  ])('is none: %j', (sid) => {
+    expect(ownerOf(sid)).toBeUndefined();
+  });
+});
+
+it('a door that was removed is opened again, where the hub is then', async () => {
+  const places = ['first', 'second'].map((name) => join(temporaryDirectory(), name));
+  const find = vi.fn(async () => ({
+    path: `${places[find.mock.calls.length - 1]}.hub`,
+    token: '',
+  }));
+  const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn() };
+  const request = vi.fn((_request: IncomingMessage, response: ServerResponse) => {
+    response.end('here');
+  });
+  const own = { request, upgrade: vi.fn(), release: vi.fn() };
+  const affinity = new SessionAffinity(link, find, new EventEmitter(), own);
+  await affinity.open();
+  const owner = ownerOf(affinity.newSessionId())!;
+  const [first, second] = places.map((place) => `${place}.${owner}.hub`) as [string, string];
+  rmSync(first);
+  await vi.waitFor(() => expect(existsSync(second)).toBe(true), 5_000);
+  const answer = await new Promise<IncomingMessage>((resolve) => {
+    get({ socketPath: second, path: '/' }, resolve);
+  });
+  answer.resume();
+  expect(request).toHaveBeenCalledOnce();
+  expect(link.warn).not.toHaveBeenCalled();
+});
+
+it('a passed connection is closed, and counted, where there is no room for it', async () => {
+  const path = join(temporaryDirectory(), 'hub.hub');
+  let take = (_handle: { close(): void }, _head: Buffer): void => {};
+  const passage = {
+    open: async (_name: string, taker: typeof take) => void (take = taker),
+    pass: () => undefined,
+  };
+  const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn(), passage };
+  const server = Object.assign(new EventEmitter(), { maxConnections: -1 }); // as ConnectionLimit says it
+  const [dropped, connected] = [vi.fn(), vi.fn()];
+  server.on('drop', dropped).on('connection', connected);
+  const own = { request: vi.fn(), upgrade: vi.fn(), release: vi.fn() };
+  await new SessionAffinity(link, async () => ({ path, token: '' }), server, own).open();
+  const handle = { close: vi.fn() };
+  take(handle, Buffer.alloc(0));
+  expect(handle.close).toHaveBeenCalledOnce();
+  expect(dropped).toHaveBeenCalledOnce();
+  expect(connected).not.toHaveBeenCalled();
+});

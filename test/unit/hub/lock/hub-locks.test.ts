@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { HubCore } from '../../../../src/hub/wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../../../../src/hub/wire/protocol.js';
+import { type LockAnswer, Locks } from '../../../../src/hub/thread/services/locks.js';
+
+type Asker = { readonly peer: string; readonly id: number };
+
+const names = fc.constantFrom('a', 'b');
+const peers = fc.constantFrom('p', 'q', 'r');
+const step = fc.oneof(
+  fc.record({ do: fc.constant('acquire' as const), name: names, peer: peers, waitMs: fc.nat(40) }),
+  fc.record({ do: fc.constant('release' as const), nth: fc.nat(5) }),
+  fc.record({ do: fc.constant('cancel' as const), nth: fc.nat(8) }),
+  fc.record({ do: fc.constant('leave' as const), peer: peers }),
+  fc.record({ do: fc.constant('pass' as const), ms: fc.nat(25) }),
+);
+
+/** What it has to be, written as plainly as can be. */
+class Model {
+  readonly held = new Map<string, { asker: Asker; grant: number }>();
+  waiting: { name: string; asker: Asker; until: number }[] = [];
+
+  next(name: string, now: number): Asker | undefined {
+    return this.waiting.find((each) => each.name === name && each.until > now)?.asker;
+  }
+}
+
+describe('locks', () => {
+  it('are held by one at a time, in the order of asking, by nobody who is gone or has stopped waiting', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
+        const locks = new Locks<string, Asker>();
+        const model = new Model();
+        let now = 0;
+        let lastId = 0;
+        const take = (answers: LockAnswer<string, Asker>[], nameOf: (asker: Asker) => string) => {
+          for (const answer of answers) {
+            const name = nameOf(answer.asker);
+            if (answer.type === 'granted') {
+              expect(model.held.has(name)).toBe(false);
+              const waited = model.waiting.some(({ asker }) => asker.id === answer.asker.id);
+              if (waited) expect(answer.asker).toEqual(model.next(name, now));
+              else expect(model.next(name, now)).toBeUndefined();
+              model.held.set(name, { asker: answer.asker, grant: answer.grant });
+            }
+            model.waiting = model.waiting.filter(({ asker }) => asker.id !== answer.asker.id);
+          }
+        };
+        const nameOf = (asker: Asker) =>
+          model.waiting.find((each) => each.asker.id === asker.id)!.name;
+        for (const each of steps) {
+          switch (each.do) {
+            case 'acquire': {
+              const asker = { peer: each.peer, id: (lastId += 1) };
+              const free = !model.held.has(each.name) && model.next(each.name, now) === undefined;
+              const answers = locks.acquire(each.name, asker, each.waitMs, now);
+              if (free) expect(answers.map(({ type }) => type)).toEqual(['granted']);
+              if (answers.length === 0) {
+                model.waiting.push({ name: each.name, asker, until: now + each.waitMs });
+              }
+              take(answers, () => each.name);
+              break;
+            }
+            case 'release': {
+              const [name, held] = [...model.held][each.nth] ?? [];
+              if (name === undefined || held === undefined) break;
+              expect(locks.release(held.grant, 'nobody', now)).toEqual([]);
+              model.held.delete(name);
+              take(locks.release(held.grant, held.asker.peer, now), nameOf);
+              expect(model.held.has(name)).toBe(
+                model.next(name, now) !== undefined || model.held.has(name),
+              );
+              break;
+            }
+            case 'cancel': {
+              const waiting = model.waiting[each.nth];
+              if (waiting === undefined) break;
+              locks.cancel(waiting.asker.id, waiting.asker.peer);
+              model.waiting = model.waiting.filter((other) => other !== waiting);
+              break;
+            }
+            case 'leave': {
+              for (const [name, { asker }] of model.held) {
+                if (asker.peer === each.peer) model.held.delete(name);
+              }
+              model.waiting = model.waiting.filter(({ asker }) => asker.peer !== each.peer);
+              take(locks.leave(each.peer, now), nameOf);
+              break;
+            }
+            case 'pass':
+              now += each.ms;
+          }
+          // Nobody waits for what nobody holds.
+          for (const name of ['a', 'b']) {
+            if (!model.held.has(name)) expect(model.next(name, now)).toBeUndefined();
+          }
+        }
+        for (const peer of ['p', 'q', 'r']) locks.leave(peer, Infinity);
+        expect(locks.size).toBe(0);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('are given after a hub that ended to those who held them, before anybody else', () => {
+    const locks = new Locks<string, Asker>(100);
+    const [holder, other] = [
+      { peer: 'p', id: 1 },
+      { peer: 'q', id: 2 },
+    ];
+    expect(locks.acquire('a', other, 1_000, 10)).toEqual([]);
+    expect(locks.acquire('b', other, 1_000, 10)).toEqual([]);
+    expect(locks.reclaim('a', holder, 20)).toMatchObject([{ type: 'granted', asker: holder }]);
+    expect(locks.reclaim('a', other, 20)).toMatchObject([{ type: 'expired' }]);
+    expect(locks.open(100)).toMatchObject([{ type: 'granted', asker: other, grant: 2 }]);
+    expect(locks.reclaim('c', holder, 101)).toMatchObject([{ type: 'expired' }]);
+    expect(locks.release(1, 'p', 110)).toMatchObject([{ type: 'granted', asker: other }]);
+  });
+
+  it('are not freed by what a worker has of the hub before', () => {
+    const said: FromHub[] = [];
+    const peer = {
+      slot: 0,
+      congested: false,
+      unsentBytes: 0,
+      send: (header: FromHub) => void said.push(header),
+    };
+    const acquire = (core: HubCore): number => {
+      core.receive(peer, { op: 'lock', id: 1, name: 'a', waitMs: 0 }, NO_BODY);
+      return (said.at(-1) as { grant: number }).grant;
+    };
+    const old = acquire(new HubCore());
+    const core = new HubCore();
+    acquire(core);
+    core.receive(peer, { op: 'unlock', grant: old }, NO_BODY);
+    core.receive(peer, { op: 'lock', id: 2, name: 'a', waitMs: 0 }, NO_BODY);
+    expect(said.at(-1)).toEqual({ t: 'expired', id: 2 });
+  });
+
+  it('have grants that only grow, also from one hub to the next', () => {
+    const grants: number[] = [];
+    for (let hub = 0; hub < 3; hub += 1) {
+      const core = new HubCore();
+      const send = (header: FromHub) => void grants.push((header as { grant: number }).grant);
+      const peer = { slot: 0, congested: false, unsentBytes: 0, send };
+      for (const name of ['a', 'b', 'c']) {
+        core.receive(peer, { op: 'lock', id: 1, name, waitMs: 0 }, NO_BODY);
+      }
+    }
+    expect(grants).toHaveLength(9);
+    expect(grants).toEqual(grants.toSorted((a, b) => a - b));
+    expect(new Set(grants).size).toBe(9);
+  });
+
+  it('are refused beyond as many as may wait', () => {
+    const locks = new Locks<string, Asker>(-Infinity, 1);
+    locks.acquire('a', { peer: 'p', id: 1 }, 10, 0);
+    expect(locks.acquire('a', { peer: 'p', id: 2 }, 10, 0)).toEqual([]);
+    expect(locks.acquire('a', { peer: 'p', id: 3 }, 10, 0)).toMatchObject([{ type: 'full' }]);
+    locks.cancel(2, 'p');
+    expect(locks.acquire('a', { peer: 'p', id: 4 }, 10, 0)).toEqual([]);
+  });
+});

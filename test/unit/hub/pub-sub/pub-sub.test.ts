@@ -1,0 +1,170 @@
+import { Logger } from '@nestjs/common';
+import { withFilter } from 'graphql-subscriptions';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ClusterPubSub } from '../../../../src/hub/pub-sub/index.js';
+import { HubClient } from '../../../../src/hub/client/hub-client.js';
+import { HubCore, type Peer, type Said } from '../../../../src/hub/wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../../../../src/hub/wire/protocol.js';
+
+const KEY = Symbol.for('nestjs-cluster.hub');
+const holder = globalThis as { [KEY]?: HubClient | undefined };
+afterEach(() => {
+  delete holder[KEY];
+  vi.restoreAllMocks();
+});
+
+const idle = () => new Promise((resolve) => setImmediate(resolve));
+
+let hubs: HubClient[];
+/** Names of members of channels. */
+let joined: string[];
+
+/** Workers on one hub, without sockets: their frames are delivered in microtasks. */
+async function start(count: number) {
+  const core = new HubCore();
+  const workers: ClusterPubSub[] = [];
+  hubs = [];
+  joined = [];
+  for (let slot = 0; slot < count; slot += 1) {
+    holder[KEY] = new HubClient((events) => {
+      const send = (header: FromHub, body = NO_BODY) =>
+        queueMicrotask(() => events.frame(header, body));
+      const peer: Peer = { slot, congested: false, unsentBytes: 0, send };
+      queueMicrotask(() => events.opened('a'));
+      return {
+        send: (header, body = NO_BODY) => {
+          if (header.op === 'join') joined.push(header.name);
+          core.receive(peer, header as Said, body);
+          return true;
+        },
+      };
+    });
+    hubs.push(holder[KEY]);
+    const pubSub = new ClusterPubSub();
+    await pubSub.publish('warm', slot); // it finds its hub when it is used
+    workers.push(pubSub);
+  }
+  return workers as [ClusterPubSub, ...ClusterPubSub[]];
+}
+
+/** What a worker hears on these triggers, as it comes. */
+async function hearing(pubSub: ClusterPubSub, ...triggers: string[]) {
+  const heard: unknown[] = [];
+  for (const trigger of triggers) {
+    await pubSub.subscribe(trigger, (payload: unknown) => void heard.push(payload));
+  }
+  return heard;
+}
+
+describe('what is published', () => {
+  it('is heard by the subscribers of all workers in one order, and by no others', async () => {
+    const [one, two, three] = await start(3);
+    const all = await Promise.all([one, two!, three!].map((each) => hearing(each, 'a', 'b')));
+    const other = await hearing(one, 'other');
+    void one.publish('a', 1);
+    void two!.publish('b', { at: new Date(0) });
+    await three!.publish('a', 3);
+    await idle();
+    for (const heard of all) expect(heard).toEqual([1, { at: new Date(0) }, 3]);
+    expect(other).toEqual([]);
+  });
+
+  it('is heard no more after the subscription has ended, and by the others if one fails', async () => {
+    const [one, two] = await start(2);
+    const said = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => {});
+    const heard: unknown[] = [];
+    await one.subscribe('a', () => {
+      throw new Error('no socket');
+    });
+    const id = await one.subscribe('a', (payload: unknown) => void heard.push(payload));
+    await two!.publish('a', 1);
+    await idle();
+    one.unsubscribe(id);
+    await two!.publish('a', 2);
+    await idle();
+    expect(heard).toEqual([1]);
+    expect(said.mock.calls).toEqual(Array(2).fill(['a subscriber of a failed: no socket']));
+  });
+
+  it('that a subscriber rejects, or nobody here can read, ends nothing', async () => {
+    const [one] = await start(1);
+    const said = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => {});
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    onTestFinished(() => void process.off('unhandledRejection', unhandled));
+    await one.subscribe('a', async () => Promise.reject(new Error('no socket')));
+    await one.subscribe('a', async () => Promise.reject(Object.create(null)));
+    await one.publish('a', 1);
+    await idle();
+    await idle();
+    expect(unhandled).not.toHaveBeenCalled();
+    expect(said).toHaveBeenCalledWith('a subscriber of a failed: no socket');
+    expect(said).toHaveBeenCalledTimes(2);
+    const to = joined.at(-1)!;
+    const push = { t: 'said', channel: 'pub-sub', from: 'other', to } as const;
+    expect(() => hubs[0]!.frame(push, Buffer.from('?'))).not.toThrow();
+    expect(said).toHaveBeenCalledTimes(3);
+  });
+
+  it('is refused in words where it cannot be copied', async () => {
+    const [one] = await start(1);
+    await expect(one.publish('a', () => {})).rejects.toThrow(
+      /what is published on 'a' cannot be copied: .*; send plain data/,
+    );
+    await expect(one.publish('a', Buffer.alloc(17 * 1024 * 1024))).rejects.toThrow(
+      /has \d+ bytes; it may have 16777216/,
+    );
+  });
+
+  it('comes in its order where two of one process publish, too', async () => {
+    const [one, two] = await start(2);
+    holder[KEY] = hubs[0];
+    const same = new ClusterPubSub();
+    await same.publish('warm', 0);
+    const heard = await hearing(same, 'a');
+    await Promise.all([one.publish('a', 1), two!.publish('a', 2), same.publish('a', 3)]);
+    await idle();
+    expect(heard).toEqual([1, 2, 3]);
+  });
+});
+
+describe('an iterator', () => {
+  it('reads what other workers publish, through withFilter(), until it is returned', async () => {
+    const [one, two] = await start(2);
+    const isEven = withFilter(
+      () => one.asyncIterableIterator<number>(['a', 'b']),
+      (payload) => payload % 2 === 0,
+    );
+    const iterator = (await isEven(undefined, {}, {}, undefined!)) as AsyncIterator<number>;
+    const first = iterator.next();
+    await idle();
+    for (const number of [1, 2, 3]) await two!.publish('a', number);
+    await two!.publish('b', 4);
+    expect(await first).toEqual({ value: 2, done: false });
+    expect(await iterator.next()).toEqual({ value: 4, done: false });
+    await iterator.return!();
+    expect(await iterator.next()).toMatchObject({ done: true });
+  });
+
+  it('ends with the app, also where it is read then', async () => {
+    const [one] = await start(1);
+    const iterator = one.asyncIterableIterator('a');
+    const read = iterator.next();
+    await idle();
+    one.beforeApplicationShutdown();
+    expect(await read).toEqual({ value: undefined, done: true });
+    expect(await one.asyncIterableIterator('a').next()).toMatchObject({ done: true });
+    await one.publish('a', 1);
+  });
+
+  it('is ended with an error where its reader falls far behind', async () => {
+    const [one] = await start(1);
+    const iterator = one.asyncIterableIterator<number>('a');
+    const first = iterator.next();
+    await idle();
+    for (let number = 0; number <= 10_001; number += 1) await one.publish('a', number);
+    expect(await first).toEqual({ value: 0, done: false });
+    await expect(iterator.next()).rejects.toThrow(/more than 10000 messages waited to be read/);
+    expect(await iterator.next()).toMatchObject({ done: true });
+  });
+});

@@ -1,0 +1,298 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createConnection, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
+import { HeldLocks } from '../../../../src/hub/client/held-locks.js';
+import { HubClient } from '../../../../src/hub/client/hub-client.js';
+import { encodeFrame, FrameReader } from '../../../../src/hub/wire/codec.js';
+import { type FromHub, HUB_VERSION, MAX_BODY_BYTES } from '../../../../src/hub/wire/protocol.js';
+import { listenForWorkers, RECLAIM_MS } from '../../../../src/hub/thread/hub-server.js';
+import { eventually } from '../../../support/eventually.js';
+
+const TOKEN = 'secret';
+
+let directory: string;
+let path: string;
+let over: AbortController;
+const servers: { readonly server: Server; readonly close: () => void }[] = [];
+
+beforeEach(() => {
+  over = new AbortController();
+  directory = mkdtempSync(join(tmpdir(), 'hub-'));
+  path = join(directory, '1.ab.hub');
+});
+afterEach(() => {
+  over.abort();
+  for (const { close } of servers.splice(0)) close();
+  rmSync(directory, { recursive: true });
+});
+
+/** A hub as its thread has it, which ends with all connections when it is closed. */
+async function serve(instance: string, restarted = false): Promise<() => void> {
+  const { server } = await listenForWorkers({ path, token: TOKEN, instance, restarted });
+  const sockets = new Set<{ destroy(): void }>();
+  server.on('connection', (socket) => sockets.add(socket));
+  const close = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  servers.push({ server, close });
+  return close;
+}
+
+async function connect(slot: number, warn = vi.fn()): Promise<HubClient> {
+  const find = async () => ({ path, token: TOKEN });
+  const hub = new HubClient(dialSocket(find, slot, warn, over.signal));
+  expect(await hub.ready(5_000)).toBe(true);
+  return hub;
+}
+
+/** A worker by hand. It reads no answer before `read()`. */
+function connectByHand() {
+  const socket = createConnection(path);
+  onTestFinished(() => void socket.destroy());
+  const reader = new FrameReader();
+  const answers: FromHub[] = [];
+  const say = (header: object): void => void socket.write(encodeFrame(header));
+  say({ op: 'hello', id: 0, v: HUB_VERSION, token: TOKEN, slot: 0 });
+  const read = (): void => {
+    socket.on('data', (chunk) => {
+      reader.push(chunk);
+      for (let next = reader.next(); next; next = reader.next()) {
+        answers.push(next.header as FromHub);
+      }
+    });
+  };
+  return { socket, answers, say, read };
+}
+
+const LOCK = (waitMs: number) => ({ op: 'lock', name: 'l', waitMs }) as const;
+
+describe('the server of the hub', () => {
+  it('says why there can be no socket in the same words each time', async () => {
+    const none = join(directory, 'none');
+    const options = { path: join(none, '1.ab.hub'), token: TOKEN, instance: 'a', restarted: false };
+    const reason = new RegExp(`^no socket can be made in ${none}: E[A-Z]+$`);
+    await expect(listenForWorkers(options)).rejects.toThrow(reason);
+  });
+
+  it('is for its own user, and for those who know the secret', async () => {
+    await serve('a');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const stranger = createConnection(path);
+    stranger.on('error', () => {});
+    stranger.write(encodeFrame({ op: 'hello', id: 0, v: HUB_VERSION, token: 'guess', slot: 0 }));
+    stranger.write(encodeFrame({ op: 'get', id: 1, cache: 'c', key: 'k' }));
+    const said = vi.fn();
+    stranger.on('data', said);
+    await new Promise((resolve) => void stranger.once('close', resolve));
+    expect(said).not.toHaveBeenCalled();
+  });
+
+  it('is found elsewhere once its socket was removed, and has what it had', async () => {
+    const { server, move } = await listenForWorkers({
+      path,
+      token: TOKEN,
+      instance: 'a',
+      restarted: false,
+    });
+    const first = await connect(0);
+    const { header } = await first.ask(LOCK(0), 5_000);
+    expect(header.t).toBe('granted');
+    const old = path;
+    rmSync(old);
+    path = join(directory, '2.ab.hub');
+    const next = await move(path);
+    servers.push({ server, close: () => void next.close() });
+
+    const find = vi.fn(async () => ({ path, token: TOKEN }));
+    find.mockResolvedValueOnce({ path: old, token: TOKEN });
+    const later = new HubClient(dialSocket(find, 1, vi.fn(), over.signal));
+    expect(await later.ready(5_000)).toBe(true);
+    expect(await later.ask(LOCK(0), 5_000)).toMatchObject({ header: { t: 'expired' } });
+    expect(first.open).toBe(true);
+  });
+
+  it('tells a worker of another version what to do', async () => {
+    await serve('a');
+    const worker = createConnection(path);
+    worker.write(encodeFrame({ op: 'hello', id: 0, v: 99, token: TOKEN, slot: 0 }));
+    const [said] = (await new Promise((resolve) => {
+      worker.once('data', (...data) => resolve(data));
+    })) as [Buffer];
+    expect(said.toString()).toMatch(/version 1, the worker 99; restart the cluster/);
+    worker.destroy();
+  });
+
+  it('answers a worker that sends more than the hub can take at once, and asks for as much', async () => {
+    await serve('a');
+    const hub = await connect(0);
+    const put = (key: string) =>
+      hub.ask(
+        { op: 'set', cache: 'c', key, form: 'b', ttlMs: null, maxBytes: 2 ** 26 },
+        5_000,
+        Buffer.alloc(2 ** 21),
+      );
+    const get = (key: string) => hub.ask({ op: 'get', cache: 'c', key }, 5_000);
+    await put('a');
+    const asked = [get('a'), get('a'), get('a'), put('a'), put('a'), get('a')];
+    const answers = await Promise.all(asked);
+    const types = answers.map(({ header }) => header.t);
+    expect(types).toEqual(['hit', 'hit', 'hit', 'done', 'done', 'hit']);
+  });
+
+  it('frees a lock that is given back while much is being sent', async () => {
+    await serve('a');
+    const [busy, other] = [await connect(0), await connect(1)];
+    const { header } = await busy.ask(LOCK(0), 5_000);
+    if (header.t !== 'granted') throw new Error(`the lock was not granted: ${header.t}`);
+    const body = Buffer.alloc(2 ** 23);
+    const set = { op: 'set', cache: 'c', key: 'k', form: 'b', ttlMs: null, maxBytes: 2 ** 26 };
+    const sets = Promise.allSettled(
+      Array.from({ length: 4 }, () => busy.ask(set as never, 5_000, body)),
+    );
+    busy.tell({ op: 'unlock', grant: header.grant });
+    expect((await other.askPatiently(LOCK, 2_000))?.header.t).toBe('granted');
+    await sets;
+  });
+
+  it('is asked again as soon as it reads, also while others send it as much as it takes', async () => {
+    await serve('a');
+    const hub = await connect(0);
+    const body = Buffer.alloc(2 ** 20);
+    const say = { op: 'say', channel: 'c', name: 'n' } as const;
+    const drained = vi.fn();
+    hub.listen({ drained });
+    let over = false;
+    // There is always something unsent, and so the socket never says that all is read.
+    const send = (): void => {
+      if (over) return;
+      for (let n = 0; n < 20; n += 1) if (!hub.tell(say, body)) break;
+      setImmediate(send);
+    };
+    while (hub.tell(say, body));
+    send();
+    await eventually('room', () => drained.mock.calls.length > 0).finally(() => (over = true));
+  });
+
+  it('refuses a request that it does not understand, and serves the next', async () => {
+    await serve('a');
+    const hub = await connect(0);
+    const tooLong = { op: 'get', cache: 'c', key: 'k'.repeat(100_000) } as const;
+    await expect(hub.ask(tooLong, 5_000)).rejects.toMatchObject({ failure: 'refused' });
+    const { header } = await hub.ask({ op: 'get', cache: 'c', key: 'k' }, 5_000);
+    expect(header.t).toBe('miss');
+  });
+
+  it('answers a request that is too large with the limit, and goes on: locks stay where they are', async () => {
+    await serve('a');
+    const [hub, other] = [await connect(0), await connect(1)];
+    expect((await hub.ask(LOCK(0), 5_000)).header.t).toBe('granted');
+    const closed = vi.fn();
+    hub.listen({ closed });
+    const set = { op: 'set', cache: 'c', key: 'k', form: 'b', ttlMs: null, maxBytes: 2 ** 26 };
+    for (const [question, body] of [
+      [{ op: 'get', cache: 'c', key: 'k'.repeat(40 * 2 ** 20) }, undefined],
+      [set, Buffer.alloc(MAX_BODY_BYTES + 1)],
+    ] as const) {
+      await expect(hub.ask(question as never, 5_000, body)).rejects.toMatchObject({
+        failure: 'refused',
+        message: expect.stringMatching(/^it has \d+ bytes; the hub takes \d+ at most$/),
+      });
+    }
+    expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('expired');
+    expect(closed).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    ['a frame', 33 * 2 ** 20],
+    ['a body', MAX_BODY_BYTES + 1],
+  ])('skips %s that is too large, and answers what comes behind it', async (_, bytes) => {
+    await serve('a');
+    const { socket, answers, say, read } = connectByHand();
+    read();
+    const header = JSON.stringify({ op: 'publish', id: 1, name: 'n', form: 'v', to: 'all' });
+    const prefix = Buffer.alloc(8);
+    prefix.writeUInt32LE(4 + header.length + bytes, 0);
+    prefix.writeUInt32LE(header.length, 4);
+    socket.write(Buffer.concat([prefix, Buffer.from(header), Buffer.alloc(bytes)]));
+    say({ op: 'get', id: 2, cache: 'c', key: 'k' });
+    await eventually('three answers', () => answers.length === 3);
+    expect(answers.slice(1)).toEqual([
+      { t: 'refused', id: 1, why: expect.stringMatching(/^it has \d+ bytes; the hub takes/) },
+      { t: 'miss', id: 2 },
+    ]);
+  });
+
+  it('refuses an answer that a worker has no room for, which reads none, and keeps its connection', async () => {
+    await serve('a');
+    const other = await connect(1);
+    const key = (n: number) => ({ cache: 'c', key: `k${n}` });
+    const grants: number[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const { header } = await other.ask({ op: 'lease', ...key(n), waitMs: 0 }, 5_000);
+      grants.push((header as { grant: number }).grant);
+    }
+    const allRead = new Promise((pushed) => other.listen({ pushed }));
+    await other.ask({ op: 'subscribe' }, 5_000);
+    const { socket, answers, say, read } = connectByHand();
+    say({ id: 1, ...LOCK(0) });
+    for (const n of grants.keys()) say({ op: 'lease', id: 2 + n, ...key(n), waitMs: 60_000 });
+    say({ op: 'publish', id: 9, name: 'all is read', form: 'v', to: 'others' });
+    await allRead;
+    const body = Buffer.alloc(2 ** 24);
+    for (const [n, grant] of grants.entries()) {
+      const fill = { op: 'fill', grant, ...key(n), form: 'b', ttlMs: null, maxBytes: 2 ** 28 };
+      await other.ask(fill as never, 20_000, body);
+    }
+    expect(socket.destroyed).toBe(false);
+    read();
+    await eventually('all answers', () => answers.length === 8);
+    expect(answers.map(({ t }) => t)).toEqual([
+      'welcome',
+      'granted',
+      'done',
+      'hit',
+      'hit',
+      'refused',
+      'refused',
+      'refused',
+    ]);
+    expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('expired');
+  });
+
+  it('gives one lock to several workers, one after the other, and counts their requests together', async () => {
+    await serve('a');
+    const [one, two] = [await connect(0), await connect(1)];
+    const held = await one.askPatiently(LOCK, 1_000);
+    expect(held?.header.t).toBe('granted');
+    expect((await two.askPatiently(LOCK, 0))?.header.t).toBe('expired');
+    const waits = two.askPatiently(LOCK, 5_000);
+    one.tell({ op: 'unlock', grant: (held!.header as { grant: number }).grant });
+    expect((await waits)?.header.t).toBe('granted');
+    const hit = { op: 'count', key: 'k', ttl: 1e6, limit: 2, block: 1e6, throttler: 'd' } as const;
+    const answers = await Promise.all([one, two, one].map((hub) => hub.ask(hit, 5_000)));
+    expect(
+      answers.filter(({ header }) => (header as { isBlocked: boolean }).isBlocked),
+    ).toHaveLength(1);
+  });
+
+  it('that ends is found again, and those who held a lock have it before others', async () => {
+    const end = await serve('a');
+    const [one, two] = [await connect(0), await connect(1)];
+    const held = await one.askPatiently(LOCK, 1_000);
+    const lock = new HeldLocks(one).add('l', (held!.header as { grant: number }).grant);
+    end();
+    await eventually('the connections are lost', () => !one.open && !two.open);
+    const at = performance.now();
+    await serve('b', true);
+    const early = await two.askPatiently((waitMs) => ({ op: 'lock', name: 'm', waitMs }), 5_000);
+    expect(early?.header.t).toBe('granted');
+    expect(performance.now() - at).toBeGreaterThan(0.9 * RECLAIM_MS);
+    expect(one.open).toBe(true);
+    expect(lock.signal.aborted).toBe(false);
+    expect((await two.askPatiently(LOCK, 50))?.header.t).not.toBe('granted');
+  });
+});

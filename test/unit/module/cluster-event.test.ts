@@ -1,0 +1,143 @@
+import 'reflect-metadata';
+import { Inject, Injectable, Module, Scope } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { setCurrentLink } from '../../../src/bootstrap/current-link.js';
+import { OnClusterEvent } from '../../../src/module/cluster-event.decorator.js';
+import { ClusterModule } from '../../../src/module/cluster.module.js';
+import { ClusterService } from '../../../src/module/cluster.service.js';
+import type { ClusterEvents } from '../../../src/contract/events/index.js';
+import { SoloLink } from '../../../src/worker/link/solo-link.js';
+import { FakeWorker } from '../support/fake-worker.js';
+
+const EXIT: ClusterEvents['worker-exit'] = {
+  worker: { slot: 1, generation: 0, pid: 42 },
+  cause: 'crash',
+  failed: true,
+  detail: 'exited with code 1',
+};
+
+afterEach(() => setCurrentLink(undefined));
+
+/** Decorates a method as a compiler does. */
+function listens(type: new (...of: never[]) => object, method: string, ...events: string[]) {
+  const descriptor = Object.getOwnPropertyDescriptor(type.prototype, method)!;
+  for (const event of events)
+    OnClusterEvent(event as 'warning')(type.prototype, method, descriptor);
+}
+
+class Base {
+  readonly heard: unknown[] = [];
+  onExit(event: unknown) {
+    this.heard.push(event);
+  }
+  onFailure(event: unknown) {
+    this.heard.push(['failure', event]);
+  }
+}
+listens(Base, 'onExit', 'worker-exit', 'started');
+
+class Alerts extends Base {}
+listens(Alerts, 'onFailure', 'worker-exit');
+
+async function start(providers: object[]) {
+  const warned = vi.fn();
+  const link = new SoloLink(true, undefined, warned);
+  setCurrentLink(link);
+  class AppModule {}
+  Module({
+    imports: [ClusterModule.forRoot({ health: false, metrics: false })],
+    providers: providers as never[],
+  })(AppModule);
+  const settings = { logger: false, abortOnError: false } as const;
+  const app = await NestFactory.createApplicationContext(AppModule, settings);
+  onTestFinished(() => app.close());
+  return { app, link, warned };
+}
+
+describe('@OnClusterEvent()', () => {
+  it('calls the method of each provider, also one it inherits, once for each instance', async () => {
+    const { app, link } = await start([Base, Alerts, { provide: 'ALIAS', useExisting: Alerts }]);
+
+    link.events.call('worker-exit', EXIT);
+    link.events.call('stopped', { exitCode: 0, uptimeMs: 1 });
+
+    expect(app.get(Base).heard).toEqual([EXIT]);
+    expect(app.get(Alerts).heard).toEqual([EXIT, ['failure', EXIT]]);
+  });
+
+  it('has a line for what the method throws', async () => {
+    const { app, link, warned } = await start([Base]);
+    app.get(Base).heard.push = () => {
+      throw new Error('full');
+    };
+    link.events.call('worker-exit', EXIT);
+    expect(warned.mock.calls).toEqual([["a listener of 'worker-exit' threw: full"]]);
+  });
+
+  it('is refused on a class that has no instance of its own', async () => {
+    class Each extends Base {}
+    Injectable({ scope: Scope.REQUEST })(Each);
+    await expect(start([Each])).rejects.toThrow(
+      '@OnClusterEvent() on Each.onExit cannot work: the class is not in the default scope',
+    );
+  });
+
+  it('is refused with the name of no event', async () => {
+    class Wrong extends Base {}
+    listens(Wrong, 'onExit', 'worker-exploded');
+    await expect(start([Wrong])).rejects.toThrow('name of an event: "worker-exploded"');
+  });
+});
+
+it('ClusterService listens, too', async () => {
+  class Subject {
+    constructor(readonly cluster: ClusterService) {}
+  }
+  Inject(ClusterService)(Subject, undefined, 0);
+  const { app, link } = await start([Subject]);
+  const { cluster } = app.get(Subject);
+  const listener = vi.fn();
+
+  cluster.on('worker-exit', listener);
+  link.events.call('worker-exit', EXIT);
+  cluster.off('worker-exit', listener);
+  link.events.call('worker-exit', EXIT);
+
+  expect(listener.mock.calls).toEqual([[EXIT]]);
+  expect(() => cluster.on('worker-exploded' as never, listener)).toThrow('name of an event');
+});
+
+describe('a worker that is told of events', () => {
+  const told = ({ handle }: FakeWorker, times = 1) => {
+    for (let i = 0; i < times; i += 1) handle.tell('worker-exit', EXIT);
+  };
+
+  it('is told of those that it wants, and of nothing else', () => {
+    const worker = new FakeWorker();
+    told(worker);
+    expect(worker.sent('event')).toEqual([]);
+
+    worker.handle.wants = new Set(['worker-exit']);
+    told(worker);
+    worker.handle.tell('stopped', { exitCode: 0, uptimeMs: 1 });
+    expect(worker.sent('event')).toEqual([
+      expect.objectContaining({ name: 'worker-exit', event: EXIT, missed: 0 }),
+    ]);
+  });
+
+  it('misses them while it does not read: none are kept, and it is told how many', () => {
+    const worker = new FakeWorker();
+    worker.handle.wants = new Set(['worker-exit']);
+    worker.clogged = true;
+    told(worker, 100);
+    expect(worker.sent('event')).toHaveLength(32);
+    // There is room for what is asked and answered.
+    worker.handle.send({ type: 'collect' });
+    expect(worker.sent('collect')).toHaveLength(1);
+
+    worker.unclog();
+    told(worker, 2);
+    expect(worker.sent('event').slice(32)).toMatchObject([{ missed: 68 }, { missed: 0 }]);
+  });
+});

@@ -1,0 +1,132 @@
+import 'reflect-metadata';
+import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ClusterModule } from '../../../src/module/cluster.module.js';
+import { ClusterService } from '../../../src/module/cluster.service.js';
+import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
+import { type ClusterModuleOptions, MODULE_OPTIONS } from '../../../src/contract/options/module.js';
+
+const NO_ENDPOINTS = { health: false, metrics: false } as const;
+
+class Settings {
+  readonly maxQueue: number = 7;
+}
+class SettingsModule {}
+Module({ providers: [Settings], exports: [Settings] })(SettingsModule);
+
+class Factory {
+  constructor(private readonly settings: Settings) {}
+  async createClusterModuleOptions(): Promise<ClusterModuleOptions> {
+    return { ...NO_ENDPOINTS, offload: { maxQueue: this.settings.maxQueue } };
+  }
+}
+Injectable()(Factory);
+Inject(Settings)(Factory, undefined, 0);
+
+class FactoryModule {}
+Module({ imports: [SettingsModule], providers: [Factory], exports: [Factory] })(FactoryModule);
+
+class Tasks {}
+Module({})(Tasks);
+
+async function start(cluster: DynamicModule) {
+  class AppModule {}
+  Module({ imports: [cluster] })(AppModule);
+  const app = await NestFactory.createApplicationContext(AppModule, {
+    logger: false,
+    abortOnError: false,
+  });
+  onTestFinished(() => app.close());
+  return app.get<{ offload: object; isGlobal: boolean }>(MODULE_OPTIONS, { strict: false });
+}
+
+const forRootAsync = (options: unknown) => ClusterModule.forRootAsync(options as never);
+
+describe('forRootAsync()', () => {
+  it.each([
+    [
+      'useFactory',
+      {
+        imports: [SettingsModule],
+        inject: [Settings],
+        useFactory: ({ maxQueue }: Settings) => ({ ...NO_ENDPOINTS, offload: { maxQueue } }),
+      },
+    ],
+    ['useClass', { imports: [SettingsModule], useClass: Factory }],
+    ['useExisting', { imports: [FactoryModule], useExisting: Factory }],
+  ])('takes its options from %s, and the module for threads beside it', async (_, options) => {
+    const { offload } = await start(forRootAsync({ ...options, offload: { module: Tasks } }));
+    expect(offload).toMatchObject({ maxQueue: 7, module: Tasks });
+  });
+
+  it.each([
+    ['none of them', {}],
+    ['none of them', { inject: [Settings], useFactory: undefined }],
+    ['useFactory and useClass', { useFactory: () => ({}), useClass: Factory }],
+    ['useClass and useExisting', { useClass: Factory, useExisting: Factory }],
+  ])('wants one source of its options, and not %s', (given, options) => {
+    expect(() => forRootAsync(options)).toThrow(ClusterConfigurationError);
+    expect(() => forRootAsync(options)).toThrow(
+      `takes its options from one of useFactory, useClass, useExisting, and was given ${given}; give one`,
+    );
+  });
+
+  it.each([
+    [
+      'injects: an array is not allowed; no such option here; known are imports, inject',
+      { injects: [] },
+    ],
+    ['offloadModule: a function is not allowed', { offloadModule: Tasks }],
+    [
+      'offload.threads: 2 is not allowed; no such option here; known are module',
+      { offload: { threads: 2 } },
+    ],
+    ['useFactory: 5 is not allowed; expected a function', { useFactory: 5 }],
+    ['isGlobal: "no" is not allowed; expected true or false', { isGlobal: 'no' }],
+  ])('refuses %s', (message, options) => {
+    expect(() => forRootAsync({ useFactory: () => ({}), ...options })).toThrow(message);
+  });
+
+  it.each([
+    [
+      'offload.module',
+      { offload: { module: Tasks } },
+      'give offload: { module } to forRootAsync() itself',
+    ],
+    ['isGlobal', { isGlobal: false }, 'give isGlobal to forRootAsync() itself'],
+  ])('refuses %s in what is known too late', async (key, late, remedy) => {
+    const starting = start(forRootAsync({ useFactory: () => ({ ...NO_ENDPOINTS, ...late }) }));
+    await expect(starting).rejects.toThrow(`invalid module options: ${key} comes from what`);
+    await expect(starting).rejects.toThrow(remedy);
+  });
+});
+
+describe('isGlobal', () => {
+  /** An app with a module that injects ClusterService without importing the module. */
+  async function startBeside(cluster: DynamicModule): Promise<void> {
+    class User {}
+    Injectable()(User);
+    Inject(ClusterService)(User, undefined, 0);
+    class OtherModule {}
+    Module({ providers: [User] })(OtherModule);
+    class AppModule {}
+    Module({ imports: [cluster, OtherModule] })(AppModule);
+    const settings = { logger: false, abortOnError: false } as const;
+    const app = await NestFactory.createApplicationContext(AppModule, settings);
+    await app.close();
+  }
+
+  it.each([
+    ['forRoot()', (isGlobal?: boolean) => ClusterModule.forRoot({ ...NO_ENDPOINTS, isGlobal })],
+    [
+      'forRootAsync()',
+      (isGlobal?: boolean) =>
+        ClusterModule.forRootAsync({ isGlobal, useFactory: () => NO_ENDPOINTS }),
+    ],
+  ])('of %s is true by default, and false leaves other modules alone', async (_, make) => {
+    await expect(startBeside(make())).resolves.toBeUndefined();
+    await expect(startBeside(make(true))).resolves.toBeUndefined();
+    await expect(startBeside(make(false))).rejects.toThrow(/ClusterService.*OtherModule/s);
+  });
+});

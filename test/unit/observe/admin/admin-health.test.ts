@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import { ALIVE, healthReport } from '../../../../src/observe/admin/admin-health.js';
+import type {
+  ClusterSnapshot,
+  WorkerExit,
+  WorkerSnapshot,
+} from '../../../../src/contract/snapshot/index.js';
+import { PRIMARY } from '../../support/fake-cluster.js';
+import { SNAPSHOT } from '../../support/fake-relay.js';
+import { STATS } from '../../support/fake-worker.js';
+
+const LAST_EXIT: WorkerExit = {
+  cause: 'crash',
+  code: 1,
+  signal: null,
+  at: '2026-01-01T00:00:00.000Z',
+};
+
+const worker = (slot: number, about: Partial<WorkerSnapshot> = {}): WorkerSnapshot => ({
+  slot,
+  pid: 100 + slot,
+  generation: 0,
+  state: 'ready',
+  uptimeSeconds: 5,
+  restarts: 1,
+  restartsByCause: { crash: 1 },
+  lastExit: LAST_EXIT,
+  degraded: false,
+  abortedRequestsTotal: 0,
+  droppedMessagesTotal: 0,
+  refusedMetricsTotal: 0,
+  heartbeatAgeMs: 3,
+  responsive: true,
+  ...STATS,
+  ...about,
+});
+
+const cluster = (
+  about: Partial<ClusterSnapshot> = {},
+  workers = [worker(0), worker(1)],
+): ClusterSnapshot => ({ ...SNAPSHOT, workers, ...about });
+
+const SILENT = { responsive: false };
+const DRAINING = { state: 'draining' } as const;
+
+// oxlint-disable-next-line typescript/no-explicit-any
+type Body = any;
+
+const whole = (snapshot: ClusterSnapshot): Body => healthReport(snapshot, 'whole').report;
+
+describe('the health report of the primary', () => {
+  it('has the shape of terminus: what is up in info, and all in details', () => {
+    const { status, report } = healthReport(cluster(), 'whole');
+    const { details, ...rest } = report as Body;
+    expect(status).toBe(200);
+    expect(rest).toEqual({ status: 'ok', info: details, error: {} });
+    expect(Object.keys(details)).toEqual(['cluster', 'primary']);
+    expect(details.cluster).toMatchObject({ desired: 2, ready: 2, status: 'up' });
+    expect(details.primary).toEqual({ ...PRIMARY, status: 'up' });
+  });
+
+  it('has what is down in error, and answers 503', () => {
+    const silent = cluster({}, [worker(0, SILENT), worker(1, SILENT)]);
+    const { status, report } = healthReport(silent, 'whole');
+    const { info, error, details, status: said } = report as Body;
+    expect([status, said]).toEqual([503, 'error']);
+    expect(Object.keys(info)).toEqual(['primary']);
+    expect(error).toEqual({ cluster: details.cluster });
+    expect(details.cluster).toMatchObject({
+      status: 'down',
+      reason: '0 of 1 needed workers are ready and answer; 2 workers do not answer',
+    });
+  });
+
+  it('is degraded, and answers 200, where enough workers are ready and another does not answer', () => {
+    const { status, report } = healthReport(cluster({}, [worker(0), worker(1, SILENT)]), 'whole');
+    const { info, error, status: said } = report as Body;
+    expect([status, said]).toEqual([200, 'degraded']);
+    expect(info.cluster).toMatchObject({ status: 'degraded', reason: '1 worker does not answer' });
+    expect(error).toEqual({});
+  });
+
+  it('is degraded while a slot is in a crash loop', () => {
+    const { status, report } = healthReport(cluster({ degraded: 1 }), 'whole');
+    expect([status, (report as Body).status]).toEqual([200, 'degraded']);
+  });
+
+  it('has no reason where nothing is wrong', () => {
+    expect(whole(cluster()).details.cluster).not.toHaveProperty('reason');
+  });
+
+  it('has no age: the primary knows', () => {
+    expect(whole(cluster()).details.cluster).not.toHaveProperty('snapshotAgeMs');
+  });
+
+  it('has the ports of the strategy ports, and none with another', () => {
+    expect(whole(cluster({ ports: [3000, 3001] })).details.cluster.ports).toEqual([3000, 3001]);
+    expect(whole(cluster()).details.cluster).not.toHaveProperty('ports');
+  });
+
+  it('has of a worker what is documented, and nothing that is added to the snapshot', () => {
+    const added = { ...worker(0), secret: 'token' };
+    const [shown] = whole(cluster({}, [added])).details.cluster.workers;
+    expect(Object.keys(shown)).not.toContain('secret');
+    expect(shown).toMatchObject({ slot: 0, pid: 100, state: 'ready', lastExit: LAST_EXIT });
+  });
+
+  it('says nothing of the primary to who asks for readiness alone', () => {
+    const { report } = healthReport(cluster(), 'ready');
+    expect(Object.keys((report as Body).details)).toEqual(['cluster']);
+  });
+
+  it('is the same status for both questions', () => {
+    for (const workers of [[worker(0)], [worker(0, SILENT)], [worker(0, DRAINING)], []]) {
+      const snapshot = cluster({}, workers);
+      const [first, second] = (['whole', 'ready'] as const).map((what) =>
+        healthReport(snapshot, what),
+      );
+      expect(first!.status).toBe(second!.status);
+      expect((first!.report as Body).status).toBe((second!.report as Body).status);
+    }
+  });
+
+  it.each<[minReady: number | 'all', serving: number, desired: number, status: number]>([
+    [1, 1, 4, 200],
+    [1, 0, 4, 503],
+    [2, 1, 4, 503],
+    [2, 2, 4, 200],
+    [0.5, 2, 4, 200],
+    [0.5, 1, 4, 503],
+    [0.6, 2, 4, 503],
+    ['all', 3, 4, 503],
+    ['all', 4, 4, 200],
+  ])('with minReady %s and %d of %d workers ready is %d', (minReady, serving, desired, status) => {
+    const workers = Array.from({ length: desired }, (_, slot) =>
+      worker(slot, slot < serving ? {} : SILENT),
+    );
+    expect(healthReport(cluster({ minReady, desired }, workers), 'ready').status).toBe(status);
+  });
+
+  it('does not count workers that drain', () => {
+    const draining = cluster({}, [worker(0, DRAINING), worker(1, DRAINING)]);
+    const { status, report } = healthReport(draining, 'ready');
+    expect(status).toBe(503);
+    expect((report as Body).error.cluster.reason).toBe('0 of 1 needed workers are ready');
+  });
+
+  it('is down before there is a worker', () => {
+    expect(healthReport(cluster({ ready: 0 }, []), 'ready').status).toBe(503);
+  });
+
+  it('is JSON', () => {
+    for (const { report } of [healthReport(cluster(), 'whole'), ALIVE]) {
+      expect(JSON.parse(JSON.stringify(report))).toEqual(report);
+    }
+  });
+});
+
+describe('the report that the primary is alive', () => {
+  it('has nothing but that', () => {
+    expect(ALIVE).toEqual({
+      status: 200,
+      report: { status: 'ok', info: {}, error: {}, details: {} },
+    });
+  });
+});

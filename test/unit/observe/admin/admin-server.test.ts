@@ -1,0 +1,498 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import {
+  type AdminAnswers,
+  type AdminSource,
+  PrimaryTimeout,
+} from '../../../../src/observe/admin/admin-messages.js';
+import { createAdminServer } from '../../../../src/observe/admin/admin-server.js';
+import { hashOf } from '../../../../src/observe/admin/authorization.js';
+import { encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
+import { eventually } from '../../../support/eventually.js';
+import { request } from '../../../support/http-client.js';
+import { RawClient } from '../../../support/raw-client.js';
+import { body, SNAPSHOT } from '../../support/fake-relay.js';
+import { gauge } from '../../support/metric-families.js';
+
+const HELD: AdminAnswers['collectMetrics'] = {
+  snapshot: SNAPSHOT,
+  workers: [
+    { slot: 0, ageMs: 0, body: body(3) },
+    { slot: 1, ageMs: 1_500, body: body(4) },
+  ],
+  retired: [body(10)],
+};
+
+const servers: Server[] = [];
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+});
+
+/** A source that answers at once, unless told otherwise. */
+const answering = (source: Partial<AdminSource> = {}) => ({
+  snapshot: vi.fn(source.snapshot ?? (() => SNAPSHOT)),
+  collectMetrics: vi.fn(source.collectMetrics ?? (async () => HELD)),
+});
+
+/** A server of this source on loopback, and where it is. */
+async function serve(source: AdminSource = answering(), token?: string) {
+  const hash = token === undefined ? undefined : hashOf(token);
+  const server = createAdminServer('127.0.0.1', source, hash).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    request(url, path, { headers, method });
+  const url = `http://127.0.0.1:${port}`;
+  let taken = 0;
+  server.on('request', () => (taken += 1));
+  /** Resolves once so many requests have been taken. */
+  const requests = (count: number) =>
+    eventually(
+      `${count} requests`,
+      () => taken,
+      (so) => so >= count,
+    );
+  return { server, url, host: `127.0.0.1:${port}`, get, requests };
+}
+
+/** What a request brings whose body is no text. */
+async function getBytes(url: string, headers: Record<string, string>) {
+  const response = await fetch(url, { headers });
+  return { headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
+}
+
+/** A promise that is settled by hand. */
+function held<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<T>((...settle) => ([resolve, reject] = settle));
+  return { promise, resolve, reject };
+}
+
+describe('a token', () => {
+  it('is wanted on every path, also on those that there are not, and nothing is asked without it', async () => {
+    const source = answering();
+    const { get } = await serve(source, 'of-16-characters');
+    for (const path of ['/health', '/health/live', '/health/ready', '/metrics', '/none']) {
+      const { status, headers, body: text } = await get(path);
+      expect([path, status]).toEqual([path, 401]);
+      expect(headers['www-authenticate']).toBe('Bearer realm="nestjs-cluster"');
+      expect(text).toBe('unauthorized: send the token as Authorization: Bearer …\n');
+    }
+    expect(source.snapshot).not.toHaveBeenCalled();
+    expect(source.collectMetrics).not.toHaveBeenCalled();
+
+    const authorization = 'Bearer of-16-characters';
+    expect((await get('/health/live', { authorization })).status).toBe(200);
+    expect((await get('/metrics', { authorization, host: 'pod.example' })).status).toBe(200);
+  });
+
+  it('that is right is let in, however many wrong ones its address has sent', async () => {
+    const { get } = await serve(answering(), 'of-16-characters');
+    const send = (token: string) => get('/health/live', { authorization: `Bearer ${token}` });
+    for (let i = 0; i < 20; i += 1) expect((await send('none')).status).toBe(401);
+    expect((await send('of-16-characters')).status).toBe(200);
+  });
+});
+
+describe('the routes of the admin listener', () => {
+  it('are the health of the cluster, as JSON', async () => {
+    const { get } = await serve(answering({ snapshot: () => ({ ...SNAPSHOT, minReady: 0 }) }));
+    for (const [path, details] of [
+      ['/health', ['cluster', 'primary']],
+      ['/health/ready', ['cluster']],
+      ['/health/live', []],
+    ] as const) {
+      const { status, headers, body: text } = await get(path);
+      expect([path, status]).toEqual([path, 200]);
+      expect(headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(Object.keys(JSON.parse(text).details)).toEqual(details);
+    }
+  });
+
+  it('are 503 for health and readiness, and 200 for life, where no worker is ready', async () => {
+    const { get } = await serve();
+    expect((await get('/health')).status).toBe(503);
+    expect((await get('/health/ready')).status).toBe(503);
+    expect((await get('/health/live')).status).toBe(200);
+  });
+
+  it('are the metrics of all workers, of those that are gone, and of the cluster', async () => {
+    const { get } = await serve();
+    const { status, headers, body: page } = await get('/metrics');
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(page).toMatch(/^c 17$/m);
+    expect(page).toMatch(/^nestjs_cluster_workers_desired 2$/m);
+    expect(page).toMatch(/^nestjs_cluster_snapshot_age_seconds 0$/m);
+    expect(page).toMatch(/^nestjs_cluster_worker_snapshot_age_seconds\{worker="1"\} 1.5$/m);
+  });
+
+  it('have the prefix that the workers say', async () => {
+    const prefixed = encodeBody({ prefix: 'app_', maxSeries: 100, families: [gauge(1)] });
+    const workers = [{ slot: 0, ageMs: 0, body: prefixed }];
+    const { get } = await serve(answering({ collectMetrics: async () => ({ ...HELD, workers }) }));
+    const { body: page } = await get('/metrics');
+    expect(page).toMatch(/^app_nestjs_cluster_workers_desired 2$/m);
+    expect(page).not.toMatch(/^nestjs_cluster_/m);
+  });
+
+  it('need no worker', async () => {
+    const nobody = { snapshot: SNAPSHOT, workers: [], retired: [] };
+    const { get } = await serve(answering({ collectMetrics: async () => nobody }));
+    const { status, body: page } = await get('/metrics');
+    expect(status).toBe(200);
+    expect(page).toMatch(/^nestjs_cluster_workers_desired 2$/m);
+  });
+
+  it('outlive a worker that sends what are no metrics', async () => {
+    const workers = [
+      { slot: 0, ageMs: 0, body: '{"families":5}' },
+      { slot: 1, ageMs: 0, body: body(4) },
+    ];
+    const { get } = await serve(answering({ collectMetrics: async () => ({ ...HELD, workers }) }));
+    const { status, body: page } = await get('/metrics');
+    expect(status).toBe(200);
+    expect(page).toMatch(/^c 14$/m);
+  });
+
+  it.each(['/metrics?', '/metrics?name[]=up', '/health?x=/metrics', '/health/live?a=b?c'])(
+    'take a query: %s',
+    async (path) => {
+      const { get } = await serve(answering({ snapshot: () => ({ ...SNAPSHOT, minReady: 0 }) }));
+      expect((await get(path)).status).toBe(200);
+    },
+  );
+
+  it('are found in the form that a proxy sends, too', async () => {
+    const { url, host } = await serve();
+    const client = await RawClient.open(url);
+    client.write(
+      `GET http://${host}/health/live?x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    );
+    await client.end();
+    expect(client.text).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it.each([
+    '/',
+    '/metrics/',
+    '//metrics',
+    '/Metrics',
+    '/health/',
+    '/health/x',
+    '/metrics%00',
+    '/%6detrics',
+    '/constructor',
+    '/__proto__',
+    '/x?/metrics',
+  ])('are no others: %s', async (path) => {
+    const source = answering();
+    const { get } = await serve(source);
+    const { status, headers, body: text } = await get(path);
+    expect(status).toBe(404);
+    expect(headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(text).toBe('not found; here are /health, /health/ready, /health/live, /metrics\n');
+    expect(source.snapshot).not.toHaveBeenCalled();
+  });
+
+  it('are not to be kept, nor taken for another type', async () => {
+    const { get } = await serve();
+    for (const path of ['/health', '/health/live', '/metrics', '/nothing']) {
+      const { headers } = await get(path);
+      expect(headers['cache-control']).toBe('no-store');
+      expect(headers['x-content-type-options']).toBe('nosniff');
+      expect(headers).not.toHaveProperty('access-control-allow-origin');
+    }
+  });
+});
+
+describe('a scrape of the admin listener', () => {
+  it('is text also for Prometheus, which asks for OpenMetrics first', async () => {
+    const { get } = await serve();
+    const { headers, body: page } = await get('/metrics', {
+      Accept:
+        'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2',
+    });
+    expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(headers.vary).toBe('Accept-Encoding');
+    expect(page).toMatch(/^# TYPE nestjs_cluster_reloads_total counter$/m);
+  });
+
+  it('is compressed where that is asked for', async () => {
+    const { url, get } = await serve();
+    const plain = (await get('/metrics', { 'Accept-Encoding': 'identity' })).body;
+    const response = await request(url, '/metrics', { headers: { 'Accept-Encoding': 'gzip' } });
+    expect(response.headers['content-encoding']).toBe('gzip');
+    expect(Number(response.headers['content-length'])).toBeLessThan(plain.length);
+    // fetch() undoes the encoding: what it gives is what was compressed.
+    const { bytes } = await getBytes(`${url}/metrics`, { 'Accept-Encoding': 'gzip' });
+    expect(bytes.toString()).toBe(plain);
+  });
+
+  it('collects once for all that ask meanwhile, whatever encoding they ask for', async () => {
+    const collected = held<AdminAnswers['collectMetrics']>();
+    const source = answering({ collectMetrics: () => collected.promise });
+    const { url, get, requests } = await serve(source);
+    const texts = Array.from({ length: 20 }, () => get('/metrics'));
+    const compressed = getBytes(`${url}/metrics`, { 'Accept-Encoding': 'gzip' });
+    await requests(21);
+
+    collected.resolve(HELD);
+
+    const pages = await Promise.all(texts);
+    expect(new Set(pages.map((page) => page.body)).size).toBe(1);
+    expect((await compressed).bytes.toString()).toBe(pages[0]!.body);
+    expect(source.collectMetrics).toHaveBeenCalledTimes(1);
+  });
+
+  it('that comes later collects anew', async () => {
+    const source = answering();
+    const { get } = await serve(source);
+    await get('/metrics');
+    await get('/metrics');
+    expect(source.collectMetrics).toHaveBeenCalledTimes(2);
+  });
+
+  it('leaves the other routes alone while it waits', async () => {
+    const { get } = await serve(answering({ collectMetrics: () => new Promise(() => {}) }));
+    void get('/metrics');
+    expect((await get('/health/live')).status).toBe(200);
+  });
+
+  it('that fails is 503 for all that had asked, and the next one collects anew', async () => {
+    const collected = held<AdminAnswers['collectMetrics']>();
+    const source = answering();
+    source.collectMetrics.mockReturnValueOnce(collected.promise);
+    const { get, requests } = await serve(source);
+    const failing = [get('/metrics'), get('/metrics')];
+    await requests(2);
+
+    collected.reject(new PrimaryTimeout(5_000));
+
+    for (const { status, headers, body: text } of await Promise.all(failing)) {
+      expect(status).toBe(503);
+      expect(headers['content-type']).toBe('text/plain; charset=utf-8');
+      expect(text).toBe('the primary did not answer within 5000 ms\n');
+    }
+    expect((await get('/metrics')).status).toBe(200);
+  });
+});
+
+describe('a primary that does not answer', () => {
+  it.each(['/health', '/health/live', '/health/ready', '/metrics'])(
+    'is 503 for %s, with one line and nothing of the machine',
+    async (path) => {
+      const fail = () => Promise.reject(new PrimaryTimeout(1_000));
+      const { get } = await serve(answering({ snapshot: fail, collectMetrics: fail }));
+      const { status, body: text } = await get(path);
+      expect(status).toBe(503);
+      expect(text).toBe('the primary did not answer within 1000 ms\n');
+    },
+  );
+});
+
+describe('an error that nobody thought of', () => {
+  it.each(['/health', '/health/live', '/health/ready', '/metrics'])(
+    'is 500 for %s, with nothing of the machine',
+    async (path) => {
+      const fail = () => Promise.reject(new Error('EACCES: permission denied, /srv/secret'));
+      const { get } = await serve(answering({ snapshot: fail, collectMetrics: fail }));
+      const { status, body: text } = await get(path);
+      expect([status, text]).toEqual([500, 'internal error\n']);
+    },
+  );
+});
+
+describe('a request of another site', () => {
+  it('is refused by its Host, before anything is asked', async () => {
+    const source = answering();
+    const { get } = await serve(source);
+    for (const path of ['/health', '/metrics', '/nothing']) {
+      const { status, body: text } = await get(path, { Host: 'evil.example' });
+      expect(status).toBe(421);
+      expect(text).not.toContain('health');
+    }
+    expect(source.snapshot).not.toHaveBeenCalled();
+    expect(source.collectMetrics).not.toHaveBeenCalled();
+  });
+
+  it('is refused by the port of another server in its Host', async () => {
+    const { get, host } = await serve();
+    expect((await get('/metrics', { Host: `${host}0` })).status).toBe(421);
+  });
+
+  it('is refused by its Origin and by Sec-Fetch-Site', async () => {
+    const { get } = await serve();
+    expect((await get('/metrics', { Origin: 'http://evil.example' })).status).toBe(403);
+    expect((await get('/metrics', { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403);
+  });
+
+  it('is refused where it is an upgrade', async () => {
+    const { get } = await serve();
+    const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', Host: 'evil.example' };
+    expect((await get('/metrics', upgrade)).status).toBe(421);
+  });
+
+  it('without any Host is refused', async () => {
+    const { url } = await serve();
+    const client = await RawClient.open(url);
+    client.write('GET /metrics HTTP/1.0\r\n\r\n');
+    await client.end();
+    expect(client.text).toMatch(/^HTTP\/1\.1 421 /);
+    const newer = await RawClient.open(url);
+    newer.write('GET /metrics HTTP/1.1\r\n\r\n');
+    await newer.end();
+    expect(newer.text).toMatch(/^HTTP\/1\.1 4\d\d /);
+  });
+
+  it('with two of them is refused, or judged by the first', async () => {
+    const { url, host } = await serve();
+    const client = await RawClient.open(url);
+    client.write(
+      `GET /metrics HTTP/1.1\r\nHost: evil.example\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    );
+    await client.end();
+    expect(client.text).toMatch(/^HTTP\/1\.1 4\d\d /);
+  });
+});
+
+describe('a method', () => {
+  it('HEAD is answered as GET, without a body', async () => {
+    const { url, host, get } = await serve();
+    const plain = await get('/metrics', { 'Accept-Encoding': 'identity' });
+    const head = await get('/metrics', { 'Accept-Encoding': 'identity' }, 'HEAD');
+    expect([head.status, head.body]).toEqual([200, '']);
+    expect(head.headers['content-length']).toBe(plain.headers['content-length']);
+    // The connection goes on: not a byte of the body was sent.
+    const client = await RawClient.open(url);
+    client.write(
+      `HEAD /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n` +
+        `GET /nothing HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    );
+    await client.end();
+    expect(client.text).toMatch(/^HTTP\/1\.1 200 [^]*?\r\n\r\nHTTP\/1\.1 404 /);
+  });
+
+  it.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is refused', async (method) => {
+    const { get } = await serve();
+    const { status, body: text } = await get('/metrics', {}, method);
+    expect([status, text]).toEqual([405, 'only GET and HEAD\n']);
+  });
+
+  it('CONNECT is refused', async () => {
+    const { url, host } = await serve();
+    const client = await RawClient.open(url);
+    client.write(`CONNECT example.org:443 HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    await client.end();
+    expect(client.text).not.toMatch(/^HTTP\/1\.1 2/);
+  });
+});
+
+describe('a body', () => {
+  const SMUGGLED = 'GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
+
+  it.each([
+    ['of known length, POST', 'POST', `Content-Length: ${SMUGGLED.length}`, SMUGGLED],
+    ['of known length, GET', 'GET', `Content-Length: ${SMUGGLED.length}`, SMUGGLED],
+    ['that is not complete', 'POST', 'Content-Length: 1000', SMUGGLED],
+    ['in chunks', 'POST', 'Transfer-Encoding: chunked', `5\r\nhello\r\n`],
+  ])('%s closes the connection, and no request begins in it', async (_, method, header, sent) => {
+    const { url, host } = await serve();
+    const client = await RawClient.open(url);
+    client.write(`${method} /metrics HTTP/1.1\r\nHost: ${host}\r\n${header}\r\n\r\n${sent}`);
+
+    await client.end();
+
+    expect(client.text.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
+    expect(client.text).toMatch(method === 'GET' ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 405 /);
+    expect(client.text).toMatch(/^Connection: close\r$/m);
+  });
+
+  it('that is empty leaves the connection open', async () => {
+    const { url, host } = await serve();
+    const client = await RawClient.open(url);
+    client.write(`GET /nothing HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0\r\n\r\n`);
+    await client.until(/ 404 [^]*\/metrics\n$/);
+    client.write(`GET /nothing HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    await client.until(/ 404 [^]* 404 /);
+    client.destroy();
+  });
+
+  it('however large is not read', async () => {
+    const { url } = await serve();
+    const large = 'x'.repeat(8 * 1024 * 1024);
+    const { outcome, status } = await request(url, '/metrics', { method: 'POST', body: large });
+    // It may be cut off while it is still being sent.
+    expect([
+      ['bad-status', 405],
+      ['reset', undefined],
+    ]).toContainEqual([outcome, status]);
+    expect((await request(url, '/health/live')).status).toBe(200);
+  });
+});
+
+describe('what the admin listener gives one client', () => {
+  it('is a limited time', async () => {
+    const { server } = await serve();
+    expect(server.headersTimeout).toBe(5_000);
+    expect(server.requestTimeout).toBe(5_000);
+    expect(server.keepAliveTimeout).toBe(20_000);
+    // For a client that does not read what it asked for.
+    expect(server.timeout).toBe(10_000);
+  });
+
+  it('is looked at every second: Node itself would do it every 30 s', async () => {
+    const { server } = await serve();
+    // Not in the types of Node 24.
+    const { connectionsCheckingInterval } = server as unknown as Record<string, number>;
+    expect(connectionsCheckingInterval).toBeLessThanOrEqual(1_000);
+  });
+
+  it('are 64 connections: further ones are turned away until one is free', async () => {
+    const { server, url } = await serve();
+    const clients = [];
+    for (let i = 0; i < 64; i += 1) clients.push(await RawClient.open(url));
+    await eventually(
+      '64 connections',
+      () => new Promise<number>((done) => server.getConnections((_, count) => done(count))),
+      (count) => count === 64,
+    );
+
+    expect((await request(url, '/health/live')).outcome).toBe('reset');
+
+    clients[0]!.destroy();
+    await eventually(
+      'an answer',
+      () => request(url, '/health/live'),
+      ({ status }) => status === 200,
+    );
+    for (const client of clients) client.destroy();
+  });
+
+  it('are connections that it uses: idle ones make room for who is turned away', async () => {
+    const { url, host } = await serve();
+    const clients: RawClient[] = [];
+    for (let i = 0; i < 64; i += 1) {
+      const client = await RawClient.open(url);
+      client.write(`GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+      await client.until(/ 200 [^]*\}$/);
+      clients.push(client);
+    }
+
+    expect((await request(url, '/health/live')).outcome).toBe('reset');
+
+    await Promise.all(clients.map((client) => client.end()));
+    expect((await request(url, '/health/live')).status).toBe(200);
+  });
+
+  it('is a head of limited size', async () => {
+    const { get } = await serve();
+    expect((await get('/metrics', { 'X-Large': 'x'.repeat(64 * 1024) })).status).not.toBe(200);
+    expect((await get('/health/live')).status).toBe(200);
+  });
+});

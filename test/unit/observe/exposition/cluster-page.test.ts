@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import {
+  clusterPage,
+  foldBodies,
+  foreignClusterPage,
+} from '../../../../src/observe/exposition/cluster-page.js';
+import type { MetricFamily } from '../../../../src/observe/exposition/metric-family.js';
+import { decodeBody, encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
+import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js';
+import { SNAPSHOT } from '../../support/fake-relay.js';
+import { counter, family, gauge, samplesOf } from '../../support/metric-families.js';
+
+const OWN = { prefix: 'own_', maxSeries: 5 };
+
+const encode = (...families: MetricFamily[]) => encodeBody({ ...OWN, families });
+
+/** What a worker may send that is no body, or not one of metrics. */
+const HOSTILE = [
+  '',
+  'nonsense',
+  '{}',
+  'null',
+  '{"prefix":"","maxSeries":1,"families":[["c"]]}',
+  '{"prefix":"","maxSeries":1,"families":[["c",5,"counter","sum",[" "],[""],[1000]]]}',
+  '{"prefix":"","maxSeries":1,"families":[["c","h","counter","sum",[" "],["} 1\\nevil 1"],[1000]]]}',
+  '{"prefix":"a b","maxSeries":1,"families":[]}',
+];
+
+const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
+  snapshot: SNAPSHOT,
+  workers: bodies.map((body, slot) => ({ slot, ageMs: 0, body })),
+  retired,
+});
+
+const PREFIX = 'own_';
+
+/** What the workers have counted, on a page that a worker makes. */
+function merged(
+  bodies: readonly string[],
+  retired: readonly string[] = [],
+  limit = new SeriesLimit(OWN.maxSeries),
+): Record<string, number> {
+  const { families } = clusterPage(collectedOf(bodies, retired), PREFIX, limit);
+  return countsOf(families);
+}
+
+/** The same of a page of a process without metrics of its own. */
+function mergedForeign(
+  bodies: readonly string[],
+  retired: readonly string[] = [],
+): Record<string, number> {
+  return countsOf(foreignClusterPage(collectedOf(bodies, retired), new Map()).families);
+}
+
+const countsOf = (families: readonly MetricFamily[]) =>
+  samplesOf(families.filter(({ name }) => !name.includes('nestjs_cluster_')));
+
+const fold = (bodies: readonly string[]) =>
+  foldBodies(bodies, OWN.prefix, new SeriesLimit(OWN.maxSeries));
+
+describe('the bodies of several workers', () => {
+  it('are merged with those of workers that are gone', () => {
+    const live = [encode(counter(1), gauge(1)), encode(counter(2), gauge(2))];
+    expect(merged(live, [encode(counter(4), gauge(4))])).toEqual({ 'c{}': 7, 'g{}': 3 });
+  });
+
+  it.each(HOSTILE)('lose only the one that is none: %s', (hostile) => {
+    const good = [encode(counter(1)), encode(counter(2))];
+    const whole = merged(good, good);
+    expect(whole).toEqual({ 'c{}': 6 });
+    const live = [hostile, ...good, hostile];
+    expect(merged(live, [hostile, ...good])).toEqual(whole);
+    expect(merged(good, [fold([hostile, ...good])])).toEqual(whole);
+    expect(mergedForeign(live, [hostile, ...good])).toEqual(whole);
+  });
+
+  it('have no more series than whoever merges them allows, which counts what it leaves out', () => {
+    const series = (...names: string[]) => encode(...names.map((a) => counter(1, { a })));
+    const limit = new SeriesLimit(1);
+    expect([Object.keys(merged([series('a'), series('b')], [], limit)), [...limit.counts]]).toEqual(
+      [['c{a="a"}'], [['c', 1]]],
+    );
+    const all = merged(['a', 'b', 'c', 'd', 'e', 'f'].map((a) => series(a)));
+    expect(Object.keys(all)).toHaveLength(OWN.maxSeries);
+  });
+
+  it('are none where nobody has any', () => {
+    expect(merged([])).toEqual({});
+    expect(merged(['', ''], [''])).toEqual({});
+  });
+});
+
+describe('bodies that are folded', () => {
+  it('count the same, and have nothing of what is gone with its worker', () => {
+    const text = fold([encode(counter(1), gauge(1)), encode(counter(2))]);
+    expect(decodeBody(text)).toEqual({ ...OWN, families: [counter(3)] });
+  });
+
+  it('keep what is too long for a number', () => {
+    const bodies = [2 ** 50, 0.3, 0.3, 0.3, 0.3].map((value) => encode(counter(value)));
+    const whole = merged([encode(counter(0.3))], bodies);
+    const folded = fold(bodies);
+    expect(merged([encode(counter(0.3))], [folded])).toEqual(whole);
+    expect(merged([], [fold([folded, encode(counter(0.3))])])).toEqual(whole);
+  });
+
+  it('of nothing are a body of nothing', () => {
+    expect(decodeBody(fold(['', 'x']))).toEqual({ ...OWN, families: [] });
+  });
+});
+
+describe('the page of a process that has no metrics of its own', () => {
+  /** How its names begin, and what it has left out. */
+  const made = (bodies: readonly string[], retired: readonly string[] = []) => {
+    const dropped = new Map<string, number>();
+    const { families } = foreignClusterPage(collectedOf(bodies, retired), dropped);
+    return [families[0]!.name.replace(/nestjs_cluster_.*/, ''), Object.fromEntries(dropped)];
+  };
+  const series = ['a', 'b'].map((a) => counter(1, { a }));
+
+  it('is made as the first body says that is one', () => {
+    const other = encodeBody({ prefix: 'other_', maxSeries: 1, families: series });
+    const own = encode(counter(2));
+    expect(made(['', 'x', own, other])).toEqual(['own_', {}]);
+    expect(made(['', other, own])).toEqual(['other_', { c: 2 }]);
+    expect(made([], [own])).toEqual(['own_', {}]);
+  });
+
+  it('says from the next one on what was left out', () => {
+    const dropped = new Map<string, number>();
+    const collected = collectedOf([encodeBody({ prefix: '', maxSeries: 1, families: series })]);
+    const shown = () =>
+      samplesOf(foreignClusterPage(collected, dropped).families)[
+        'nestjs_cluster_dropped_samples_total{metric="c"}'
+      ];
+    expect([shown(), shown()]).toEqual([undefined, 1]);
+  });
+
+  it('is that of the cluster where nobody has any', () => {
+    expect(made([''])).toEqual(['', {}]);
+  });
+});
+
+describe('the page of the cluster', () => {
+  const page = (families: readonly MetricFamily[], snapshotAgeMs?: number) =>
+    clusterPage(
+      { ...collectedOf([encode(...families)]), snapshotAgeMs },
+      PREFIX,
+      new SeriesLimit(OWN.maxSeries),
+    );
+
+  it('has the metrics of the cluster with the prefix, then those of the workers', () => {
+    const { families, conflicts } = page([counter(1), gauge(2)]);
+    expect(families.slice(-2)).toEqual([counter(1), gauge(2)]);
+    expect(families.length).toBeGreaterThan(20);
+    for (const { name } of families.slice(0, -2)) expect(name).toMatch(/^own_nestjs_cluster_/);
+    expect(conflicts).toEqual([]);
+  });
+
+  it('has the metric of the app where both have one, and says so', () => {
+    const name = 'own_nestjs_cluster_workers';
+    const apps = family('gauge', name, [[{}, 42]]);
+    const { families, conflicts } = page([apps]);
+    expect(families.filter((each) => each.name === name)).toEqual([apps]);
+    expect(conflicts).toEqual([name]);
+  });
+
+  it.each([0, 900])(
+    'has no counter where the primary did not answer, %d ms ago',
+    (snapshotAgeMs) => {
+      const { families, conflicts } = page([], snapshotAgeMs);
+      expect(new Set(families.map(({ type }) => type))).toEqual(new Set(['gauge']));
+      expect(families.map(({ name }) => name)).toContain('own_nestjs_cluster_snapshot_age_seconds');
+      expect(page([]).families.some(({ type }) => type === 'counter')).toBe(true);
+      expect(conflicts).toEqual([]);
+    },
+  );
+});

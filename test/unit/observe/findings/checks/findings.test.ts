@@ -1,0 +1,549 @@
+import { EventEmitter } from 'node:events';
+import 'reflect-metadata';
+import { CacheModule } from '@nestjs/cache-manager';
+import {
+  Controller,
+  Get,
+  Inject,
+  type INestApplication,
+  Injectable,
+  Module,
+  type Provider,
+  Sse,
+} from '@nestjs/common';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { ThrottlerModule } from '@nestjs/throttler';
+import { EventEmitter2 } from 'eventemitter2';
+import { PubSub } from 'graphql-subscriptions';
+import { Keyv } from 'keyv';
+import { BehaviorSubject, NEVER, Subject } from 'rxjs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ClusterModule } from '../../../../../src/module/cluster.module.js';
+import { ClusterPubSub } from '../../../../../src/hub/pub-sub/index.js';
+import { CpuBound } from '../../../../../src/offload/index.js';
+import { ClusterScheduleModule } from '../../../../../src/integrations/schedule/index.js';
+import { AppView } from '../../../../../src/observe/findings/app-view.js';
+import { type Check, findingsOf } from '../../../../../src/observe/findings/check.js';
+import { databasePool } from '../../../../../src/observe/findings/checks/database-pool.js';
+import {
+  forceCloseConnections,
+  keepAlive,
+} from '../../../../../src/observe/findings/checks/http-server.js';
+import { inProcessEvents } from '../../../../../src/observe/findings/checks/in-process-events.js';
+import { memory } from '../../../../../src/observe/findings/checks/memory.js';
+import { scheduledJobs } from '../../../../../src/observe/findings/checks/scheduled-jobs.js';
+import { ownHealth, ownMetrics } from '../../../../../src/observe/findings/checks/own-endpoints.js';
+import { schemaSynchronization } from '../../../../../src/observe/findings/checks/schema-synchronization.js';
+import type { Situation } from '../../../../../src/observe/findings/finding.js';
+import { SignalListeners } from '../../../../../src/observe/findings/signal-listeners.js';
+import { CHEAP_CHECKS, startWarnings } from '../../../../../src/observe/findings/start-warnings.js';
+
+const SITUATION: Situation = { workers: 4, main: 'dist/main.js' };
+
+type Metadata = Parameters<typeof Module>[0];
+
+/** An app that is up, and listens to nobody. */
+async function appOf(metadata: Metadata, adapter?: FastifyAdapter): Promise<INestApplication> {
+  @Module(metadata)
+  class AppModule {}
+  const options = { logger: false, abortOnError: false } as const;
+  const app: INestApplication = await (adapter === undefined
+    ? NestFactory.create(AppModule, options)
+    : NestFactory.create(AppModule, adapter, options));
+  onTestFinished(() => app.close());
+  return app.init();
+}
+
+function look<S>(check: Check<S>, app: object, situation: S): string[] {
+  return findingsOf([check], new AppView(app), situation).map(
+    ({ where, problem }) => `${where}: ${problem}`,
+  );
+}
+
+/** Names of what costs nothing to see. */
+function cheapNames(app: object): string[] {
+  return findingsOf(CHEAP_CHECKS, new AppView(app), undefined).map(({ name }) => name);
+}
+
+describe('@CpuBound() methods', () => {
+  @Controller()
+  class Sums {
+    @CpuBound() @Get() add() {}
+  }
+  class MoreSums extends Sums {
+    @CpuBound() async multiply() {}
+  }
+
+  it('run on the event loop without ClusterModule, whatever the number of workers', async () => {
+    const app = await appOf({ controllers: [Sums], providers: [MoreSums] });
+    const lines = startWarnings(app, [], { workers: 1 });
+    expect(lines).toEqual([
+      "@CpuBound() methods run on the event loop, since the app has no ClusterModule: Sums.add() (AppModule), MoreSums.multiply() (AppModule), MoreSums.add() (AppModule); import ClusterModule.forRoot() into the app (docs/cpu-bound-methods.md); doctor: { ignore: ['cpu-bound-inline'] } of bootstrap() silences this",
+    ]);
+    expect(startWarnings(app, [], { workers: 4 })).toEqual(lines);
+    expect(startWarnings(app, ['cpu-bound-inline'], { workers: 1 })).toEqual([]);
+  });
+
+  it('are no finding beside ClusterModule, nor are other classes without it', async () => {
+    const options = { health: false, metrics: false, offload: { mode: 'inline' } } as const;
+    const imports = [ClusterModule.forRoot(options)];
+    expect(cheapNames(await appOf({ imports, controllers: [Sums] }))).toEqual([]);
+    @Injectable()
+    class Cats {}
+    expect(cheapNames(await appOf({ providers: [Cats] }))).toEqual([]);
+  });
+});
+
+describe('scheduled jobs', () => {
+  it('say how often they run with several workers only', async () => {
+    @Injectable()
+    class Reports {
+      @Cron('0 3 * * *') nightly() {}
+    }
+    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Reports] });
+    const where = 'Reports.nightly() (AppModule): scheduled jobs run in every worker';
+    expect(look(scheduledJobs, app, { workers: 4 })).toEqual([`${where}, so 4 times each`]);
+    expect(look(scheduledJobs, app, { workers: 1 })).toEqual([where]);
+    expect(startWarnings(app, [], { workers: 1 })).toEqual([]);
+  });
+
+  it('are none where nothing is scheduled', async () => {
+    expect(cheapNames(await appOf({ imports: [ScheduleModule.forRoot()] }))).toEqual([]);
+  });
+
+  it('are none where nobody runs them', async () => {
+    @Injectable()
+    class Reports {
+      @Cron('0 3 * * *') nightly() {}
+    }
+    expect(cheapNames(await appOf({ providers: [Reports] }))).toEqual([]);
+  });
+
+  it('are found where no decorator has declared them', async () => {
+    const app = await appOf({ imports: [ScheduleModule.forRoot()] });
+    const timer = setTimeout(() => {}, 1_000);
+    onTestFinished(() => clearTimeout(timer));
+    app.get(SchedulerRegistry).addTimeout('report', timer);
+
+    expect(startWarnings(app, [], { workers: 4 })).toEqual([
+      "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker (docs/scheduled-jobs.md); doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+    ]);
+    expect(startWarnings(app, ['scheduled-jobs'])).toEqual([]);
+  });
+
+  it('are no problem where one worker alone runs them', async () => {
+    @Injectable()
+    class Reports {
+      @Cron('0 3 * * *') nightly() {}
+    }
+    const imports = [ScheduleModule.forRoot(), ClusterScheduleModule];
+    expect(cheapNames(await appOf({ imports, providers: [Reports] }))).toEqual([]);
+  });
+});
+
+describe('a throttler', () => {
+  const options = [{ ttl: 1_000, limit: 1 }];
+  const storage = {
+    increment: async () => ({
+      totalHits: 1,
+      timeToExpire: 1,
+      isBlocked: false,
+      timeToBlockExpire: 0,
+    }),
+  };
+
+  it.each([
+    { what: 'counts in memory', given: options, names: ['throttler'] },
+    { what: 'has a storage', given: { throttlers: options, storage }, names: [] },
+  ])('that $what gives $names', async ({ given, names }) => {
+    expect(cheapNames(await appOf({ imports: [ThrottlerModule.forRoot(given)] }))).toEqual(names);
+  });
+});
+
+describe('a cache', () => {
+  const shared = () => ({
+    get: async () => undefined,
+    set: async () => true,
+    delete: async () => true,
+    clear: async () => {},
+  });
+
+  /** Keyv 6, of which there is no copy here: its store is in a property, and it has no options. */
+  const Keyv6 = class Keyv {
+    constructor(readonly store: object) {}
+  };
+
+  class KeyvMemoryAdapter {}
+
+  it('on Keyv 6 is one whose wrap() finds nothing', async () => {
+    const manager = { provide: 'CACHE_MANAGER', useValue: { stores: [new Keyv6(shared())] } };
+    const app = await appOf({ providers: [manager] });
+    expect(startWarnings(app, [])).toEqual([
+      "wrap() of cache-manager computes each time, since it cannot read values of Keyv 6: AppModule; npm install keyv@5 (docs/hub.md#cache); doctor: { ignore: ['cache'] } of bootstrap() silences this",
+    ]);
+  });
+
+  it('in memory on Keyv 6 is one of each worker', async () => {
+    const stores = [new Keyv6(new KeyvMemoryAdapter())];
+    const manager = { provide: 'CACHE_MANAGER', useValue: { stores } };
+    const [warning] = startWarnings(await appOf({ providers: [manager] }), []);
+    expect(warning).toContain('every worker has a cache of its own');
+  });
+
+  it.each([
+    { what: 'without a store', stores: undefined, names: ['cache'] },
+    { what: 'in a Map', stores: new Keyv({ store: new Map() }), names: ['cache'] },
+    { what: 'with a store of its own', stores: shared(), names: [] },
+    { what: 'with two levels', stores: [new Map(), shared()], names: [] },
+  ])('$what gives $names', async ({ stores, names }) => {
+    const module = CacheModule.register(stores === undefined ? {} : { stores: stores as never });
+
+    expect(cheapNames(await appOf({ imports: [module] }))).toEqual(names);
+  });
+});
+
+describe('endpoints of the app', () => {
+  @Controller('healthz')
+  class Probes {
+    @Get('live') live() {}
+  }
+
+  @Controller()
+  class Numbers {
+    @Get('metrics') metrics() {}
+    @Get('metrics/custom') custom() {}
+    @Get('patients/health') health() {}
+  }
+
+  class ClusterHealthIndicator {}
+  class Informed extends Probes {
+    readonly cluster = new ClusterHealthIndicator();
+  }
+  Controller('health')(Informed);
+
+  it('are found by what they answer to', async () => {
+    const app = await appOf({ controllers: [Probes, Numbers] });
+
+    expect(look(ownHealth, app, SITUATION)).toEqual([
+      expect.stringMatching(/^Probes\.live\(\) \(AppModule\): /),
+    ]);
+    expect(look(ownMetrics, app, SITUATION)).toEqual([
+      expect.stringMatching(/^Numbers\.metrics\(\) \(AppModule\): /),
+    ]);
+  });
+
+  it('are right where they know the cluster', async () => {
+    const app = await appOf({ controllers: [Informed] });
+
+    expect(look(ownHealth, app, SITUATION)).toEqual([]);
+  });
+});
+
+describe('a pool of database connections', () => {
+  class DataSource {
+    driver = {};
+    constructor(readonly options: object) {}
+  }
+  class PrismaClient {
+    constructor(
+      readonly _activeProvider: string,
+      readonly _engineConfig: object,
+    ) {}
+    async $connect() {}
+  }
+  class NativeConnection {
+    models = {};
+    constructor(readonly maxPoolSize: number) {}
+    getClient() {
+      return { options: { maxPoolSize: this.maxPoolSize } };
+    }
+  }
+  const knex = (client: string, max: number) =>
+    Object.assign(() => {}, { client: { config: { client }, pool: { max } } });
+  const url = (value: string) => ({ inlineDatasources: { db: { url: { value } } } });
+
+  it.each([
+    ['TypeORM, 20', new DataSource({ type: 'postgres', extra: { max: 20 } }), 20],
+    ['TypeORM, by poolSize', new DataSource({ type: 'mysql', poolSize: 31 }), 31],
+    ['TypeORM, by default', new DataSource({ type: 'postgres' }), 10],
+    ['TypeORM, of a file', new DataSource({ type: 'better-sqlite3' }), undefined],
+    ['Prisma, by its URL', new PrismaClient('postgresql', url('p://h/d?connection_limit=21')), 21],
+    ['Prisma, by default', new PrismaClient('postgresql', url('p://h/d')), undefined],
+    [
+      'Prisma, by its adapter',
+      new PrismaClient('postgresql', { adapter: { externalPool: { options: { max: 22 } } } }),
+      22,
+    ],
+    ['Knex', knex('pg', 23), 23],
+    ['Knex, of a file', knex('better-sqlite3', 1), undefined],
+    ['Mongoose', new NativeConnection(101), 101],
+    ['a class of the same name', new (class DataSource {})(), undefined],
+  ])('is read of %s', async (_, instance, size) => {
+    const app = await appOf({ providers: [{ provide: 'DB', useValue: instance }] });
+    const reads = (maxConnections: number) =>
+      look(databasePool, app, { ...SITUATION, maxConnections });
+
+    expect(reads(1)).toEqual(
+      size === undefined ? [] : [expect.stringContaining(`pools of ${size} connections in 4`)],
+    );
+    // Four workers, and the one more of a reload.
+    if (size !== undefined) expect([reads(size * 5), reads(size * 5 - 1).length]).toEqual([[], 1]);
+  });
+
+  it.each([
+    ['PostgreSQL', 'pg', 20, 21],
+    ['MySQL', 'mysql2', 30, 31],
+  ])('is held against what %s allows by default', async (name, client, fits, exceeds) => {
+    const find = async (max: number) => {
+      const pool = { provide: 'DB', useValue: knex(client, max) };
+      return look(databasePool, await appOf({ providers: [pool] }), SITUATION);
+    };
+
+    expect(await find(fits)).toEqual([]);
+    expect(await find(exceeds)).toEqual([expect.stringContaining(`; ${name} allows`)]);
+  });
+});
+
+describe('events inside the process', () => {
+  const find = async (metadata: Metadata) =>
+    look(inProcessEvents, await appOf(metadata), SITUATION).map((line) => line.split(': ')[0]);
+
+  class Resolver {
+    constructor(readonly events: unknown) {}
+  }
+  const resolver = (events: unknown): Provider => ({
+    provide: Resolver,
+    useFactory: () => new Resolver(events),
+  });
+
+  it('are found in a PubSub that is a provider, once for all that hold it', async () => {
+    const pubSub = new PubSub();
+    const providers = [{ provide: 'PUB_SUB', useValue: pubSub }, resolver(pubSub)];
+    expect(startWarnings(await appOf({ providers }), [])).toEqual([
+      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/pub-sub in its place; or, beyond one machine, one in Redis (docs/hub.md#graphql-subscriptions); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
+    ]);
+  });
+
+  it('are found in a PubSub in a field, and in a class that extends PubSub', async () => {
+    @Injectable()
+    class Comments extends PubSub {}
+    expect(await find({ providers: [resolver(new PubSub())] })).toEqual([
+      'Resolver.events (AppModule)',
+    ]);
+    expect(await find({ providers: [Comments] })).toEqual(['Comments (AppModule)']);
+  });
+
+  it.each([
+    ['ClusterPubSub', new ClusterPubSub()],
+    ['a PubSub that publishes elsewhere', new (class PubSub {})()],
+    [
+      'an engine of another broker',
+      new (class RedisPubSub {
+        publish() {}
+        asyncIterator() {}
+      })(),
+    ],
+    ['a Subject that no route streams', new Subject()],
+    ['an EventEmitter2 that no route streams', new EventEmitter2()],
+  ])('are not %s', async (_, value) => {
+    const providers = [{ provide: 'VALUE', useValue: value }, resolver(value)];
+    expect(await find({ providers })).toEqual([]);
+  });
+
+  it('are read of fields that hold data, and of no getter', async () => {
+    const run = vi.fn<() => PubSub>(() => new PubSub());
+    class Lazy {
+      constructor() {
+        Object.defineProperty(this, 'own', { enumerable: true, get: run });
+      }
+      get inherited() {
+        return run();
+      }
+    }
+    const proxy = new Proxy(new Lazy(), { get: run, getOwnPropertyDescriptor: run as never });
+    const providers = [Lazy, { provide: 'BYTES', useValue: Buffer.alloc(8) }];
+    const app = await appOf({ providers: [...providers, resolver(proxy)] });
+    run.mockClear(); // Nest has looked at each provider
+    expect(look(inProcessEvents, app, SITUATION)).toEqual([]);
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  describe('behind an @Sse() route', () => {
+    class Notifications {
+      constructor(readonly sent: unknown) {}
+    }
+    /** An app whose route streams what `events` has. */
+    const streaming = (events: unknown): NonNullable<Metadata> => {
+      @Controller()
+      class Streams {
+        readonly events = events;
+        @Sse('stream') stream() {
+          return NEVER;
+        }
+      }
+      const known = events instanceof Notifications ? events : new Notifications(undefined);
+      return {
+        controllers: [Streams],
+        providers: [{ provide: Notifications, useFactory: () => known }],
+      };
+    };
+
+    it.each([
+      ['a Subject', new Subject()],
+      ['a BehaviorSubject', new BehaviorSubject(0)],
+      ['an EventEmitter2', new EventEmitter2()],
+      ['an EventEmitter of Node', new EventEmitter()],
+    ])('are found in %s of the controller and of a provider that it holds', async (_, events) => {
+      expect(await find(streaming(events))).toEqual(['Streams.events (AppModule)']);
+      expect(await find(streaming(new Notifications(events)))).toEqual([
+        'Notifications.sent (AppModule)',
+      ]);
+    });
+
+    it('name ClusterEvents as remedy, and are none beside it', async () => {
+      const metadata = streaming(new Subject());
+      expect(startWarnings(await appOf(metadata), [])).toEqual([
+        "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker (docs/hub.md#events); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
+      ]);
+      class ClusterEvents {}
+      expect(await find({ ...metadata, providers: [ClusterEvents] })).toEqual([]);
+    });
+
+    it('are not what ends a stream, what a client of a broker has, nor what Nest keeps', async () => {
+      class ClientRedis extends class ClientProxy {} {
+        readonly status = new Subject();
+      }
+      class ConfigService {
+        readonly changes = new Subject();
+      }
+      @Controller()
+      class Streams {
+        readonly destroyed$ = new Subject();
+        constructor(
+          readonly client: ClientRedis,
+          readonly config: ConfigService,
+          readonly host: HttpAdapterHost,
+        ) {}
+        @Sse('stream') stream() {
+          return NEVER;
+        }
+      }
+      for (const [index, type] of [ClientRedis, ConfigService, HttpAdapterHost].entries()) {
+        Inject(type)(Streams, undefined, index);
+      }
+      const controllers = [Streams];
+      expect(await find({ controllers, providers: [ClientRedis, ConfigService] })).toEqual([]);
+    });
+  });
+});
+
+describe('a schema that TypeORM synchronizes', () => {
+  class DataSource {
+    constructor(readonly options: object) {}
+  }
+
+  it.each([
+    ['is found', { type: 'postgres', synchronize: true }, 1],
+    ['is found in a file', { type: 'better-sqlite3', database: 'app.db', synchronize: true }, 1],
+    ['is no finding in memory', { type: 'sqlite', database: ':memory:', synchronize: true }, 0],
+    ['is no finding where it is off', { type: 'postgres', synchronize: false }, 0],
+    ['is no finding where nothing is said', { type: 'postgres' }, 0],
+    ['is no finding in another library', { synchronize: true }, 0],
+  ])('%s: %j', async (_, options, count) => {
+    const provider = { provide: DataSource, useFactory: () => new DataSource(options) };
+    const found = look(schemaSynchronization, await appOf({ providers: [provider] }), SITUATION);
+    const line =
+      'DataSource (AppModule): TypeORM has synchronize: true, so several workers alter the schema at once';
+    expect(found).toEqual(count === 0 ? [] : [line]);
+  });
+});
+
+describe('the HTTP server', () => {
+  it.each([
+    { keepAliveTimeout: 5_000, trusts: false, proxy: undefined, found: false },
+    { keepAliveTimeout: 5_000, trusts: true, proxy: undefined, found: true },
+    { keepAliveTimeout: 60_000, trusts: true, proxy: undefined, found: true },
+    { keepAliveTimeout: 60_001, trusts: true, proxy: undefined, found: false },
+    { keepAliveTimeout: 0, trusts: true, proxy: undefined, found: false },
+    { keepAliveTimeout: 5_000, trusts: true, proxy: 4_000, found: false },
+    { keepAliveTimeout: 5_000, trusts: false, proxy: 6_000, found: true },
+  ])(
+    'that keeps connections for $keepAliveTimeout ms, trusts a proxy: $trusts of $proxy ms: $found',
+    async ({ keepAliveTimeout, trusts, proxy, found }) => {
+      const adapter = new FastifyAdapter({ trustProxy: trusts, keepAliveTimeout });
+      const fastify = await appOf({}, adapter);
+      const express = await appOf({});
+      if (trusts)
+        (express as unknown as { set(key: string, on: boolean): void }).set('trust proxy', true);
+      Object.assign(express.getHttpServer() as object, { keepAliveTimeout });
+      const situation = { ...SITUATION, proxyKeepAliveMs: proxy };
+
+      const counts = [fastify, express].map((app) => look(keepAlive, app, situation).length);
+      expect(counts).toEqual(found ? [1, 1] : [0, 0]);
+    },
+  );
+
+  it('is asked to close connections by force only where an option says so', async () => {
+    expect(look(forceCloseConnections, await appOf({}), SITUATION)).toEqual([]);
+  });
+});
+
+describe('memory', () => {
+  const MB = 1e6;
+  const reading = (availableBytes: number) =>
+    memory(() => ({ residentBytes: 100 * MB, availableBytes, limitedBy: 'this machine' }));
+
+  it('is enough for the workers, the one more of a reload, and the primary', () => {
+    const needed = 5 * 100 * MB + 64 * 1_024 * 1_024;
+
+    expect(look(reading(needed), {}, SITUATION)).toEqual([]);
+    expect(look(reading(needed - 1), {}, SITUATION)).toEqual([
+      'this machine: a worker that has served nothing yet holds 100 MB; 4 of them, the one more of a reload and the primary are 567 MB, and there are 567 MB',
+    ]);
+  });
+});
+
+describe('listeners to signals', () => {
+  it('are those of the app, by the line that adds them, and only while it is looked at', async () => {
+    const listeners = new SignalListeners();
+    const answer = (): void => {};
+    process.on('SIGHUP', answer);
+    process.on('SIGUSR2', answer);
+    const app = await appOf({});
+    app.enableShutdownHooks(['SIGTERM']);
+    onTestFinished(() => {
+      for (const signal of ['SIGHUP', 'SIGUSR2']) process.off(signal, answer);
+    });
+
+    const found = listeners.end();
+    process.on('SIGHUP', answer);
+    process.off('SIGHUP', answer);
+
+    expect(found.map(({ name, where }) => `${name} ${where}`)).toEqual([
+      expect.stringMatching(/^signal-listener .*findings\.test\.ts:\d+$/),
+      expect.stringMatching(/^shutdown-hooks .*findings\.test\.ts:\d+$/),
+    ]);
+    expect(listeners.end()).toEqual(found);
+  });
+});
+
+describe('what cannot be read', () => {
+  it.each([{}, { container: {} }, { getHttpAdapter: () => undefined }])(
+    'is no finding: %j',
+    (app) => {
+      expect(startWarnings(app, [])).toEqual([]);
+    },
+  );
+
+  it('is no finding where a library is another version', () => {
+    const fails: Check = {
+      ...CHEAP_CHECKS[0]!,
+      look: () => {
+        throw new TypeError('registry.getCronJobs is not a function');
+      },
+    };
+    expect(look(fails, {}, SITUATION)).toEqual([]);
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { EventLoopHealthIndicator } from '../../../../src/observe/health/event-loop.health.js';
+import { judge } from '../../../../src/observe/health/limits.js';
+import { ProcessMemoryHealthIndicator } from '../../../../src/observe/health/memory.health.js';
+import type { ClusterLink } from '../../../../src/contract/snapshot/index.js';
+import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
+
+const MIB = 1024 * 1024;
+
+const link = {
+  stats: () => ({
+    eventLoopUtilization: 0.5,
+    eventLoopDelayP99Ms: 81,
+    residentMemoryBytes: 200 * MIB,
+    heapUsedBytes: 100 * MIB,
+  }),
+} as ClusterLink;
+
+describe('a limit', () => {
+  it.each([
+    { value: 80, status: 'up' },
+    { value: 80.1, status: 'degraded' },
+    { value: 100, status: 'degraded' },
+    { value: 100.1, status: 'down' },
+  ])('of 100 makes $value $status', ({ value, status }) => {
+    expect(judge([{ name: 'delay', value, limit: 100 }])).toMatchObject({ status });
+  });
+
+  it('that is 0 is above nothing but 0', () => {
+    expect(judge([{ name: 'size', value: 0, limit: 0 }])).toEqual({ status: 'up' });
+    expect(judge([{ name: 'size', value: 1, limit: 0 }])).toMatchObject({ status: 'down' });
+  });
+
+  it('that nobody has set is never near', () => {
+    expect(judge([{ name: 'delay', value: 1e12, limit: undefined }])).toEqual({ status: 'up' });
+    expect(judge([{ name: 'delay', value: 1e12, limit: Infinity }])).toEqual({ status: 'up' });
+  });
+
+  it('is named with the value, in the order of how bad it is', () => {
+    const near = { name: 'b', value: 9, limit: 10 };
+    const above = { name: 'c', value: 11, limit: 10 };
+    expect(judge([{ name: 'a', value: 1, limit: 10 }, near, above])).toEqual({
+      status: 'down',
+      message: 'c is 11, above its limit of 10; b is 9, near its limit of 10',
+    });
+    expect(judge([near])).toEqual({ status: 'degraded', message: 'b is 9, near its limit of 10' });
+  });
+});
+
+describe('the health of the event loop', () => {
+  const indicator = new EventLoopHealthIndicator(link, TERMINUS_12);
+  const numbers = { eventLoopUtilization: 0.5, eventLoopDelayP99Ms: 81 };
+
+  it('is up with its numbers where there is no limit', () => {
+    expect(indicator.check()).toEqual({ eventLoop: { ...numbers, status: 'up' } });
+    expect(indicator.check('loop', { maxDelayMs: undefined })).toMatchObject({
+      loop: { status: 'up' },
+    });
+  });
+
+  it.each([
+    { maxDelayMs: 102, status: 'up' },
+    { maxDelayMs: 100, status: 'degraded', message: 'near its limit of 100' },
+    { maxDelayMs: 80, status: 'down', message: 'above its limit of 80' },
+  ])('with a limit of $maxDelayMs ms is $status at 81', ({ maxDelayMs, status, message }) => {
+    expect(indicator.check('eventLoop', { maxDelayMs })).toEqual({
+      eventLoop: {
+        ...numbers,
+        status,
+        ...(message && { message: `eventLoopDelayP99Ms is 81, ${message}` }),
+      },
+    });
+  });
+
+  it('is up, and says why not wholly, where terminus has no degraded', () => {
+    const old = new EventLoopHealthIndicator(link, TERMINUS_11);
+    expect(old.check('eventLoop', { maxDelayMs: 100 }).eventLoop).toEqual({
+      ...numbers,
+      status: 'up',
+      message: 'eventLoopDelayP99Ms is 81, near its limit of 100',
+    });
+    expect(old.check('eventLoop', { maxDelayMs: 80 }).eventLoop).toMatchObject({ status: 'down' });
+  });
+});
+
+describe('the health of the memory', () => {
+  const indicator = new ProcessMemoryHealthIndicator(link, TERMINUS_12);
+  const numbers = { residentMemoryBytes: 200 * MIB, heapUsedBytes: 100 * MIB };
+
+  it('is up with its numbers where there is no limit', () => {
+    expect(indicator.check()).toEqual({ memory: { ...numbers, status: 'up' } });
+  });
+
+  it.each([
+    { limits: { maxHeapUsedBytes: 126 * MIB }, status: 'up' },
+    { limits: { maxHeapUsedBytes: 101 * MIB }, status: 'degraded', message: /^heapUsedBytes is / },
+    { limits: { maxHeapUsedBytes: 99 * MIB }, status: 'down', message: /^heapUsedBytes is / },
+    { limits: { maxResidentMemoryBytes: 251 * MIB }, status: 'up' },
+    {
+      limits: { maxResidentMemoryBytes: 201 * MIB },
+      status: 'degraded',
+      message: /^residentMemoryBytes is 209715200, near its limit of 210763776$/,
+    },
+    {
+      limits: { maxHeapUsedBytes: 101 * MIB, maxResidentMemoryBytes: 199 * MIB },
+      status: 'down',
+      message: /^residentMemoryBytes is .*; heapUsedBytes is /,
+    },
+  ])('with $limits is $status', ({ limits, status, message }) => {
+    expect(indicator.check('memory', limits).memory).toEqual({
+      ...numbers,
+      status,
+      ...(message && { message: expect.stringMatching(message) }),
+    });
+  });
+});

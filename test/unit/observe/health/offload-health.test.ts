@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { OffloadHealthIndicator } from '../../../../src/observe/health/offload.health.js';
+import type { Offload, OffloadSnapshot } from '../../../../src/offload/index.js';
+import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
+import { TERMINUS_12 } from '../../support/fake-terminus.js';
+
+/** What the indicator says, as terminus would put it. */
+function check(
+  about: Partial<OffloadSnapshot> = {},
+  key?: 'pool' | 'offload',
+  limits: { maxQueueSize?: number } = {},
+) {
+  const snapshot: OffloadSnapshot = {
+    threads: 2,
+    running: 1,
+    queueSize: 3,
+    fullForMs: 0,
+    unavailable: false,
+    ...about,
+  };
+  const options = resolveModuleOptions({ offload: { maxQueue: 10, queueFullMs: 5_000 } }, {});
+  const offload = { snapshot: () => snapshot } as Offload;
+  const indicator = new OffloadHealthIndicator(TERMINUS_12, offload, options);
+  return key === undefined ? indicator.check() : indicator.check(key, limits);
+}
+
+const DETAILS = { threads: 2, running: 1, queueSize: 3, maxQueue: 10 };
+
+describe('the health of the threads', () => {
+  it('is up with what runs and who waits', () => {
+    expect(check()).toEqual({ offload: { status: 'up', ...DETAILS } });
+  });
+
+  it('is up where nothing is offloaded', () => {
+    const idle = { threads: 0, running: 0, queueSize: 0 };
+    expect(check(idle)).toMatchObject({ offload: { status: 'up', ...idle } });
+  });
+
+  it('is up while the queue is full for no longer than it may', () => {
+    expect(check({ queueSize: 10, fullForMs: 5_000 })).toMatchObject({ offload: { status: 'up' } });
+  });
+
+  it('is down when the queue has been full for longer, and says for how long', () => {
+    expect(check({ queueSize: 10, fullForMs: 5_001 })).toEqual({
+      offload: {
+        status: 'down',
+        ...DETAILS,
+        queueSize: 10,
+        message: 'the queue has been full for 5 s',
+      },
+    });
+  });
+
+  it('is down when no thread can be started, whatever waits', () => {
+    const down = { status: 'down', message: 'no thread can be started' };
+    expect(check({ threads: 0, unavailable: true })).toMatchObject({ offload: down });
+    expect(check({ unavailable: true, fullForMs: 60_000 })).toMatchObject({ offload: down });
+  });
+
+  it('may have another key', () => {
+    expect(check({}, 'pool')).toMatchObject({ pool: { status: 'up' } });
+  });
+
+  it.each([
+    { queueSize: 8, status: 'up' },
+    { queueSize: 9, status: 'degraded', message: 'queueSize is 9, near its limit of 10' },
+    { queueSize: 10, status: 'degraded', message: 'queueSize is 10, near its limit of 10' },
+    { queueSize: 11, status: 'down', message: 'queueSize is 11, above its limit of 10' },
+  ])('with maxQueueSize 10 is $status while $queueSize wait', ({ queueSize, ...told }) => {
+    expect(check({ queueSize }, 'offload', { maxQueueSize: 10 })).toEqual({
+      offload: { ...DETAILS, queueSize, ...told },
+    });
+  });
+
+  it('is down for want of threads first, whatever the limit', () => {
+    expect(
+      check({ unavailable: true, queueSize: 2 }, 'offload', { maxQueueSize: 1 }),
+    ).toMatchObject({ offload: { status: 'down', message: 'no thread can be started' } });
+  });
+});

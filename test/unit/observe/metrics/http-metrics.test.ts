@@ -1,0 +1,311 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Counter, Histogram, Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
+import { renderPage } from '../../../../src/observe/exposition/render-page.js';
+import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js';
+import { HttpMetrics } from '../../../../src/observe/metrics/http-metrics.js';
+import { samplesOf } from '../../support/metric-families.js';
+
+const SECONDS = 'http_request_duration_seconds';
+const BYTES = 'http_response_size_bytes';
+const ABORTED = 'http_requests_aborted_total';
+const BUCKETS = [0.005, 0.01, 0.1, 1, 10];
+const SIZES = [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+interface Observation {
+  readonly method: string;
+  readonly route: string;
+  /** 0: its client went away. */
+  readonly status: number;
+  readonly ms: number;
+  readonly bytes?: number | undefined;
+}
+
+const one = (ms: number): Observation => ({ method: 'GET', route: '/', status: 200, ms, bytes: 1 });
+
+interface Setup {
+  readonly prefix?: string;
+  readonly buckets?: readonly number[];
+  readonly limit?: SeriesLimit;
+  readonly workerLabel?: number;
+}
+
+function metricsOf(observations: readonly Observation[], setup: Setup = {}): HttpMetrics {
+  const { prefix = '', buckets = BUCKETS, limit = new SeriesLimit(10_000), workerLabel } = setup;
+  const http = new HttpMetrics(prefix, buckets, (request) => request.url!, limit, workerLabel);
+  for (const observation of observations) observe(http, observation);
+  return http;
+}
+
+function observe(http: HttpMetrics, { method, route, status, ms, bytes }: Observation): void {
+  const request = { method, url: route } as IncomingMessage;
+  if (status === 0) http.aborted(request);
+  else http.finished(request, { statusCode: status } as ServerResponse, ms, bytes);
+}
+
+const samples = (observations: readonly Observation[], setup: Setup = {}) =>
+  samplesOf(metricsOf(observations, setup).families());
+
+/** The lines of a page in an order of their own, with labels in an order of their own. */
+function linesOf(page: string): string[] {
+  return page
+    .split('\n')
+    .filter(Boolean)
+    .map((line) =>
+      line.replace(
+        /\{(.*)\}/,
+        (_, labels: string) => `{${labels.split(',').toSorted().join(',')}}`,
+      ),
+    )
+    .toSorted();
+}
+
+const ours = (observations: readonly Observation[], setup: Setup = {}) =>
+  linesOf(renderPage(metricsOf(observations, setup).families()));
+
+async function theirs(
+  observations: readonly Observation[],
+  buckets: readonly number[] = BUCKETS,
+): Promise<string[]> {
+  const registry = new Registry();
+  const registers = [registry];
+  const labelNames = ['method', 'route', 'status_code'];
+  const help = (name: string) =>
+    metricsOf([])
+      .families()
+      .find((each) => each.name === name)!.help;
+  const histogram = (name: string, bounds: readonly number[]) =>
+    new Histogram({ name, help: help(name), labelNames, buckets: [...bounds], registers });
+  const [seconds, bytes] = [histogram(SECONDS, buckets), histogram(BYTES, SIZES)];
+  const left = new Counter({ name: ABORTED, help: help(ABORTED), labelNames, registers });
+  for (const { method, route, status, ms, bytes: size } of observations) {
+    const labels = { method, route, status_code: String(status) };
+    if (status === 0) left.inc({ method, route });
+    else {
+      seconds.observe(labels, ms / 1_000);
+      if (size !== undefined) bytes.observe(labels, size);
+    }
+  }
+  return linesOf(await registry.metrics());
+}
+
+describe('the metrics of HTTP requests', () => {
+  it('are the same page as those of prom-client', async () => {
+    const observations = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'].flatMap(
+      (method, m) =>
+        ['/', '/cats/:id', '/dogs'].flatMap((route, r) =>
+          [200, 204, 301, 404, 500, 0].flatMap((status, s) =>
+            Array.from({ length: 5 }, (_, i) => ({
+              method,
+              route,
+              status,
+              ms: (m * 31 + r * 17 + s * 7 + i) ** 2 / 10,
+              bytes: (m * 31 + r * 17 + s * 7 + i) ** 3,
+            })),
+          ),
+        ),
+    );
+    const lines = ours(observations);
+    expect(lines).toEqual(await theirs(observations));
+    // HELP and TYPE of three; 7 × 3 × 5 series of 6 and of 7 buckets with a sum and a count; 7 × 3.
+    expect(lines).toHaveLength(3 * 2 + 105 * (8 + 9) + 21);
+  });
+
+  it.each([0, 4.999, 5, 5.001, 10, 999.9, 1_000, 10_000, 10_000.1, 86_400_000])(
+    'count %d ms in the same buckets as prom-client: a bound belongs to its bucket',
+    async (ms) => {
+      expect(ours([one(ms)])).toEqual(await theirs([one(ms)]));
+    },
+  );
+
+  it.each([0, 1, 100, 101, 1_000, 1_001, 10_000_000, 10_000_001, 1e12])(
+    'count %d bytes in the same buckets as prom-client',
+    async (bytes) => {
+      const observations = [{ ...one(1), bytes }];
+      expect(ours(observations)).toEqual(await theirs(observations));
+    },
+  );
+
+  it('have one series for what no route matched, whatever method a client sends', () => {
+    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND'];
+    const all = methods.flatMap((method) =>
+      [404, 0].map((status) => ({ ...one(1), method, route: 'unmatched', status })),
+    );
+    const lines = ours(all).filter((line) => /_(count|total)\{/.test(line));
+    expect(lines).toEqual(
+      [
+        `${ABORTED}{method="OTHER",route="unmatched"} 8`,
+        `${SECONDS}_count{method="OTHER",route="unmatched",status_code="404"} 8`,
+        `${BYTES}_count{method="OTHER",route="unmatched",status_code="404"} 8`,
+      ].toSorted(),
+    );
+  });
+
+  it('may have one bucket only', async () => {
+    const observations = [one(1), one(5_000)];
+    expect(ours(observations, { buckets: [1] })).toEqual(await theirs(observations, [1]));
+  });
+
+  it('have no series before the first request, and their HELP and TYPE', async () => {
+    expect(ours([])).toEqual(await theirs([]));
+    expect(ours([])).toHaveLength(6);
+  });
+
+  it('have no size where none is known, and the duration all the same', () => {
+    const keys = Object.keys(samples([{ ...one(1), bytes: undefined }]));
+    expect(keys.filter((key) => key.startsWith(BYTES))).toEqual([]);
+    expect(keys.filter((key) => key.startsWith(SECONDS))).toHaveLength(BUCKETS.length + 3);
+  });
+
+  it('have the size of those that have one', () => {
+    const sizes = samples([one(1), { ...one(1), bytes: undefined }, { ...one(1), bytes: 50 }]);
+    const labels = '{method="GET",route="/",status_code="200"}';
+    expect(sizes).toMatchObject({
+      [`${BYTES}_count${labels}`]: 2,
+      [`${BYTES}_sum${labels}`]: 51,
+      [`${SECONDS}_count${labels}`]: 3,
+    });
+  });
+
+  it.each(['PROPFIND', 'CONNECT', 'TRACE', 'get', 'X'.repeat(1_000), '', undefined])(
+    'have one label for all other methods: %s is OTHER',
+    (method) => {
+      const other = { ...one(1), method: method as string };
+      const keys = Object.keys(samples([other, { ...other, status: 0 }]));
+      expect(keys).toHaveLength(8 + 9 + 1);
+      for (const key of keys) expect(key).toContain('method="OTHER"');
+    },
+  );
+
+  it('have as few series as there are methods, however many words clients send', () => {
+    const observations = Array.from({ length: 1_000 }, (_, i) => ({
+      ...one(1),
+      method: `WORD${i}`,
+    }));
+    expect(
+      metricsOf(observations)
+        .families()
+        .map(({ series }) => series.size),
+    ).toEqual([1, 1, 0]);
+  });
+
+  it.each([100, 200, 418, 599, 999])('label the status code %d as it is', (status) => {
+    for (const method of ['GET', 'OPTIONS', 'PROPFIND']) {
+      const label = method === 'PROPFIND' ? 'OTHER' : method;
+      const [seconds, bytes] = metricsOf([{ ...one(1), method, status }]).families();
+      const labels = [`method="${label}",route="/",status_code="${status}"`];
+      expect([...seconds!.series.keys()]).toEqual(labels);
+      expect([...bytes!.series.keys()]).toEqual(labels);
+    }
+  });
+
+  it('keep apart what differs in one label only', () => {
+    const base = one(1);
+    const [seconds] = metricsOf([
+      base,
+      { ...base, method: 'POST' },
+      { ...base, route: '/x' },
+      { ...base, status: 201 },
+    ]).families();
+    expect([...seconds!.series.values()].map((row) => row.at(-1))).toEqual([1, 1, 1, 1]);
+  });
+
+  it('are histograms and a counter that are summed over workers, with the prefix', () => {
+    expect(metricsOf([], { prefix: 'shop_' }).families()).toMatchObject([
+      { name: `shop_${SECONDS}`, type: 'histogram', aggregator: 'sum' },
+      { name: `shop_${BYTES}`, type: 'histogram', aggregator: 'sum' },
+      { name: `shop_${ABORTED}`, type: 'counter', aggregator: 'sum' },
+    ]);
+  });
+
+  it('are a copy: what was scraped does not change with the next request', () => {
+    const http = metricsOf([one(1), { ...one(1), status: 0 }]);
+    const before = http.families();
+    const text = encodeBody({ prefix: '', maxSeries: 1, families: before });
+    observe(http, one(1));
+    observe(http, { ...one(1), status: 0 });
+    expect(encodeBody({ prefix: '', maxSeries: 1, families: before })).toBe(text);
+    expect(encodeBody({ prefix: '', maxSeries: 1, families: http.families() })).not.toBe(text);
+  });
+
+  it('escape a route that has quotes', () => {
+    const [seconds] = metricsOf([{ ...one(1), route: '/a"\\\n' }]).families();
+    expect([...seconds!.series.keys()]).toEqual([
+      'method="GET",route="/a\\"\\\\\\n",status_code="200"',
+    ]);
+  });
+
+  it.each([0, 5])('have the label of worker %d on each, where each is to have its own', (slot) => {
+    const all = [one(1), { ...one(1), status: 0 }];
+    const keys = metricsOf(all, { workerLabel: slot })
+      .families()
+      .flatMap(({ series }) => [...series.keys()]);
+    expect(keys).toEqual([
+      `method="GET",route="/",status_code="200",worker="${slot}"`,
+      `method="GET",route="/",status_code="200",worker="${slot}"`,
+      `method="GET",route="/",worker="${slot}"`,
+    ]);
+  });
+});
+
+describe('requests whose clients went away', () => {
+  const gone = { ...one(0), status: 0 };
+
+  it('are counted by method and route, and have neither a duration nor a size', () => {
+    const all = [gone, gone, { ...gone, method: 'POST' }, { ...gone, route: '/x' }];
+    expect(samples(all)).toEqual({
+      [`${ABORTED}{method="GET",route="/"}`]: 2,
+      [`${ABORTED}{method="POST",route="/"}`]: 1,
+      [`${ABORTED}{method="GET",route="/x"}`]: 1,
+    });
+  });
+
+  it('are none of those that were answered', () => {
+    const [, , aborted] = metricsOf([one(1)]).families();
+    expect(aborted!.series.size).toBe(0);
+  });
+
+  it('are counted beside those that were answered', () => {
+    const all = samples([gone, one(1), gone]);
+    expect(all).toMatchObject({
+      [`${ABORTED}{method="GET",route="/"}`]: 2,
+      [`${SECONDS}_count{method="GET",route="/",status_code="200"}`]: 1,
+    });
+  });
+});
+
+describe('more series than a metric may have', () => {
+  const routes = (...all: string[]) => all.map((route) => ({ ...one(1), route }));
+
+  it('are counted as one: those that were there first stay, and go on counting', () => {
+    const limit = new SeriesLimit(2);
+    const http = metricsOf(routes('/a', '/b', '/c', '/a', '/d', '/c'), { limit });
+    const counts = http.families().map(({ series }) => [...series].map(([, row]) => row.at(-1)));
+    expect(counts).toEqual([[3, 2, 1], [3, 2, 1], []]);
+    expect(samplesOf(http.families())).toMatchObject({
+      [`${SECONDS}_count{method="GET",route="/a",status_code="200"}`]: 2,
+      [`${SECONDS}_count{method="GET",route="other",status_code="200"}`]: 3,
+    });
+    expect([...limit.counts]).toEqual([[SECONDS, 3]]);
+  });
+
+  it('are counted over routes, methods and codes, and by the name with the prefix', () => {
+    const limit = new SeriesLimit(3);
+    const all = [
+      one(1),
+      { ...one(1), method: 'POST' },
+      { ...one(1), status: 404 },
+      { ...one(1), status: 500 },
+      { ...one(1), status: 0 },
+    ];
+    metricsOf(all, { limit, prefix: 'shop_' });
+    expect([...limit.counts]).toEqual([[`shop_${SECONDS}`, 2]]);
+  });
+
+  it('are none where there are as many as there may be', () => {
+    const limit = new SeriesLimit(3);
+    const http = metricsOf(routes('/a', '/b', '/c'), { limit });
+    expect([http.families()[0]!.series.size, [...limit.counts]]).toEqual([3, []]);
+  });
+});

@@ -1,0 +1,110 @@
+import type { AbstractHttpAdapter } from '@nestjs/core';
+import { Counter, Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import type { EndpointRequest } from '../../../../src/observe/endpoints/mount-endpoint.js';
+import { decodeBody, encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
+import { MetricsEndpoint } from '../../../../src/observe/metrics/metrics.endpoint.js';
+import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
+import type {
+  ClusterLink,
+  CollectedMetrics,
+  MetricsSource,
+} from '../../../../src/contract/snapshot/index.js';
+import { MetricsPage } from '../../../support/metrics-page.js';
+import { SNAPSHOT } from '../../support/fake-relay.js';
+import { counter } from '../../support/metric-families.js';
+
+/** What was collected where the workers sent these bodies. */
+const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
+  snapshot: SNAPSHOT,
+  workers: bodies.map((body, slot) => ({ slot, ageMs: 0, body })),
+  retired,
+});
+
+const bodyOf = (value: number) =>
+  encodeBody({ prefix: '', maxSeries: 9, families: [counter(value)] });
+
+async function start({ perWorker = false, slot = 3 } = {}) {
+  const registry = new Registry();
+  const collections: ((collected: CollectedMetrics) => void)[] = [];
+  let source: MetricsSource | undefined;
+  let handler: ((request: EndpointRequest, response: unknown) => void) | undefined;
+  const link = {
+    identity: { slot, pid: 1, generation: 0 },
+    observeResponses: () => {},
+    provideMetrics: (given: MetricsSource) => (source = given),
+    collectMetrics: () =>
+      new Promise<CollectedMetrics>((resolve) => void collections.push(resolve)),
+  } as unknown as ClusterLink;
+  const adapter = {
+    getType: () => 'express',
+    get: (_path: string, handle: typeof handler) => (handler = handle),
+    setHeader: () => {},
+    reply: (response: (body: string, status: number) => void, body: string, status: number) =>
+      response(body, status),
+  } as unknown as AbstractHttpAdapter;
+  const endpoint = new MetricsEndpoint(link);
+  const { metrics } = resolveModuleOptions({
+    metrics: { registry, perWorker, defaultMetrics: false, path: '/m' },
+  });
+  if (metrics === false) throw new Error('there are no metrics');
+  await endpoint.measure(metrics);
+  const path = endpoint.mount(adapter, metrics);
+  return {
+    path,
+    registry,
+    collections,
+    source: source!,
+    scrape: (headers: EndpointRequest['headers'] = {}) =>
+      new Promise<{ body: string; status: number }>((resolve) =>
+        handler!({ headers }, (body: string, status: number) => resolve({ body, status })),
+      ),
+  };
+}
+
+describe('the metrics endpoint', () => {
+  it('is at its path, and shows what the cluster has collected', async () => {
+    const { path, scrape, collections } = await start();
+    expect(path).toBe('/m');
+    const page = scrape();
+    collections[0]!(collectedOf([bodyOf(1), bodyOf(2)], [bodyOf(4)]));
+    const { body, status } = await page;
+    expect(status).toBe(200);
+    const metrics = new MetricsPage(body);
+    expect(metrics.values('c')).toEqual([7]);
+    expect(metrics.values('nestjs_cluster_workers_desired')).toEqual([SNAPSHOT.desired]);
+  });
+
+  it('is one collection for all that ask at once, and anew after that', async () => {
+    const { scrape, collections } = await start();
+    const pages = Promise.all([scrape(), scrape(), scrape()]);
+    expect(collections).toHaveLength(1);
+    collections[0]!(collectedOf([bodyOf(1)]));
+    const [page, ...others] = await pages;
+    expect(others).toEqual([page, page]);
+    const next = scrape();
+    expect(collections).toHaveLength(2);
+    collections[1]!(collectedOf([]));
+    await next;
+  });
+
+  it('has no counter where the primary did not answer', async () => {
+    const { scrape, collections } = await start();
+    const page = scrape();
+    collections[0]!({ ...collectedOf([]), snapshotAgeMs: 900 });
+    const { body } = await page;
+    expect(body).not.toMatch(/# TYPE \S+ counter/);
+    expect(new MetricsPage(body).values('nestjs_cluster_snapshot_age_seconds')).toEqual([0.9]);
+  });
+
+  it.each([
+    [false, ['']],
+    [true, ['worker="3"']],
+  ])('labels what this process measures with its slot: %s', async (perWorker, labels) => {
+    const { source, registry } = await start({ perWorker });
+    new Counter({ name: 'app_total', help: 'a', registers: [registry] }).inc();
+    const { families } = decodeBody(await source.serialize())!;
+    const one = families.find(({ name }) => name === 'app_total')!;
+    expect([...one.series.keys()]).toEqual(labels);
+  });
+});

@@ -1,0 +1,1118 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { UncloneableValueError } from '../../../../src/contract/errors/index.js';
+import type { CarriedContexts } from '../../../../src/offload/task/carry-context.js';
+import { Dispatcher } from '../../../../src/offload/admission/dispatcher.js';
+import { move } from '../../../../src/offload/admission/move.js';
+import {
+  TaskAbortedException,
+  TaskRejectedException,
+  TaskTimeoutException,
+  ThreadLostException,
+} from '../../../../src/offload/offload.exceptions.js';
+import type { Task } from '../../../../src/offload/task/task.js';
+import { FakeObserver, FakeRunner, FakeWaitingClient, TASK } from '../../support/fake-runner.js';
+
+const GRACE_MS = 50;
+/** With fake timers a turn of the event loop takes a millisecond. */
+const TURN_MS = 1;
+const COALESCED: Task = { ...TASK, coalesce: true };
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => {
+  // Whatever came about: nothing is left behind.
+  for (const { dispatcher, callers } of started.splice(0)) {
+    expect(callers.filter(({ state }) => state === 'waiting')).toEqual([]);
+    expect([dispatcher.running, dispatcher.queueSize]).toEqual([0, 0]);
+    expect(callers.map(({ client }) => client.watches)).toEqual(callers.map(() => 0));
+  }
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+/** One who has submitted something, and what came of it. */
+interface Caller {
+  readonly client: FakeWaitingClient;
+  state: 'waiting' | 'answered' | 'refused';
+  value?: unknown;
+  error?: unknown;
+}
+
+interface Submission {
+  task?: Task;
+  client?: FakeWaitingClient;
+  contexts?: CarriedContexts;
+}
+
+const started: { dispatcher: Dispatcher; callers: Caller[] }[] = [];
+
+function start({ threads = 1, maxQueue = 10 } = {}) {
+  const runner = new FakeRunner(threads);
+  const observer = new FakeObserver();
+  const reports: [string, unknown][] = [];
+  const dispatcher = new Dispatcher(runner, maxQueue, observer, ({ name }, error) =>
+    reports.push([name, error]),
+  );
+  const callers: Caller[] = [];
+  started.push({ dispatcher, callers });
+  const submit = (
+    args: unknown[] = [],
+    { task = TASK, client = new FakeWaitingClient(), contexts }: Submission = {},
+  ): Caller => {
+    const caller: Caller = { client, state: 'waiting' };
+    callers.push(caller);
+    dispatcher.submit(task, args, contexts, client.watch).then(
+      (value) => Object.assign(caller, { state: 'answered', value }),
+      (error: unknown) => Object.assign(caller, { state: 'refused', error }),
+    );
+    return caller;
+  };
+  return {
+    runner,
+    observer,
+    reports,
+    dispatcher,
+    submit,
+    /** First arguments of the calls that have begun, in their order. */
+    begun: () => runner.runs.map(({ request }) => request.args[0]),
+    finishAll: async () => {
+      while (runner.active.length > 0) {
+        runner.active[0]!.complete();
+        await settled();
+      }
+    },
+  };
+}
+
+/** All that was to happen by now has. */
+const settled = () => vi.advanceTimersByTimeAsync(3 * TURN_MS);
+
+const rejection = (reason: string, retryAfterSeconds = 1) => ({
+  state: 'refused',
+  error: expect.objectContaining({ reason, retryAfterSeconds, task: TASK.name }) as unknown,
+});
+
+describe('a call', () => {
+  it('is given to a free thread with its arguments and contexts, and answered', async () => {
+    const { runner, observer, submit } = start();
+    const caller = submit([1, 'a'], { contexts: { request: { id: 7 } } });
+    expect(runner.runs[0]!.request).toEqual({
+      task: 0,
+      args: [1, 'a'],
+      contexts: { request: { id: 7 } },
+    });
+    vi.advanceTimersByTime(40);
+    runner.runs[0]!.complete({ count: 2 });
+    await settled();
+    expect(caller).toMatchObject({ state: 'answered', value: { count: 2 } });
+    expect(observer).toEqual({ waited: [0], runMs: [40], outcomes: ['completed'] });
+  });
+
+  it('needs nobody whose going away could be watched', async () => {
+    const { dispatcher, runner } = start();
+    const result = dispatcher.submit(TASK, [], undefined);
+    runner.runs[0]!.complete(5);
+    expect(await result).toBe(5);
+  });
+
+  it('has Buffers made again of what was one, also deep in its result', async () => {
+    const { runner, submit } = start({ threads: 2 });
+    const [whole, inside] = [submit(), submit()];
+    runner.runs[0]!.complete(new Uint8Array([1, 2]), { buffers: [[0]] });
+    runner.runs[1]!.complete({ image: new Uint8Array([3]) }, { buffers: [[0, 'image']] });
+    await settled();
+    expect(whole.value).toEqual(Buffer.from([1, 2]));
+    expect(inside.value).toEqual({ image: Buffer.from([3]) });
+  });
+
+  it('rejects with what its body has thrown', async () => {
+    const { runner, observer, submit, reports } = start();
+    const caller = submit();
+    runner.runs[0]!.fail(Object.assign(new RangeError('too many'), { code: 'CATS' }));
+    await settled();
+    expect(caller.error).toBeInstanceOf(RangeError);
+    expect(caller.error).toMatchObject({ message: 'too many', code: 'CATS' });
+    expect(observer).toMatchObject({ runMs: [0], outcomes: ['failed'] });
+    expect(reports).toEqual([]);
+  });
+});
+
+describe('admission', () => {
+  it('lets as many run as there are threads, and the others begin in the order in which they came', async () => {
+    const { runner, dispatcher, submit, begun } = start({ threads: 2 });
+    for (let n = 0; n < 6; n += 1) submit([n]);
+    expect(begun()).toEqual([0, 1]);
+    expect([dispatcher.running, dispatcher.queueSize]).toEqual([2, 4]);
+    for (const [which, expected] of [
+      [1, [0, 1, 2]],
+      [0, [0, 1, 2, 3]],
+      [2, [0, 1, 2, 3, 4]],
+      [3, [0, 1, 2, 3, 4, 5]],
+    ] as const) {
+      runner.runs[which]!.complete();
+      await settled();
+      expect(begun()).toEqual(expected);
+    }
+    runner.runs[4]!.complete();
+    runner.runs[5]!.complete();
+    await settled();
+  });
+
+  it('lets nobody overtake who waits, also where a thread has become free of which nothing was said', async () => {
+    const { runner, dispatcher, submit, begun, finishAll } = start();
+    submit([0]);
+    submit([1]);
+    runner.size = 2;
+    submit([2]);
+    expect(begun()).toEqual([0, 1]);
+    expect(dispatcher.queueSize).toBe(1);
+    await finishAll();
+    expect(begun()).toEqual([0, 1, 2]);
+  });
+
+  it('says how long a call has waited', async () => {
+    const { observer, submit, finishAll } = start();
+    submit();
+    submit();
+    await vi.advanceTimersByTimeAsync(300);
+    await finishAll();
+    expect(observer.waited).toEqual([0, 300]);
+    expect(observer.runMs[0]).toBe(300);
+  });
+
+  it('begins what waits when there are more threads', async () => {
+    const { runner, dispatcher, submit, begun, finishAll } = start();
+    for (let n = 0; n < 4; n += 1) submit([n]);
+    runner.size = 3;
+    dispatcher.pump();
+    expect(begun()).toEqual([0, 1, 2]);
+    await finishAll();
+  });
+
+  it('begins what waits after a failure, a loss and a timeout alike', async () => {
+    const { runner, submit, begun } = start();
+    for (let n = 0; n < 4; n += 1) submit([n]);
+    runner.runs[0]!.fail(new Error('x'));
+    await settled();
+    runner.runs[1]!.lose(new Error('gone'));
+    await settled();
+    expect(begun()).toEqual([0, 1, 2]);
+    await vi.advanceTimersByTimeAsync(4_900);
+    runner.runs[2]!.complete();
+    await settled();
+    expect(begun()).toEqual([0, 1, 2, 3]);
+    await vi.advanceTimersByTimeAsync(TASK.timeoutMs + TURN_MS);
+  });
+
+  it('goes on with as few threads as are left when one is lost', async () => {
+    const { runner, submit, begun, finishAll } = start({ threads: 2 });
+    for (let n = 0; n < 4; n += 1) submit([n]);
+    runner.size = 1;
+    runner.runs[0]!.lose(new Error('gone'));
+    await settled();
+    expect(begun()).toEqual([0, 1]);
+    await finishAll();
+    expect(begun()).toEqual([0, 1, 2, 3]);
+  });
+});
+
+describe('a full queue', () => {
+  it('refuses what comes on top, with when to come back', async () => {
+    const { observer, submit, finishAll, dispatcher } = start({ maxQueue: 2 });
+    for (let n = 0; n < 3; n += 1) submit();
+    const refused = submit();
+    expect(dispatcher.queueSize).toBe(2);
+    await settled();
+    expect(refused).toMatchObject(rejection('queue-full'));
+    expect(refused.error).toBeInstanceOf(TaskRejectedException);
+    expect((refused.error as TaskRejectedException).getStatus()).toBe(503);
+    expect(observer.outcomes).toEqual(['rejected']);
+    await finishAll();
+  });
+
+  it('has its advice from how long calls run and how many are ahead', async () => {
+    const task = { ...TASK, queueTimeoutMs: 60_000 };
+    const { runner, submit, finishAll } = start({ threads: 2, maxQueue: 10 });
+    const first = submit([], { task });
+    await vi.advanceTimersByTimeAsync(3_000);
+    runner.runs[0]!.complete();
+    await settled();
+    expect(first.state).toBe('answered');
+    for (let n = 0; n < 12; n += 1) submit([], { task });
+    const refused = submit([], { task });
+    await settled();
+    // 10 × 3 s on 2 threads.
+    expect(refused).toMatchObject(rejection('queue-full', 15));
+    await finishAll();
+  });
+
+  it('may have room for nobody: what cannot begin at once is refused', async () => {
+    const { submit, finishAll, dispatcher } = start({ maxQueue: 0 });
+    const [runs, refused] = [submit(), submit()];
+    expect(dispatcher.queueSize).toBe(0);
+    await finishAll();
+    expect([runs.state, refused.state]).toEqual(['answered', 'refused']);
+    expect(refused).toMatchObject(rejection('queue-full'));
+    expect(dispatcher.fullForMs).toBe(0);
+  });
+
+  it('has room again when somebody who waits has gone', async () => {
+    const { submit, finishAll } = start({ maxQueue: 1 });
+    const [, waits] = [submit(), submit()];
+    waits.client.leave();
+    const next = submit();
+    await finishAll();
+    expect(next.state).toBe('answered');
+  });
+
+  it('is known by how long it has been full while calls are refused', async () => {
+    const { submit, dispatcher, finishAll } = start({ maxQueue: 1 });
+    submit();
+    expect(dispatcher.fullForMs).toBe(0);
+    submit();
+    for (let n = 0; n < 4; n += 1) {
+      await vi.advanceTimersByTimeAsync(900);
+      submit();
+    }
+    expect(dispatcher.fullForMs).toBe(3_600);
+    await finishAll();
+    await vi.advanceTimersByTimeAsync(1_001);
+    expect(dispatcher.fullForMs).toBe(0);
+  });
+
+  it('is known by how long it has been full also where nobody comes to be refused', async () => {
+    const { submit, dispatcher, finishAll } = start({ maxQueue: 1 });
+    submit([], { task: { ...TASK, queueTimeoutMs: 30_000 } });
+    submit([], { task: { ...TASK, queueTimeoutMs: 30_000 } });
+    await vi.advanceTimersByTimeAsync(6_000);
+    expect(dispatcher.fullForMs).toBe(6_000);
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(dispatcher.fullForMs).toBe(10_000);
+    await finishAll();
+    await vi.advanceTimersByTimeAsync(1_001);
+    expect(dispatcher.fullForMs).toBe(0);
+  });
+
+  it('is not relieved by a call that gets a thread and leaves its place to the next', async () => {
+    const { runner, submit, dispatcher, finishAll } = start({ maxQueue: 1 });
+    submit();
+    submit();
+    for (let n = 0; n < 10; n += 1) {
+      await vi.advanceTimersByTimeAsync(500 - 3 * TURN_MS);
+      runner.active[0]!.complete();
+      await settled();
+      submit();
+    }
+    expect(dispatcher.fullForMs).toBe(5_000);
+    await finishAll();
+  });
+});
+
+describe('a call that waits too long', () => {
+  it('is refused and never begins', async () => {
+    const { observer, submit, begun, finishAll, dispatcher } = start();
+    submit(['runs']);
+    const waits = submit(['waits']);
+    await vi.advanceTimersByTimeAsync(TASK.queueTimeoutMs - 1);
+    expect(waits.state).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(1 + TURN_MS);
+    expect(waits).toMatchObject(rejection('queue-timeout'));
+    expect((waits.error as TaskRejectedException).getStatus()).toBe(503);
+    expect(dispatcher.queueSize).toBe(0);
+    await finishAll();
+    expect(begun()).toEqual(['runs']);
+    expect(observer.outcomes).toEqual(['queue_timeout', 'completed']);
+    expect(observer.waited).toHaveLength(1);
+  });
+
+  it('runs where it gets its thread in the moment in which its time is up', async () => {
+    const { runner, submit } = start();
+    submit();
+    const waits = submit();
+    setTimeout(() => runner.runs[0]!.complete(), TASK.queueTimeoutMs);
+    // Its timer is the older one: it fires first, and what it asks for comes a turn later.
+    await vi.advanceTimersByTimeAsync(TASK.queueTimeoutMs + TURN_MS);
+    expect(runner.runs).toHaveLength(2);
+    runner.runs[1]!.complete('late');
+    await settled();
+    expect(waits).toMatchObject({ state: 'answered', value: 'late' });
+  });
+
+  it('is refused some at a time where many are: the event loop has its turn in between', async () => {
+    const { submit, finishAll } = start({ maxQueue: 100 });
+    submit();
+    const waiting = Array.from({ length: 100 }, () => submit());
+    let refusedBefore = -1;
+    const look = () =>
+      (refusedBefore = waiting.filter(({ client }) => client.watches === 0).length);
+    setTimeout(() => setImmediate(look), TASK.queueTimeoutMs);
+    await vi.advanceTimersByTimeAsync(TASK.queueTimeoutMs + 10 * TURN_MS);
+    expect(refusedBefore).toBeGreaterThan(0);
+    expect(refusedBefore).toBeLessThan(100);
+    expect(waiting.filter(({ state }) => state === 'refused')).toHaveLength(100);
+    await finishAll();
+  });
+
+  it('has a limit of its own', async () => {
+    const { submit, finishAll } = start();
+    submit();
+    const brief = submit([], { task: { ...TASK, queueTimeoutMs: 10 } });
+    const none = submit([], { task: { ...TASK, queueTimeoutMs: 0 } });
+    await vi.advanceTimersByTimeAsync(2 * TURN_MS);
+    expect([brief.state, none.state]).toEqual(['waiting', 'refused']);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(brief).toMatchObject(rejection('queue-timeout'));
+    await finishAll();
+  });
+});
+
+describe('a call that runs too long', () => {
+  it('is ended and answered with 504', async () => {
+    const { runner, observer, submit } = start();
+    const caller = submit();
+    await vi.advanceTimersByTimeAsync(TASK.timeoutMs - 1);
+    expect([caller.state, runner.runs[0]!.aborted]).toEqual(['waiting', false]);
+    await vi.advanceTimersByTimeAsync(1 + TURN_MS);
+    expect(runner.runs[0]!.aborted).toBe(true);
+    expect(caller.error).toBeInstanceOf(TaskTimeoutException);
+    expect(caller.error).toMatchObject({ task: TASK.name, timeoutMs: TASK.timeoutMs });
+    expect((caller.error as TaskTimeoutException).getStatus()).toBe(504);
+    expect(observer).toEqual({
+      waited: [0],
+      runMs: [TASK.timeoutMs + TURN_MS],
+      outcomes: ['timeout'],
+    });
+  });
+
+  it('has its time from when it runs: waiting is not counted', async () => {
+    const { runner, submit } = start();
+    submit();
+    const second = submit();
+    await vi.advanceTimersByTimeAsync(4_000);
+    runner.runs[0]!.complete();
+    await vi.advanceTimersByTimeAsync(TASK.timeoutMs - 1);
+    expect(second.state).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(1 + TURN_MS);
+    expect(second.error).toBeInstanceOf(TaskTimeoutException);
+  });
+
+  it('gives no answer where it comes to an end after all, and tells nobody', async () => {
+    const { runner, observer, submit, reports } = start();
+    runner.endsAtOnce = false;
+    const caller = submit();
+    await vi.advanceTimersByTimeAsync(TASK.timeoutMs + TURN_MS);
+    runner.runs[0]!.lose(new Error('terminated'));
+    await settled();
+    expect(caller.error).toBeInstanceOf(TaskTimeoutException);
+    expect(observer.outcomes).toEqual(['timeout']);
+    expect(reports).toEqual([]);
+  });
+});
+
+describe('a call that is over before its run has ended', () => {
+  // On the event loop nothing can be ended.
+  it.each(['answers', 'fails', 'is lost'] as const)(
+    'has what waits begin as soon as it %s after all',
+    async (end) => {
+      const { runner, submit, begun, finishAll } = start();
+      runner.endsAtOnce = false;
+      const left = submit([0]);
+      const [second, third] = [submit([1]), submit([2])];
+      left.client.leave();
+      await vi.advanceTimersByTimeAsync(GRACE_MS);
+      expect(begun()).toEqual([0]);
+      const [run] = runner.runs;
+      if (end === 'answers') run!.complete();
+      else if (end === 'fails') run!.fail(new Error('x'));
+      else run!.lose(new Error('x'));
+      await settled();
+      const beganThen = begun();
+      await finishAll();
+      await vi.advanceTimersByTimeAsync(TASK.queueTimeoutMs + TURN_MS);
+      expect(beganThen).toEqual([0, 1]);
+      expect([second.state, third.state]).toEqual(['answered', 'answered']);
+    },
+  );
+});
+
+describe('a client that goes away', () => {
+  it('before it could call, has nothing run for it', async () => {
+    const { runner, observer, submit } = start();
+    const client = new FakeWaitingClient();
+    client.leave();
+    const caller = submit([], { client });
+    await settled();
+    expect(caller.error).toBeInstanceOf(TaskAbortedException);
+    expect((caller.error as TaskAbortedException).getStatus()).toBe(499);
+    expect(runner.runs).toEqual([]);
+    expect(observer.outcomes).toEqual(['aborted']);
+  });
+
+  it('while it waits, has nothing run for it', async () => {
+    const { observer, submit, begun, finishAll, dispatcher } = start();
+    submit([0]);
+    const [leaves] = [submit([1]), submit([2])];
+    leaves.client.leave();
+    expect(dispatcher.queueSize).toBe(1);
+    await settled();
+    expect(leaves.error).toBeInstanceOf(TaskAbortedException);
+    await finishAll();
+    expect(begun()).toEqual([0, 2]);
+    expect(observer.outcomes).toEqual(['aborted', 'completed', 'completed']);
+  });
+
+  it('while its call runs, has it ended after a grace', async () => {
+    const { runner, observer, submit } = start();
+    const caller = submit();
+    vi.advanceTimersByTime(50);
+    caller.client.leave();
+    await vi.advanceTimersByTimeAsync(GRACE_MS - 1);
+    expect(caller.error).toBeInstanceOf(TaskAbortedException);
+    expect(runner.runs[0]!.aborted).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(runner.runs[0]!.aborted).toBe(true);
+    expect(observer).toEqual({ waited: [0], runMs: [50 + GRACE_MS], outcomes: ['aborted'] });
+    await settled();
+  });
+
+  it('while its call is about to end, has no thread ended for it', async () => {
+    const { runner, observer, submit } = start();
+    const caller = submit();
+    caller.client.leave();
+    vi.advanceTimersByTime(GRACE_MS - 1);
+    runner.runs[0]!.complete();
+    await vi.advanceTimersByTimeAsync(GRACE_MS);
+    expect(runner.runs[0]!.aborted).toBe(false);
+    expect(observer).toEqual({ waited: [0], runMs: [GRACE_MS - 1], outcomes: ['aborted'] });
+  });
+
+  it('holds its thread during the grace: what waits does not begin before', async () => {
+    const { submit, begun, finishAll } = start();
+    const leaves = submit([0]);
+    submit([1]);
+    leaves.client.leave();
+    vi.advanceTimersByTime(GRACE_MS - 1);
+    expect(begun()).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(begun()).toEqual([0, 1]);
+    await finishAll();
+  });
+
+  it('has its grace, and no more than that, where the time of the call is up soon', async () => {
+    const { runner, observer, submit } = start();
+    const caller = submit();
+    vi.advanceTimersByTime(TASK.timeoutMs - 10);
+    caller.client.leave();
+    await vi.advanceTimersByTimeAsync(GRACE_MS);
+    expect(runner.runs[0]!.aborted).toBe(true);
+    expect(observer.outcomes).toEqual(['aborted']);
+  });
+
+  it('is watched no longer once it is answered', async () => {
+    const { observer, submit, finishAll } = start();
+    const caller = submit();
+    await finishAll();
+    caller.client.leave();
+    await settled();
+    expect(caller.state).toBe('answered');
+    expect(observer.outcomes).toEqual(['completed']);
+  });
+
+  it('may tell of it twice', async () => {
+    const { runner, observer, dispatcher } = start();
+    let gone = () => {};
+    const caller = dispatcher.submit(TASK, [], undefined, (tell) => {
+      gone = tell;
+      return () => {};
+    });
+    gone();
+    gone();
+    await expect(caller).rejects.toThrow(TaskAbortedException);
+    await vi.advanceTimersByTimeAsync(GRACE_MS);
+    expect(runner.runs[0]!.aborted).toBe(true);
+    expect(observer.outcomes).toEqual(['aborted']);
+  });
+});
+
+describe('calls that nobody waits for any more', () => {
+  const START_MS = 40;
+
+  function abandon(count: number) {
+    const started = start({ threads: count });
+    started.runner.startMs = START_MS;
+    const callers = Array.from({ length: count }, () => started.submit());
+    return { ...started, callers, ended: () => started.runner.runs.map(({ aborted }) => aborted) };
+  }
+
+  it('are ended one after the other: threads have five times as long as it takes to start one', async () => {
+    const { callers, ended } = abandon(3);
+    for (const { client } of callers) client.leave();
+    await vi.advanceTimersByTimeAsync(GRACE_MS);
+    expect(ended()).toEqual([true, false, false]);
+    await vi.advanceTimersByTimeAsync(5 * START_MS - 1);
+    expect(ended()).toEqual([true, false, false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ended()).toEqual([true, true, false]);
+    await vi.advanceTimersByTimeAsync(5 * START_MS);
+    expect(ended()).toEqual([true, true, true]);
+  });
+
+  it('are ended when their own time is up all the same', async () => {
+    const { callers, ended } = abandon(200);
+    for (const { client } of callers) client.leave();
+    await vi.advanceTimersByTimeAsync(TASK.timeoutMs);
+    expect(ended()).toEqual(callers.map(() => true));
+  });
+
+  it('may go on to their end as long as they are not ended, and tell nobody', async () => {
+    const { callers, runner, observer, ended } = abandon(2);
+    for (const { client } of callers) client.leave();
+    await vi.advanceTimersByTimeAsync(GRACE_MS);
+    runner.runs[1]!.complete();
+    await vi.advanceTimersByTimeAsync(TASK.timeoutMs);
+    expect(ended()).toEqual([true, false]);
+    expect(observer.outcomes).toEqual(['aborted', 'aborted']);
+  });
+
+  it('are not put off by those that have ended by themselves: those cost no thread', async () => {
+    const { runner, submit } = start();
+    runner.startMs = START_MS;
+    for (let i = 0; i < 20; i += 1) {
+      const brief = submit();
+      brief.client.leave();
+      runner.active[0]!.complete();
+      await settled();
+    }
+    const long = submit();
+    long.client.leave();
+    await vi.advanceTimersByTimeAsync(GRACE_MS + 5 * START_MS);
+    expect(runner.runs.at(-1)!.aborted).toBe(true);
+  });
+});
+
+describe('arguments of a call that waits', () => {
+  it('are those that it was called with, whatever the caller does with them meanwhile', async () => {
+    const { runner, submit } = start();
+    submit();
+    const rows = [1];
+    const context = { id: 7 };
+    submit([rows, Buffer.from('x')], { contexts: { request: context } });
+    rows.push(2);
+    context.id = 8;
+    runner.runs[0]!.complete();
+    await settled();
+    const { args, contexts } = runner.runs[1]!.request;
+    expect(args).toEqual([[1], Buffer.from('x')]);
+    expect(Buffer.isBuffer(args[1])).toBe(true);
+    expect(contexts).toEqual({ request: { id: 7 } });
+    runner.runs[1]!.complete();
+    await settled();
+  });
+
+  it('are refused at once where they cannot be copied, and named', async () => {
+    const { observer, submit, finishAll, dispatcher } = start();
+    submit();
+    const caller = submit([1, { f: () => 1 }]);
+    await settled();
+    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect((caller.error as Error).message).toContain('argument 2 (second).f is a function');
+    expect(dispatcher.queueSize).toBe(0);
+    await finishAll();
+    expect(observer.outcomes).toEqual(['failed', 'completed']);
+  });
+
+  it('are moved where they are to be', async () => {
+    const { runner, submit, finishAll } = start();
+    submit();
+    const bytes = move(new Uint8Array([1, 2]));
+    submit([bytes]);
+    expect(bytes.byteLength).toBe(0);
+    runner.runs[0]!.complete();
+    await settled();
+    expect(runner.runs[1]!.request.args).toEqual([new Uint8Array([1, 2])]);
+    await finishAll();
+  });
+
+  it.each([
+    ['there is no room', () => {}],
+    ['this process is ending', (dispatcher: Dispatcher) => dispatcher.close()],
+  ])('are left alone where %s: nothing is copied or moved for a refusal', async (_, prepare) => {
+    const { dispatcher, submit, finishAll } = start({ maxQueue: 0 });
+    submit();
+    prepare(dispatcher);
+    const bytes = move(new Uint8Array([1, 2]));
+    let reads = 0;
+    const watched = Object.defineProperty({}, 'big', { enumerable: true, get: () => (reads += 1) });
+    const refused = submit([bytes, watched]);
+    await settled();
+    expect(refused.error).toBeInstanceOf(TaskRejectedException);
+    expect([bytes.byteLength, reads]).toEqual([2, 0]);
+    await finishAll();
+  });
+});
+
+describe('whether there is a call from before', () => {
+  it('is known of those that run, and of those that wait', async () => {
+    const { runner, dispatcher, submit } = start();
+    await vi.advanceTimersByTimeAsync(100);
+    const from = performance.now();
+    expect(dispatcher.hasCallFrom(from + 1)).toBe(false);
+    submit();
+    await vi.advanceTimersByTimeAsync(100);
+    submit();
+    expect([from, from + 1].map((at) => dispatcher.hasCallFrom(at))).toEqual([false, true]);
+    runner.runs[0]!.complete();
+    await settled();
+    expect(dispatcher.hasCallFrom(from + 100)).toBe(false);
+    expect(dispatcher.hasCallFrom(from + 101)).toBe(true);
+    runner.runs[1]!.complete();
+    await settled();
+    expect(dispatcher.hasCallFrom(Infinity)).toBe(false);
+  });
+
+  it('is known of one that waits behind younger ones that run', async () => {
+    const { runner, dispatcher, submit, finishAll } = start({ threads: 0 });
+    runner.size = 1;
+    submit();
+    submit();
+    const later = performance.now() + 1;
+    expect(dispatcher.hasCallFrom(later)).toBe(true);
+    runner.runs[0]!.complete();
+    await settled();
+    expect(dispatcher.hasCallFrom(later)).toBe(true);
+    await finishAll();
+    expect(dispatcher.hasCallFrom(later)).toBe(false);
+  });
+});
+
+describe('calls that are coalesced', () => {
+  const same = { task: COALESCED };
+
+  it('are as many as may wait, and no more: each of them has a copy of the answer', async () => {
+    const { submit, finishAll, observer } = start({ maxQueue: 3 });
+    const callers = Array.from({ length: 6 }, () => submit([1], same));
+    await finishAll();
+    expect(callers.map(({ state }) => state)).toEqual([
+      ...Array.from({ length: 4 }, () => 'answered'),
+      'refused',
+      'refused',
+    ]);
+    expect(callers[5]).toMatchObject(rejection('queue-full'));
+    expect(observer.outcomes.toSorted()).toEqual([
+      'coalesced',
+      'coalesced',
+      'coalesced',
+      'completed',
+      'rejected',
+      'rejected',
+    ]);
+  });
+
+  it('are computed once while it runs, and each caller has the answer', async () => {
+    const { runner, observer, submit } = start();
+    const callers = [submit([1], same), submit([1], same), submit([1], same)];
+    expect(runner.runs).toHaveLength(1);
+    runner.runs[0]!.complete({ count: 3 });
+    await settled();
+    for (const caller of callers) expect(caller.value).toEqual({ count: 3 });
+    expect(observer.outcomes).toEqual(['completed', 'coalesced', 'coalesced']);
+    expect([observer.waited.length, observer.runMs.length]).toEqual([1, 1]);
+  });
+
+  it('are computed once while it waits: they take one place in the queue', async () => {
+    const { dispatcher, submit, begun, finishAll } = start({ maxQueue: 2 });
+    submit(['other']);
+    const callers = [submit([1], same), submit([1], same), submit([1], same)];
+    expect(dispatcher.queueSize).toBe(1);
+    await finishAll();
+    expect(begun()).toEqual(['other', 1]);
+    expect(callers.map(({ state }) => state)).toEqual(['answered', 'answered', 'answered']);
+  });
+
+  it('are computed again once they have ended', async () => {
+    const { runner, submit, finishAll } = start();
+    submit([1], same);
+    await finishAll();
+    submit([1], same);
+    await finishAll();
+    expect(runner.runs).toHaveLength(2);
+  });
+
+  it.each([
+    ['other values', [1], [2]],
+    ['another number of them', [1], [1, undefined]],
+    ['other types', ['1'], [1]],
+    ['other keys', [{ a: 1 }], [{ b: 1 }]],
+    ['other bytes', [Buffer.from('a')], [Buffer.from('b')]],
+    ['a long text that ends otherwise', ['x'.repeat(999)], [`${'x'.repeat(998)}y`]],
+    ['no arguments', [], [undefined]],
+  ])('are two where they have %s', async (_, a, b) => {
+    const { runner, submit, finishAll } = start({ threads: 2 });
+    submit(a, same);
+    submit(b, same);
+    expect(runner.runs).toHaveLength(2);
+    await finishAll();
+  });
+
+  it.each([
+    ['objects', () => [{ a: [1, { b: new Date(5) }] }, 'x']],
+    ['bytes', () => [Buffer.from('abc')]],
+    ['maps and sets', () => [new Map([['a', new Set([1])]])]],
+    ['long texts', () => ['x'.repeat(10_000)]],
+    ['empty lists', () => []],
+  ])('are one where they have equal %s', async (_, args: () => unknown[]) => {
+    const { runner, submit, finishAll } = start({ threads: 2 });
+    submit(args(), same);
+    submit(args(), same);
+    expect(runner.runs).toHaveLength(1);
+    await finishAll();
+  });
+
+  it('are two where the tasks are two, or do not ask for it', async () => {
+    const { runner, submit, finishAll } = start({ threads: 4 });
+    submit([1], same);
+    submit([1], { task: { ...COALESCED, index: 1 } });
+    submit([1], { task: { ...TASK, index: 2 } });
+    submit([1], { task: { ...TASK, index: 2 } });
+    expect(runner.runs).toHaveLength(4);
+    await finishAll();
+  });
+
+  it('give each caller a copy of its own, in which Buffers are Buffers', async () => {
+    const { runner, submit } = start();
+    const callers = [submit([1], same), submit([1], same), submit([1], same)];
+    const buffers = [[0, 'image']] as const;
+    runner.runs[0]!.complete({ image: new Uint8Array([1, 2]), rows: [{ n: 1 }] }, { buffers });
+    await settled();
+    const values = callers.map(({ value }) => value as { image: Buffer; rows: { n: number }[] });
+    values[0]!.rows[0]!.n = 9;
+    values[1]!.image[0] = 9;
+    expect(values.map(({ image, rows }) => [Buffer.isBuffer(image), image[0], rows[0]!.n])).toEqual(
+      [
+        [true, 1, 9],
+        [true, 9, 1],
+        [true, 1, 1],
+      ],
+    );
+  });
+
+  it('give each caller a Buffer of its own where the result is one', async () => {
+    const { runner, submit } = start();
+    const callers = [submit([1], same), submit([1], same)];
+    runner.runs[0]!.complete(new Uint8Array([1, 2]), { buffers: [[0]] });
+    await settled();
+    const [first, second] = callers.map(({ value }) => value as Buffer);
+    first![0] = 9;
+    expect(second).toEqual(Buffer.from([1, 2]));
+  });
+
+  it('run in the context of the first caller', async () => {
+    const { runner, submit, finishAll } = start();
+    submit([1], { ...same, contexts: { request: { id: 'first' } } });
+    submit([1], { ...same, contexts: { request: { id: 'second' } } });
+    expect(runner.runs.map(({ request }) => request.contexts)).toEqual([
+      { request: { id: 'first' } },
+    ]);
+    await finishAll();
+  });
+
+  it('fail for all, each with an error of its own', async () => {
+    const { runner, observer, submit } = start();
+    const callers = [submit([1], same), submit([1], same)];
+    runner.runs[0]!.fail(Object.assign(new Error('no'), { code: 'X' }));
+    await settled();
+    const [first, second] = callers.map(({ error }) => error as Error);
+    expect([first!.message, second!.message]).toEqual(['no', 'no']);
+    expect(first).not.toBe(second);
+    expect(observer.outcomes).toEqual(['failed', 'failed']);
+  });
+
+  it('time out for all', async () => {
+    const { observer, submit } = start();
+    const callers = [submit([1], same), submit([1], same)];
+    await vi.advanceTimersByTimeAsync(TASK.timeoutMs + TURN_MS);
+    for (const { error } of callers) expect(error).toBeInstanceOf(TaskTimeoutException);
+    expect(observer.outcomes).toEqual(['timeout', 'timeout']);
+  });
+
+  it('wait no longer than the one that waits longest', async () => {
+    const { observer, submit, finishAll } = start();
+    submit(['other']);
+    const first = submit([1], same);
+    await vi.advanceTimersByTimeAsync(4_000);
+    const second = submit([1], same);
+    await vi.advanceTimersByTimeAsync(1_000 + TURN_MS);
+    expect([first, second]).toMatchObject([rejection('queue-timeout'), rejection('queue-timeout')]);
+    expect(observer.outcomes).toEqual(['queue_timeout', 'queue_timeout']);
+    await finishAll();
+  });
+
+  it.each([0, 1, 2])(
+    'go on while they run when caller %d goes away: the others have their answer',
+    async (which) => {
+      const { runner, observer, submit } = start();
+      const callers = [submit([1], same), submit([1], same), submit([1], same)];
+      callers[which]!.client.leave();
+      await vi.advanceTimersByTimeAsync(GRACE_MS * 5);
+      expect(runner.runs[0]!.aborted).toBe(false);
+      runner.runs[0]!.complete('x');
+      await settled();
+      expect(callers.map(({ state }) => state)).toEqual(
+        callers.map((_, i) => (i === which ? 'refused' : 'answered')),
+      );
+      expect(observer.outcomes).toEqual(['aborted', 'completed', 'coalesced']);
+    },
+  );
+
+  it('keep their place when the first of them goes away while they wait', async () => {
+    const { submit, begun, finishAll } = start();
+    submit(['other']);
+    const [first, second] = [submit([1], same), submit([1], same)];
+    submit(['behind']);
+    first.client.leave();
+    await finishAll();
+    expect(begun()).toEqual(['other', 1, 'behind']);
+    expect([first.state, second.state]).toEqual(['refused', 'answered']);
+  });
+
+  it('are ended when the last of them goes away', async () => {
+    const { runner, observer, submit } = start();
+    const [first, second] = [submit([1], same), submit([1], same)];
+    first.client.leave();
+    await vi.advanceTimersByTimeAsync(GRACE_MS);
+    second.client.leave();
+    await vi.advanceTimersByTimeAsync(GRACE_MS - 1);
+    expect(runner.runs[0]!.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(runner.runs[0]!.aborted).toBe(true);
+    expect(observer.outcomes).toEqual(['aborted', 'aborted']);
+  });
+
+  it('leave the queue when the last of them goes away', async () => {
+    const { dispatcher, submit, begun, finishAll } = start();
+    submit(['other']);
+    const callers = [submit([1], same), submit([1], same)];
+    for (const { client } of callers) client.leave();
+    expect(dispatcher.queueSize).toBe(0);
+    await finishAll();
+    expect(begun()).toEqual(['other']);
+  });
+
+  it('are not joined in their grace: what is about to be ended is begun anew', async () => {
+    const { runner, submit, finishAll } = start({ threads: 2 });
+    const first = submit([1], same);
+    first.client.leave();
+    const next = submit([1], same);
+    expect(runner.runs).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(GRACE_MS);
+    expect(runner.runs.map(({ aborted }) => aborted)).toEqual([true, false]);
+    const joins = submit([1], same);
+    expect(runner.runs).toHaveLength(2);
+    await finishAll();
+    expect([next.state, joins.state]).toEqual(['answered', 'answered']);
+  });
+
+  it('are refused together where there is no room, and leave nothing to join', async () => {
+    const { runner, submit, finishAll } = start({ maxQueue: 0 });
+    submit(['other']);
+    const refused = submit([1], same);
+    await finishAll();
+    expect(refused).toMatchObject(rejection('queue-full'));
+    const next = submit([1], same);
+    expect(runner.runs).toHaveLength(2);
+    await finishAll();
+    expect(next.state).toBe('answered');
+  });
+
+  it('refuse arguments that cannot be compared, and count them once', async () => {
+    const { runner, observer, submit } = start();
+    const caller = submit([1, { f: () => 1 }], same);
+    await settled();
+    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect((caller.error as Error).message).toContain('argument 2 (second).f is a function');
+    expect(runner.runs).toEqual([]);
+    expect(observer.outcomes).toEqual(['failed']);
+  });
+});
+
+describe('arguments that cannot be copied', () => {
+  const refused = () => new DOMException('could not be cloned.', 'DataCloneError');
+
+  it('are named, with what in them it is', async () => {
+    const { runner, observer, submit, reports } = start();
+    const caller = submit(['a', { deep: [{ f: () => 1 }] }]);
+    runner.runs[0]!.lose(refused());
+    await settled();
+    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect(caller.error).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE' });
+    expect((caller.error as Error).message).toBe(
+      'Cats.count: the arguments cannot be copied to a thread: argument 2 (second).deep[0].f is a function; ' +
+        'pass plain data (what structuredClone() takes)',
+    );
+    expect((caller.error as Error).cause).toBeInstanceOf(DOMException);
+    expect(observer.outcomes).toEqual(['failed']);
+    // A mistake in a call is nothing for an operator.
+    expect(reports).toEqual([]);
+  });
+
+  it('are told by the words of the refusal where nothing is found in them', async () => {
+    const { runner, submit } = start();
+    const caller = submit([1]);
+    runner.runs[0]!.lose(refused());
+    await settled();
+    expect((caller.error as Error).message).toContain('could not be cloned.');
+  });
+
+  it('are not blamed for a carried context that cannot be', async () => {
+    const { runner, submit } = start();
+    const caller = submit([1], { contexts: { request: { log: () => {} } } });
+    runner.runs[0]!.lose(refused());
+    await settled();
+    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect((caller.error as Error).message).toMatch(/context.*request.*log is a function/);
+  });
+});
+
+describe('a thread that is lost', () => {
+  it('is told of, and its call is a 500 with the cause', async () => {
+    const { runner, observer, submit, reports } = start();
+    const caller = submit();
+    const cause = Object.assign(new Error('heap'), { code: 'ERR_WORKER_OUT_OF_MEMORY' });
+    runner.runs[0]!.lose(cause);
+    await settled();
+    expect(caller.error).toBeInstanceOf(ThreadLostException);
+    expect((caller.error as ThreadLostException).getStatus()).toBe(500);
+    expect(caller.error).toMatchObject({ task: TASK.name, cause });
+    expect(observer).toMatchObject({ runMs: [0], outcomes: ['thread_lost'] });
+    expect(reports).toEqual([['Cats.count', cause]]);
+  });
+
+  it('may be lost of anything', async () => {
+    const { runner, submit, reports } = start();
+    const caller = submit();
+    runner.runs[0]!.lose(undefined);
+    await settled();
+    expect(caller.error).toBeInstanceOf(ThreadLostException);
+    expect(reports).toHaveLength(1);
+  });
+
+  it('has nothing to do with the calls of the others', async () => {
+    const { runner, submit } = start({ threads: 2 });
+    const [lost, other] = [submit(), submit()];
+    runner.runs[0]!.lose(new Error('x'));
+    runner.runs[1]!.complete(1);
+    await settled();
+    expect([lost.state, other.state]).toEqual(['refused', 'answered']);
+  });
+
+  it('fails each call that was coalesced into its', async () => {
+    const { runner, observer, submit } = start();
+    const callers = [submit([], { task: COALESCED }), submit([], { task: COALESCED })];
+    runner.runs[0]!.lose(new Error('x'));
+    await settled();
+    for (const { error } of callers) expect(error).toBeInstanceOf(ThreadLostException);
+    expect(observer.outcomes).toEqual(['thread_lost', 'thread_lost']);
+  });
+});
+
+describe('where there is no thread', () => {
+  it('calls are refused at once', async () => {
+    const { observer, submit, runner } = start({ threads: 0 });
+    const caller = submit();
+    await settled();
+    expect(caller).toMatchObject(rejection('unavailable'));
+    expect(runner.runs).toEqual([]);
+    expect(observer.outcomes).toEqual(['rejected']);
+  });
+
+  it('calls are refused that have been waiting', async () => {
+    const { runner, submit, dispatcher } = start();
+    const [runs, waits] = [submit(), submit()];
+    runner.size = 0;
+    runner.runs[0]!.lose(new Error('x'));
+    await settled();
+    expect(runs.error).toBeInstanceOf(ThreadLostException);
+    expect(waits).toMatchObject(rejection('unavailable'));
+    dispatcher.pump();
+    runner.size = 1;
+    const later = submit();
+    runner.runs[1]!.complete();
+    await settled();
+    expect(later.state).toBe('answered');
+  });
+});
+
+describe('a runner that throws', () => {
+  it('fails the call alone, at once, and what waits goes on', async () => {
+    const { runner, observer, submit, finishAll, dispatcher } = start();
+    const boom = new Error('a getter threw');
+    const throwOnce = () => {
+      runner.onRun = () => {};
+      runner.runs.pop()!.over = true;
+      throw boom;
+    };
+    runner.onRun = throwOnce;
+    const first = submit([0]);
+    await settled();
+    expect([first.state, dispatcher.running]).toEqual(['refused', 0]);
+    const [runs, waits, behind] = [submit([1]), submit([2]), submit([3])];
+    runner.onRun = throwOnce;
+    runner.runs[0]!.complete();
+    await settled();
+    await finishAll();
+    expect([runs.state, waits.state, behind.state]).toEqual(['answered', 'refused', 'answered']);
+    expect(observer.outcomes).toHaveLength(4);
+  });
+});
+
+describe('close()', () => {
+  it('refuses what waits and what comes, and ends what runs', async () => {
+    const { runner, observer, submit, dispatcher } = start({ threads: 2 });
+    const [a, b, waits] = [submit(), submit(), submit()];
+    dispatcher.close();
+    const late = submit();
+    await settled();
+    expect(runner.runs.map(({ aborted }) => aborted)).toEqual([true, true]);
+    expect(a.error).toBeInstanceOf(TaskAbortedException);
+    expect(b.error).toBeInstanceOf(TaskAbortedException);
+    expect(waits).toMatchObject(rejection('closing'));
+    expect(late).toMatchObject(rejection('closing'));
+    expect(observer.outcomes).toEqual(['rejected', 'aborted', 'aborted', 'rejected']);
+  });
+
+  it('begins nothing in place of what it has ended', async () => {
+    const { runner, submit, dispatcher } = start();
+    submit();
+    submit();
+    dispatcher.close();
+    await settled();
+    dispatcher.pump();
+    expect(runner.runs).toHaveLength(1);
+  });
+
+  it('ends each caller of what is coalesced', async () => {
+    const { submit, dispatcher, runner } = start();
+    const callers = [submit([], { task: COALESCED }), submit([], { task: COALESCED })];
+    dispatcher.close();
+    const late = submit([], { task: COALESCED });
+    await settled();
+    for (const { error } of callers) expect(error).toBeInstanceOf(TaskAbortedException);
+    expect(late).toMatchObject(rejection('closing'));
+    expect(runner.runs).toHaveLength(1);
+  });
+
+  it('ends what runs for nobody any more', async () => {
+    const { runner, observer, submit, dispatcher } = start();
+    const caller = submit();
+    caller.client.leave();
+    dispatcher.close();
+    await settled();
+    expect(runner.runs[0]!.aborted).toBe(true);
+    expect(observer.outcomes).toEqual(['aborted']);
+  });
+
+  it('may be called when nothing is going on, and twice', () => {
+    const { dispatcher } = start();
+    dispatcher.close();
+    dispatcher.close();
+  });
+});

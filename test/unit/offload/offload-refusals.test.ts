@@ -1,0 +1,239 @@
+import 'reflect-metadata';
+import {
+  Body,
+  Controller,
+  createParamDecorator,
+  Get,
+  Headers,
+  Injectable,
+  Ip,
+  Next,
+  Param,
+  Query,
+  Req,
+  Res,
+  Sse,
+} from '@nestjs/common';
+import { EMPTY, type Observable } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { CpuBound } from '../../../src/offload/index.js';
+import { type CpuBoundDefinition, definitionsOf } from '../../../src/offload/cpu-bound.metadata.js';
+import { refusalOf, refusalOfModule, type Subject } from '../../../src/offload/task/refusals.js';
+
+const User = createParamDecorator(() => 'somebody');
+
+@Injectable()
+class Animals {
+  @CpuBound()
+  async weigh(): Promise<number> {
+    return 1;
+  }
+}
+
+@Controller()
+class Cats extends Animals {
+  @Get()
+  @CpuBound()
+  async plain(
+    @Param('id') id: string,
+    @Query() query: object,
+    @Body() body: object,
+    @Headers() headers: object,
+    @Ip() ip: string,
+    @User() user: string,
+  ): Promise<unknown> {
+    return [id, query, body, headers, ip, user];
+  }
+
+  @Get()
+  @CpuBound()
+  async none(): Promise<void> {}
+
+  @Get()
+  @CpuBound()
+  async request(@Param('id') id: string, @Req() request: object): Promise<unknown> {
+    return [id, request];
+  }
+
+  @Get()
+  @CpuBound()
+  async response(@Res() response: object): Promise<unknown> {
+    return response;
+  }
+
+  @Get()
+  @CpuBound()
+  async passthrough(@Res({ passthrough: true }) response: object): Promise<unknown> {
+    return response;
+  }
+
+  @Get()
+  @CpuBound()
+  async next(@Next() next: object): Promise<unknown> {
+    return next;
+  }
+
+  @CpuBound()
+  @Sse('below')
+  sseBelow(): Observable<never> {
+    return EMPTY;
+  }
+
+  @Sse('above')
+  @CpuBound()
+  sseAbove(): Observable<never> {
+    return EMPTY;
+  }
+}
+
+function subject(method: string, about: Partial<Subject> = {}, type = Cats): Subject {
+  const definition = definitionsOf(type.prototype).find((each) => each.method === method)!;
+  return {
+    name: `${type.name}.${method}`,
+    definition: { ...definition, file: '/app/cats.js' } satisfies CpuBoundDefinition,
+    type,
+    isController: true,
+    isStatic: true,
+    injected: false,
+    hasModule: false,
+    threads: true,
+    mainFile: '/app/main.js',
+    ...about,
+  };
+}
+
+describe('a method that can run in a thread', () => {
+  it.each(['plain', 'none'])('is not refused: %s', (method) => {
+    expect(refusalOf(subject(method))).toBeUndefined();
+  });
+
+  it('is not refused where its class is injected with something, and a thread has it too', () => {
+    expect(refusalOf(subject('plain', { injected: true, hasModule: true }))).toBeUndefined();
+    expect(refusalOf(subject('plain', { injected: false, hasModule: true }))).toBeUndefined();
+  });
+
+  it('is not refused where it is the own one of a class that others extend', () => {
+    expect(
+      refusalOf(
+        subject('weigh', { isController: false, type: Animals as never }, Animals as never),
+      ),
+    ).toBeUndefined();
+  });
+});
+
+describe('a method that takes what belongs to the connection', () => {
+  it.each([
+    ['request', '@Req()'],
+    ['response', '@Res()'],
+    ['passthrough', '@Res()'],
+    ['next', '@Next()'],
+  ])('is refused: %s', (method, decorator) => {
+    expect(refusalOf(subject(method))).toBe(
+      `Cats.${method} takes ${decorator}, which cannot leave the event loop; ` +
+        'take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest',
+    );
+  });
+});
+
+describe('a stream of events', () => {
+  it.each(['sseBelow', 'sseAbove'])(
+    'is refused in whatever order the decorators are: %s',
+    (method) => {
+      expect(refusalOf(subject(method))).toMatch(
+        new RegExp(
+          `^Cats\\.${method} is an @Sse\\(\\) stream, .*compute each event in a @CpuBound\\(\\) method of a provider`,
+        ),
+      );
+    },
+  );
+});
+
+describe('a method that is inherited', () => {
+  it('is refused: a thread would have an instance of the class that declares it', () => {
+    expect(refusalOf(subject('weigh'))).toBe(
+      'Cats.weigh is inherited from Animals, of which a thread would make an instance, not of Cats; ' +
+        'override it in Cats with @CpuBound() and call super.weigh()',
+    );
+  });
+});
+
+describe('a class with more than one instance', () => {
+  it('is refused', () => {
+    expect(refusalOf(subject('plain', { isStatic: false }))).toMatch(
+      /^Cats\.plain belongs to a class with an instance for each request.*move the method to a provider of default scope/,
+    );
+  });
+});
+
+describe('a class that is injected with something', () => {
+  it('is refused where a thread has nothing to inject', () => {
+    expect(refusalOf(subject('plain', { injected: true }))).toMatch(
+      /^the constructor of Cats takes arguments.*for Cats\.plain; name a module that provides Cats.*offload: \{ module: … \}.*forRootAsync\(\) beside useFactory.*or move the method to a class whose constructor takes nothing/,
+    );
+  });
+});
+
+describe('a class that is in no file', () => {
+  it('is refused', () => {
+    const { definition, ...rest } = subject('plain');
+    expect(refusalOf({ ...rest, definition: { ...definition, file: undefined } })).toMatch(
+      /^Cats\.plain is declared in code that is in no file.*leave nestjs-cluster and the class out of the bundle.*or set CLUSTER_OFFLOAD=inline/,
+    );
+  });
+
+  it('is not refused where there are no threads', () => {
+    const { definition, ...rest } = subject('plain', { threads: false });
+    expect(refusalOf({ ...rest, definition: { ...definition, file: undefined } })).toBeUndefined();
+  });
+});
+
+describe('a class in the file that starts the app', () => {
+  it('is refused: a thread that imports it would start another', () => {
+    expect(refusalOf(subject('plain', { mainFile: '/app/cats.js' }))).toMatch(
+      /^Cats\.plain is declared in \/app\/cats\.js, which starts the app.*in a file of its own, or start the app by ClusterModule\.bootstrap\(\)/,
+    );
+  });
+
+  it('is not refused where that is known to start nothing in a thread, or there are none', () => {
+    expect(refusalOf(subject('plain', { mainFile: undefined }))).toBeUndefined();
+    expect(
+      refusalOf(subject('plain', { mainFile: '/app/cats.js', threads: false })),
+    ).toBeUndefined();
+  });
+});
+
+describe('a decorator that was given a copy of the descriptor', () => {
+  it('is refused: what it made of that was thrown away', () => {
+    class Copied {
+      async count(): Promise<void> {}
+    }
+    const { prototype } = Copied;
+    CpuBound()(prototype, 'count', { ...Object.getOwnPropertyDescriptor(prototype, 'count')! });
+    expect(refusalOf(subject('count', { type: Copied }, Copied as never))).toMatch(
+      /^Copied\.count is decorated with @CpuBound\(\), but .*apply it to the descriptor itself, or return what it returns/,
+    );
+  });
+});
+
+describe('offload.module', () => {
+  const situation = { hasModule: true, threads: true, mainFile: '/app/main.js' };
+
+  it('is refused where it is given in the file that starts the app', () => {
+    expect(refusalOfModule('Tools', '/app/main.js', situation)).toMatch(
+      /^offload\.module \(Tools\) is given to forRoot\(\) in \/app\/main\.js, which starts the app.*move the module that imports ClusterModule to a file of its own/,
+    );
+  });
+
+  it.each([
+    ['another file', '/app/app.module.js', situation],
+    ['no file', undefined, situation],
+    [
+      'no file, and none is known to start the app',
+      undefined,
+      { ...situation, mainFile: undefined },
+    ],
+    ['that file, without threads', '/app/main.js', { ...situation, threads: false }],
+  ])('is not refused where it is given in %s', (_, file, where) => {
+    expect(refusalOfModule('Tools', file, where)).toBeUndefined();
+  });
+});

@@ -1,0 +1,112 @@
+import { type Metric, Registry } from 'prom-client';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { OffloadSnapshot } from '../../../../src/offload/task/offload-snapshot.js';
+import { OffloadMetrics } from '../../../../src/offload/offload.metrics.js';
+import { TASK_OUTCOMES, UNOBSERVED } from '../../../../src/offload/task/task.js';
+import { TASK } from '../../support/fake-runner.js';
+
+const OTHER = { ...TASK, name: 'Cats.weigh', index: 1 };
+
+let snapshot: OffloadSnapshot;
+beforeEach(() => {
+  snapshot = { threads: 2, running: 1, queueSize: 7, fullForMs: 0, unavailable: false };
+});
+
+function start(prefix = '') {
+  const metrics = new OffloadMetrics(prefix, 3, [TASK, OTHER], () => snapshot);
+  const registry = new Registry();
+  for (const metric of [...metrics.all, ...metrics.labelled]) registry.registerMetric(metric);
+  return { metrics, text: () => registry.metrics() };
+}
+
+describe('the metrics of @CpuBound() methods', () => {
+  it('have a series for each task and outcome from the start: a first event has a rate', async () => {
+    const text = await start().text();
+    for (const { name } of [TASK, OTHER]) {
+      for (const outcome of TASK_OUTCOMES) {
+        expect(text).toContain(
+          `nestjs_cluster_offload_tasks_total{task="${name}",outcome="${outcome}"} 0`,
+        );
+      }
+    }
+    expect(text.match(/tasks_total\{/g)).toHaveLength(2 * TASK_OUTCOMES.length);
+  });
+
+  it('count each call by its task and its outcome', async () => {
+    const { metrics, text } = start();
+    for (const outcome of TASK_OUTCOMES) metrics.ended(TASK, outcome);
+    metrics.ended(TASK, 'completed');
+    metrics.ended(OTHER, 'rejected');
+    const page = await text();
+    expect(page).toContain('tasks_total{task="Cats.count",outcome="completed"} 2');
+    expect(page).toContain('tasks_total{task="Cats.count",outcome="queue_timeout"} 1');
+    expect(page).toContain('tasks_total{task="Cats.weigh",outcome="rejected"} 1');
+    expect(page).toContain('tasks_total{task="Cats.weigh",outcome="completed"} 0');
+  });
+
+  it('have times in seconds', async () => {
+    const { metrics, text } = start();
+    metrics.began(TASK, 30);
+    metrics.began(TASK, 0);
+    metrics.ran(TASK, 1_500);
+    const page = await text();
+    expect(page).toContain('nestjs_cluster_offload_wait_seconds_sum{task="Cats.count"} 0.03');
+    expect(page).toContain('nestjs_cluster_offload_wait_seconds_count{task="Cats.count"} 2');
+    expect(page).toContain('wait_seconds_bucket{le="0.025",task="Cats.count"} 1');
+    expect(page).toContain('wait_seconds_bucket{le="0.05",task="Cats.count"} 2');
+    expect(page).toContain('nestjs_cluster_offload_run_seconds_sum{task="Cats.count"} 1.5');
+    expect(page).toContain('run_seconds_bucket{le="60",task="Cats.count"} 1');
+  });
+
+  it('show the queue and the threads as they are when they are read, by worker', async () => {
+    const { text } = start();
+    const first = await text();
+    expect(first).toContain('nestjs_cluster_offload_queue_size{worker="3"} 7');
+    expect(first).toContain('nestjs_cluster_offload_threads{worker="3"} 2');
+    snapshot = { ...snapshot, queueSize: 0, threads: 0 };
+    const second = await text();
+    expect(second).toContain('nestjs_cluster_offload_queue_size{worker="3"} 0');
+    expect(second).toContain('nestjs_cluster_offload_threads{worker="3"} 0');
+  });
+
+  it('are told apart: only those of the second kind have a label for the worker', async () => {
+    const { metrics } = start();
+    const workers = (all: readonly Metric[]) =>
+      Promise.all(
+        all.map(async (metric) =>
+          (await metric.get()).values.map(({ labels }) => labels['worker']),
+        ),
+      );
+    expect(await workers(metrics.labelled)).toEqual([[3], [3]]);
+    for (const labels of await workers(metrics.all)) {
+      expect(labels.filter((label) => label !== undefined)).toEqual([]);
+    }
+  });
+
+  it('have the prefix of the app', async () => {
+    const text = await start('app_').text();
+    const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+    expect(names).toEqual([
+      'app_nestjs_cluster_offload_tasks_total',
+      'app_nestjs_cluster_offload_wait_seconds',
+      'app_nestjs_cluster_offload_run_seconds',
+      'app_nestjs_cluster_offload_queue_size',
+      'app_nestjs_cluster_offload_threads',
+    ]);
+  });
+
+  it('are in no registry but where they are put', () => {
+    const { all, labelled } = start().metrics;
+    expect([all.length, labelled.length]).toEqual([3, 2]);
+    // A second one would have a name that is taken.
+    expect(() => start()).not.toThrow();
+  });
+});
+
+describe('where nothing is measured', () => {
+  it('whatever is told is dropped', () => {
+    UNOBSERVED.began(TASK, 1);
+    UNOBSERVED.ran(TASK, 1);
+    UNOBSERVED.ended(TASK, 'completed');
+  });
+});

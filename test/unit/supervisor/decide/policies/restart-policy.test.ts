@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import type { RestartOptions } from '../../../../../src/contract/options/index.js';
+import {
+  type Failure,
+  type FailureHistory,
+  NO_FAILURES,
+  recordFailure,
+  recoveryMs,
+  restartDelayMs,
+} from '../../../../../src/supervisor/decide/policies/restart.policy.js';
+import { FAILURE_CAUSES } from '../../../../../src/contract/snapshot/index.js';
+
+const OPTIONS: Required<RestartOptions> = {
+  backoffMs: 100,
+  backoffFactor: 2,
+  maxBackoffMs: 15_000,
+  jitterRatio: 0,
+  stableAfterMs: 30_000,
+  maxFailures: 5,
+};
+
+const JITTER: Required<RestartOptions> = { ...OPTIONS, jitterRatio: 0.2 };
+
+const FAILED_BOOT: Failure = { cause: 'boot', livedMs: undefined };
+const CRASH: Failure = { cause: 'crash', livedMs: 0 };
+const KILL: Failure = { cause: 'killed', livedMs: 0 };
+const NEVER_STARTED: Failure = { cause: 'boot', livedMs: undefined, started: false };
+
+/** What a slot has behind it after each of these failures. */
+function after(failures: readonly Failure[], options = OPTIONS): FailureHistory[] {
+  let history = NO_FAILURES;
+  return failures.map((failure) => (history = recordFailure(history, failure, options)));
+}
+
+const times = (count: number, failure: Failure): Failure[] => Array<Failure>(count).fill(failure);
+const lives = (...livedMs: number[]): Failure[] =>
+  livedMs.map((each) => ({ ...CRASH, livedMs: each }));
+const last = (failures: readonly Failure[], options = OPTIONS) => after(failures, options).at(-1)!;
+
+const delays = (failures: readonly Failure[], options = OPTIONS, random = 0.5) =>
+  after(failures, options).map((history) => restartDelayMs(history, options, random));
+
+const degraded = (failures: readonly Failure[]) => after(failures).map((each) => each.degraded);
+
+describe('the wait before a restart', () => {
+  it('is none after a stable life', () => {
+    expect(delays(lives(30_000))).toEqual([0]);
+    expect(delays(lives(86_400_000))).toEqual([0]);
+  });
+
+  it('is the first backoff after a life that was just not stable', () => {
+    expect(delays(lives(29_999))).toEqual([100]);
+    expect(delays(lives(0))).toEqual([100]);
+  });
+
+  it('doubles with each failed boot in a row, up to the longest', () => {
+    expect(delays(times(11, FAILED_BOOT))).toEqual([
+      100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000, 15_000,
+    ]);
+  });
+
+  it('grows to 1 s and no further while workers come up before they fail', () => {
+    expect(delays(times(8, CRASH))).toEqual([100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000]);
+  });
+
+  it('is short again with the first worker that comes up, however many boots had failed', () => {
+    expect(delays([...times(9, FAILED_BOOT), CRASH]).slice(-2)).toEqual([15_000, 1_000]);
+  });
+
+  it('after a life that was ready is as long as a first backoff above 1 s, and never above the longest', () => {
+    expect(delays(times(3, CRASH), { ...OPTIONS, backoffMs: 4_000 })).toEqual([
+      4_000, 4_000, 4_000,
+    ]);
+    expect(delays(times(3, CRASH), { ...OPTIONS, maxBackoffMs: 150 })).toEqual([100, 150, 150]);
+  });
+
+  it('grows by the factor that is set, and not at all by a factor of 1', () => {
+    const boots = times(3, FAILED_BOOT);
+    expect(delays(boots, { ...OPTIONS, backoffFactor: 3 })).toEqual([100, 300, 900]);
+    expect(delays(boots, { ...OPTIONS, backoffFactor: 1 })).toEqual([100, 100, 100]);
+  });
+
+  it('starts again at the first backoff after a stable life', () => {
+    expect(delays(lives(0, 0, 40_000, 0, 0))).toEqual([100, 200, 0, 100, 200]);
+  });
+
+  it.each([
+    [0, 80],
+    [0.25, 90],
+    [0.5, 100],
+    [1, 120],
+  ])('is spread by the jitter: at random %d it is %d ms', (random, delayMs) => {
+    expect(delays([CRASH], JITTER, random)[0]).toBeCloseTo(delayMs, 9);
+  });
+
+  it.each([
+    ['1 s', CRASH, 800, 1_000],
+    ['the longest', FAILED_BOOT, 12_000, 15_000],
+  ])('is spread also at %s, so that slots do not restart together', (_, failure, from, to) => {
+    const row = times(10, failure);
+    expect([0, 0.999].map((random) => delays(row, JITTER, random).at(-1))).toEqual([from, to]);
+  });
+
+  it('is never negative', () => {
+    const options = { ...OPTIONS, jitterRatio: 1 };
+    expect(Math.min(...delays(times(20, FAILED_BOOT), options, 0))).toBe(0);
+  });
+
+  it('always fits a timer: with its jitter too it stays below 2 ** 31', () => {
+    const longest = 2 ** 31 - 1;
+    const options = { ...OPTIONS, backoffMs: longest, maxBackoffMs: longest, jitterRatio: 1 };
+    for (const failure of [CRASH, FAILED_BOOT]) {
+      expect(Math.max(...delays(times(5, failure), options, 0.999))).toBeLessThan(2 ** 31);
+    }
+  });
+
+  it('is a number however long the row of failures is', () => {
+    const long = { ...NO_FAILURES, inARow: 5_000 };
+    for (const backoffMs of [0, 1, 15_000]) {
+      const delayMs = restartDelayMs(long, { ...OPTIONS, backoffMs }, 0.5);
+      expect(delayMs).toBe(backoffMs === 0 ? 0 : 15_000);
+    }
+  });
+});
+
+describe('a crash loop', () => {
+  it.each(FAILURE_CAUSES.filter((cause) => cause !== 'killed'))(
+    'begins with the fifth failure by %s, not before',
+    (cause) => {
+      expect(degraded(times(5, { ...CRASH, cause }))).toEqual([false, false, false, false, true]);
+    },
+  );
+
+  it('begins with the first failure where one is allowed', () => {
+    expect(last([CRASH], { ...OPTIONS, maxFailures: 1 }).degraded).toBe(true);
+  });
+
+  it('is seen whatever the cadence: also of workers that die at 31 s each time (C8)', () => {
+    expect(degraded(lives(31_000, 31_000, 31_000, 31_000, 31_000)).at(-1)).toBe(true);
+    expect(delays(lives(31_000, 31_000, 31_000, 31_000, 31_000))).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  it('is not seen where each life is twice as long as a stable one, and is where a little shorter', () => {
+    const each = recoveryMs(OPTIONS);
+    expect(degraded(lives(each, each, each, each, each, each))).not.toContain(true);
+    expect(degraded(lives(each, each - 1, each - 1, each - 1, each - 1)).at(-1)).toBe(true);
+  });
+
+  it('counts short lives in a row: one long life among them begins a new row', () => {
+    const row = lives(31_000, 31_000, 31_000, 31_000, 60_000, 31_000, 31_000, 31_000, 31_000);
+    // The long life's own end is the first of the new row.
+    expect(degraded(row)).toEqual([...Array<boolean>(8).fill(false), true]);
+  });
+
+  it('is over with the first life that was twice as long as a stable one, not before', () => {
+    const loop = times(5, CRASH);
+    expect(last([...loop, ...lives(59_999)]).degraded).toBe(true);
+    expect(last([...loop, ...lives(60_000)])).toMatchObject({ degraded: false, shortLives: 1 });
+  });
+});
+
+describe('the history of failures', () => {
+  it('is not changed by the next one: a policy is pure', () => {
+    const before = Object.freeze(last(times(2, CRASH)));
+    restartDelayMs(before, OPTIONS, 0.5);
+    const next = recordFailure(before, FAILED_BOOT, OPTIONS);
+    expect(before).toEqual({ inARow: 2, shortLives: 2, wasReady: true, degraded: false });
+    expect(next).toEqual({ inARow: 3, shortLives: 3, wasReady: false, degraded: false });
+  });
+});
+
+describe('a worker that is killed from outside', () => {
+  it('never makes a crash loop, and is restarted at most once a second in a storm of kills', () => {
+    expect(degraded(times(30, KILL))).not.toContain(true);
+    expect(delays(times(30, KILL)).slice(3)).toEqual([800, ...Array<number>(26).fill(1_000)]);
+  });
+
+  it('does not lengthen the row of short lives, nor ends a crash loop that there is', () => {
+    expect(last([...times(3, CRASH), KILL])).toMatchObject({ shortLives: 3, degraded: false });
+    expect(last([...times(5, CRASH), KILL])).toMatchObject({ degraded: true });
+  });
+
+  it('is proof of health where it had lived twice as long as a stable one', () => {
+    const killedLate = { ...KILL, livedMs: 60_000 };
+    expect(last([...times(5, CRASH), killedLate])).toMatchObject({
+      inARow: 0,
+      shortLives: 0,
+      degraded: false,
+    });
+  });
+
+  it('is restarted at once after a stable life', () => {
+    expect(delays([{ ...KILL, livedMs: 30_000 }])).toEqual([0]);
+  });
+});
+
+describe('a worker that could not even be started', () => {
+  it('is tried again more and more slowly, and never makes a crash loop', () => {
+    expect(degraded(times(10, NEVER_STARTED))).not.toContain(true);
+    expect(delays(times(10, NEVER_STARTED))).toEqual([
+      100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000,
+    ]);
+  });
+
+  it('does not end a crash loop that there is, nor its count', () => {
+    expect(last([...times(5, CRASH), NEVER_STARTED])).toMatchObject({
+      shortLives: 5,
+      degraded: true,
+    });
+  });
+});
+
+describe('slots that fail together after a stable life', () => {
+  const spread = (together: number, options = OPTIONS) =>
+    [0, 0.5, 0.999].map((random) =>
+      Math.round(restartDelayMs(NO_FAILURES, options, random, together)),
+    );
+
+  it('restart at once, the first of them', () => {
+    expect(spread(0)).toEqual([0, 0, 0]);
+  });
+
+  it('restart within one first backoff for each that was before them, up to 1 s', () => {
+    expect(spread(1)).toEqual([0, 50, 100]);
+    expect(spread(5)).toEqual([0, 250, 500]);
+    expect(spread(10)).toEqual([0, 500, 999]);
+    expect(spread(255)).toEqual([0, 500, 999]);
+  });
+
+  it('restart at once where the backoff is none', () => {
+    expect(spread(5, { ...OPTIONS, backoffMs: 0 })).toEqual([0, 0, 0]);
+  });
+
+  it('wait never longer than the longest delay', () => {
+    expect(spread(5, { ...OPTIONS, maxBackoffMs: 200 })).toEqual([0, 100, 200]);
+  });
+
+  it('wait for their own backoff where they have one', () => {
+    const history = { ...NO_FAILURES, inARow: 3 };
+    expect(restartDelayMs(history, OPTIONS, 0, 5)).toBe(400);
+  });
+});
+
+describe('the time after which the past is forgotten', () => {
+  it('is twice a stable life', () => {
+    expect(recoveryMs(OPTIONS)).toBe(60_000);
+    expect(recoveryMs({ ...OPTIONS, stableAfterMs: 0 })).toBe(0);
+  });
+});

@@ -1,0 +1,289 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FakeCluster } from '../../../support/fake-cluster.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const CANARY_MS = 1_000;
+const OBSERVE_MS = 20_000;
+const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
+
+const start = (workers: number, observeMs = OBSERVE_MS) =>
+  new FakeCluster(workers, { heartbeat: false, reload: { canaryMs: CANARY_MS, observeMs } });
+
+/** Every worker there is, slot by slot. */
+const picture = (cluster: FakeCluster) => cluster.picture.toSorted();
+const allOf = (generation: number, workers: number) =>
+  Array.from({ length: workers }, (_, slot) => `${slot}: gen=${generation} ready`);
+
+/** A slot goes back: its new worker is ready at once, and needs no canary time. */
+function goesBack(cluster: FakeCluster, slot: number): void {
+  cluster.succeed(slot);
+}
+
+/** The first slots run release 1 in a reload of the others. */
+function halfway(workers: number, reloaded: number) {
+  const cluster = start(workers);
+  const told = cluster.deploy('1');
+  cluster.replaceSlots(reloaded);
+  return { cluster, told };
+}
+
+/** Release 1 has been rolled out, and is observed. */
+function observed(workers: number, observeMs = OBSERVE_MS) {
+  const cluster = start(workers, observeMs);
+  cluster.deploy('1');
+  cluster.replaceSlots(workers);
+  expect(picture(cluster)).toEqual(allOf(1, workers));
+  return cluster;
+}
+
+describe('a worker of the new release that dies while the reload is under way', () => {
+  it('aborts the reload, and the slots that run the release go back to the one before', async () => {
+    const { cluster, told } = halfway(4, 2);
+    const candidate = cluster.newest(2);
+    candidate.becomeReady();
+
+    cluster.current(0).exit({ code: 1 });
+
+    expect(candidate.handle.state).toBe('draining');
+    vi.advanceTimersByTime(200);
+    expect(cluster.forks.slice(-2)).toMatchObject([
+      { slot: 1, generation: 0, script: '/app/main.js' },
+      { slot: 0, generation: 0, script: '/app/main.js' },
+    ]);
+    cluster.newest(0).becomeReady();
+    candidate.exit({ code: 0 });
+    goesBack(cluster, 1);
+    await cluster.settled();
+    const reason = 'worker=0 gen=1: exited with code 1';
+    expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
+    expect(picture(cluster)).toEqual(allOf(0, 4));
+    expect(cluster.events('reload-reverting')).toEqual([{ generation: 1, to: 0, reason }]);
+    expect(cluster.supervisor.snapshot()).toMatchObject({
+      generation: 0,
+      reloads: { completed: 0, aborted: 1, reverted: 0 },
+    });
+  });
+
+  it.each([
+    ['an error that nobody caught', 'fatal'],
+    ['a boot that fails', 'boot'],
+  ])('aborts it by %s, too', async (_, how) => {
+    const { cluster, told } = halfway(3, 1);
+    if (how === 'fatal') {
+      const error = { name: 'TypeError', message: 'no such table' };
+      cluster.current(0).say({ type: 'fatal', error, abort: false });
+    } else {
+      // An operator's kill: the slot comes back as it was.
+      cluster.current(0).exit({ signal: 'SIGKILL' });
+      vi.advanceTimersByTime(1_000);
+      expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+      expect(cluster.events('reload-reverting')).toEqual([]);
+      cluster.newest(0).exit({ code: 1 });
+    }
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 0 });
+    await cluster.settled();
+    expect(told).toMatchObject([{ outcome: 'aborted' }]);
+  });
+
+  it('leaves slots alone that die of the release before', () => {
+    const { cluster } = halfway(3, 1);
+    cluster.current(2).exit({ code: 1 });
+    expect(cluster.events('reload-reverting')).toEqual([]);
+    cluster.replaceSlots(1);
+    expect(picture(cluster)).toContain('1: gen=1 ready');
+  });
+
+  it('is told also where the release before was overwritten in place: nobody rolls on', async () => {
+    const cluster = start(3);
+    const told = cluster.reload();
+    cluster.replaceSlots(1);
+    cluster.current(0).exit({ code: 1 });
+    await cluster.settled();
+    expect(told).toEqual([
+      {
+        outcome: 'aborted',
+        generation: 1,
+        reason:
+          'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: it was overwritten in place',
+      },
+    ]);
+    expect(picture(cluster)).toEqual(expect.arrayContaining(['1: gen=0 ready', '2: gen=0 ready']));
+  });
+
+  it('says so where the files of the release before are gone', async () => {
+    const { cluster, told } = halfway(3, 2);
+    cluster.missing = new Error('/app is not there');
+    cluster.current(0).exit({ code: 1 });
+    await cluster.settled();
+    expect(told[0]?.reason).toBe(
+      'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: /app is not there',
+    );
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+  });
+
+  it('goes on where the release before was in a crash loop itself: there is nothing better', () => {
+    const cluster = start(2);
+    cluster.crash(0, cluster.options.restart.maxFailures);
+    expect(cluster.supervisor.snapshot().workers[0]?.degraded).toBe(true);
+    cluster.newest(0).becomeReady();
+    cluster.deploy('1');
+    cluster.replaceSlots(1);
+    cluster.newest(0).exit({ code: 1 });
+    expect(cluster.events('reload-reverting')).toEqual([]);
+    cluster.replaceSlots(1);
+    expect(cluster.events('reload-ended')).toMatchObject([{ outcome: 'completed' }]);
+  });
+
+  it('ends the way back where that fails, and says so', async () => {
+    const { cluster, told } = halfway(3, 2);
+    cluster.current(0).exit({ code: 1 });
+    vi.advanceTimersByTime(200);
+    cluster.newest(1).exit({ code: 1 });
+    await cluster.settled();
+    expect(told[0]?.reason).toBe(
+      'worker=0 gen=1: exited with code 1; not every worker could go back: worker=1 gen=0: exited with code 1',
+    );
+    // It serves, and its next worker runs the release before.
+    expect(picture(cluster)).toContain('1: gen=1 ready');
+    cluster.serving(1).exit({ code: 1 });
+    vi.advanceTimersByTime(200);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 0 });
+  });
+});
+
+describe('a release that is observed', () => {
+  it('goes back, slot by slot, if a worker of it dies', async () => {
+    const cluster = observed(3);
+    vi.advanceTimersByTime(OBSERVE_MS - 1_000);
+
+    cluster.current(1).exit({ code: 1 });
+
+    vi.advanceTimersByTime(200);
+    cluster.newest(1).becomeReady();
+    expect(cluster.supervisor.snapshot().ready).toBe(3);
+    for (const slot of [0, 2]) {
+      expect(cluster.newest(slot).handle).toMatchObject({
+        identity: { generation: 0 },
+        state: 'starting',
+      });
+      goesBack(cluster, slot);
+    }
+    await cluster.settled();
+    expect(picture(cluster)).toEqual(allOf(0, 3));
+    const reason = 'worker=1 gen=1: exited with code 1';
+    expect(cluster.events('reload-reverting')).toEqual([{ generation: 1, to: 0, reason }]);
+    expect(cluster.events('reload-ended').map(({ outcome }) => outcome)).toEqual([
+      'completed',
+      'reverted',
+    ]);
+    expect(cluster.supervisor.snapshot()).toMatchObject({
+      generation: 0,
+      reloads: { completed: 1, aborted: 0, reverted: 1 },
+    });
+    cluster.scale(4);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 3, generation: 0 });
+  });
+
+  it('has been told as completed before that', async () => {
+    const cluster = start(1);
+    const told = cluster.deploy('1');
+    cluster.replaceSlots(1);
+    await cluster.settled();
+    expect(told).toEqual([COMPLETED]);
+  });
+
+  it('goes back once: the release before is not observed in turn', () => {
+    const cluster = observed(1);
+    cluster.restart(0);
+    cluster.newest(0).becomeReady();
+    expect(picture(cluster)).toEqual(allOf(0, 1));
+    cluster.restart(0);
+    expect(cluster.forks.at(-1)).toMatchObject({ generation: 0 });
+    expect(cluster.events('reload-reverting')).toHaveLength(1);
+  });
+
+  it.each([
+    ['once its time is over', OBSERVE_MS, OBSERVE_MS],
+    ['with observeMs 0', 0, 0],
+  ])('stays %s', (_, observeMs, afterMs) => {
+    const cluster = observed(2, observeMs);
+    vi.advanceTimersByTime(afterMs);
+    cluster.restart(0);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+    expect(cluster.events('reload-reverting')).toEqual([]);
+  });
+
+  it('stays if a worker of it is killed from outside', () => {
+    const cluster = observed(2);
+    cluster.restart(0, { signal: 'SIGKILL', code: null });
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+  });
+
+  it('stays where the release before is not there, and that is told once', () => {
+    const cluster = observed(2);
+    cluster.missing = new Error('/app is not there');
+    cluster.restart(0);
+    cluster.restart(1);
+    expect(cluster.forks.slice(-2)).toMatchObject([{ generation: 1 }, { generation: 1 }]);
+    expect(cluster.events('reload-ended').slice(1)).toMatchObject([
+      {
+        outcome: 'aborted',
+        reason: expect.stringContaining('cannot come back: /app is not there'),
+      },
+    ]);
+  });
+
+  it('takes its candidates of other replacements along', () => {
+    const cluster = observed(2);
+    cluster.current(1).askToBeReplaced();
+    const candidate = cluster.newest(1);
+    cluster.current(0).exit({ code: 1 });
+    expect(candidate.handle.state).toBe('draining');
+    vi.advanceTimersByTime(200);
+    cluster.newest(0).becomeReady();
+    goesBack(cluster, 1);
+    expect(picture(cluster).filter((each) => !each.includes('draining'))).toEqual(allOf(0, 2));
+  });
+
+  it('is superseded by the next reload, which has the newer release to go back to', () => {
+    const cluster = observed(2);
+    cluster.deploy('2');
+    cluster.replaceSlots(2);
+    cluster.restart(0);
+    expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 1 }]);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/1/main.js' });
+  });
+
+  it('is no release to go back to for a second reload of the same', () => {
+    const cluster = observed(2);
+    cluster.reload();
+    cluster.replaceSlots(2);
+    cluster.restart(0);
+    expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 0 }]);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/main.js' });
+  });
+
+  it('makes nobody wait for a reload that comes on the way back: it is that one', async () => {
+    const cluster = observed(2);
+    cluster.current(0).exit({ code: 1 });
+    const told = cluster.reload();
+    vi.advanceTimersByTime(200);
+    cluster.newest(0).becomeReady();
+    goesBack(cluster, 1);
+    await cluster.settled();
+    expect(told).toMatchObject([{ outcome: 'reverted', generation: 1 }]);
+  });
+
+  it('is nobody’s any more when the cluster shuts down', () => {
+    const cluster = observed(1);
+    cluster.supervisor.stop('test');
+    cluster.newest(0).exit({ code: 1 });
+    vi.advanceTimersByTime(OBSERVE_MS);
+    expect(cluster.events('reload-reverting')).toEqual([]);
+    expect(cluster.forked).toHaveLength(2);
+  });
+});

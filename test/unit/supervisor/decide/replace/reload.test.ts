@@ -1,0 +1,393 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FakeCluster } from '../../../support/fake-cluster.js';
+import type { FakeWorker } from '../../../support/fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const CANARY_MS = 1_000;
+const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
+
+/** The fake program is at the same path before and after. */
+const OVERWRITTEN = '; the release before, gen=0, cannot come back: it was overwritten in place';
+
+const start = (workers = 2) =>
+  new FakeCluster(workers, { heartbeat: false, reload: { canaryMs: CANARY_MS } });
+
+/** The worker of a slot asks for a reload. */
+function ask(cluster: FakeCluster, slot: number): FakeWorker {
+  const worker = cluster.current(slot);
+  worker.say({ type: 'reload-request', id: 7 });
+  return worker;
+}
+
+const toldTo = (worker: FakeWorker) => worker.sent('reloaded').map(({ result }) => result);
+
+/** What a worker was told, in order. */
+const decisionsOf = ({ inbox }: FakeWorker) =>
+  inbox.filter((type) => type === 'reloaded' || type === 'drain');
+
+describe('a reload', () => {
+  it.each([1, 2, 4])(
+    'replaces every worker of %d, one after the other (R1, R3)',
+    async (workers) => {
+      const cluster = start(workers);
+      const told = cluster.reload();
+      expect(cluster.replaceSlots(workers)).toEqual([...Array(workers).keys()]);
+      await cluster.settled();
+      expect(told).toEqual([COMPLETED]);
+      expect(cluster.picture).toEqual(
+        [...Array(workers).keys()].map((slot) => `${slot}: gen=1 ready`),
+      );
+      expect(cluster.forked).toHaveLength(2 * workers);
+    },
+  );
+
+  it('never has fewer workers ready than there should be', () => {
+    const cluster = start(3);
+    cluster.reload();
+    for (let i = 0; i < 3; i += 1) {
+      expect(cluster.supervisor.snapshot().ready).toBe(3);
+      const old = cluster.takeOver();
+      expect(cluster.supervisor.snapshot().ready).toBe(3);
+      old.exit({ code: 0 });
+    }
+    expect(cluster.supervisor.snapshot().ready).toBe(3);
+  });
+
+  it('waits for each old worker to be gone before it begins with the next slot', () => {
+    const cluster = start(3);
+    cluster.reload();
+    for (const forked of [4, 5, 6]) {
+      const old = cluster.takeOver();
+      expect(cluster.forked).toHaveLength(forked);
+      old.exit({ code: 0 });
+    }
+  });
+
+  it('is told of and counted, with its reason and how long it took', () => {
+    const cluster = start();
+    cluster.reload();
+    cluster.replaceSlots(2);
+    expect(cluster.events('reload-started')).toEqual([{ generation: 1, reason: 'test' }]);
+    expect(cluster.events('reload-ended')).toEqual([{ ...COMPLETED, durationMs: 2 * CANARY_MS }]);
+    const each = ['worker-ready', 'worker-draining', 'worker-stopped'];
+    expect(cluster.story.slice(2)).toEqual(['reload-started', ...each, ...each, 'reload-ended']);
+    expect(cluster.supervisor.snapshot()).toMatchObject({
+      generation: 1,
+      reloads: { completed: 1, aborted: 0, reverted: 0 },
+    });
+  });
+
+  it('is over when the last old worker is gone, not before', async () => {
+    const cluster = start(1);
+    const told = cluster.reload();
+    const old = cluster.takeOver();
+    await cluster.settled();
+    expect([told, cluster.events('reload-ended')]).toEqual([[], []]);
+    old.exit({ code: 0 });
+    await cluster.settled();
+    expect(told).toEqual([COMPLETED]);
+  });
+
+  it('changes what a slot that is added later runs, once it is completed', () => {
+    const cluster = start();
+    cluster.reload();
+    cluster.replaceSlots(1);
+    expect(cluster.supervisor.snapshot().generation).toBe(0);
+    cluster.replaceSlots(1);
+    cluster.scale(3);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 2, generation: 1 });
+  });
+
+  it('replaces also a worker that was added while it was under way', async () => {
+    const cluster = start(1);
+    const told = cluster.reload();
+    cluster.scale(2);
+    cluster.newest(1).becomeReady();
+    expect(cluster.picture).toContain('1: gen=0 ready');
+    cluster.takeOver(0).exit({ code: 0 });
+    cluster.replaceSlots(1);
+    await cluster.settled();
+    expect(told).toEqual([COMPLETED]);
+    expect(cluster.picture).toEqual(['0: gen=1 ready', '1: gen=1 ready']);
+  });
+
+  it('is completed without a slot that was taken away while it was under way', async () => {
+    const cluster = start(2);
+    const told = cluster.reload();
+    cluster.scale(1);
+    cluster.replaceSlots(1);
+    await cluster.settled();
+    expect(told).toEqual([COMPLETED]);
+  });
+
+  it('waits for a replacement that is under way for another reason', async () => {
+    const cluster = start();
+    const old = cluster.current(1);
+    old.askToBeReplaced();
+    const told = cluster.reload();
+    expect(cluster.forks.slice(2)).toMatchObject([{ slot: 1, generation: 0 }]);
+    cluster.newest(1).becomeReady();
+    old.exit({ code: 0 });
+    expect(cluster.replaceSlots(2)).toEqual([0, 1]);
+    await cluster.settled();
+    expect(told).toEqual([COMPLETED]);
+  });
+});
+
+describe('a reload whose new worker fails', () => {
+  it.each([
+    ['the first', 0, ['0: gen=0 ready', '1: gen=0 ready', '2: gen=0 ready']],
+    ['the second', 1, ['0: gen=1 ready', '1: gen=0 ready', '2: gen=0 ready']],
+    ['the last', 2, ['0: gen=1 ready', '1: gen=1 ready', '2: gen=0 ready']],
+  ])(
+    'is aborted at %s: whatever has not been replaced serves on (R4)',
+    async (_, after, picture) => {
+      const cluster = start(3);
+      const told = cluster.reload();
+      cluster.replaceSlots(after);
+      const error = { name: 'Error', message: 'no such module' };
+      cluster.newest(after).say({ type: 'boot-failed', phase: 'create', error });
+      cluster.newest(after).exit();
+      await cluster.settled();
+      expect(told).toEqual([
+        {
+          outcome: 'aborted',
+          generation: 1,
+          reason: `worker=${after} gen=1: exited with code 1: Error: no such module${after > 0 ? OVERWRITTEN : ''}`,
+        },
+      ]);
+      expect(cluster.picture.toSorted()).toEqual(picture);
+      expect(cluster.forked).toHaveLength(3 + after + 1);
+      expect(cluster.events('reload-ended')).toEqual([
+        { ...told[0], durationMs: after * CANARY_MS },
+      ]);
+    },
+  );
+
+  it('is counted as aborted, and is no generation of the cluster', () => {
+    const cluster = start();
+    cluster.reload();
+    cluster.newest(0).exit();
+    expect(cluster.supervisor.snapshot()).toMatchObject({
+      generation: 0,
+      reloads: { completed: 0, aborted: 1, reverted: 0 },
+    });
+    cluster.scale(3);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 2, generation: 0 });
+  });
+
+  it('leaves the next one free to try, with a number of its own', async () => {
+    const cluster = start();
+    cluster.reload();
+    cluster.replaceSlots(1);
+    cluster.newest(1).exit();
+    const told = cluster.reload();
+    cluster.replaceSlots(2);
+    await cluster.settled();
+    expect(told).toEqual([{ ...COMPLETED, generation: 2 }]);
+    expect(cluster.picture).toEqual(['0: gen=2 ready', '1: gen=2 ready']);
+    expect(cluster.events('reload-started').map(({ generation }) => generation)).toEqual([1, 2]);
+    expect(cluster.supervisor.snapshot().reloads).toEqual({
+      completed: 1,
+      aborted: 1,
+      reverted: 0,
+    });
+  });
+
+  it('is told also to a worker that asked, which stays', () => {
+    const cluster = start();
+    const asker = ask(cluster, 1);
+    cluster.replaceSlots(1);
+    cluster.newest(1).exit();
+    expect(toldTo(asker)).toEqual([
+      {
+        outcome: 'aborted',
+        generation: 1,
+        reason: `worker=1 gen=1: exited with code 1${OVERWRITTEN}`,
+      },
+    ]);
+    expect(cluster.current(1)).toBe(asker);
+    expect(decisionsOf(asker)).toEqual(['reloaded']);
+  });
+});
+
+describe('a reload of a program that is not there', () => {
+  it('is aborted before anything is forked, and says what is missing', async () => {
+    const cluster = start();
+    const { program } = cluster;
+    const reason = 'the working directory /app/current is not there';
+    cluster.program = new Error(reason);
+    const told = cluster.reload();
+    await cluster.settled();
+    expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
+    expect(cluster.forked).toHaveLength(2);
+    expect(cluster.events('reload-started')).toHaveLength(1);
+    expect(cluster.events('reload-ended')).toMatchObject([{ reason }]);
+    expect(cluster.supervisor.snapshot().reloads).toEqual({
+      completed: 0,
+      aborted: 1,
+      reverted: 0,
+    });
+
+    cluster.program = program;
+    const next = cluster.reload();
+    cluster.replaceSlots(2);
+    await cluster.settled();
+    expect(next).toEqual([{ ...COMPLETED, generation: 2 }]);
+  });
+});
+
+describe('several reloads at once', () => {
+  it('are one, and everybody is told how it ended (R9)', async () => {
+    const cluster = start();
+    const told = [cluster.reload(), cluster.reload()];
+    cluster.replaceSlots(1);
+    told.push(cluster.reload());
+    cluster.replaceSlots(1);
+    await cluster.settled();
+    expect(told).toEqual([[COMPLETED], [COMPLETED], [COMPLETED]]);
+    expect(cluster.events('reload-started')).toHaveLength(1);
+    expect(cluster.events('reload-ended')).toHaveLength(1);
+    expect(cluster.supervisor.snapshot().reloads).toEqual({
+      completed: 1,
+      aborted: 0,
+      reverted: 0,
+    });
+    expect(cluster.forked).toHaveLength(4);
+  });
+
+  it('are aborted as one', async () => {
+    const cluster = start();
+    const told = cluster.reload();
+    const asker = ask(cluster, 1);
+    cluster.newest(0).exit();
+    await cluster.settled();
+    const reason = 'worker=0 gen=1: exited with code 1';
+    expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
+    expect(toldTo(asker)).toEqual(told);
+  });
+
+  it('are two where one follows the other', async () => {
+    const cluster = start();
+    cluster.reload();
+    cluster.replaceSlots(2);
+    const second = cluster.reload();
+    await cluster.settled();
+    expect(second).toEqual([]);
+    cluster.replaceSlots(2);
+    await cluster.settled();
+    expect(second).toEqual([{ ...COMPLETED, generation: 2 }]);
+    expect(cluster.supervisor.snapshot().generation).toBe(2);
+  });
+});
+
+describe('a worker that reloads its own cluster', () => {
+  it.each([0, 1, 2])('is the last to be replaced: the one of slot %d', (slot) => {
+    const cluster = start(3);
+    ask(cluster, slot);
+    const others = [0, 1, 2].filter((each) => each !== slot);
+    expect(cluster.replaceSlots(3)).toEqual([...others, slot]);
+  });
+
+  it('is told before it drains: then it could not hear of it', () => {
+    const cluster = start(2);
+    const asker = ask(cluster, 0);
+    cluster.replaceSlots(1);
+    expect(decisionsOf(asker)).toEqual([]);
+    cluster.takeOver();
+    expect(decisionsOf(asker)).toEqual(['reloaded', 'drain']);
+    expect(asker.sent('reloaded')).toEqual([expect.objectContaining({ id: 7, result: COMPLETED })]);
+  });
+
+  it('is told once, and who stays is told when it has gone', async () => {
+    const cluster = start(1);
+    const leaving = ask(cluster, 0);
+    const staying = cluster.reload();
+    cluster.takeOver();
+    await cluster.settled();
+    expect([toldTo(leaving), staying]).toEqual([[COMPLETED], []]);
+    leaving.exit({ code: 0 });
+    await cluster.settled();
+    expect([toldTo(leaving), staying]).toEqual([[COMPLETED], [COMPLETED]]);
+  });
+
+  it('is told also where it is the second to ask: it is not replaced before it can hear', () => {
+    const cluster = start(3);
+    cluster.reload();
+    const asker = ask(cluster, 1);
+    expect(cluster.replaceSlots(3)).toEqual([0, 2, 1]);
+    expect(decisionsOf(asker)).toEqual(['reloaded', 'drain']);
+  });
+
+  it('is one of several: the first of them drains, still hears, and nobody waits for it', () => {
+    const cluster = start(3);
+    const [first, second] = [ask(cluster, 0), ask(cluster, 2)];
+    expect(cluster.replaceSlots(1)).toEqual([1]);
+    expect(cluster.takeOver()).toBe(first);
+    expect([first, second].map(decisionsOf)).toEqual([['drain'], []]);
+    expect(cluster.takeOver()).toBe(second);
+    expect([first, second].map(decisionsOf)).toEqual([
+      ['drain', 'reloaded'],
+      ['reloaded', 'drain'],
+    ]);
+    for (const worker of [first, second]) worker.exit({ code: 0 });
+    expect(cluster.events('reload-ended')).toHaveLength(1);
+    expect(cluster.picture.toSorted()).toEqual([
+      '0: gen=1 ready',
+      '1: gen=1 ready',
+      '2: gen=1 ready',
+    ]);
+  });
+
+  it('may ask while it is being replaced already: it drains, still hears, and nobody waits for it', () => {
+    const cluster = start(3);
+    cluster.reload();
+    const asker = ask(cluster, 0);
+    cluster.takeOver();
+    expect(decisionsOf(asker)).toEqual(['drain']);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1 });
+    cluster.replaceSlots(2);
+    expect(toldTo(asker)).toEqual([COMPLETED]);
+    asker.exit({ code: 0 });
+    expect(cluster.events('reload-ended')).toHaveLength(1);
+    expect(cluster.forked).toHaveLength(6);
+  });
+
+  it('may ask while it drains already: nobody waits for it any more', () => {
+    const cluster = start();
+    cluster.reload();
+    const asker = cluster.takeOver();
+    asker.say({ type: 'reload-request', id: 7 });
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1 });
+    cluster.replaceSlots(1);
+    expect(toldTo(asker)).toEqual([COMPLETED]);
+  });
+
+  it('is told also where its own worker is gone by then', async () => {
+    const cluster = start(2);
+    const asker = ask(cluster, 0);
+    const told = cluster.reload();
+    expect(cluster.replaceSlots(1)).toEqual([1]);
+    asker.exit();
+    cluster.takeOver(0);
+    await cluster.settled();
+    expect(told).toEqual([COMPLETED]);
+    expect([toldTo(asker), cluster.events('warning')]).toEqual([[], []]);
+  });
+});
+
+describe('a reload of a cluster that shuts down', () => {
+  it('is aborted with that reason', async () => {
+    const cluster = start();
+    const told = cluster.reload();
+    cluster.supervisor.stop('test');
+    const later = cluster.reload();
+    await cluster.settled();
+    const reason = 'the cluster is shutting down';
+    expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
+    expect(later).toEqual([{ outcome: 'aborted', generation: 0, reason }]);
+    expect(cluster.forked).toHaveLength(3);
+  });
+});

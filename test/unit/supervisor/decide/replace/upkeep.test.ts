@@ -1,0 +1,405 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type ClusterOptions, resolveOptions } from '../../../../../src/contract/options/index.js';
+import { WorkerReadings } from '../../../../../src/supervisor/serve/worker-readings.js';
+import { FakeCluster } from '../../../support/fake-cluster.js';
+import { FakeWorker, STATS } from '../../../support/fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const MB = 1_000_000;
+const SOFT: ClusterOptions = { memory: { softLimitBytes: 200 * MB } };
+const HARD: ClusterOptions = { memory: { hardLimitBytes: 400 * MB } };
+const BOTH: ClusterOptions = { memory: { ...SOFT.memory, ...HARD.memory } };
+const OLD: ClusterOptions = { recycle: { maxAgeMs: 60_000, jitterRatio: 0 } };
+const BUSY: ClusterOptions = { recycle: { maxRequests: 1_000, jitterRatio: 0 } };
+
+/** Nobody is judged by the pings that nobody answers here. */
+const start = (options: ClusterOptions, workers = 2, state?: 'starting') =>
+  new FakeCluster(workers, { heartbeat: false, ...options }, state);
+
+/** The limits are looked at once a second. */
+const check = () => vi.advanceTimersByTime(1_000);
+
+const holds = (worker: FakeWorker, megabytes: number) =>
+  worker.reports({ residentMemoryBytes: megabytes * MB });
+const serves = (worker: FakeWorker, requestsTotal: number) => worker.reports({ requestsTotal });
+
+describe('a worker that is above the soft limit from the start', () => {
+  function startWith(megabytes: number) {
+    const cluster = start(SOFT, 1, 'starting');
+    holds(cluster.newest(0), megabytes);
+    cluster.newest(0).becomeReady();
+    return cluster;
+  }
+
+  it('is replaced once in a while, not over and over, and that is said once', () => {
+    const cluster = startWith(250);
+    vi.advanceTimersByTime(14_999);
+    expect(cluster.forked).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(cluster.forked).toHaveLength(2);
+    expect(cluster.events('warning')).toMatchObject([
+      { message: expect.stringContaining('softLimitBytes is too low') as string },
+    ]);
+  });
+
+  it('is replaced at once where it was not: it has grown', () => {
+    const cluster = startWith(150);
+    holds(cluster.newest(0), 250);
+    check();
+    expect(cluster.forked).toHaveLength(2);
+    expect(cluster.events('warning')).toEqual([]);
+  });
+});
+
+describe('a worker above the soft limit', () => {
+  it('is replaced: it serves until the new one is ready (M1)', () => {
+    const cluster = start(SOFT);
+    const old = cluster.newest(1);
+    holds(old, 201);
+    check();
+    expect([old.handle.state, ...old.signals]).toEqual(['ready']);
+    expect(cluster.newest(1).handle.state).toBe('starting');
+    cluster.newest(1).becomeReady();
+    expect(old.sent('drain')).toMatchObject([{ cause: 'memory' }]);
+    expect(cluster.events('worker-replacing')).toEqual([
+      {
+        worker: old.handle.identity,
+        cause: 'memory',
+        detail: '201 MB of memory, soft limit 200 MB',
+      },
+    ]);
+  });
+
+  it('is left alone up to the limit', () => {
+    const cluster = start(SOFT);
+    holds(cluster.newest(0), 200);
+    check();
+    expect(cluster.forked).toHaveLength(2);
+  });
+
+  it('is counted as a restart by memory, once its successor has taken over', () => {
+    const cluster = start(SOFT);
+    holds(cluster.newest(0), 300);
+    check();
+    expect(cluster.slot(0)[0]!.restartsByCause).toEqual({});
+    cluster.succeed(0);
+    expect(cluster.slot(0)[0]!.restartsByCause).toEqual({ memory: 1 });
+  });
+
+  it('is replaced by one of its own release, not of a newer one', () => {
+    const cluster = start(SOFT);
+    void cluster.supervisor.reload('test');
+    cluster.newest(0).exit(); // the reload is over, and failed
+    holds(cluster.serving(1), 300);
+    check();
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 0 });
+  });
+
+  it('is replaced once, however often it is looked at', () => {
+    const cluster = start(SOFT);
+    holds(cluster.newest(0), 300);
+    for (let i = 0; i < 10; i += 1) check();
+    expect(cluster.forked).toHaveLength(3);
+    cluster.succeed(0);
+    check();
+    expect(cluster.forked).toHaveLength(3);
+  });
+
+  it('is left alone where nothing at all is known of it', () => {
+    const cluster = start(BOTH);
+    check();
+    expect(cluster.story).toEqual(['worker-ready', 'worker-ready']);
+  });
+
+  it('is left alone while it is starting', () => {
+    const cluster = start(SOFT, 1, 'starting');
+    holds(cluster.newest(0), 300);
+    check();
+    expect(cluster.forked).toHaveLength(1);
+  });
+
+  it('is left alone where it is on its way out already, alone or beside the next', () => {
+    const cluster = start(SOFT, 1);
+    const old = cluster.newest(0);
+    old.say({ type: 'leaving' });
+    holds(old, 300);
+    check();
+    expect(cluster.picture).toEqual(['0: gen=0 draining', '0: gen=0 starting']);
+    cluster.newest(0).becomeReady();
+    check();
+    expect(cluster.forked).toHaveLength(2);
+  });
+});
+
+describe('workers that are too large or too old together', () => {
+  it('are replaced one slot at a time, and said to be when their turn has come (M3)', () => {
+    const cluster = start(SOFT, 3);
+    for (const worker of cluster.forked) holds(worker, 300);
+    check();
+    for (const slot of [0, 1, 2]) {
+      expect(cluster.workers('starting')).toEqual([cluster.newest(slot)]);
+      expect(cluster.events('worker-replacing').at(-1)!.worker.slot).toBe(slot);
+      const old = cluster.serving(slot);
+      cluster.newest(slot).becomeReady();
+      check();
+      expect(cluster.workers('starting')).toEqual([]);
+      old.exit({ code: 0 });
+    }
+    check();
+    expect(cluster.forked).toHaveLength(6);
+    expect(cluster.events('worker-replacing')).toHaveLength(3);
+  });
+});
+
+describe('a worker above the hard limit', () => {
+  it.each(['starting', 'ready', 'draining'] as const)('is killed, also while it is %s', (state) => {
+    const cluster = start(BOTH, 1, 'starting');
+    const worker = cluster.newest(0);
+    if (state !== 'starting') worker.becomeReady();
+    if (state === 'draining') worker.say({ type: 'leaving' });
+    vi.advanceTimersByTime(100);
+    expect(worker.handle.state).toBe(state);
+    holds(worker, 401);
+    check();
+    expect(worker.signals).toEqual(['SIGKILL']);
+    worker.exit({ signal: 'SIGKILL' });
+    const detail = 'it held 401 MB of memory, above memory.hardLimitBytes (400 MB), and was killed';
+    if (state === 'draining') expect(cluster.events('worker-stopped')[0]!.problem).toBe(detail);
+    else expect(cluster.events('worker-died')).toMatchObject([{ cause: 'memory', detail }]);
+  });
+
+  it('is killed also where it hangs and owes an answer', () => {
+    const cluster = start(HARD, 1);
+    const worker = cluster.newest(0);
+    check();
+    expect(worker.sent('ping')).toHaveLength(1);
+    worker.say({ type: 'blocked', forMs: 1, requests: [], frames: [] });
+    worker.handle.report({ residentMemoryBytes: 500 * MB });
+    check();
+    expect(worker.signals).toEqual(['SIGKILL']);
+  });
+
+  it('is killed also as a candidate', () => {
+    const cluster = start({ ...BOTH, reload: { canaryMs: 5_000 } }, 1);
+    void cluster.supervisor.reload('test');
+    cluster.newest(0).becomeReady();
+    holds(cluster.newest(0), 500);
+    check();
+    expect(cluster.forked.map(({ signals }) => signals)).toEqual([[], ['SIGKILL']]);
+  });
+
+  it('is left alone up to the limit', () => {
+    const cluster = start(HARD);
+    holds(cluster.newest(0), 400);
+    check();
+    expect(cluster.newest(0).signals).toEqual([]);
+  });
+
+  it.each([
+    ['replaced', 'its end is a failure, which has a successor of its own', BOTH],
+    ['recycled', 'it is dead already', { ...HARD, ...BUSY }],
+  ])('is not %s as well: %s', (_, _reason, options) => {
+    const cluster = start(options);
+    serves(cluster.newest(0), 5_000);
+    holds(cluster.newest(0), 401);
+    check();
+    expect(cluster.newest(0).signals).toEqual(['SIGKILL']);
+    expect(cluster.forked).toHaveLength(2);
+  });
+});
+
+describe('a worker that has served long enough', () => {
+  it('is replaced at its age', () => {
+    const cluster = start(OLD, 1);
+    const old = cluster.newest(0);
+    serves(old, 12);
+    vi.advanceTimersByTime(59_999);
+    expect(cluster.forked).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(cluster.events('worker-replacing')).toEqual([
+      { worker: old.handle.identity, cause: 'recycle', detail: '12 requests in 60 s' },
+    ]);
+    cluster.newest(0).becomeReady();
+    expect(old.sent('drain')).toMatchObject([{ cause: 'recycle' }]);
+  });
+
+  it('is replaced sooner or later than others, by the jitter', () => {
+    const options = { recycle: { maxRequests: 1_000, jitterRatio: 0.5 } };
+    const clusters = Array.from({ length: 20 }, () => start(options, 1));
+    const replacedAt = (requests: number) => {
+      for (const cluster of clusters) serves(cluster.serving(0), requests);
+      check();
+      return clusters.filter(({ forked }) => forked.length > 1).length;
+    };
+    const [early, halfway, late] = [replacedAt(499), replacedAt(1_000), replacedAt(1_501)];
+    expect([early, late]).toEqual([0, 20]);
+    expect(halfway).toBeGreaterThan(0);
+    expect(halfway).toBeLessThan(20);
+  });
+
+  it('is replaced at its number of requests', () => {
+    const cluster = start(BUSY, 1);
+    serves(cluster.newest(0), 999);
+    check();
+    expect(cluster.forked).toHaveLength(1);
+    serves(cluster.newest(0), 1_000);
+    check();
+    expect(cluster.forked).toHaveLength(2);
+  });
+
+  it('is no failure, and the next one has its own requests counted, not those of the slot', () => {
+    const cluster = start(BUSY, 1);
+    serves(cluster.newest(0), 1_000);
+    check();
+    cluster.succeed(0);
+    serves(cluster.newest(0), 10);
+    check();
+    expect(cluster.forked).toHaveLength(2);
+    expect(cluster.slot(0)).toMatchObject([
+      { requestsTotal: 1_010, restarts: 0, restartsByCause: {} },
+    ]);
+  });
+
+  it('is replaced for its memory where that is the matter too', () => {
+    const cluster = start({ ...SOFT, ...BUSY }, 1);
+    serves(cluster.newest(0), 1_000);
+    holds(cluster.newest(0), 300);
+    check();
+    expect(cluster.events('worker-replacing')).toMatchObject([{ cause: 'memory' }]);
+  });
+});
+
+describe('a worker that says itself that it should go', () => {
+  const reason = 'a thread that was to be ended is held by native code';
+  const asks = (worker: FakeWorker) => worker.say({ type: 'replace-request', reason });
+
+  it('is replaced: it serves until the new one is ready, whatever the options are', () => {
+    const cluster = start({});
+    const old = cluster.newest(1);
+    asks(old);
+    expect([old.handle.state, ...old.signals]).toEqual(['ready']);
+    expect(cluster.newest(1).handle.state).toBe('starting');
+    expect(cluster.events('worker-replacing')).toEqual([
+      { worker: old.handle.identity, cause: 'recycle', detail: reason },
+    ]);
+    cluster.newest(1).becomeReady();
+    expect(old.sent('drain')).toMatchObject([{ cause: 'recycle' }]);
+    old.exit({ code: 0 });
+    expect(cluster.slot(1)).toMatchObject([{ restartsByCause: {} }]);
+  });
+
+  it('is replaced once, however often it says so', () => {
+    const cluster = start({});
+    const old = cluster.newest(0);
+    for (let i = 0; i < 3; i += 1) asks(old);
+    expect(cluster.forked).toHaveLength(3);
+    cluster.newest(0).becomeReady();
+    asks(old);
+    old.exit({ code: 0 });
+    expect(cluster.forked).toHaveLength(3);
+  });
+
+  it('is tried again when the replacement has failed, and not before the longest backoff', () => {
+    const cluster = start({}, 1);
+    const old = cluster.newest(0);
+    asks(old);
+    cluster.newest(0).exit();
+    vi.advanceTimersByTime(14_999);
+    asks(old);
+    expect(cluster.forked).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    asks(old);
+    expect(cluster.forked).toHaveLength(3);
+  });
+
+  it('is left alone where it is on its way anyway', () => {
+    const cluster = start(HARD, 1);
+    holds(cluster.newest(0), 500);
+    check();
+    asks(cluster.newest(0));
+    expect(cluster.forked).toHaveLength(1);
+  });
+
+  it('is left alone where it is a candidate, or starts', () => {
+    const cluster = start({}, 1, 'starting');
+    asks(cluster.newest(0));
+    expect(cluster.forked).toHaveLength(1);
+    cluster.newest(0).becomeReady();
+    void cluster.supervisor.reload('test');
+    asks(cluster.newest(0));
+    cluster.newest(0).becomeReady();
+    asks(cluster.newest(0));
+    expect(cluster.forked).toHaveLength(2);
+  });
+});
+
+describe('a replacement that fails', () => {
+  function failed(options = SOFT, workers = 1) {
+    const cluster = start(options, workers);
+    for (const worker of cluster.forked) holds(worker, 300);
+    check();
+    cluster.newest(0).exit();
+    return cluster;
+  }
+
+  it('leaves the worker in its place, and is warned of with the next try', () => {
+    const cluster = failed();
+    expect(cluster.events('warning')).toEqual([
+      {
+        worker: cluster.serving(0).handle.identity,
+        message: 'is not replaced (cause=memory), next try in 15000 ms: exited with code 1',
+      },
+    ]);
+    expect(cluster.slot(0)).toMatchObject([{ state: 'ready', restartsByCause: {} }]);
+  });
+
+  it('is not tried again before the longest backoff is over: it must not become a storm of forks', () => {
+    const cluster = failed();
+    vi.advanceTimersByTime(14_999);
+    expect(cluster.forked).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    expect(cluster.forked).toHaveLength(3);
+  });
+
+  it('does not hold up the other slots', () => {
+    expect(failed(SOFT, 2).newest(1).handle.state).toBe('starting');
+  });
+
+  it('does not save the worker from the hard limit', () => {
+    const cluster = failed(BOTH);
+    holds(cluster.serving(0), 500);
+    check();
+    expect(cluster.serving(0).signals).toEqual(['SIGKILL']);
+  });
+});
+
+describe('what is known of a worker', () => {
+  const { handle } = new FakeWorker({ pid: 7 });
+  handle.report(STATS);
+  const requests = STATS.requestsTotal;
+  const readings = (options: ClusterOptions, measure?: (pid: number) => number | undefined) =>
+    new WorkerReadings(resolveOptions(options, {}), measure);
+
+  it('is its memory from outside, where its own report is old: a hung worker reports nothing', () => {
+    const reading = readings(SOFT, (pid) => pid * MB).of(handle);
+    expect(reading).toEqual({ residentBytes: 7 * MB, requests });
+  });
+
+  it('is its own report where the kernel tells nothing', () => {
+    const reading = readings(SOFT, () => undefined).of(handle);
+    expect(reading).toEqual({ residentBytes: STATS.residentMemoryBytes, requests });
+  });
+
+  it.each([
+    [{}, false],
+    [{ recycle: { jitterRatio: 0.5 } }, false],
+    [SOFT, true],
+    [HARD, true],
+    [OLD, true],
+    [BUSY, true],
+  ] as const)('with %j is needed: %s', (options, needed) => {
+    expect(readings(options).needed).toBe(needed);
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { AddressUnavailableError } from '../../../../src/contract/errors/index.js';
+import type { PrimaryMessage } from '../../../../src/contract/ipc/index.js';
+import { DeferredListening } from '../../../../src/supervisor/listening/deferred-listening.js';
+import type { Listening } from '../../../../src/supervisor/listening/listening.interface.js';
+import type { openListening } from '../../../../src/supervisor/listening/open-listening.js';
+import type { WorkerHandle } from '../../../../src/supervisor/processes/worker-handle.js';
+
+const OPTIONS = {
+  address: { kind: 'tcp', port: 3000, host: undefined },
+  balancing: 'ports',
+  workers: 2,
+} as const;
+
+/** A listening that is opened on demand, and what happened to it. */
+function deferred({ failures = 0 } = {}) {
+  const seen = { opened: [] as number[], granted: [] as unknown[], reserved: 0, closed: 0 };
+  const opened: Listening = {
+    balancing: 'ports',
+    url: 'http://localhost:3000',
+    ports: [3000, 3001],
+    grant: (worker) => void seen.granted.push(worker),
+    reserve: (slots) => void (seen.reserved = slots),
+    settle() {},
+    close: () => (seen.closed += 1),
+  };
+  let left = failures;
+  const open: typeof openListening = async ({ workers }) => {
+    seen.opened.push(workers);
+    if ((left -= 1) >= 0) {
+      const cause = Object.assign(new Error('bind EADDRINUSE'), { code: 'EADDRINUSE' });
+      throw new AddressUnavailableError('http://0.0.0.0:3000', cause);
+    }
+    return opened;
+  };
+  return { listening: new DeferredListening(OPTIONS, open), seen };
+}
+
+function fakeWorker() {
+  const sent: PrimaryMessage[] = [];
+  return { sent, worker: { send: (message: PrimaryMessage) => sent.push(message) } as never };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('the default address', () => {
+  it('is not bound where no worker asks for it', async () => {
+    const { listening, seen } = deferred();
+    listening.reserve(4);
+    listening.settle([], 0);
+    expect([listening.balancing, listening.ports]).toEqual(['none', []]);
+    expect(listening.close()).toBe(0);
+    await settled();
+    expect(seen.opened).toEqual([]);
+  });
+
+  it('is bound once, for the first of those that ask, and for as many slots as there are by then', async () => {
+    const { listening, seen } = deferred();
+    const [one, other, late] = [{}, {}, {}] as WorkerHandle[];
+    listening.reserve(4);
+    listening.grant(one!);
+    listening.grant(other!);
+    await settled();
+    listening.grant(late!);
+    listening.reserve(5);
+    expect(seen).toMatchObject({ opened: [4], granted: [one, other, late], reserved: 5 });
+    expect(listening).toMatchObject({ balancing: 'ports', ports: [3000, 3001] });
+    expect(listening.close()).toBe(1);
+  });
+
+  it('is refused where it cannot be had, with what the system said, and tried again for the next', async () => {
+    const { listening, seen } = deferred({ failures: 1 });
+    const first = fakeWorker();
+    listening.grant(first.worker);
+    await settled();
+    expect(first.sent).toMatchObject([
+      { type: 'listen-refused', error: { code: 'EADDRINUSE', message: 'bind EADDRINUSE' } },
+    ]);
+    const next = fakeWorker();
+    listening.grant(next.worker);
+    await settled();
+    expect([next.sent, seen.granted]).toEqual([[], [next.worker]]);
+  });
+
+  it('is let go of where the cluster ends while it is being bound', async () => {
+    const { listening, seen } = deferred();
+    listening.grant({} as WorkerHandle);
+    listening.close();
+    await settled();
+    expect(seen.closed).toBe(1);
+  });
+});

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FakeCluster } from '../../support/fake-cluster.js';
+import { FakeWorker } from '../../support/fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+describe('the state of a worker', () => {
+  it('goes from starting to ready, draining and exited, and never back', () => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const worker = cluster.newest(0);
+    const [error, states] = [{ name: 'Error', message: 'x' }, [worker.handle.state]];
+    for (const next of [
+      () => worker.becomeReady(),
+      () => worker.say({ type: 'fatal', error, abort: false }),
+      () => worker.exit(),
+    ]) {
+      next();
+      worker.becomeReady();
+      states.push(worker.handle.state);
+    }
+    worker.exit();
+    expect(states).toEqual(['starting', 'ready', 'draining', 'exited']);
+    expect(cluster.story).toEqual([
+      'worker-ready',
+      'worker-failing',
+      'worker-restarting',
+      'worker-died',
+    ]);
+  });
+});
+
+describe('the channel of a worker', () => {
+  it('carries messages in their envelope', () => {
+    const worker = new FakeWorker();
+    worker.handle.send({ type: 'ping', seq: 3 });
+    expect(worker.sent('ping')).toEqual([{ ns: 'nestjs-cluster', v: 1, type: 'ping', seq: 3 }]);
+  });
+
+  it('is not reachable while a message is still on its way', () => {
+    const worker = new FakeWorker();
+    expect(worker.handle.reachable).toBe(true);
+    worker.clogged = true;
+    worker.handle.send({ type: 'collect' });
+    expect(worker.handle.reachable).toBe(false);
+  });
+
+  it('is used no more once it is closed, which is no error', () => {
+    const worker = new FakeWorker();
+    worker.connected = false;
+    expect(() => worker.handle.send({ type: 'collect' })).not.toThrow();
+    expect(worker.sent('collect')).toEqual([]);
+    expect(worker.handle.reachable).toBe(false);
+  });
+
+  it('does not stand in the way of a signal', () => {
+    const worker = new FakeWorker();
+    worker.connected = false;
+    worker.handle.kill('SIGKILL');
+    expect(worker.signals).toEqual(['SIGKILL']);
+  });
+});

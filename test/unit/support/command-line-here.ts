@@ -1,0 +1,42 @@
+import { vi } from 'vitest';
+import { runCommandLine } from '../../../src/tools/cli/program.js';
+import type { CommandResult } from '../../support/run-command.js';
+
+/** What `process.exit()` does here: nothing behind it is run. */
+class Exit extends Error {
+  constructor(readonly code: number) {
+    super(`exit ${code}`);
+  }
+}
+
+/** Runs `nestjs-cluster` with these arguments in this process. Not twice at a time. */
+export async function commandLine(...args: string[]): Promise<CommandResult> {
+  const written = { stdout: '', stderr: '' };
+  const spies = [
+    ...(['stdout', 'stderr'] as const).map((name) =>
+      vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
+        written[name] += String(chunk);
+        return true;
+      }),
+    ),
+    vi.spyOn(process, 'exit').mockImplementation((code) => {
+      throw new Exit(Number(code ?? 0));
+    }),
+  ];
+  try {
+    await runCommandLine(args);
+    return { code: 0, ...written };
+  } catch (error) {
+    if (!(error instanceof Exit)) throw error;
+    return { code: error.code, ...written };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** What it prints; fails unless it ends well and complains of nothing. */
+export async function printed(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await commandLine(...args);
+  if (code !== 0 || stderr !== '') throw new Error(`exit code ${code}: ${stderr}`);
+  return stdout;
+}

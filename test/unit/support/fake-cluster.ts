@@ -1,0 +1,247 @@
+import { vi } from 'vitest';
+import {
+  type ClusterEventName,
+  type ClusterEvents,
+  type EmitEvent,
+  UNLOGGED,
+} from '../../../src/contract/events/index.js';
+import {
+  type ClusterOptions,
+  type ResolvedClusterOptions,
+  resolveOptions,
+} from '../../../src/contract/options/index.js';
+import type { Listening } from '../../../src/supervisor/listening/listening.interface.js';
+import type { ProcessExit } from '../../../src/supervisor/decide/policies/exit-cause.policy.js';
+import type { Program, ProgramPaths } from '../../../src/supervisor/processes/release.js';
+import { Supervisor } from '../../../src/supervisor/supervisor.js';
+import type {
+  ClusterSnapshot,
+  PrimaryStats,
+  ReloadResult,
+  WorkerSnapshot,
+  WorkerState,
+} from '../../../src/contract/snapshot/index.js';
+import { FakeWorker } from './fake-worker.js';
+
+export const PRIMARY: PrimaryStats = {
+  pid: 1,
+  uptimeSeconds: 60,
+  residentMemoryBytes: 80_000_000,
+  heapUsedBytes: 20_000_000,
+  eventLoopUtilization: 0.125,
+  eventLoopDelayP99Ms: 3,
+  cpuSecondsTotal: 7.5,
+  gcSecondsTotal: 0.5,
+  logLinesDroppedTotal: 4,
+};
+
+/** What the primary measures of itself. */
+export const METER = { stats: () => PRIMARY };
+
+/** The real supervisor and core, with workers that have no process. Time is vitest's. */
+export class FakeCluster {
+  readonly options: ResolvedClusterOptions;
+  readonly supervisor: Supervisor;
+  /** Every worker there ever was. */
+  readonly forked: FakeWorker[] = [];
+  /** What each was forked with. */
+  readonly forks: { slot: number; generation: number; script: string; printsBootError: boolean }[] =
+    [];
+  /** What the next reload finds. */
+  program: ProgramPaths | Error = { script: '/app/main.js', cwd: '/app' };
+  /** What is missing of the release before. */
+  missing: Error | undefined;
+  /** Why there is nothing to listen on for another slot. */
+  refuseToListen: Error | undefined;
+  /** For how many slots there was to be something to listen on. */
+  readonly reserved: number[] = [];
+  exitCode: number | undefined;
+  listeningClosed = 0;
+  readonly #events: [ClusterEventName, unknown][] = [];
+  /** Above what Linux gives: /proc knows none of them. */
+  #pid = 2 ** 22;
+
+  /** `workers` slots with a worker of generation 0 each, ready if nothing else is said. */
+  constructor(workers = 2, options: ClusterOptions = {}, state: 'starting' | 'ready' = 'ready') {
+    this.options = resolveOptions({ ...options, workers }, {});
+    const listening: Listening = {
+      balancing: 'shared',
+      url: 'http://127.0.0.1:3000',
+      ports: [],
+      grant: () => {},
+      reserve: (workers) => {
+        this.reserved.push(workers);
+        if (this.refuseToListen) throw this.refuseToListen;
+      },
+      settle: () => {},
+      close: () => {
+        this.listeningClosed += 1;
+        return 0;
+      },
+    };
+    const program = {
+      resolve: () => this.program,
+      find: (earlier?: ProgramPaths) =>
+        earlier === undefined ? this.program : (this.missing ?? earlier),
+      revive: (release: unknown) => release,
+    } as unknown as Program;
+    this.supervisor = new Supervisor(
+      this.options,
+      listening,
+      program,
+      this.emit,
+      () => 0,
+      ({ slot, release, printsBootError }, _program, _options, tell) => {
+        const { generation, script } = release;
+        const worker = new FakeWorker(
+          { slot, pid: ++this.#pid, generation, state: 'starting' },
+          tell,
+        );
+        this.forked.push(worker);
+        this.forks.push({ slot, generation, script, printsBootError });
+        return worker.handle;
+      },
+    );
+    void this.supervisor.ended.then((exitCode) => (this.exitCode = exitCode));
+    this.supervisor.start();
+    if (state === 'ready') for (const worker of this.forked) worker.becomeReady();
+  }
+
+  readonly emit: EmitEvent = (name, event) => void this.#events.push([name, event]);
+
+  /** Every event of one name, oldest first. */
+  events<N extends ClusterEventName>(name: N): ClusterEvents[N][] {
+    return this.#events.filter(([each]) => each === name).map(([, event]) => event) as never;
+  }
+
+  /** Names of all events that the log tells, oldest first. */
+  get story(): ClusterEventName[] {
+    return this.#events.map(([name]) => name).filter((name) => !UNLOGGED.has(name));
+  }
+
+  /** The newest worker of a slot. */
+  newest(slot: number): FakeWorker {
+    const worker = this.forked.findLast(({ handle }) => handle.identity.slot === slot);
+    if (worker === undefined) throw new Error(`slot ${slot} never had a worker`);
+    return worker;
+  }
+
+  /** Workers that are there, in a state, oldest first. */
+  workers(state?: WorkerState): FakeWorker[] {
+    return this.forked.filter(({ handle }) =>
+      state === undefined ? handle.state !== 'exited' : handle.state === state,
+    );
+  }
+
+  /** What the snapshot says of a slot: of each of its processes. */
+  slot(index: number): WorkerSnapshot[] {
+    return this.supervisor.snapshot().workers.filter(({ slot }) => slot === index);
+  }
+
+  /** Slot, generation and state of each process. */
+  get picture(): string[] {
+    return this.workers().map(
+      ({ handle: { identity, state } }) => `${identity.slot}: gen=${identity.generation} ${state}`,
+    );
+  }
+
+  /** The worker of a slot that serves, or is about to: the oldest that is not on its way out. */
+  current(slot: number): FakeWorker {
+    const worker = this.workers().find(
+      ({ handle: { identity, state } }) => identity.slot === slot && state !== 'draining',
+    );
+    if (worker === undefined) throw new Error(`slot ${slot} has no worker`);
+    return worker;
+  }
+
+  /** The new worker of a slot comes up, lives through its canary time and is asked whether it is well. */
+  reachCheck(slot: number): FakeWorker {
+    const candidate = this.newest(slot);
+    candidate.becomeReady();
+    vi.advanceTimersByTime(this.options.reload.canaryMs);
+    if (candidate.sent('check').length !== 1) throw new Error('it was not checked');
+    return candidate;
+  }
+
+  /** The new worker of a reload takes over; returns the one before, which drains. */
+  takeOver(slot = this.forked.at(-1)!.handle.identity.slot): FakeWorker {
+    const old = this.current(slot);
+    this.reachCheck(slot).answerCheck(true);
+    return old;
+  }
+
+  /** A reload replaces so many slots; returns in which order. */
+  replaceSlots(count: number): number[] {
+    return Array.from({ length: count }, () => {
+      const old = this.takeOver();
+      old.exit({ code: 0 });
+      return old.handle.identity.slot;
+    });
+  }
+
+  /** The worker of a slot crashes, so many times; the next one is starting then. */
+  crash(slot: number, times = 1): void {
+    for (let i = 0; i < times; i += 1) {
+      this.current(slot).exit({ code: 1 });
+      vi.advanceTimersByTime(this.options.restart.maxBackoffMs);
+    }
+  }
+
+  /** Asks for a reload; returns what is told, once it is. */
+  reload(): ReloadResult[] {
+    return answersOf(this.supervisor.reload('test'));
+  }
+
+  /** A release in a directory of its own is deployed, and reloaded. */
+  deploy(name: string): ReloadResult[] {
+    this.program = { script: `/app/${name}/main.js`, cwd: `/app/${name}` };
+    return this.reload();
+  }
+
+  /** Asks for another number of workers; returns what is told, once it is. */
+  scale(workers: number): (ClusterSnapshot | Error)[] {
+    return answersOf<ClusterSnapshot | Error>(
+      this.supervisor.scale(workers, 'test').catch((error: Error) => error),
+    );
+  }
+
+  /** Whoever waits for a promise has been told by then. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => process.nextTick(resolve));
+  }
+
+  /** The worker that serves a slot, not its candidate. */
+  serving(slot: number): FakeWorker {
+    const all = this.workers('ready').filter(({ handle }) => handle.identity.slot === slot);
+    if (all[0] === undefined) throw new Error(`slot ${slot} is not served`);
+    return all[0];
+  }
+
+  /** The newest worker of a slot takes over, and the one before it leaves. */
+  succeed(slot: number): void {
+    const old = this.serving(slot);
+    this.newest(slot).becomeReady();
+    old.exit({ code: 0 });
+  }
+
+  /** The newest worker of a slot ends. @returns how its next one is announced, where it is. */
+  fail(slot: number, exit?: Partial<ProcessExit>): ClusterEvents['worker-restarting'] | undefined {
+    const before = this.events('worker-restarting').length;
+    this.newest(slot).exit(exit);
+    return this.events('worker-restarting')[before];
+  }
+
+  /** It ends, and its next one is there. @returns that. */
+  restart(slot: number, exit?: Partial<ProcessExit>): FakeWorker {
+    const announced = this.fail(slot, exit);
+    if (announced === undefined) throw new Error(`slot ${slot} gets no other worker`);
+    vi.advanceTimersByTime(Math.ceil(announced.delayMs));
+    return this.newest(slot);
+  }
+}
+
+function answersOf<Answer>(promise: Promise<Answer>): Answer[] {
+  const answers: Answer[] = [];
+  void promise.then((answer) => answers.push(answer));
+  return answers;
+}

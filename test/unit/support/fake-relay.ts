@@ -1,0 +1,90 @@
+import { foldBodies } from '../../../src/observe/exposition/cluster-page.js';
+import { mergeFamilies } from '../../../src/observe/exposition/merge-families.js';
+import { decodeBody, encodeBody } from '../../../src/observe/exposition/metrics-body.js';
+import { SeriesLimit } from '../../../src/observe/exposition/series-limit.js';
+import { laterBy } from '../../../src/supervisor/later.js';
+import { MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
+import { SlotCounts } from '../../../src/supervisor/serve/slot-counts.js';
+import type { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
+import { PRIMARY } from './fake-cluster.js';
+import type { FakeWorker } from './fake-worker.js';
+import { counter } from './metric-families.js';
+
+export const SNAPSHOT: ClusterSnapshot = {
+  balancing: 'shared',
+  ports: [],
+  desired: 2,
+  ready: 2,
+  minReady: 1,
+  generation: 0,
+  degraded: 0,
+  reloads: { completed: 0, aborted: 0, reverted: 0 },
+  dismissed: [],
+  workers: [],
+  primary: PRIMARY,
+};
+
+const OWN = { prefix: '', maxSeries: 100 };
+
+const limit = () => new SeriesLimit(OWN.maxSeries);
+
+/** A body that counts `n`. */
+export const body = (n: number) => encodeBody({ ...OWN, families: [counter(n)] });
+
+/** What these bodies count together. */
+export const totalOf = (bodies: readonly string[]) => {
+  const families = bodies.map((text) => decodeBody(text)!.families);
+  return mergeFamilies([], families, limit())[0]?.series.get('')![0] ?? 0;
+};
+
+/** As the metrics module does it in a worker. */
+export const fold = (bodies: readonly string[]) => foldBodies(bodies, OWN.prefix, limit());
+
+/** A relay and its workers; what the supervisor tells it of them. */
+export function relayOf(...workers: FakeWorker[]) {
+  const live = [...workers];
+  const slots = Array.from({ length: 32 }, () => new SlotCounts());
+  const warnings: string[] = [];
+  const table = {
+    get workers() {
+      return live.map(({ handle }) => handle);
+    },
+    countsOf: ({ identity }: FakeWorker['handle']) => slots[identity.slot],
+    snapshot: () => SNAPSHOT,
+  };
+  const relay = new MetricsRelay(
+    table as unknown as WorkerTable,
+    (_, event) => void warnings.push('message' in event ? event.message : ''),
+    laterBy((action) => action()),
+  );
+  return {
+    relay,
+    live,
+    slots,
+    warnings,
+    /** `worker` asks, and sends its own metrics with the question. */
+    ask: (worker: FakeWorker, id: number): void =>
+      relay.collectFor(worker.handle, id, body(id), performance.now()),
+    /** `worker` answers `collect`. */
+    answer: (worker: FakeWorker, text: string): void =>
+      relay.store(worker.handle, text, true, performance.now()),
+    /** The primary asks; each answer that it has had by then. */
+    gather: (): CollectedMetrics[] => {
+      const answers: CollectedMetrics[] = [];
+      // Not awaited: an answer that is not there is what is to be seen.
+      void relay.collect().then((collected) => answers.push(collected));
+      return answers;
+    },
+    /** `worker` sends its metrics of its own accord. */
+    push: (worker: FakeWorker, text: string): void =>
+      relay.store(worker.handle, text, false, performance.now()),
+    /** The process of `worker` ends. */
+    die: (worker: FakeWorker): void => {
+      live.splice(live.indexOf(worker), 1);
+      worker.connected = false;
+      worker.enter('exited');
+      relay.retire(worker.handle);
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import {
+  type ErrorReport,
+  type PrimaryMessage,
+  seal,
+  type WorkerMessage,
+} from '../../../src/contract/ipc/index.js';
+import type { Worker } from '../../../src/supervisor/decide/cluster-state.js';
+import type { ProcessEvent } from '../../../src/supervisor/processes/fork-worker.js';
+import type { ProcessExit } from '../../../src/supervisor/decide/policies/exit-cause.policy.js';
+import {
+  WorkerHandle,
+  type WorkerProcess,
+} from '../../../src/supervisor/processes/worker-handle.js';
+import type { WorkerState, WorkerStats } from '../../../src/contract/snapshot/index.js';
+
+export const STATS: WorkerStats = {
+  residentMemoryBytes: 100_000_000,
+  heapUsedBytes: 50_000_000,
+  eventLoopUtilization: 0.25,
+  eventLoopDelayP99Ms: 12,
+  cpuSecondsTotal: 1.5,
+  gcSecondsTotal: 0.25,
+  openConnections: 3,
+  requestsInFlight: 2,
+  requestsTotal: 10,
+  rebalancedConnectionsTotal: 0,
+  logLinesDroppedTotal: 2,
+  droppedConnectionsTotal: 0,
+};
+
+/** A worker as the core knows it, in any state. */
+export function knownWorker(
+  about: Partial<Worker> & { readonly state: Exclude<WorkerState, 'exited'> },
+): Worker {
+  const common = {
+    id: 1,
+    slot: 0,
+    generation: 0,
+    startedAt: performance.now(),
+    debugged: false,
+    ping: undefined,
+    block: undefined,
+    error: null,
+    fatal: false,
+    condemned: undefined,
+    printsBootError: false,
+    jitter: 0,
+    follows: false,
+    lapsed: false,
+    jobs: [],
+  };
+  const ready = { readyAt: performance.now() };
+  const more = {
+    starting: {},
+    ready: {
+      ...ready,
+      verifiable: false,
+      unproven: false,
+      bornTooLarge: false,
+      leaving: undefined,
+    },
+    draining: { ...ready, retirement: undefined, overdue: false, drain: undefined },
+  };
+  return { ...common, ...more[about.state], ...about } as Worker;
+}
+
+/** A worker of the primary without a process: it keeps what it is sent. */
+export class FakeWorker {
+  readonly handle: WorkerHandle;
+  connected = true;
+  /** The kernel takes nothing: what is sent waits. */
+  clogged = false;
+  /** It answers each ping at once. */
+  lively = false;
+  readonly signals: NodeJS.Signals[] = [];
+  /** What was sent beside a message. */
+  readonly handles: unknown[] = [];
+  readonly #sent: PrimaryMessage[] = [];
+  readonly #waiting: (() => void)[] = [];
+
+  /** @param tell is told what its process tells; without it nobody is. */
+  constructor(
+    about: { slot?: number; pid?: number; generation?: number; state?: WorkerState } = {},
+    private readonly tell: (event: ProcessEvent) => void = () => {},
+  ) {
+    const { slot = 0, pid = 1_000 + slot, generation = 0, state = 'ready' } = about;
+    const channel: WorkerProcess = {
+      isConnected: () => this.connected,
+      send: (message, handle: unknown, taken) => {
+        if (handle !== undefined) this.handles.push(handle);
+        // As on the wire: a copy, made now.
+        this.#sent.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
+        if (this.clogged) this.#waiting.push(taken);
+        else taken();
+        if (this.lively && (message as PrimaryMessage).type === 'ping') this.answerPing();
+        return true;
+      },
+      kill: (signal) => void this.signals.push(signal),
+    };
+    this.handle = new WorkerHandle({ slot, pid, generation }, channel);
+    this.enter(state);
+  }
+
+  /** The kernel takes what waits. */
+  unclog(): void {
+    this.clogged = false;
+    for (const taken of this.#waiting.splice(0)) taken();
+  }
+
+  /** As the core knows it from now on. */
+  enter(state: WorkerState, about: Partial<Worker> = {}): void {
+    const { slot, generation } = this.handle.identity;
+    const known =
+      state === 'exited' ? undefined : knownWorker({ slot, generation, ...about, state });
+    this.handle.look = () => known;
+  }
+
+  /** Its process sends a message. */
+  say(message: WorkerMessage, handle?: unknown): void {
+    this.tell({ type: 'message', message: seal(message), handle });
+  }
+
+  /** It comes up. */
+  becomeReady(about: Partial<WorkerMessage & { type: 'ready' }> = {}): void {
+    this.say({ ...about, type: 'ready' });
+  }
+
+  /** Its process ends. */
+  exit(exit: Partial<ProcessExit> = { code: 1 }): void {
+    this.connected = false;
+    this.tell({ type: 'exit', exit: { code: null, signal: null, ...exit } });
+  }
+
+  /** What its process tells, whatever it is. */
+  tells(event: ProcessEvent): void {
+    this.tell(event);
+  }
+
+  /** Every message of one type that this worker was sent. */
+  sent<T extends PrimaryMessage['type']>(type: T): (PrimaryMessage & { type: T })[] {
+    return this.#sent.filter(
+      (message): message is PrimaryMessage & { type: T } => message.type === type,
+    );
+  }
+
+  /** The answer to the last health check that it was sent. */
+  answerCheck(healthy: boolean, detail: string | null = null): void {
+    const { id } = this.sent('check').at(-1)!;
+    this.say({ type: 'checked', id, healthy, detail });
+  }
+
+  /** The answer to the last ping that it was sent. */
+  answerPing(stats: Partial<WorkerStats> = {}): void {
+    const { seq } = this.sent('ping').at(-1)!;
+    this.say({ type: 'pong', seq, stats });
+  }
+
+  /** Types of everything that it was sent, oldest first. */
+  get inbox(): PrimaryMessage['type'][] {
+    return this.#sent.map(({ type }) => type);
+  }
+
+  /** An error that nobody caught: it drains by itself. */
+  collapse(error: ErrorReport = { name: 'TypeError', message: 'x is undefined' }): void {
+    this.say({ type: 'fatal', error, abort: false });
+  }
+
+  /** It asks for another in its place. */
+  askToBeReplaced(): void {
+    this.say({ type: 'replace-request', reason: 'test' });
+  }
+
+  /** What it says of itself, without having been asked. */
+  reports(stats: Partial<WorkerStats>): void {
+    this.say({ type: 'pong', stats });
+  }
+}

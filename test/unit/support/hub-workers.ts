@@ -1,0 +1,114 @@
+import { EventEmitter2 } from '@nestjs/event-emitter';
+import { ClusterEvents } from '../../../src/hub/events/index.js';
+import { HubClient } from '../../../src/hub/client/hub-client.js';
+import { HubCore, type Peer, type Said } from '../../../src/hub/wire/hub-core.js';
+import { type FromHub, NO_BODY } from '../../../src/hub/wire/protocol.js';
+
+const KEY = Symbol.for('nestjs-cluster.hub');
+const holder = globalThis as { [KEY]?: HubClient | undefined };
+
+/** What is made from now on belongs to the worker that has this connection. */
+export function enterWorker(hub: HubClient): void {
+  holder[KEY] = hub;
+}
+
+export function forgetHub(): void {
+  holder[KEY] = undefined;
+}
+
+/** Everything that is due in microtasks has happened. */
+export const idle = () => new Promise((resolve) => setImmediate(resolve));
+
+/** The connection of a worker to a hub, without sockets: its frames are delivered in microtasks. */
+export function connect(core: HubCore, slot: number) {
+  const state = { congested: false, unsentBytes: 0, holding: false };
+  /** What the hub has said meanwhile. */
+  const held: (() => void)[] = [];
+  const frames = { failed: (thrown: unknown): void => void thrown };
+  /** What does not reach the hub, by its `op`. */
+  const lost = new Set<string>();
+  let [drain, leave] = [(): void => {}, (): void => {}];
+  /** What the hub has not read, by its `op`. */
+  const unread = new Map<string, (() => void)[]>();
+  const hub = new HubClient((events) => {
+    const peer: Peer = {
+      slot,
+      get congested() {
+        return state.congested;
+      },
+      get unsentBytes() {
+        return state.unsentBytes;
+      },
+      send: (header: FromHub, body = NO_BODY) => {
+        const deliver = (): void => {
+          try {
+            events.frame(header, body);
+          } catch (error) {
+            frames.failed(error);
+          }
+        };
+        if (state.holding) held.push(deliver);
+        else queueMicrotask(deliver);
+      },
+    };
+    drain = () => core.drained(peer);
+    leave = () => core.leave(peer);
+    queueMicrotask(() => events.opened('a'));
+    return {
+      send: (header, body = NO_BODY) => {
+        const arrive = (): void => core.receive(peer, header as Said, body);
+        const waiting = unread.get(header.op);
+        if (waiting !== undefined) waiting.push(arrive);
+        else if (!lost.has(header.op)) arrive();
+        return true;
+      },
+    };
+  });
+  return {
+    core,
+    hub,
+    state,
+    frames,
+    lost,
+    /** The hub does not read these until the function is called that this gives. */
+    delayed: (op: string) => {
+      const waiting: (() => void)[] = [];
+      unread.set(op, waiting);
+      return () => {
+        unread.delete(op);
+        for (const arrive of waiting) arrive();
+      };
+    },
+    /** Its process ends. */
+    leave: () => leave(),
+    /** It has read what it was sent. */
+    readAll: () => {
+      Object.assign(state, { congested: false, unsentBytes: 0 });
+      drain();
+    },
+    /** What the hub has said to it arrives. */
+    deliver: () => {
+      state.holding = false;
+      for (const each of held.splice(0)) each();
+    },
+  };
+}
+
+/** A worker of that slot whose app has started. */
+export async function startWorker(core: HubCore, slot: number, emitter = new EventEmitter2()) {
+  const connection = connect(core, slot);
+  enterWorker(connection.hub);
+  const events = new ClusterEvents(emitter);
+  await events.onModuleInit();
+  events.onApplicationBootstrap();
+  await idle();
+  return { ...connection, emitter, events };
+}
+
+/** Workers of one hub. */
+export async function startWorkers(count: number, clock?: () => number) {
+  const core = new HubCore(undefined, clock);
+  const workers = [];
+  for (let slot = 0; slot < count; slot += 1) workers.push(await startWorker(core, slot));
+  return workers;
+}

@@ -1,0 +1,50 @@
+import { createRequire } from 'node:module';
+import * as nest12 from '@nestjs/common';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { BootWatch } from '../../../../src/worker/boot/boot-watch.js';
+
+type Nest = Pick<typeof nest12, 'ConsoleLogger'>;
+
+const nest11 = createRequire(new URL('../fixtures/nest-11/app.mjs', import.meta.url))(
+  '@nestjs/common',
+) as Nest;
+
+/** What Nest does with an error of its container: logs it, and ends the process. */
+function failIn({ ConsoleLogger }: Nest, printsError: boolean) {
+  const printed = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const failed = vi.fn();
+  const watch = new BootWatch(printsError, failed, () => {});
+  const logger = new ConsoleLogger({ json: true });
+  logger.error('not reachable', 'Redis');
+  // Longer than what is kept of the output.
+  const error = Object.assign(new TypeError('no "DOGS"'), { hint: '.'.repeat(20_000) });
+  logger.error(error, 'ExceptionHandler');
+  process.listeners('exit').at(-1)!(1);
+  watch.end();
+  return { lines: printed.mock.calls.map(([line]) => String(line)), failed, watch };
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+describe.each([
+  { nest: 'Nest 12', common: nest12 as Nest },
+  { nest: 'Nest 11', common: nest11 },
+])('an error that $nest logs as JSON before it ends the process', ({ common }) => {
+  it('is printed by no worker but the one that is to print it', () => {
+    const silent = failIn(common, false);
+    expect(silent.lines).toEqual([expect.stringContaining('not reachable')]);
+    vi.restoreAllMocks();
+    const printing = failIn(common, true);
+    expect(printing.lines.filter((line) => line.includes('no \\"DOGS\\"'))).toHaveLength(1);
+    expect(printing.watch.prints).toBe(false);
+  });
+
+  it('is reported by its name, message and stack', () => {
+    const { failed } = failIn(common, false);
+    expect(failed).toHaveBeenCalledExactlyOnceWith({
+      name: 'TypeError',
+      message: 'no "DOGS"',
+      stack: expect.stringMatching(/^TypeError: no "DOGS"\n\s+at .*boot-watch\.test\.ts/),
+    });
+  });
+});

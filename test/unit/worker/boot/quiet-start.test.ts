@@ -1,0 +1,87 @@
+import * as nest12 from '@nestjs/common';
+import { createRequire } from 'node:module';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { quietStart } from '../../../../src/worker/boot/quiet-start.js';
+
+type Nest = Pick<typeof nest12, 'Logger' | 'ConsoleLogger'>;
+
+const nest11 = createRequire(new URL('../fixtures/nest-11/app.mjs', import.meta.url))(
+  '@nestjs/common',
+) as Nest;
+
+afterEach(() => vi.restoreAllMocks());
+
+describe.each([
+  { nest: 'Nest 12', common: nest12 as Nest },
+  { nest: 'Nest 11', common: nest11 },
+])('a quiet start of $nest', ({ common: { Logger, ConsoleLogger } }) => {
+  /** Lines that are written while `act` runs, without colours, times and pids. */
+  function linesOf(act: () => void): string[] {
+    const lines: string[] = [];
+    const take = (chunk: unknown) => {
+      lines.push(
+        stripVTControlCharacters(String(chunk))
+          .trimEnd()
+          .replace(/^.*(?=\[Cats)/, ''),
+      );
+      return true;
+    };
+    vi.spyOn(process.stdout, 'write').mockImplementation(take);
+    vi.spyOn(process.stderr, 'write').mockImplementation(take);
+    act();
+    vi.restoreAllMocks();
+    return lines;
+  }
+  const logAll = () => {
+    const logger = new Logger('Cats');
+    logger.log('log');
+    logger.debug('debug');
+    logger.warn('warn');
+    logger.error('error');
+  };
+  // Tests beside this one may have changed it.
+  beforeEach(() => {
+    Logger.overrideLogger(new ConsoleLogger());
+    Reflect.set(Logger, 'logLevels', undefined);
+  });
+  const loggerBefore = () => Reflect.get(Logger, 'staticInstanceRef') as unknown;
+
+  it('logs warnings and errors, and everything again when it is over', () => {
+    const logger = new Logger('Cats');
+    const before = loggerBefore();
+    const end = quietStart(Logger as never);
+    expect(linesOf(logAll)).toEqual(['[Cats] warn', '[Cats] error']);
+    expect(linesOf(() => logger.log('early'))).toEqual([]);
+    end();
+    expect(loggerBefore()).toBe(before);
+    expect(Object.hasOwn(Logger, 'overrideLogger')).toBe(true);
+    expect(linesOf(logAll)).toEqual(['[Cats] log', '[Cats] debug', '[Cats] warn', '[Cats] error']);
+    expect(linesOf(() => logger.log('late'))).toEqual(['[Cats] late']);
+  });
+
+  it('quiets a logger that the app gives to Nest, and gives it back', () => {
+    const before = loggerBefore();
+    const end = quietStart(Logger as never);
+    const own = new ConsoleLogger({ prefix: 'own' });
+    Logger.overrideLogger(own);
+    expect(linesOf(logAll)).toEqual(['[Cats] warn', '[Cats] error']);
+    Logger.overrideLogger(['error']);
+    expect(linesOf(logAll)).toEqual(['[Cats] error']);
+    end();
+    expect(loggerBefore()).toBe(own);
+    expect(linesOf(logAll)).toEqual(['[Cats] error']);
+    Reflect.set(Logger, 'staticInstanceRef', before);
+    Reflect.set(Logger, 'logLevels', undefined);
+  });
+
+  it('leaves an app without logs without them', () => {
+    const before = loggerBefore();
+    const end = quietStart(Logger as never);
+    Logger.overrideLogger(false);
+    expect(linesOf(logAll)).toEqual([]);
+    end();
+    expect(linesOf(logAll)).toEqual([]);
+    Reflect.set(Logger, 'staticInstanceRef', before);
+  });
+});

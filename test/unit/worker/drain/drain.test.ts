@@ -1,0 +1,190 @@
+import { EventEmitter, once } from 'node:events';
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { drain, type DrainSteps } from '../../../../src/worker/drain/drain.js';
+import { FakeServer } from '../../support/fake-traffic.js';
+
+const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 };
+/** How often the drain looks. */
+const SWEEP_MS = 50;
+
+// Fake timers do not replace node:timers/promises, by which it waits. vi.mock() would come too late:
+// the unit tests share their modules.
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.spyOn(timers, 'setTimeout').mockImplementation(
+    (ms, value) => new Promise((resolve) => void setTimeout(() => resolve(value!), ms)),
+  );
+  syncBuiltinESMExports();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+});
+
+function start({
+  queueEmpty = Promise.resolve(),
+  ...more
+}: Partial<DrainSteps> & { queueEmpty?: Promise<void> } = {}) {
+  const server = new FakeServer();
+  const { tracker } = server;
+  /** When tasks were begun that have not ended; monotonic ms. */
+  const tasks = new Set<number>();
+  const signal = undefined as string | undefined;
+  const state = { tasks, stopped: false, closed: false, queueEmpty, signal };
+  let force = () => {};
+  const events = new EventEmitter();
+  const report = drain(
+    {
+      close: async (signal) => {
+        state.closed = true;
+        state.signal = signal;
+        events.emit('closed');
+      },
+    },
+    { tracker, hasTasksFrom: (before) => [...tasks].some((begun) => begun < before) },
+    {
+      stopAccepting: async (atOnce) => {
+        state.stopped = true;
+        await Promise.race([state.queueEmpty, once(atOnce, 'abort')]);
+        return atOnce.aborted ? 3 : 0;
+      },
+      ...more,
+    },
+    SHUTDOWN,
+    new Promise<void>((resolve) => (force = resolve)),
+  );
+  return { server, state, report, force };
+}
+
+describe('a drain', () => {
+  it('closes the app once the lame duck time is over, where nothing is going on', async () => {
+    const { state, report } = start();
+    await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs - 1);
+    expect(state).toMatchObject({ stopped: false, closed: false });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state).toMatchObject({ stopped: true, closed: true });
+    expect(await report).toMatchObject({
+      unacceptedConnections: 0,
+      abortedRequests: 0,
+      hookError: null,
+    });
+  });
+
+  it('waits until nothing is left to accept, and no longer than it may', async () => {
+    const { state, report } = start({ queueEmpty: new Promise(() => {}) });
+    const { lameDuckMs, drainTimeoutMs } = SHUTDOWN;
+    await vi.advanceTimersByTimeAsync(lameDuckMs + drainTimeoutMs - SWEEP_MS);
+    expect(state).toMatchObject({ stopped: true, closed: false });
+    await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
+    expect(state.closed).toBe(true);
+    expect((await report).unacceptedConnections).toBe(3);
+  });
+
+  it('destroys no silent connection before its request has had time to arrive', async () => {
+    let empty = (): void => {};
+    const { server, report } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
+    const client = server.connect();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(client.closed).toBe(false);
+    empty();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(false);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(true);
+    await report;
+  });
+
+  it('gives clients that it accepts last their time also where it was held up', async () => {
+    let empty = (): void => {};
+    const { server, report } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
+    await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs);
+    const client = server.connect();
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 2_000);
+    empty();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(false);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(client.closed).toBe(true);
+    await report;
+  });
+
+  it('gives a client that has just connected a second to ask', async () => {
+    const { server, report } = start();
+    const old = server.connect();
+    await vi.advanceTimersByTimeAsync(100);
+    const late = server.connect();
+    await vi.advanceTimersByTimeAsync(900);
+    expect([old.closed, late.closed]).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect([old.closed, late.closed]).toEqual([true, true]);
+    await report;
+  });
+
+  it('waits for tasks that belong to no request', async () => {
+    const { state, report } = start();
+    state.tasks.add(0).add(1);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(state).toMatchObject({ stopped: true, closed: false });
+    state.tasks.delete(0);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(state.closed).toBe(false);
+    state.tasks.delete(1);
+    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    expect(state.closed).toBe(true);
+    expect((await report).durationMs).toBeLessThan(SHUTDOWN.drainTimeoutMs);
+  });
+
+  it('does not wait for those that were begun after it took its process out of service', async () => {
+    const { state, report } = start();
+    state.tasks.add(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    state.tasks.add(performance.now());
+    state.tasks.delete(0);
+    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    expect(state.closed).toBe(true);
+    await report;
+  });
+
+  it('waits for them no longer than it may', async () => {
+    const { state, report } = start();
+    state.tasks.add(0);
+    const { lameDuckMs, drainTimeoutMs } = SHUTDOWN;
+    await vi.advanceTimersByTimeAsync(lameDuckMs + drainTimeoutMs - SWEEP_MS);
+    expect(state.closed).toBe(false);
+    await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
+    expect(state.closed).toBe(true);
+    await report;
+  });
+
+  it('does not wait for them where it is forced', async () => {
+    const { state, report, force } = start();
+    state.tasks.add(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    force();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.closed).toBe(true);
+    await report;
+  });
+
+  it('ends its lame duck at once where the app has become unfit for requests', async () => {
+    let cutShort = () => {};
+    const { state, report } = start({
+      cutShort: new Promise((resolve) => (cutShort = resolve)),
+      signal: () => 'SIGINT',
+    });
+    state.tasks.add(0);
+    await vi.advanceTimersByTimeAsync(1);
+    cutShort();
+    await vi.advanceTimersByTimeAsync(0);
+    // In flight is what it was: that may end.
+    expect(state).toMatchObject({ stopped: true, closed: false });
+    state.tasks.delete(0);
+    await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
+    expect(state).toMatchObject({ closed: true, signal: 'SIGINT' });
+    await report;
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it, vi } from 'vitest';
+import { farewell } from '../../../../src/worker/drain/farewell.js';
+
+describe('a farewell', () => {
+  it('is said to each once, at a pace, until they are gone', async () => {
+    vi.useFakeTimers();
+    try {
+      const present = new Set(Array.from({ length: 50 }, (_, index) => index));
+      const told: number[] = [];
+      const over = farewell(
+        () => [...present],
+        (one) => void told.push(one),
+        1_000,
+      );
+      await vi.advanceTimersByTimeAsync(50);
+      expect(told.length).toBeGreaterThan(20);
+      expect(told.length).toBeLessThan(40);
+      await vi.advanceTimersByTimeAsync(200);
+      expect(told).toEqual([...present]);
+      present.clear();
+      await vi.advanceTimersByTimeAsync(50);
+      await over;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('is said within its time, however many they are', async () => {
+    vi.useFakeTimers();
+    try {
+      const present = new Set(Array.from({ length: 10_000 }, (_, index) => index));
+      void farewell(
+        () => [...present],
+        (one) => present.delete(one),
+        1_000,
+      );
+      await vi.advanceTimersByTimeAsync(500);
+      expect(present.size).toBeGreaterThan(3_000);
+      await vi.advanceTimersByTimeAsync(600);
+      expect(present.size).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});

@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  type RpcTransport,
+  stopConsuming,
+  TRANSPORT,
+} from '../../../../src/worker/drain/stop-consuming.js';
+import { NEST_MICROSERVICES } from '../../../support/nest-microservices.js';
+
+beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }));
+afterEach(() => vi.useRealTimers());
+
+/** Nest's server, connected to fakes: its constructor would ask for the library of its transport. */
+function server(type: { prototype: object }, transportId: number, fields: object): RpcTransport {
+  const created = Object.create(type.prototype) as RpcTransport;
+  return Object.assign(created, { transportId, ...fields });
+}
+
+const handlers = new Map([
+  ['ask', { isEventHandler: false }],
+  ['note', { isEventHandler: true }],
+]);
+
+describe.each(NEST_MICROSERVICES)(
+  'the end of consuming in Nest $nest',
+  ({ microservices: servers }) => {
+    it.each([
+      { wildcards: false, asked: 'unsubscribe' },
+      { wildcards: true, asked: 'punsubscribe' },
+    ])('unsubscribes from Redis, and goes on publishing ($asked)', async ({ wildcards, asked }) => {
+      const client = () => ({ unsubscribe: vi.fn(), punsubscribe: vi.fn() });
+      const [subClient, pubClient] = [client(), client()];
+      const fields = { subClient, pubClient, options: { wildcards } };
+
+      await stopConsuming(server(servers.ServerRedis, TRANSPORT.REDIS, fields));
+
+      const calls = (of: typeof subClient) =>
+        Object.entries(of).flatMap(([name, { mock }]) => mock.calls.map(() => name));
+      expect(calls(subClient)).toEqual([asked]);
+      expect(calls(pubClient)).toEqual([]);
+    });
+
+    it('drains each subscription of NATS', async () => {
+      const subscriptions = [{ drain: vi.fn() }, { drain: vi.fn() }];
+      const natsClient = { close: vi.fn() };
+
+      await stopConsuming(
+        server(servers.ServerNats, TRANSPORT.NATS, { natsClient, subscriptions }),
+      );
+
+      for (const { drain } of subscriptions) expect(drain).toHaveBeenCalledOnce();
+      expect(natsClient.close).not.toHaveBeenCalled();
+    });
+
+    it('unsubscribes from the topics of MQTT', async () => {
+      const mqttClient = { unsubscribe: vi.fn(), end: vi.fn() };
+
+      await stopConsuming(
+        server(servers.ServerMqtt, TRANSPORT.MQTT, { mqttClient, messageHandlers: handlers }),
+      );
+
+      expect(mqttClient.unsubscribe.mock.calls).toEqual([['ask'], ['note']]);
+      expect(mqttClient.end).not.toHaveBeenCalled();
+    });
+
+    it('cancels the consumers of a RabbitMQ channel, and leaves that open for acknowledgements', async () => {
+      const amqplib = { consumers: new Map([['tag', () => {}]]), cancel: vi.fn() };
+      const channel = { _channel: amqplib, close: vi.fn() };
+
+      await stopConsuming(
+        server(servers.ServerRMQ, TRANSPORT.RMQ, { server: { close: vi.fn() }, channel }),
+      );
+
+      expect(amqplib.cancel.mock.calls).toEqual([['tag']]);
+      expect(channel.close).not.toHaveBeenCalled();
+    });
+
+    it('stops the consumer of Kafka, and leaves the producer', async () => {
+      const [consumer, producer] = [{ stop: vi.fn() }, { disconnect: vi.fn() }];
+
+      await stopConsuming(
+        server(servers.ServerKafka, TRANSPORT.KAFKA, { client: {}, consumer, producer }),
+      );
+
+      expect(consumer.stop).toHaveBeenCalledOnce();
+      expect(producer.disconnect).not.toHaveBeenCalled();
+    });
+
+    it('lets the calls of gRPC end, however long they take', async () => {
+      let ended = () => {};
+      const grpcClient = { tryShutdown: (done: () => void) => void (ended = done) };
+      let stopped = false;
+
+      void stopConsuming(server(servers.ServerGrpc, TRANSPORT.GRPC, { grpcClient })).then(
+        () => (stopped = true),
+      );
+
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(stopped).toBe(false);
+      ended();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(stopped).toBe(true);
+    });
+
+    it('is over where the microservice was never started', async () => {
+      await stopConsuming(server(servers.ServerRedis, TRANSPORT.REDIS, {}));
+      await stopConsuming(server(servers.ServerGrpc, TRANSPORT.GRPC, {}));
+    });
+  },
+);
+
+describe('a transport of the app that is none of Nest', () => {
+  it('is left alone', async () => {
+    const close = vi.fn();
+
+    await stopConsuming({ transportId: Symbol('own'), close } as RpcTransport);
+
+    expect(close).not.toHaveBeenCalled();
+  });
+});

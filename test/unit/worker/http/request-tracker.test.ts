@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PATIENCE_MS } from '../../../support/patience.js';
+import { HttpServers } from '../../../../src/worker/listen/http-servers.js';
+import { RequestTracker } from '../../../../src/worker/http/request-tracker.js';
+
+let tracker: RequestTracker;
+let servers: HttpServers;
+let server: Server;
+
+beforeEach(() => {
+  tracker = new RequestTracker();
+  servers = new HttpServers(
+    (each) => tracker.follow(each),
+    () => {},
+  );
+  server = createServer((_, response) => response.end('hello'));
+});
+afterEach(() => {
+  servers.stop();
+  tracker.unfollow();
+  server.closeAllConnections();
+  server.close();
+});
+
+const listen = (listener: net.Server = server) =>
+  once(listener.listen(0, '127.0.0.1'), 'listening');
+const urlOf = (listener: net.Server) =>
+  `http://127.0.0.1:${(listener.address() as AddressInfo).port}/`;
+
+async function ask(): Promise<void> {
+  await (await fetch(urlOf(server), { headers: { connection: 'close' } })).text();
+}
+
+describe('a server that closes', () => {
+  it('is swept no more, and followed once where it listens again', async () => {
+    const other = createServer();
+    await listen(other);
+    await listen();
+    await ask();
+    await once(server.close(), 'close');
+    const sweep = vi.spyOn(server, 'closeIdleConnections');
+    tracker.closeIdle();
+    expect(sweep).not.toHaveBeenCalled();
+
+    await once(other.close(), 'close');
+    await listen();
+    await ask();
+    expect(tracker.requestsTotal).toBe(2);
+    await vi.waitUntil(() => tracker.openConnections === 0, { timeout: PATIENCE_MS });
+    tracker.closeIdle();
+    expect(sweep).toHaveBeenCalledTimes(1);
+  });
+
+  it('is swept on in a drain, for connections that came over other sockets', async () => {
+    const adopted = net.createServer((socket) => server.emit('connection', socket));
+    await listen();
+    await listen(adopted);
+    const client = net.connect((adopted.address() as AddressInfo).port, '127.0.0.1');
+    client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    await once(client, 'data');
+    tracker.closeAfterResponse();
+    net.Server.prototype.close.call(server);
+    await once(server, 'close');
+    expect(tracker.openConnections).toBe(1);
+    await vi.waitUntil(
+      () => {
+        tracker.closeIdle();
+        return tracker.openConnections === 0;
+      },
+      { timeout: PATIENCE_MS },
+    );
+    await once(adopted.close(), 'close');
+  });
+});

@@ -1,0 +1,202 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ResponseReports } from '../../../../src/worker/http/response-reports.js';
+import { FakeServer } from '../../support/fake-traffic.js';
+
+const servers: FakeServer[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const server of servers.splice(0)) server.stop();
+});
+
+/** Keeps what it is told. */
+function observer() {
+  const finished: { request: unknown; response: unknown; ms: number; bytes: number | undefined }[] =
+    [];
+  const aborted: unknown[] = [];
+  return {
+    finished: (
+      request: IncomingMessage,
+      response: ServerResponse,
+      ms: number,
+      bytes: number | undefined,
+    ) => void finished.push({ request, response, ms, bytes }),
+    aborted: (request: IncomingMessage) => void aborted.push(request),
+    told: { finished, aborted },
+  };
+}
+
+function start() {
+  vi.useFakeTimers();
+  const server = new FakeServer();
+  servers.push(server);
+  const one = observer();
+  server.tracker.observe(one);
+  return { server, client: server.connect(), ...one.told };
+}
+
+const EVENT_STREAM = ['Content-Type', 'text/event-stream; charset=utf-8'] as const;
+
+describe('whoever observes responses', () => {
+  it('is told of each with its duration and the bytes that were sent for it', () => {
+    const { client, finished, aborted } = start();
+    const first = client.send();
+    vi.advanceTimersByTime(30);
+    client.socket.bytesWritten += 250;
+    first.finish();
+    const second = client.send();
+    client.socket.bytesWritten += 1_000;
+    second.finish();
+    expect(finished).toEqual([
+      { request: first.request, response: first.response, ms: 30, bytes: 250 },
+      { request: second.request, response: second.response, ms: 0, bytes: 1_000 },
+    ]);
+    expect(aborted).toEqual([]);
+  });
+
+  it('is told of each that was pipelined by its own time', () => {
+    const { client, finished } = start();
+    const exchanges = [client.send()];
+    vi.advanceTimersByTime(10);
+    exchanges.push(client.parse());
+    vi.advanceTimersByTime(5);
+    for (const exchange of exchanges) {
+      client.socket.bytesWritten += 100;
+      exchange.finish();
+    }
+    expect(finished.map(({ ms, bytes }) => [ms, bytes])).toEqual([
+      [15, 100],
+      [5, 100],
+    ]);
+  });
+
+  it('is told of a request whose client goes away before the response, and of no response', () => {
+    const { client, finished, aborted } = start();
+    const exchange = client.send();
+    client.close();
+    expect(aborted).toEqual([exchange.request]);
+    expect(finished).toEqual([]);
+  });
+
+  it('is told of it also where the response has begun', () => {
+    const { client, aborted } = start();
+    const exchange = client.send().writeHead();
+    client.close();
+    expect(aborted).toEqual([exchange.request]);
+  });
+
+  it('is told of nothing where the client goes away between requests', () => {
+    const { client, finished, aborted } = start();
+    client.send().finish({ close: false });
+    client.close();
+    expect([finished.length, aborted.length]).toEqual([1, 0]);
+  });
+
+  it('is told of no stream of events, however it ends', () => {
+    const { server, client, finished, aborted } = start();
+    client
+      .send()
+      .setHeader(...EVENT_STREAM)
+      .finish();
+    const open = server.connect();
+    open
+      .send()
+      .setHeader(...EVENT_STREAM)
+      .writeHead();
+    open.close();
+    expect([finished, aborted]).toEqual([[], []]);
+  });
+
+  it('is told of a request for one that was not answered yet', () => {
+    const { client, aborted } = start();
+    const exchange = client.send().setHeader(...EVENT_STREAM);
+    client.close();
+    expect(aborted).toEqual([exchange.request]);
+  });
+
+  it('is told of no stream of events whose type was given to writeHead()', () => {
+    const { client, finished } = start();
+    const exchange = client.send();
+    Object.assign(exchange.response, {
+      _header: 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n',
+    });
+    exchange.finish();
+    expect(finished).toEqual([]);
+    const other = client.send();
+    Object.assign(other.response, { _header: 'HTTP/1.1 200 OK\r\n\r\n' });
+    other.finish();
+    expect(finished).toHaveLength(1);
+  });
+
+  it('is told of nothing that the drain cuts off: no client left', () => {
+    const { server, client, aborted } = start();
+    client.send();
+    Object.assign(client.socket, { destroy: () => client.close() });
+    server.tracker.destroyAll();
+    expect([client.closed, aborted]).toEqual([true, []]);
+  });
+
+  it('is told of no WebSocket', () => {
+    const { client, finished, aborted } = start();
+    client.send();
+    client.connection.webSocket = true;
+    client.close();
+    expect([finished, aborted]).toEqual([[], []]);
+  });
+
+  it('may be nobody', () => {
+    vi.useFakeTimers();
+    const server = new FakeServer();
+    servers.push(server);
+    const client = server.connect();
+    client.send().finish({ close: false });
+    client.send();
+    expect(() => client.close()).not.toThrow();
+  });
+});
+
+describe('a stream of HTTP/2 that is over', () => {
+  const exchange = (
+    { method = 'GET', ended = true, type = 'text/plain' }: Record<string, unknown> = {},
+    headersSent = true,
+  ) => {
+    const request = { method } as IncomingMessage;
+    const response = {
+      req: request,
+      headersSent,
+      writableEnded: ended,
+      getHeader: () => type,
+    } as unknown as ServerResponse;
+    return { request, response };
+  };
+
+  function over(about: Parameters<typeof exchange>[0], headersSent?: boolean) {
+    const reports = new ResponseReports();
+    const one = observer();
+    reports.observer = one;
+    const { request, response } = exchange(about, headersSent);
+    reports.streamOver(request, response, 12);
+    return { ...one.told, request, response };
+  }
+
+  it('is a response that was sent where it was ended, of a size that is not known', () => {
+    const { finished, aborted, request, response } = over({});
+    expect(finished).toEqual([{ request, response, ms: 12, bytes: undefined }]);
+    expect(aborted).toEqual([]);
+  });
+
+  it('is a client that left where it was not', () => {
+    const { finished, aborted, request } = over({ ended: false });
+    expect([finished, aborted]).toEqual([[], [request]]);
+  });
+
+  it.each([true, false])('is nothing where it is a WebSocket (ended: %s)', (ended) => {
+    const { finished, aborted } = over({ method: 'CONNECT', ended });
+    expect([finished, aborted]).toEqual([[], []]);
+  });
+
+  it.each([true, false])('is nothing where it is a stream of events (ended: %s)', (ended) => {
+    const { finished, aborted } = over({ type: 'text/event-stream', ended });
+    expect([finished, aborted]).toEqual([[], []]);
+  });
+});

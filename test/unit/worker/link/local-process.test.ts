@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { MetricsSource } from '../../../../src/contract/snapshot/index.js';
+import { LocalProcess } from '../../../../src/worker/link/local-process.js';
+
+let local: LocalProcess;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  local = new LocalProcess({ slot: 1, pid: 42, generation: 3 }, 'shared');
+});
+afterEach(() => {
+  local.meter.stop();
+  vi.useRealTimers();
+});
+
+const source = (serialize: () => Promise<string>): MetricsSource => ({
+  serialize,
+  fold: () => '',
+});
+
+/** Timers of a process that measures itself. */
+const METER = 1;
+
+describe('the metrics of a process', () => {
+  it('are an empty text without the module', async () => {
+    expect(await local.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
+  });
+
+  it('are what the module serialises, now', async () => {
+    vi.advanceTimersByTime(5_000);
+    local.metrics = source(async () => 'body');
+    expect(await local.serializeMetrics()).toEqual({ body: 'body', ageMs: 0 });
+    expect(local.serializedAt).toBe(performance.now());
+    expect(vi.getTimerCount()).toBe(METER);
+  });
+
+  it('are what they were before, where they cannot be read: nobody awaits the push', async () => {
+    local.metrics = source(async () => 'before');
+    await local.serializeMetrics();
+    local.metrics = source(() => Promise.reject(new Error('database is gone')));
+    vi.advanceTimersByTime(400);
+    await expect(local.serializeMetrics()).resolves.toEqual({ body: 'before', ageMs: 400 });
+    expect(vi.getTimerCount()).toBe(METER);
+  });
+
+  it('are an empty text where they could not be read yet', async () => {
+    local.metrics = source(() => Promise.reject(new Error('database is gone')));
+    expect(await local.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
+    expect(local.serializedAt).toBe(-Infinity);
+  });
+});
+
+describe('a process without a primary', () => {
+  it('is a cluster of one', () => {
+    local.state = 'ready';
+    expect(local.snapshot()).toMatchObject({
+      balancing: 'shared',
+      ports: [],
+      desired: 1,
+      ready: 1,
+      degraded: 0,
+      generation: 3,
+      workers: [
+        {
+          slot: 1,
+          pid: 42,
+          generation: 3,
+          state: 'ready',
+          restarts: 0,
+          lastExit: null,
+          responsive: true,
+          requestsTotal: 0,
+          rebalancedConnectionsTotal: 0,
+        },
+      ],
+    });
+  });
+
+  it.each([
+    ['starting', true, 0],
+    ['ready', true, 1],
+    ['draining', false, 0],
+  ] as const)('that is %s accepts: %s', (state, accepting, ready) => {
+    local.state = state;
+    expect(local.accepting).toBe(accepting);
+    expect(local.snapshot().ready).toBe(ready);
+  });
+});

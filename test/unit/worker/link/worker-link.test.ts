@@ -1,0 +1,441 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  AddressUnavailableError,
+  ClusterConfigurationError,
+  NoPrimaryError,
+} from '../../../../src/contract/errors/index.js';
+import type { WorkerMessage } from '../../../../src/contract/ipc/index.js';
+import type { ResolvedClusterOptions } from '../../../../src/contract/options/index.js';
+import { SCRAPE_TIMEOUT_MS } from '../../../../src/contract/snapshot/index.js';
+import { LocalProcess } from '../../../../src/worker/link/local-process.js';
+import type { PrimaryChannel } from '../../../../src/worker/link/primary-channel.js';
+import { SoloLink } from '../../../../src/worker/link/solo-link.js';
+import { WorkerLink } from '../../../../src/worker/link/worker-link.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const RESULT = { outcome: 'completed', generation: 3, reason: null } as const;
+
+function start() {
+  const sent: WorkerMessage[] = [];
+  const channel = {
+    send: async (message: WorkerMessage) => void sent.push(message),
+  } as unknown as PrimaryChannel;
+  const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+  const link = new WorkerLink(local, channel);
+  const snapshotOf = (desired: number) => ({ ...local.snapshot(), desired });
+  return {
+    link,
+    snapshotOf,
+    sent: <T extends WorkerMessage['type']>(type: T) =>
+      sent.filter((message): message is WorkerMessage & { type: T } => message.type === type),
+  };
+}
+
+describe('the metrics that a worker collects', () => {
+  const tick = () => vi.advanceTimersByTimeAsync(0);
+
+  function metrics() {
+    const all = start();
+    all.link.provideMetrics({ serialize: async () => 'OWN', fold: () => '' });
+    return all;
+  }
+
+  const WORKERS = [
+    { slot: 0, ageMs: 300, body: 'A' },
+    { slot: 1, ageMs: 0, body: 'OWN' },
+  ];
+
+  it('are asked for with its own, and are those of all', async () => {
+    const { link, sent, snapshotOf } = metrics();
+    const all = { snapshot: snapshotOf(2), workers: WORKERS, retired: ['R'] };
+    const collected = link.collectMetrics();
+    await tick();
+    const [asked] = sent('collect-request');
+    expect(asked).toMatchObject({ body: 'OWN', stats: { requestsTotal: 0 } });
+    link.answer({ type: 'collected', id: asked!.id, ...all });
+    expect(await collected).toEqual(all);
+  });
+
+  it('are one question where they are asked for twice', async () => {
+    const { link, sent, snapshotOf } = metrics();
+    const both = Promise.all([link.collectMetrics(), link.collectMetrics()]);
+    await tick();
+    expect(sent('collect-request')).toHaveLength(1);
+    const { id } = sent('collect-request')[0]!;
+    link.answer({ type: 'collected', id, snapshot: snapshotOf(2), workers: [], retired: [] });
+    const [first, second] = await both;
+    expect(first).toBe(second);
+  });
+
+  it('are none where the primary does not answer, beside what was known last of the cluster', async () => {
+    const { link, sent, snapshotOf } = metrics();
+    const before = link.snapshot();
+    await tick();
+    const snapshot = snapshotOf(7);
+    link.answer({ type: 'snapshot', id: sent('snapshot-request')[0]!.id, snapshot });
+    await before;
+    vi.advanceTimersByTime(1_000);
+
+    let settled = false;
+    const collected = link.collectMetrics().finally(() => (settled = true));
+    await vi.advanceTimersByTimeAsync(SCRAPE_TIMEOUT_MS - 1);
+    expect(settled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await collected).toEqual({
+      snapshot,
+      workers: [],
+      retired: [],
+      snapshotAgeMs: 1_000 + SCRAPE_TIMEOUT_MS,
+    });
+  });
+
+  it('are none, and say of this process alone, where the primary never answered', async () => {
+    const { link } = metrics();
+    const collected = link.collectMetrics();
+    await vi.advanceTimersByTimeAsync(SCRAPE_TIMEOUT_MS);
+    expect(await collected).toMatchObject({
+      snapshot: { desired: 1, workers: [{ slot: 1, pid: 42 }] },
+    });
+    // As old as the process: it has heard nothing since.
+    expect((await collected).snapshotAgeMs).toBeGreaterThan(0);
+  });
+
+  it('are none at once where the primary is gone', async () => {
+    const { link } = metrics();
+    const collected = link.collectMetrics();
+    await tick();
+    link.abandon();
+    expect(await collected).toMatchObject({ workers: [], snapshotAgeMs: expect.any(Number) });
+  });
+
+  it('are whole again with the next answer; one that is late finds nobody', async () => {
+    const { link, sent, snapshotOf } = metrics();
+    const first = link.collectMetrics();
+    await vi.advanceTimersByTimeAsync(SCRAPE_TIMEOUT_MS);
+    expect((await first).snapshotAgeMs).toBeGreaterThan(0);
+    const second = link.collectMetrics();
+    await tick();
+    const [late, asked] = sent('collect-request');
+    const whole = { snapshot: snapshotOf(2), workers: WORKERS, retired: [] };
+    link.answer({ type: 'collected', id: late!.id, ...whole, workers: [] });
+    link.answer({ type: 'collected', id: asked!.id, ...whole });
+    expect(await second).toEqual(whole);
+  });
+
+  it('renew what is known of the cluster', async () => {
+    const { link, sent, snapshotOf } = metrics();
+    const collected = link.collectMetrics();
+    await tick();
+    const { id } = sent('collect-request')[0]!;
+    const snapshot = { ...snapshotOf(3), ready: 3 };
+    expect(link.knowsLittle).toBe(true);
+    link.answer({ type: 'collected', id, snapshot, workers: [], retired: [] });
+    await collected;
+    expect(link.knowsLittle).toBe(false);
+  });
+
+  it('are its own where there is no primary', async () => {
+    const solo = new SoloLink();
+    solo.provideMetrics({ serialize: async () => 'OWN', fold: () => '' });
+    expect(await solo.collectMetrics()).toEqual({
+      workers: [{ slot: 0, ageMs: 0, body: 'OWN' }],
+      retired: [],
+      snapshot: expect.objectContaining({ primary: null, desired: 1 }),
+    });
+    solo.detach();
+  });
+});
+
+describe('reload() in a worker', () => {
+  it('asks the primary and resolves with the result, however long that takes', async () => {
+    const { link, sent } = start();
+    const reload = link.reload();
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    link.answer({ type: 'reloaded', id: sent('reload-request')[0]!.id, result: RESULT });
+    expect(await reload).toEqual(RESULT);
+  });
+
+  it('is one question where it is called twice (R9)', async () => {
+    const { link, sent } = start();
+    const both = Promise.all([link.reload(), link.reload()]);
+    expect(sent('reload-request')).toHaveLength(1);
+    link.answer({ type: 'reloaded', id: sent('reload-request')[0]!.id, result: RESULT });
+    expect(await both).toEqual([RESULT, RESULT]);
+  });
+
+  it('rejects when the primary is gone (I7)', async () => {
+    const { link } = start();
+    const reload = link.reload();
+    link.abandon();
+    await expect(reload).rejects.toThrow(NoPrimaryError);
+  });
+});
+
+describe('restart() in a worker', () => {
+  it('asks the primary for each slot by itself, and resolves with the result', async () => {
+    const { link, sent } = start();
+    const [first, second] = [link.restart(0), link.restart(1)];
+    expect(sent('restart-request')).toMatchObject([{ slot: 0 }, { slot: 1 }]);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    const [, asked] = sent('restart-request');
+    const result = { outcome: 'completed', slot: 1, reason: null } as const;
+    link.answer({ type: 'restarted', id: asked!.id, result });
+    expect(await second).toEqual(result);
+    link.abandon();
+    await expect(first).rejects.toThrow(NoPrimaryError);
+  });
+
+  it.each([-1, 0.5, 256, Number.NaN])('refuses %d, which is no slot', async (slot) => {
+    await expect(start().link.restart(slot)).rejects.toThrow('a whole number from 0 to 255');
+  });
+});
+
+describe('scale() in a worker', () => {
+  it('asks the primary and resolves with its snapshot, however long that takes', async () => {
+    const { link, sent, snapshotOf } = start();
+    const scaled = link.scale(3);
+    expect(sent('scale-request')).toMatchObject([{ workers: 3 }]);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    const { id } = sent('scale-request')[0]!;
+    link.answer({ type: 'scaled', id, snapshot: snapshotOf(3) });
+    expect(await scaled).toMatchObject({ desired: 3 });
+  });
+
+  it('is a question of its own each time: the numbers may differ', async () => {
+    const { link, sent, snapshotOf } = start();
+    const [three, five] = [link.scale(3), link.scale(5)];
+    const [first, second] = sent('scale-request');
+    expect([first!.workers, second!.workers]).toEqual([3, 5]);
+    link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(5) });
+    link.answer({ type: 'scaled', id: first!.id, snapshot: snapshotOf(3) });
+    expect([(await three).desired, (await five).desired]).toEqual([3, 5]);
+  });
+
+  it.each([0, -1, 1.5, NaN, 257, '2', undefined])('rejects %o and asks nobody', async (workers) => {
+    const { link, sent } = start();
+    await expect(link.scale(workers as number)).rejects.toThrow(ClusterConfigurationError);
+    expect(sent('scale-request')).toEqual([]);
+  });
+
+  it('rejects where a further worker would have nothing to listen on, as the primary would', async () => {
+    const { link, sent } = start();
+    const refused = link.scale(3);
+    link.answer({
+      type: 'scale-refused',
+      id: sent('scale-request')[0]!.id,
+      address: 'http://127.0.0.1:3002',
+      cause: { name: 'Error', message: 'bind EADDRINUSE', code: 'EADDRINUSE' },
+    });
+    await expect(refused).rejects.toThrow(AddressUnavailableError);
+    await expect(refused).rejects.toMatchObject({
+      address: 'http://127.0.0.1:3002',
+      code: 'CLUSTER_ADDRESS_UNAVAILABLE',
+      message: expect.stringMatching(/^cannot listen on http:\/\/127.0.0.1:3002: .*EADDRINUSE/),
+      cause: { code: 'EADDRINUSE' },
+    });
+  });
+
+  it('is refused alone: another that was asked for comes about', async () => {
+    const { link, sent, snapshotOf } = start();
+    const [refused, scaled] = [link.scale(9), link.scale(2)];
+    const [first, second] = sent('scale-request');
+    const cause = { name: 'Error', message: 'x' };
+    link.answer({ type: 'scale-refused', id: first!.id, address: 'http://127.0.0.1:1', cause });
+    link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(2) });
+    await expect(refused).rejects.toThrow(AddressUnavailableError);
+    expect(await scaled).toMatchObject({ desired: 2 });
+  });
+
+  it('is not refused by an answer to nobody', () => {
+    const { link } = start();
+    const cause = { name: 'Error', message: 'x' };
+    expect(() =>
+      link.answer({ type: 'scale-refused', id: 99, address: 'http://127.0.0.1:1', cause }),
+    ).not.toThrow();
+  });
+
+  it('rejects when the primary is gone (I7)', async () => {
+    const { link } = start();
+    const all = Promise.allSettled([link.scale(2), link.scale(3)]);
+    link.abandon();
+    for (const { status } of await all) expect(status).toBe('rejected');
+  });
+});
+
+describe('the health of a worker', () => {
+  it('is good where nobody says otherwise', async () => {
+    expect(await start().link.checkHealth()).toEqual({ healthy: true, detail: null });
+  });
+
+  it('is what the app says', async () => {
+    const { link } = start();
+    const verdict = { healthy: false, detail: 'database: refused' };
+    link.provideHealth(async () => verdict, 'all');
+    expect(await link.checkHealth()).toEqual(verdict);
+    expect(link.local.minReady).toBe('all');
+  });
+});
+
+describe('a process without a primary', () => {
+  it.each([
+    ['reload()', (link: SoloLink) => link.reload()],
+    ['scale()', (link: SoloLink) => link.scale()],
+    ['restart()', (link: SoloLink) => link.restart()],
+  ])('rejects %s and says what to do', async (call, ask) => {
+    const link = new SoloLink();
+    const failed = ask(link);
+    await expect(failed).rejects.toThrow(NoPrimaryError);
+    await expect(failed).rejects.toThrow(call);
+    await expect(failed).rejects.toThrow(/bootstrap\(\).*workers/);
+    link.detach();
+  });
+});
+
+describe('a worker that should be replaced', () => {
+  const ASK_AGAIN_MS = 15_000;
+
+  it('asks at once, and again as long as it is there: the replacement may not come up', () => {
+    const { link, sent } = start();
+    link.requestReplacement('held by native code');
+    expect(sent('replace-request')).toEqual([
+      { type: 'replace-request', reason: 'held by native code' },
+    ]);
+    vi.advanceTimersByTime(ASK_AGAIN_MS - 1);
+    expect(sent('replace-request')).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(sent('replace-request')).toHaveLength(2);
+    vi.advanceTimersByTime(10 * ASK_AGAIN_MS);
+    expect(sent('replace-request')).toHaveLength(12);
+  });
+
+  it('asks no more often for having more than one reason', () => {
+    const { link, sent } = start();
+    link.requestReplacement('first');
+    link.requestReplacement('second');
+    vi.advanceTimersByTime(ASK_AGAIN_MS);
+    expect(sent('replace-request').map(({ reason }) => reason)).toEqual(['first', 'first']);
+    // Beside that by which the process is measured.
+    expect(vi.getTimerCount()).toBe(2);
+  });
+
+  it('asks nobody where there is no primary', () => {
+    const link = new SoloLink();
+    const before = vi.getTimerCount();
+    expect(() => link.requestReplacement()).not.toThrow();
+    expect(vi.getTimerCount()).toBe(before);
+    link.detach();
+  });
+});
+
+describe('tasks beside requests', () => {
+  it('are there for the drain of this process to wait for', () => {
+    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+    expect(local.hasTasksFrom(Infinity)).toBe(false);
+    new WorkerLink(local, {} as PrimaryChannel).provideTasks((before) => before > 5);
+    expect([5, 6].map((before) => local.hasTasksFrom(before))).toEqual([false, true]);
+    const solo = new SoloLink();
+    solo.provideTasks((before) => before > 7);
+    expect([7, 8].map((before) => solo.local.hasTasksFrom(before))).toEqual([false, true]);
+    solo.detach();
+  });
+});
+
+describe('bootstrap()', () => {
+  it('has started every worker, and a process without a primary only where that is said', () => {
+    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+    const solos = [new SoloLink(), new SoloLink(true)];
+    const links = [new WorkerLink(local, {} as PrimaryChannel), ...solos];
+    expect(links.map(({ bootstrapped }) => bootstrapped)).toEqual([true, false, true]);
+    for (const solo of solos) solo.detach();
+  });
+});
+
+describe('a process without a primary', () => {
+  it('serves and leads until the last of its apps is closed', () => {
+    const solo = new SoloLink();
+    solo.attach(undefined);
+    solo.attach(undefined);
+    solo.detach();
+    expect([solo.accepting, solo.leaderRole.leads]).toEqual([true, true]);
+    solo.detach();
+    expect([solo.accepting, solo.leaderRole.leads]).toEqual([false, false]);
+  });
+});
+
+describe('the number of workers', () => {
+  it('is what the worker was told, and one where there is no primary', () => {
+    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
+    expect(new WorkerLink(local, {} as PrimaryChannel, 6).workers).toBe(6);
+    const solo = new SoloLink();
+    expect(solo.workers).toBe(1);
+    solo.detach();
+  });
+});
+
+describe('the events of the cluster', () => {
+  const READY = { worker: { slot: 0, pid: 7, generation: 0 }, bootMs: 5 };
+
+  it('are asked for once for all listeners that are added together, and again when they change', async () => {
+    const { link, sent } = start();
+    const listener = vi.fn();
+    link.onEvent('worker-ready', listener);
+    link.onEvent('worker-exit', listener);
+    await vi.advanceTimersByTimeAsync(0);
+    link.offEvent('worker-exit', listener);
+    await vi.advanceTimersByTimeAsync(0);
+
+    expect(sent('subscribe').map(({ events }) => events)).toEqual([
+      ['worker-ready', 'worker-exit'],
+      ['worker-ready'],
+    ]);
+    link.hear({ type: 'event', name: 'worker-ready', event: READY, missed: 0 });
+    link.hear({ type: 'event', name: 'an-event-of-tomorrow', event: {}, missed: 0 });
+    expect(listener.mock.calls).toEqual([[READY]]);
+    expect(sent('warning')).toEqual([]);
+  });
+
+  it('that were missed are worth a line, and so is what a listener throws', () => {
+    const { link, sent } = start();
+    link.onEvent('worker-ready', () => {
+      throw new Error('full');
+    });
+    link.hear({ type: 'event', name: 'worker-ready', event: READY, missed: 3 });
+    expect(sent('warning').map(({ message }) => message)).toEqual([
+      'missed events of the cluster: it did not read them in time',
+      "a listener of 'worker-ready' threw: full",
+    ]);
+  });
+});
+
+describe('a warning with a name', () => {
+  const options = (ignore: readonly string[]) =>
+    ({ doctor: { warnings: true, ignore } }) as ResolvedClusterOptions;
+
+  it('says how to silence it, and is silenced so', () => {
+    const { link, sent } = start();
+    link.warn('odd');
+    link.warn('odder', 'cpu-bound-return');
+    link.follow(options(['cpu-bound-return']));
+    link.warn('oddest', 'cpu-bound-return');
+    link.warn('once more');
+    expect(sent('warning').map(({ message }) => message)).toEqual([
+      'odd',
+      "odder; doctor: { ignore: ['cpu-bound-return'] } of bootstrap() silences this",
+      'once more',
+    ]);
+  });
+
+  it('is silenced the same in one process', () => {
+    const said: string[] = [];
+    const solo = new SoloLink(true, undefined, (message) => said.push(message));
+    solo.follow(options(['cpu-bound-return']));
+    solo.warn('oddest', 'cpu-bound-return');
+    solo.follow({ doctor: { warnings: false, ignore: [] } } as never);
+    solo.warn('odder', 'cpu-bound-threads');
+    solo.warn('odd');
+    expect(said).toEqual(['odd']);
+    solo.end();
+  });
+});
