@@ -1,24 +1,23 @@
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { clean, ClusterRefusedError } from '../../contract/errors/index.js';
 
-/** A file that is there whole or not at all. */
+/** A file that is there whole or not at all: it has its name once it is whole. */
 export class ProfileFile {
-  #whole = false;
-
   private constructor(
     readonly path: string,
+    private readonly part: string,
     private readonly handle: FileHandle,
   ) {}
 
-  /** Takes the name before anything is asked: nothing that is there is lost. */
+  /** Refuses a name that is taken before anything is asked. */
   static async create(path: string): Promise<ProfileFile> {
+    if (existsSync(path)) throw taken(path);
+    const part = `${path}.part`;
     try {
-      return new ProfileFile(path, await open(path, 'wx', 0o600));
+      return new ProfileFile(path, part, await open(part, 'wx', 0o600));
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      const why =
-        code === 'EEXIST' ? 'it exists already; name another one by --output' : clean(message);
-      throw new ClusterRefusedError(`cannot write ${path}: ${why}`);
+      throw refusal(part, error);
     }
   }
 
@@ -40,13 +39,35 @@ export class ProfileFile {
             : message;
       throw new ClusterRefusedError(`${clean(why)}; nothing is left of the file`);
     }
-    this.#whole = true;
+    await this.#takeName();
     return bytes;
+  }
+
+  async #takeName(): Promise<void> {
+    try {
+      await link(this.part, this.path); // a renaming would replace a file of that name
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EPERM' && code !== 'ENOTSUP') throw refusal(this.path, error);
+      await rename(this.part, this.path); // a file system without links, such as FAT
+    }
   }
 
   /** Leaves no half file. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.handle.close().catch(() => {});
-    if (!this.#whole) await rm(this.path, { force: true });
+    await rm(this.part, { force: true });
   }
+}
+
+function refusal(path: string, error: unknown): ClusterRefusedError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST') return taken(path);
+  return new ClusterRefusedError(`cannot write ${path}: ${clean(message)}`);
+}
+
+function taken(path: string): ClusterRefusedError {
+  return new ClusterRefusedError(
+    `cannot write ${path}: it exists already; name another one by --output`,
+  );
 }
