@@ -55,12 +55,14 @@ export class ControlSocket {
     return new ControlSocket(path, server, made);
   }
 
-  /** Nothing is at its path: nobody who comes would find it. */
-  get isGone(): boolean {
+  /** Whether a client that comes to its path finds it, nothing, or something else. */
+  get atItsPath(): 'itself' | 'nothing' | 'another' {
     try {
-      return statsOf(this.path) === undefined;
+      const stats = statsOf(this.path);
+      if (stats === undefined) return 'nothing';
+      return isSame(stats, this.made) ? 'itself' : 'another';
     } catch {
-      return false; // a directory that this process may not look into any more
+      return 'itself'; // this process may no longer look into the directory
     }
   }
 

@@ -18,7 +18,9 @@ const CHECK_MS = 5_000;
 /** The control socket of a cluster. */
 export class Control {
   readonly #connections = new Set<Socket>();
-  #socket!: ControlSocket;
+  #socket: ControlSocket | undefined;
+  /** A warning has said that there is none. */
+  #missed = false;
   readonly #api: ControlApi;
   #server: ControlServer | undefined;
   #check: NodeJS.Timeout | undefined;
@@ -32,24 +34,38 @@ export class Control {
     this.#api = new ControlApi(controlled);
   }
 
-  /** @returns `undefined` where it cannot be made: that is one warning, and the cluster runs. */
+  /** If the socket cannot be made, that is one warning, the cluster runs, and it is tried again. */
   static async open(
     controlled: Controlled,
     path: string | undefined,
     warn: (message: string) => void,
-  ): Promise<Control | undefined> {
+  ): Promise<Control> {
     const control = new Control(controlled, path, warn);
-    try {
-      await control.#listen();
-    } catch (error) {
-      const { message } = error as Error;
-      warn(`there is no control socket: ${message}; control: false leaves it out`);
-      return undefined;
-    }
-    control.#check = setInterval(() => {
-      if (control.#socket.isGone) void control.#listenAnew();
-    }, CHECK_MS).unref();
+    await control.#keep();
+    control.#check = setInterval(() => void control.#keep(), CHECK_MS).unref();
     return control;
+  }
+
+  /** Listens if there is no socket of this cluster at its path. */
+  async #keep(): Promise<void> {
+    const before = this.#socket;
+    const place = before?.atItsPath;
+    if (place === 'itself') return;
+    try {
+      await this.#listen();
+    } catch (error) {
+      // A directory that was removed comes again without a word.
+      if (this.#missed || place === 'nothing') return;
+      this.#missed = true;
+      const { message } = error as Error;
+      return this.warn(
+        `there is no control socket: ${message}; it is tried again every ${CHECK_MS / 1_000} s; control: false leaves it out`,
+      );
+    }
+    before?.remove();
+    if (this.#ended) return this.#socket?.remove();
+    if (this.#missed) this.warn(`the control socket is there now: ${this.#socket!.path}`);
+    this.#missed = false;
   }
 
   async #listen(): Promise<void> {
@@ -60,22 +76,11 @@ export class Control {
     if (this.path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
   }
 
-  async #listenAnew(): Promise<void> {
-    const before = this.#socket;
-    try {
-      await this.#listen();
-      before.remove();
-      if (this.#ended) this.#socket.remove();
-    } catch {
-      // There is no directory for it yet.
-    }
-  }
-
   /** Answers whoever waits for the end. Resolves once they have been told, or soon. */
   async end(exitCode: number): Promise<void> {
     this.#ended = true;
     clearInterval(this.#check);
-    this.#socket.remove();
+    this.#socket?.remove();
     if (this.#connections.size === 0) return;
     const left = [...this.#connections].map(
       (socket) => new Promise((resolve) => void socket.once('close', resolve)),
@@ -93,11 +98,11 @@ export class Control {
   }
 }
 
-/** @returns `undefined` where it cannot be made: that is one warning, and the cluster runs. */
+/** If it cannot be made, that is one warning, and the cluster runs. */
 export async function openControlOf(
   { options, ...of }: Pick<Controlled, 'cluster' | 'events' | 'options'>,
   warn: (message: string) => void,
-): Promise<Control | undefined> {
+): Promise<Control> {
   const name = options.name ?? appName(process.argv[1]!);
   const controlled = { ...of, options, name, startedAt: new Date().toISOString() };
   return Control.open(controlled, options.control?.path, warn);

@@ -243,7 +243,7 @@ it('a control socket that was removed is made again, once there is a directory f
   mkdirSync(directory, { mode: 0o700 });
   const path = join(directory, 'shop.sock');
   const warn = vi.fn();
-  const control = (await Control.open(SHOP, path, warn))!;
+  const control = await Control.open(SHOP, path, warn);
   rmSync(directory, { recursive: true });
   await vi.advanceTimersByTimeAsync(5_000);
   mkdirSync(directory, { mode: 0o700 });
@@ -253,4 +253,59 @@ it('a control socket that was removed is made again, once there is a directory f
   await control.end(0);
   expect(existsSync(path)).toBe(false);
   expect(warn).not.toHaveBeenCalled();
+});
+
+describe('a fixed path of the control socket', () => {
+  /** A primary at a path, and what it warns of. */
+  async function primaryAt(path: string) {
+    const warnings: string[] = [];
+    const control = await Control.open(SHOP, path, (message) => void warnings.push(message));
+    onTestFinished(() => control.end(0));
+    return { control, warnings };
+  }
+  const fakeClock = () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+  };
+  /** Runs checks until one of them has done it. */
+  const atNextChecks = (what: string, done: () => boolean) =>
+    eventually(
+      what,
+      async () => {
+        await vi.advanceTimersByTimeAsync(5_000);
+        return done();
+      },
+      (is) => is,
+    );
+
+  it('is had by a second primary once the first has ended', async () => {
+    fakeClock();
+    const path = join(temporaryDirectory(), 'shop.sock');
+    const first = await primaryAt(path);
+    const second = await primaryAt(path);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(second.warnings).toEqual([
+      `there is no control socket: another process listens on ${path}; give another path; it is tried again every 5 s; control: false leaves it out`,
+    ]);
+    await first.control.end(0);
+    await atNextChecks('the second has it', () => existsSync(path));
+    await atNextChecks('it says so', () => second.warnings.length === 2);
+    expect(second.warnings[1]).toBe(`the control socket is there now: ${path}`);
+    expect(await probe(path)).toBeUndefined();
+    expect(first.warnings).toEqual([]);
+  });
+
+  it('is spoken of once if something else has taken it, and taken back once that is dead', async () => {
+    fakeClock();
+    const path = join(temporaryDirectory(), 'shop.sock');
+    const { warnings } = await primaryAt(path);
+    rmSync(path);
+    const other = await open(path);
+    await atNextChecks('a warning', () => warnings.length > 0);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(warnings).toEqual([expect.stringContaining(`another process listens on ${path}`)]);
+    other.remove();
+    await atNextChecks('it has it again', () => warnings.length === 2);
+    expect(await probe(path)).toBeUndefined();
+  });
 });
