@@ -212,7 +212,7 @@ async function bundleBuiltPackage(): Promise<void> {
     format: 'esm',
     entryFileNames: '[name].js',
     // As deep as the modules in them: what is found from there is found.
-    chunkFileNames: 'chunks/[name].js',
+    chunkFileNames: 'contract/chunks/[name].js',
     keepNames: true,
   });
   await build.close();

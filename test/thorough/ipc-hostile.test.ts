@@ -83,32 +83,26 @@ describe('a worker that misuses its channel', () => {
     await expectEndsWell(cluster);
   });
 
-  it('beyond what can be read is replaced each time, and does not end the primary (I4, I8)', async () => {
-    const cluster = await startHostile();
-    const other = cluster.workerPids[1]!;
-
-    for (const [i, how] of [
-      'malformed-frame',
-      'no-json',
-      'reserved-ack',
-      'reserved-query',
-    ].entries()) {
-      const hostile = cluster.workerPids[0]!;
-      const agent = await agentOf(cluster.url, hostile);
+  // A cluster each: after two of them the route would be under quarantine.
+  it.each(['malformed-frame', 'no-json', 'reserved-ack', 'reserved-query'])(
+    'by %s is replaced, and does not end the primary (I4, I8)',
+    async (how) => {
+      const cluster = await startHostile();
+      const [hostile, other] = cluster.workerPids;
+      const agent = await agentOf(cluster.url, hostile!);
 
       // Killed for it, perhaps before it can answer.
       await request(cluster.url, `/hostile/${how}`, { method: 'POST', agent });
 
       const died = await cluster.event('worker-died', ({ pid }) => pid === hostile);
-      expect([how, died]).toMatchObject([how, { worker: 0, cause: 'crash' }]);
+      expect(died).toMatchObject({ worker: 0, cause: 'crash' });
       await cluster.until('two workers again', () => cluster.workerPids.length === 2);
       expect(cluster.workerPids[1]).toBe(other);
       await expectServing(cluster);
-      expect(cluster.all('worker-died')).toHaveLength(i + 1);
-    }
-
-    await expectEndsWell(cluster);
-  });
+      expect(cluster.all('worker-died')).toHaveLength(1);
+      await expectEndsWell(cluster);
+    },
+  );
 
   it('gives it to none of the processes that it starts', async () => {
     const cluster = await ClusterProcess.start({

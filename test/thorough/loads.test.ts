@@ -31,10 +31,10 @@ it('loads in the primary and in a worker no more than they need to serve', async
   const worker = loadsOf(cluster.workerPids[0]!, lines);
 
   expect(primary.packages).toEqual(['valibot']);
-  expect(primary.own).toContain('primary/leave-turbofan-out.js');
-  expect(primary.own.filter((path) => /^(worker|cli|offload|health|metrics)\//.test(path))).toEqual(
-    [],
-  );
+  expect(primary.own).toContain('supervisor/processes/leave-turbofan-out.js');
+  expect(
+    primary.own.filter((path) => /^(worker|tools|offload|observe\/(health|metrics))\//.test(path)),
+  ).toEqual([]);
   for (const name of ['node:http', 'node:https', 'node:inspector', 'node:tls']) {
     expect(primary.builtins).not.toContain(name);
   }
@@ -43,7 +43,9 @@ it('loads in the primary and in a worker no more than they need to serve', async
   for (const name of ['piscina', 'commander', 'autocannon']) {
     expect(worker.packages).not.toContain(name);
   }
-  expect(worker.own.filter((path) => /^(primary|cli|admin)\/|standalone/.test(path))).toEqual([]);
+  expect(
+    worker.own.filter((path) => /^(supervisor|tools|observe\/admin)\/|standalone/.test(path)),
+  ).toEqual([]);
 });
 
 function loadsOf(pid: number, lines: readonly string[]): Loads {
