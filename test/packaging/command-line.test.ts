@@ -68,7 +68,7 @@ describe('the command', () => {
     const dist = (file: string) => project.path('node_modules/nestjs-cluster/dist', file);
 
     expect(existsSync(project.path('node_modules/commander'))).toBe(true);
-    expect([...foreignImportsOf(dist('cli/main.js'))]).toContain('commander');
+    expect([...foreignImportsOf(dist('tools/cli/main.js'))]).toContain('commander');
     expect([...foreignImportsOf(dist('index.js'))]).not.toContain('commander');
     expect([...foreignImportsOf(dist('bootstrap/index.js'))]).not.toContain('commander');
   });
