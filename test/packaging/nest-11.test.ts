@@ -49,16 +49,16 @@ describeNestProject(11, {
       program: 'dist/main.js',
     },
     {
-      name: '@swc-node/register, which does not find ./app.module.js',
+      name: '@swc-node/register, which does not find ./app.js',
       ...SWC_NODE,
       refusal:
-        /main\.ts imports '\.\/app\.module\.js', which is there as TypeScript, .*; import '\.\/app\.module' at the top of main\.ts, or/,
+        /main\.ts imports '\.\/app\.js', which is there as TypeScript, .*; import '\.\/app' at the top of main\.ts, or/,
       onlyRefused: true,
     },
     {
       name: 'one file by webpack',
       prepare: async (project) => {
-        await project.takeMain('development.md', "from './app.module'");
+        await project.takePage('development.md', "from './app.module'");
         await project.command('nest build -b webpack');
       },
       program: 'dist/main.js',

@@ -88,7 +88,7 @@ export class NestProject {
   }
 
   async #turnIntoCluster(): Promise<void> {
-    await this.takeMain('getting-started.md', 'await bootstrap(');
+    await this.takePage('getting-started.md', 'void bootstrap(');
     const isCommonJs = this.major === 11;
     await this.edit('src/app.module.ts', [
       ['imports: []', 'imports: [ClusterModule.forRoot()]'],
@@ -118,17 +118,16 @@ export class NestProject {
     }
   }
 
-  /** Makes src/main.ts of the block of a page that has `text`. */
-  async takeMain(name: string, text: string): Promise<void> {
+  /** Writes src/main.ts, and src/app.ts where the page has one, as a page of the docs shows them. */
+  async takePage(name: string, text: string): Promise<void> {
     const page = await readFile(join(ROOT, 'docs', name), 'utf8');
-    const main = [...page.matchAll(/^```ts\n(.*?)^```/gms)]
-      .map(([, code]) => code!)
-      .find((code) => code.includes(text));
+    const blocks = [...page.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code]) => code!);
+    const main = blocks.find((code) => code.includes(text));
     if (main === undefined) throw new Error(`docs/${name} has no main.ts with ${text}`);
+    const app = blocks.find((code) => code.startsWith('// app.ts'));
     await this.write({
-      'src/main.ts': main
-        .replace('await bootstrap(', this.major === 11 ? 'void bootstrap(' : 'await bootstrap(')
-        .replace('{ port:', "{ host: '127.0.0.1', port:"),
+      'src/main.ts': main.replace('{ port:', "{ host: '127.0.0.1', port:"),
+      ...(app && { 'src/app.ts': app }),
     });
   }
 
