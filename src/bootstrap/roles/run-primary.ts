@@ -89,34 +89,12 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   await control;
   const { workers } = options;
   const { ports, balancing } = listening;
-  // Whichever worker was first: the cluster begins at the port of slot 0.
-  const url =
-    served.url?.replace(/:\d+$/, (port) => (ports[0] === undefined ? port : `:${ports[0]}`)) ??
-    null;
   const { endpoints } = served;
+  const url = withPort(served.url, ports[0]);
   if (url === null && options.addressGiven) emit('warning', { message: NO_HTTP_SERVER });
-  // Once whoever called bootstrap() has had time to listen to it.
+  // Later: the caller of bootstrap() attaches its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
-  const runtime: PrimaryRuntime = {
-    role: 'primary',
-    snapshot: () => supervisor.snapshot(),
-    reload: () => supervisor.reload('reload()'),
-    scale: async (workers) => supervisor.scale(checkWorkerCount(workers), 'scale()'),
-    restart: async (slot) => supervisor.restart(checkSlot(slot), 'restart()'),
-    shutdown: () => {
-      supervisor.stop('shutdown()');
-      return ended;
-    },
-    on(name, listener) {
-      listeners.on(name, listener);
-      return runtime;
-    },
-    off(name, listener) {
-      listeners.off(name, listener);
-      return runtime;
-    },
-  };
-  return runtime;
+  return runtimeOf(supervisor, listeners, ended);
 }
 
 /** @throws AddressUnavailableError */
@@ -162,6 +140,38 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
       supervisor.scale(workers, signal).catch((error: Error) => refuse(error.message));
     });
   }
+}
+
+/** Any worker may be the first that serves; the cluster's URL has the port of slot 0. */
+function withPort(url: string | null, port: number | undefined): string | null {
+  return url === null || port === undefined ? url : url.replace(/:\d+$/, `:${port}`);
+}
+
+function runtimeOf(
+  supervisor: Supervisor,
+  listeners: EventListeners,
+  ended: Promise<never>,
+): PrimaryRuntime {
+  const runtime: PrimaryRuntime = {
+    role: 'primary',
+    snapshot: () => supervisor.snapshot(),
+    reload: () => supervisor.reload('reload()'),
+    scale: async (workers) => supervisor.scale(checkWorkerCount(workers), 'scale()'),
+    restart: async (slot) => supervisor.restart(checkSlot(slot), 'restart()'),
+    shutdown: () => {
+      supervisor.stop('shutdown()');
+      return ended;
+    },
+    on(name, listener) {
+      listeners.on(name, listener);
+      return runtime;
+    },
+    off(name, listener) {
+      listeners.off(name, listener);
+      return runtime;
+    },
+  };
+  return runtime;
 }
 
 /** Logs each event, then tells of it. */
