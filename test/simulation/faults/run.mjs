@@ -1,9 +1,8 @@
 // Puts small faults into the core, one at a time, and has the simulation find them: npm run simulate:faults -- --help
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
-import { withSimulation } from '../bundle.mjs';
 import { FAULTS } from './faults.mjs';
+import { ENDS_WITHIN_MS, judge } from './judge.mjs';
 
 const HELP = `npm run simulate:faults -- [options]
 
@@ -12,10 +11,8 @@ const HELP = `npm run simulate:faults -- [options]
   --runs N       lives that have to find a fault; default 10000
 
 Puts each fault of test/simulation/faults/faults.mjs into a copy of the core.
-Ends with 0 where the simulation finds every one, else with 1.`;
-
-/** A fault may have the core go in circles, in which no event ends. */
-const ENDS_WITHIN_MS = 120_000;
+Ends with 0 where the simulation finds every one, else with 1. A fault on which it takes longer than
+${ENDS_WITHIN_MS / 1_000} s is not judged, and not found.`;
 
 const { help, only = '', seed, runs } = settings();
 if (help) console.log(HELP);
@@ -29,7 +26,9 @@ async function main() {
   const next = async () => {
     for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
       const [index, fault] = entry;
-      found[index] = await find(fault).catch((error) => ({ problem: error.message }));
+      found[index] = await judge(fault, { seed, runs }).catch((error) => ({
+        problem: error.message,
+      }));
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, next));
@@ -43,30 +42,6 @@ async function main() {
   const missed = found.filter(({ problem }) => problem !== undefined).length;
   console.log(`\n${faults.length - missed} of ${faults.length} faults found`);
   return missed === 0 ? 0 : 1;
-}
-
-function find(fault) {
-  return withSimulation(
-    (simulation) =>
-      new Promise((resolve, reject) => {
-        const worker = new Worker(new URL('thread.mjs', import.meta.url), {
-          workerData: { simulation, seed, runs },
-        });
-        const timer = setTimeout(() => {
-          resolve({
-            seed: '?',
-            invariant: `the core ends each step (none within ${ENDS_WITHIN_MS / 1_000} s)`,
-          });
-          void worker.terminate();
-        }, ENDS_WITHIN_MS);
-        worker.once('message', (failure) =>
-          resolve(failure ?? { problem: `NOT FOUND in ${runs} lives` }),
-        );
-        worker.once('error', reject);
-        worker.once('exit', () => clearTimeout(timer));
-      }),
-    fault,
-  );
 }
 
 function settings() {
