@@ -48,24 +48,24 @@ export class ControlApi {
         parse(nothing, body);
         // Its result would be that of the program as it was when that one began.
         if (cluster.reloading) throw busy('a reload');
-        return this.#mutations.run('a reload', () => cluster.reload(REASON));
+        return this.#mutations.run('a reload', async () => ok(await cluster.reload(REASON)));
       },
       'POST /v1/scale': ({ body }) => {
         const { workers } = parse(scaleTo, body);
         return this.#mutations.run(`a change to ${workers} workers`, async () => {
           const from = cluster.snapshot().desired;
           const { desired, ready } = await cluster.scale(workers, REASON).catch(refuseAddress);
-          return { from, workers: desired, ready } satisfies ScaleAnswer;
+          return ok({ from, workers: desired, ready } satisfies ScaleAnswer);
         });
       },
       'POST /v1/workers/:slot/restart': ({ slot, body }) => {
         parse(nothing, body);
         mustExist(slot, cluster.snapshot().desired);
-        return this.#mutations.run(`a restart of worker ${slot}`, () =>
-          cluster.restart(slot, REASON),
+        return this.#mutations.run(`a restart of worker ${slot}`, async () =>
+          ok(await cluster.restart(slot, REASON)),
         );
       },
-      ...profileRoutes(cluster),
+      ...profileRoutes(cluster, this.#mutations),
       // Also while something else is under way: that ends with it.
       'POST /v1/stop': async ({ body }) => {
         parse(nothing, body);

@@ -1,4 +1,4 @@
-import { type Answer, ok, Refusal } from './route.js';
+import { Refusal } from './route.js';
 
 /** Changes of the cluster that clients ask for: one at a time. */
 export class Mutations {
@@ -10,11 +10,11 @@ export class Mutations {
    * @param what in words that go on from "there is".
    * @throws Refusal while another one is under way.
    */
-  async run(what: string, mutate: () => Promise<object>): Promise<Answer> {
+  async run<Result>(what: string, mutate: () => Promise<Result>): Promise<Result> {
     if (this.#underWay !== undefined) throw busy(this.#underWay.what, this.#underWay.since);
     this.#underWay = { what, since: performance.now() };
     try {
-      return ok(await mutate());
+      return await mutate();
     } finally {
       this.#underWay = undefined;
     }

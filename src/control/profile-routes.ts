@@ -3,7 +3,7 @@ import { InspectionError, type InspectionFailure } from '../contract/errors/inde
 import { MAX_PROFILE_SECONDS } from '../contract/options/index.js';
 import type { RecordingKind } from '../contract/snapshot/index.js';
 import type { ControlledCluster } from './controlled-cluster.js';
-import { busy } from './mutations.js';
+import { busy, type Mutations } from './mutations.js';
 import { type Answer, type Handler, ok, Refusal, type Routes } from './route.js';
 
 const DEFAULT_SECONDS = 10;
@@ -23,6 +23,7 @@ const STATUS: Readonly<Record<InspectionFailure, number>> = {
 /** What can be seen of a worker from inside. A profile is passed on as it comes. */
 export function profileRoutes(
   cluster: Pick<ControlledCluster, 'inspections' | 'reloading'>,
+  mutations: Mutations,
 ): Routes {
   const { inspections } = cluster;
   const record =
@@ -37,9 +38,11 @@ export function profileRoutes(
     'POST /v1/workers/:slot/cpu-profile': record('cpu-profile'),
     'POST /v1/workers/:slot/heap-profile': record('heap-profile'),
     'POST /v1/workers/:slot/heap-snapshot': ({ slot, gone }) => {
-      // It replaces the worker, as the reload does.
+      // It replaces the worker, as a reload does. The first bytes come once that is done.
       if (cluster.reloading) throw busy('a reload');
-      return streamed(inspections.snapshot(slot, gone));
+      return mutations.run(`a heap snapshot of worker ${slot}`, () =>
+        streamed(inspections.snapshot(slot, gone)),
+      );
     },
   };
 }

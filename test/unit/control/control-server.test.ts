@@ -480,6 +480,30 @@ it('takes no heap snapshot while a reload is under way: both replace the worker'
   expect(snapshot).not.toHaveBeenCalled();
 });
 
+it('refuses a change until the worker of a heap snapshot has been replaced', async () => {
+  const inspections = { stack: vi.fn(), record: vi.fn(), snapshot: vi.fn() };
+  let replaced!: () => void;
+  const asked = new Promise<void>((begun) => {
+    const left = new Promise<void>((resolve) => (replaced = resolve));
+    inspections.snapshot.mockImplementation(async function* () {
+      begun();
+      await left;
+      yield Buffer.from('{}');
+    });
+  });
+  const { post, fake } = await serve({ inspections });
+  const taken = post('/v1/workers/0/heap-snapshot');
+  await asked;
+  const [reload, restart] = [await post('/v1/reload'), await post('/v1/workers/1/restart')];
+  replaced();
+
+  expect(reload.text).toMatch(/a heap snapshot of worker 0 is under way, for \d+ ms/);
+  expect([reload.status, restart.status]).toEqual([409, 409]);
+  expect(await taken).toMatchObject({ status: 200, text: '{}' });
+  expect(await post('/v1/reload')).toMatchObject({ status: 200 });
+  expect(fake.reload).toHaveBeenCalledTimes(1);
+});
+
 it('a command asks for its change also where it cannot watch it: there are too many streams', async () => {
   const refused = new ClusterRefusedError('24 event streams are open already');
   const client = { events: () => Promise.reject(refused) } as unknown as ControlClient;
