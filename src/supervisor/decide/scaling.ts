@@ -1,6 +1,6 @@
 import type { Asker, Slot } from './cluster-state.js';
 import { retire } from './worker/departure.js';
-import { loseContender } from './replace/replacement.js';
+import { loseCandidate } from './replace/replacement.js';
 import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';
 import { contendersOf, isServed, startSlot, wantedSlots } from './worker/workers.js';
@@ -32,10 +32,9 @@ export function scaleTo(
     }
     for (const { index } of step.state.slots.slice(workers, desired)) dismiss(step, index);
   }
-  settleScaling(step);
 }
 
-/** Tells those who wait, if what they asked for has come about. */
+/** After each event: tells those who wait, if what they asked for has come about. */
 export function settleScaling(step: Step): void {
   const { scaleAskers, workers, desired } = step.state;
   if (scaleAskers.length === 0 || wantedSlots(step.state).some((slot) => isComingUp(step, slot))) {
@@ -78,11 +77,13 @@ function resize(step: Step, desired: number): void {
 
 /** The slot is not wanted any more. */
 function dismiss(step: Step, index: number): void {
+  const { replacementsWaiting } = step.state;
+  step.set({ replacementsWaiting: replacementsWaiting.filter(({ slot }) => slot !== index) });
   step.disarm({ type: 'start-due', slot: index });
   for (const worker of contendersOf(step.state, step.state.slots[index]!)) {
     if (worker.state === 'draining') continue;
     retire(step, worker, 'scale');
-    loseContender(step, worker, 'its slot was scaled away');
+    loseCandidate(step, worker, 'its slot was scaled away');
   }
 }
 

@@ -42,13 +42,21 @@ export function giveUp(step: Step, error: ClusterError): void {
   begin(step, exitCode, LEAVE_SIGNAL);
 }
 
-/** A worker has exited, as it should have or not. */
-export function workerEnded(step: Step, well: boolean): void {
+/** A worker did not end as it should have: the exit code tells that not all went well. */
+export function noteBadEnd(step: Step): void {
   const { shutdown } = step.state;
   if (shutdown === undefined) return;
-  // The exit code tells that not all went well.
-  if (!well) step.set({ shutdown: { ...shutdown, exitCode: shutdown.exitCode || 1 } });
-  endIfEmpty(step);
+  step.set({ shutdown: { ...shutdown, exitCode: shutdown.exitCode || 1 } });
+}
+
+/** After each event: the cluster that shuts down ends with its last worker. */
+export function settleShutdown(step: Step): void {
+  const { workers, shutdown, ended } = step.state;
+  if (shutdown === undefined || workers.size > 0 || ended) return;
+  step.disarm({ type: 'lame-duck-over' });
+  step.do({ type: 'close-sockets' });
+  step.do({ type: 'end', exitCode: shutdown.exitCode });
+  step.set({ ended: true });
 }
 
 /** Lets go of the sockets: a client must be refused, not left waiting on one that only the primary holds. */
@@ -75,7 +83,6 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   cancelReload(step);
   cancelScaling(step);
   cancelRestarts(step);
-  endIfEmpty(step);
 }
 
 function destroyConnections(step: Step): ShutdownPhase {
@@ -86,13 +93,4 @@ function destroyConnections(step: Step): ShutdownPhase {
 function killAll(step: Step): ShutdownPhase {
   for (const worker of step.state.workers.values()) step.kill(worker, 'SIGKILL');
   return 'killing';
-}
-
-function endIfEmpty(step: Step): void {
-  const { workers, shutdown, ended } = step.state;
-  if (workers.size > 0 || ended) return;
-  step.disarm({ type: 'lame-duck-over' });
-  step.do({ type: 'close-sockets' });
-  step.do({ type: 'end', exitCode: shutdown!.exitCode });
-  step.set({ ended: true });
 }

@@ -4,6 +4,7 @@ import type {
   ClusterState,
   DrainingWorker,
   ReadyWorker,
+  ReplacementRequest,
   Slot,
   StartingWorker,
   Timer,
@@ -13,7 +14,6 @@ import type {
 } from './cluster-state.js';
 import type { Effect, Emit } from './effect.js';
 import { draw } from './random.js';
-import type { ReplacementAskers } from './replace/replacement.js';
 
 /** What never changes while the cluster runs. */
 export interface Settings {
@@ -41,12 +41,13 @@ export class Step {
   /** The state is this step's own: it copies what it changes once at most. */
   #isOwn = false;
   #timers: Map<string, Timer> | undefined;
+  /** The replacement that has ended in this step, and why the old worker stays if it does. */
+  ended: (ReplacementRequest & { readonly failure: string | null }) | undefined;
 
   constructor(
     state: ClusterState,
     readonly now: number,
     readonly settings: Settings,
-    readonly askers: ReplacementAskers,
   ) {
     this.#state = state;
   }

@@ -1,4 +1,4 @@
-import type { ClusterSnapshot, ReplaceCause } from '../../contract/snapshot/index.js';
+import type { ClusterSnapshot } from '../../contract/snapshot/index.js';
 import { NO_BOOT_ERRORS } from './worker/boot-errors.js';
 import type { ClusterEvent } from './cluster-event.js';
 import type { ClusterState, Timer } from './cluster-state.js';
@@ -6,26 +6,14 @@ import type { Release } from '../processes/release.js';
 import type { Effect } from './effect.js';
 import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './worker/liveness.js';
-import {
-  endObservation,
-  letsSlotGo,
-  reload,
-  reloadTo,
-  slotConcluded,
-  slotReloaded,
-} from './replace/reload.js';
+import { endObservation, programFound, reload, settleReload } from './replace/reload.js';
+import { beginNextReplacement } from './replace/replacement.js';
+import { restart, settleRestarts } from './replace/restart-request.js';
+import { maintain, settleUpkeep } from './replace/upkeep.js';
 import { startWhereNeeded } from './restart.js';
-import {
-  awaitsRestart,
-  restart,
-  restartConcluded,
-  restartTookOver,
-} from './replace/restart-request.js';
-import { newSlot, scale, scaleTo } from './scaling.js';
-import type { ReplacementAskers } from './replace/replacement.js';
-import { releaseSockets, stop, tellReleased } from './shutdown.js';
+import { newSlot, scale, scaleTo, settleScaling } from './scaling.js';
+import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
 import { type Settings, Step } from './step.js';
-import { maintain, replaced, replacementConcluded } from './replace/upkeep.js';
 import { live } from './worker/worker-life.js';
 import { WorkerMap } from './worker/worker-map.js';
 import { startSlot } from './worker/workers.js';
@@ -36,26 +24,6 @@ export interface Transition {
   /** In this order. */
   readonly effects: readonly Effect[];
 }
-
-const ASKERS: ReplacementAskers = {
-  tookOver: (step, request) => BY_CAUSE[request.cause].tookOver(step, request),
-  letsGo: (step, { cause, slot }) =>
-    (cause === 'reload' && letsSlotGo(step, slot)) || awaitsRestart(step, slot),
-  concluded: (step, request, failure) => BY_CAUSE[request.cause].concluded(step, request, failure),
-};
-
-const UPKEEP = { tookOver: replaced, concluded: replacementConcluded };
-
-const BY_CAUSE: Readonly<Record<ReplaceCause, Pick<ReplacementAskers, 'tookOver' | 'concluded'>>> =
-  {
-    reload: {
-      tookOver: slotReloaded,
-      concluded: (step, { slot }, failure) => slotConcluded(step, slot, failure),
-    },
-    restart: { tookOver: restartTookOver, concluded: restartConcluded },
-    recycle: UPKEEP,
-    memory: UPKEEP,
-  };
 
 /**
  * What an event makes of a cluster. Pure: no process, no timer, no clock.
@@ -68,9 +36,9 @@ export function transition(
   now: number,
   settings: Settings,
 ): Transition {
-  const step = new Step(state, now, settings, ASKERS);
+  const step = new Step(state, now, settings);
   handle(step, event);
-  settleLeadership(step);
+  settle(step);
   return { state: step.state, effects: step.effects };
 }
 
@@ -135,7 +103,7 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'reload':
       return reload(step, event.reason, event.asker);
     case 'program-found':
-      return reloadTo(step, event.program);
+      return programFound(step, event.program);
     case 'scale':
       return scale(step, event.workers, event.reason, event.asker);
     case 'reserved':
@@ -147,6 +115,17 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'acceptors-closed':
       return tellReleased(step);
   }
+}
+
+/** After each event: each of these looks at what has become of the cluster, and goes on from there. */
+function settle(step: Step): void {
+  settleReload(step);
+  settleRestarts(step);
+  settleUpkeep(step);
+  beginNextReplacement(step);
+  settleScaling(step);
+  settleShutdown(step);
+  settleLeadership(step);
 }
 
 function onDue(step: Step, timer: Timer): void {

@@ -30,11 +30,6 @@ export const FAULTS = [
       replace: '',
     },
     {
-      what: 'the exit code tells the opposite',
-      find: 'if (!well) step.set(',
-      replace: 'if (well) step.set(',
-    },
-    {
       what: 'nobody is told that the primary holds no socket any more',
       find: `step.send(worker, { type: 'released' });`,
       replace: 'void worker;',
@@ -74,6 +69,11 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}scaling.ts`, [
     {
+      what: 'a slot that is scaled away is replaced afterwards',
+      find: 'replacementsWaiting.filter(({ slot }) => slot !== index)',
+      replace: 'replacementsWaiting',
+    },
+    {
       what: 'who scaled is told before the others are gone',
       find: '|| !surplus',
       replace: '|| surplus',
@@ -90,7 +90,7 @@ export const FAULTS = [
     },
     {
       what: 'the candidate of a slot that is scaled away is forgotten',
-      find: `loseContender(step, worker, 'its slot was scaled away');`,
+      find: `loseCandidate(step, worker, 'its slot was scaled away');`,
       replace: '',
     },
     {
@@ -106,29 +106,19 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}replace/reload.ts`, [
     {
+      what: 'a reload asks for each slot more than once',
+      find: `if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;`,
+      replace: '',
+    },
+    {
       what: 'a second reload begins beside the first',
       find: 'if (step.state.reload === undefined) begin(',
       replace: 'begin(',
     },
     {
-      what: 'who reloaded is told twice',
-      find: 'step.set({ reloadAskers: reloadAskers.filter((asker) => !whom(asker)) });',
-      replace: '',
-    },
-    {
       what: 'slots that are added later run what was before the reload',
       find: 'step.set({ release });\n  if',
       replace: 'if',
-    },
-    {
-      what: 'slots that have been reloaded are taken for those that have not',
-      find: '(current ?? release).generation !== generation',
-      replace: '(current ?? release).generation === generation',
-    },
-    {
-      what: 'a worker that asked is told of the end after the first slot',
-      find: 'if (pendingSlots(step.state, underWay.release).length > 0) return;',
-      replace: '',
     },
     {
       what: 'the end of a reload is not counted',
@@ -168,35 +158,25 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}transition.ts`, [
     {
-      what: 'a worker that waits for a restart is waited for, whatever replaces it',
-      find: '|| awaitsRestart(step, slot)',
+      what: 'who scaled is not told once the last worker has left',
+      find: '  settleScaling(step);',
+      replace: '',
+    },
+    {
+      what: 'the next replacement is not begun',
+      find: '  beginNextReplacement(step);',
       replace: '',
     },
   ]),
   ...inFile(`${CORE}replace/restart-request.ts`, [
     {
-      what: 'who waits for a restart is forgotten',
-      find: 'for (const { asker } of told) tell(step, asker, slot, reason);',
-      replace: 'void told;',
-    },
-    {
-      what: 'who asked for a restart is told twice',
-      find: 'restartAskers.filter((each) => !told.includes(each))',
-      replace: 'restartAskers',
-    },
-    {
-      what: 'who asked for a restart is told before the old worker has left',
-      find: `(asker) => asker.by === 'worker' && asker.slot === slot);\n}`,
-      replace: `() => slot >= 0);\n}`,
-    },
-    {
       what: 'a restart that failed is told as one that was done',
-      find: `isGone ? 'its slot was scaled away' : failure,`,
-      replace: `isGone ? 'its slot was scaled away' : null,`,
+      find: 'answerRestart(step, slot, failure);',
+      replace: 'answerRestart(step, slot, null);',
     },
     {
       what: 'a worker is restarted as often as somebody asks',
-      find: 'if (!isUnderWay) {',
+      find: 'if (!isRestarting(state, slot)) {',
       replace: '{',
     },
     {
@@ -212,34 +192,24 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}replace/replacement.ts`, [
     {
+      what: 'a worker that waits for a restart is waited for, whatever replaces it',
+      find: '|| awaitsRestart(state, slot)',
+      replace: '',
+    },
+    {
       what: 'a worker that is restarted after a reload runs what was before it',
       find: `cause === 'reload' ? request.release : current`,
       replace: 'request.release ?? current',
     },
     {
-      what: 'the end of the canary time changes nothing',
-      find: 'canary: endCanary',
-      replace: 'canary: nothing',
-    },
-    {
-      what: 'a proof that threads are fit changes nothing',
-      find: 'proving: check,',
-      replace: 'proving: nothing,',
-    },
-    {
-      what: 'a health check may last for ever',
-      find: 'checking: timeOut',
-      replace: 'checking: nothing',
-    },
-    {
       what: 'a candidate takes over because it is ill',
-      find: 'if (healthy) return',
-      replace: 'if (!healthy) return',
+      find: 'if (healthy) takeOver(',
+      replace: 'if (!healthy) takeOver(',
     },
     {
       what: 'the answer to a health check is taken for that to another',
-      find: 'if (id !== candidacy.checkId) return;',
-      replace: 'if (id === candidacy.checkId) return;',
+      find: 'id !== candidacy.checkId',
+      replace: 'id === candidacy.checkId',
     },
     {
       what: 'a candidate that failed is left alone',
@@ -257,19 +227,14 @@ export const FAULTS = [
       replace: ') void 0;',
     },
     {
-      what: 'the next replacement is not begun',
-      find: 'step.askers.concluded(step, request, failure);\n  beginNext(step);',
-      replace: 'step.askers.concluded(step, request, failure);',
-    },
-    {
       what: 'a candidate of a reload takes over untried',
       find: 'if (!isNew) return',
       replace: 'if (isNew) return',
     },
     {
       what: 'a candidate takes over before its threads are proven',
-      find: '!worker.unproven',
-      replace: 'worker.unproven',
+      find: 'if (worker.unproven) step.set(',
+      replace: 'if (!worker.unproven) step.set(',
     },
     {
       what: 'the old worker leaves as soon as its candidate starts',
@@ -280,6 +245,33 @@ export const FAULTS = [
       what: 'the old worker leaves because its candidate failed',
       find: 'const worker = step.worker(candidate);',
       replace: 'const worker = step.worker(step.state.slots[slot]!.worker!);',
+    },
+  ]),
+  ...inFile(`${CORE}replace/answers.ts`, [
+    {
+      what: 'who asked for a restart is told before the old worker has left',
+      find: 'answerRestart(step, slot, null, (asker) => isOfSlot(asker, slot));',
+      replace: 'answerRestart(step, slot, null);',
+    },
+    {
+      what: 'who asked for a restart is told twice',
+      find: 'restartAskers.filter((each) => !told.includes(each))',
+      replace: 'restartAskers',
+    },
+    {
+      what: 'who waits for a restart is forgotten',
+      find: 'for (const { asker } of told) tellRestarted(step, asker, slot, reason);',
+      replace: 'void told;',
+    },
+    {
+      what: 'a worker that asked is told of the end after the first slot',
+      find: 'if (slotsOfOtherReleases(step.state, reload.release).length > 0) return;',
+      replace: '',
+    },
+    {
+      what: 'who reloaded is told twice',
+      find: 'step.set({ reloadAskers: reloadAskers.filter((asker) => !whom(asker)) });',
+      replace: '',
     },
   ]),
   ...inFile(`${CORE}restart.ts`, [
@@ -318,12 +310,22 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}worker/workers.ts`, [
     {
+      what: 'slots that have been reloaded are taken for those that have not',
+      find: '(current ?? release).generation !== generation',
+      replace: '(current ?? release).generation === generation',
+    },
+    {
       what: 'a boot may last for ever',
       find: 'if (!mayBeDebugged) step.arm(',
       replace: 'if (mayBeDebugged) step.arm(',
     },
   ]),
   ...inFile(`${CORE}worker/worker-exit.ts`, [
+    {
+      what: 'the exit code tells the opposite',
+      find: 'else if (!tellDeparture(',
+      replace: 'else if (tellDeparture(',
+    },
     {
       what: 'a restart is not counted',
       find: 'countRestart(step, worker.slot, cause);',
@@ -350,17 +352,22 @@ export const FAULTS = [
       replace: '',
     },
     {
-      what: 'who scaled is not told once the last worker has left',
-      find: 'settleScaling(step);\n  workerEnded(step, well);',
-      replace: 'workerEnded(step, well);',
-    },
-    {
       what: 'nobody hears that a worker is gone',
       find: `step.do({ type: 'gone', worker: worker.id });`,
       replace: '',
     },
   ]),
   ...inFile(`${CORE}worker/worker-life.ts`, [
+    {
+      what: 'a health check may last for ever',
+      find: 'ready: onCheckOverdue',
+      replace: 'ready: nothing',
+    },
+    {
+      what: 'the end of the canary time changes nothing',
+      find: 'ready: endCanary',
+      replace: 'ready: nothing',
+    },
     {
       what: 'who does not leave in time is left alone',
       find: 'draining: killOverdue',
@@ -442,8 +449,8 @@ export const FAULTS = [
     },
     {
       what: 'a slot is replaced twice for the same reason',
-      find: 'if (isBeingReplaced(step, slot) || ',
-      replace: 'if (',
+      find: 'if (isRequested(step.state, (each) => each.slot === slot)) return;',
+      replace: '',
     },
     {
       what: 'a worker that is too large from the start is replaced over and over',
@@ -478,6 +485,11 @@ export const FAULTS = [
     },
   ]),
   ...inFile(`${CORE}worker/verification.ts`, [
+    {
+      what: 'a proof that threads are fit changes nothing',
+      find: 'onProven(step, { id });',
+      replace: 'void id;',
+    },
     {
       what: 'the time to prove threads runs on after the answer',
       find: `step.disarm({ type: 'verify-overdue', worker: worker.id });`,

@@ -1,19 +1,25 @@
 import type { FailureCause, ReloadResult } from '../../../contract/snapshot/index.js';
 import { NO_FAILURES } from '../policies/restart.policy.js';
 import type { ProgramPaths, Release } from '../../processes/release.js';
-import type { Asker, ClusterState, ReloadUnderWay, Slot, Worker } from '../cluster-state.js';
-import { noLongerAwait, requestReplacement, withdraw } from './replacement.js';
+import type { Asker, ClusterState, ReloadUnderWay, Worker } from '../cluster-state.js';
+import { answerReload, awaitsReload, resultOf } from './answers.js';
+import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
-import { wantedSlots } from '../worker/workers.js';
+import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
 /** Why no reload is begun or ended any more. */
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
- * Replaces every worker by one of the program as it is on disk now, slot by
- * slot. If a worker of the new release fails, the reload is aborted, and the
- * slots that run that release go back to the one before. A reload that is under
- * way is everybody's.
+ * Replaces every worker by one of the program as it is on disk now. A reload
+ * that is under way is everybody's.
+ *
+ * 1. `reload` begins it. Its program is looked for, and `programFound` tells.
+ * 2. `settleReload` has one slot after the other replaced; replacement.ts says
+ *    how. When no slot is left, the reload ends, and its release is observed.
+ * 3. If a worker of the new release fails, the reload is aborted: `goBack` looks
+ *    for the files of the release before, `bringBack` makes that the one to run,
+ *    and `settleReload` takes the slots back to it in the same way.
  */
 export function reload(step: Step, reason: string, asker: Asker): void {
   if (step.state.shutdown !== undefined) {
@@ -28,7 +34,7 @@ export function reload(step: Step, reason: string, asker: Asker): void {
 }
 
 /** The program that the new workers run, or why there is none. */
-export function reloadTo(step: Step, program: ProgramPaths | Error): void {
+export function programFound(step: Step, program: ProgramPaths | Error): void {
   const underWay = step.state.reload;
   // The cluster may have begun to shut down meanwhile.
   if (underWay === undefined || underWay.release !== undefined) return;
@@ -36,30 +42,37 @@ export function reloadTo(step: Step, program: ProgramPaths | Error): void {
   if (program instanceof Error) return end(step, 'aborted', program.message);
   const release = { ...program, generation: underWay.generation };
   step.set({ reload: { ...underWay, release, before: releaseBefore(step.state, release) } });
-  replaceNext(step, release);
 }
 
-/** A new worker of it has taken over. Workers that asked are told once it was the last: then they leave themselves. */
-export function slotReloaded(step: Step): void {
+/** After each event: has the next slot replaced once the last replacement is over, or ends the reload. */
+export function settleReload(step: Step): void {
   const { reload: underWay } = step.state;
   if (underWay?.release === undefined) return;
-  if (pendingSlots(step.state, underWay.release).length > 0) return;
-  answer(step, resultOf(underWay), (asker) => asker.by === 'worker');
+  const { release, outcome, reason } = underWay;
+  const failure = failureOf(step, release);
+  if (failure !== undefined) {
+    if (outcome === 'completed') return goBack(step, { ...underWay, reason: failure });
+    return end(step, 'aborted', `${reason}; not every worker could go back: ${failure}`);
+  }
+  if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;
+  // Looked at anew each time: the cluster may have been scaled meanwhile.
+  const pending = slotsOfOtherReleases(step.state, release);
+  // The slot of a worker that waits for the reload comes last.
+  const slot = pending.find(({ index }) => !awaitsReload(step.state, index)) ?? pending[0];
+  if (slot !== undefined) {
+    const request = { slot: slot.index, cause: 'reload', detail: 'reload', release } as const;
+    return requestReplacement(step, request);
+  }
+  if (outcome === 'completed') adopt(step, release);
+  end(step, outcome, reason);
 }
 
-/** Whether nobody waits for the old worker of a slot to exit: it waits for the end of the reload itself. */
-export function letsSlotGo({ state }: Step, slot: number): boolean {
-  return hasAsked(state, slot);
-}
-
-/** The old worker of a slot has left or is not waited for; or it stays, for the reason given. */
-export function slotConcluded(step: Step, slot: number, failure: string | null): void {
-  const { reload: underWay } = step.state;
-  if (underWay?.release === undefined) return;
-  if (failure === null) return replaceNext(step, underWay.release);
-  const detail = `worker=${slot} gen=${underWay.release.generation}: ${failure}`;
-  if (underWay.outcome === 'completed') goBack(step, { ...underWay, reason: detail });
-  else end(step, 'aborted', `${underWay.reason}; not every worker could go back: ${detail}`);
+/** Why the slot that was to run the release keeps its old worker. */
+function failureOf({ ended }: Step, { generation }: Release): string | undefined {
+  if (ended?.cause !== 'reload' || ended.release.generation !== generation) return undefined;
+  return ended.failure === null
+    ? undefined
+    : `worker=${ended.slot} gen=${generation}: ${ended.failure}`;
 }
 
 /**
@@ -109,19 +122,6 @@ function begin(step: Step, reason: string): void {
   step.do({ type: 'find-program' });
 }
 
-function replaceNext(step: Step, release: Release): void {
-  // Looked at anew each time: the cluster may have been scaled meanwhile.
-  const pending = pendingSlots(step.state, release);
-  const slot = pending.find(({ index }) => !hasAsked(step.state, index)) ?? pending[0];
-  if (slot !== undefined) {
-    const request = { slot: slot.index, cause: 'reload', detail: 'reload', release } as const;
-    return requestReplacement(step, request);
-  }
-  const { outcome, reason } = step.state.reload!;
-  if (outcome === 'completed') adopt(step, release);
-  end(step, outcome, reason);
-}
-
 /** Every worker runs the new release: it is observed, while there is another to go back to. */
 function adopt(step: Step, release: Release): void {
   const { before } = step.state.reload!;
@@ -139,7 +139,7 @@ function goBack(step: Step, failed: ReloadUnderWay): void {
   const outcome = failed.outcome === 'completed' ? 'aborted' : failed.outcome;
   step.set({ reload: { ...failed, release: undefined, outcome } });
   withdraw(step, ({ cause }) => cause === 'reload', 'the reload was aborted');
-  if (before === undefined || pendingSlots(step.state, before).length === 0) {
+  if (before === undefined || slotsOfOtherReleases(step.state, before).length === 0) {
     return end(step, outcome, reason);
   }
   if (!isSameProgram(before, release!)) return step.do({ type: 'find-program', earlier: before });
@@ -165,7 +165,6 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   const isFailed = (each: object & { release: Release }) =>
     'candidate' in each && each.release.generation !== before.generation;
   withdraw(step, isFailed, 'its release is taken back');
-  replaceNext(step, before);
 }
 
 function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null): void {
@@ -173,17 +172,7 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
   const result = resultOf({ ...ended!, outcome, reason });
   step.set({ reload: undefined, reloads: { ...reloads, [outcome]: reloads[outcome] + 1 } });
   step.emit('reload-ended', { ...result, durationMs: step.now - ended!.startedAt });
-  answer(step, result, () => true);
-}
-
-function answer(step: Step, result: ReloadResult, whom: (asker: Asker) => boolean): void {
-  const { reloadAskers } = step.state;
-  step.set({ reloadAskers: reloadAskers.filter((asker) => !whom(asker)) });
-  for (const asker of reloadAskers.filter(whom)) step.do({ type: 'answer-reload', asker, result });
-}
-
-function resultOf({ outcome, generation, reason }: ReloadUnderWay): ReloadResult {
-  return { outcome, generation, reason };
+  answerReload(step, result);
 }
 
 /** What a reload goes back to if it fails: the last release that stayed up. */
@@ -197,17 +186,4 @@ function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undef
 
 function isSameProgram(a: ProgramPaths, b: ProgramPaths): boolean {
   return a.script === b.script && a.cwd === b.cwd;
-}
-
-/** Slots that run another release, or would: one that is empty starts what it is given. */
-function pendingSlots(state: ClusterState, { generation }: Release): readonly Slot[] {
-  return wantedSlots(state).filter(({ worker, release }) => {
-    const current = worker === undefined ? undefined : state.workers.get(worker);
-    return (current ?? release).generation !== generation;
-  });
-}
-
-/** Whether a worker of the slot waits for the reload. Its slot comes last. */
-function hasAsked(state: ClusterState, slot: number): boolean {
-  return state.reloadAskers.some((asker) => asker.by === 'worker' && asker.slot === slot);
 }

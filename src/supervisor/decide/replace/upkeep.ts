@@ -2,9 +2,8 @@ import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { judgeMemory } from '../policies/memory.policy.js';
 import { isRecyclingDue } from '../policies/recycle.policy.js';
 import type { Reading } from '../cluster-event.js';
-import type { ReadyWorker, ReplacementRequest, Worker, WorkerId } from '../cluster-state.js';
-import { isBeingReplaced, requestReplacement } from './replacement.js';
-import { countRestart } from '../restart.js';
+import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
+import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import { condemn } from '../worker/workers.js';
 
@@ -37,24 +36,16 @@ export function onReplaceRequest(step: Step, worker: ReadyWorker, reason: string
   }
 }
 
-/** A worker that was too large has been replaced: it counts as one that failed. */
-export function replaced(step: Step, { slot, cause }: ReplacementRequest): void {
-  if (cause === 'memory') countRestart(step, slot, cause);
-}
-
-/** The old worker has left; or its candidate failed, and it stays for a while. */
-export function replacementConcluded(
-  step: Step,
-  { slot, cause }: ReplacementRequest,
-  failure: string | null,
-): void {
-  if (failure === null) return;
+/** After each event: a worker whose candidate failed stays for a while. */
+export function settleUpkeep(step: Step): void {
+  const { ended } = step;
+  if (ended === undefined || ended.failure === null) return;
+  const { slot, cause, failure } = ended;
+  if (cause === 'reload' || cause === 'restart') return;
   const retryMs = step.options.restart.maxBackoffMs;
   step.setSlot(slot, { noReplacementBefore: step.now + retryMs });
-  const message = `is not replaced (cause=${cause}), next try in ${retryMs} ms: ${failure}`;
-  const { worker } = step.state.slots[slot]!;
-  if (worker !== undefined) step.emit('warning', { message, worker });
-  else step.emit('warning', { message: `the worker of slot ${slot} ${message}` });
+  const retry = `next try in ${retryMs} ms`;
+  warnNotReplaced(step, slot, `is not replaced (cause=${cause}), ${retry}: ${failure}`);
 }
 
 /** Kills what is above the hard limit; says in words what is above the soft one. */
@@ -102,7 +93,8 @@ function isOld(step: Step, { startedAt, jitter }: Worker, { requests }: Reading)
 
 function replace(step: Step, worker: Worker, cause: UpkeepCause, detail: string): void {
   const { index: slot, release, noReplacementBefore } = step.slotOf(worker);
-  if (isBeingReplaced(step, slot) || step.now < noReplacementBefore) return;
+  if (step.now < noReplacementBefore) return;
+  if (isRequested(step.state, (each) => each.slot === slot)) return;
   requestReplacement(step, { slot, cause, detail, release });
 }
 

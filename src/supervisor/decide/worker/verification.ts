@@ -2,7 +2,7 @@ import { ClusterConfigurationError } from '../../../contract/errors/index.js';
 import type { ErrorReport } from '../../../contract/ipc/index.js';
 import type { ReadyWorker, Worker } from '../cluster-state.js';
 import { inWords } from './departure.js';
-import { loseContender, tellCandidate } from '../replace/replacement.js';
+import { loseCandidate, onProven } from '../replace/replacement.js';
 import { giveUp } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { condemn } from './workers.js';
@@ -41,7 +41,7 @@ export function askAnother(step: Step, worker: Worker): void {
 export function onVerifyOverdue(step: Step, worker: ReadyWorker): void {
   if (step.state.verification.asked !== worker.id) return;
   const detail = `boot timed out: its threads had not loaded within ${step.options.readyTimeoutMs} ms (readyTimeoutMs)`;
-  if (!loseContender(step, worker, detail)) {
+  if (!loseCandidate(step, worker, detail)) {
     condemn(step, worker, 'boot', `${detail} and it was killed`);
   }
 }
@@ -70,7 +70,7 @@ function prove(step: Step, { id, generation }: Worker): void {
       step.change(worker, { unproven: false });
     }
   }
-  tellCandidate(step, { id }, { type: 'proven' });
+  onProven(step, { id });
   const { everReady, served } = step.state;
   if (everReady || served === undefined) return;
   step.set({ everReady: true });
@@ -79,6 +79,6 @@ function prove(step: Step, { id, generation }: Worker): void {
 
 function refuse(step: Step, worker: Worker, error: ErrorReport): void {
   if (worker.state === 'ready') step.change(worker, { unproven: false });
-  if (loseContender(step, worker, inWords(error)) || step.state.everReady) return;
+  if (loseCandidate(step, worker, inWords(error)) || step.state.everReady) return;
   giveUp(step, new ClusterConfigurationError(error.message));
 }

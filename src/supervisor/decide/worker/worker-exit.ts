@@ -9,10 +9,9 @@ import type { WorkerEventOf } from '../cluster-event.js';
 import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from '../cluster-state.js';
 import { inWords, tellDeparture } from './departure.js';
 import { releaseFailed } from '../replace/reload.js';
-import { loseContender, noLongerAwait } from '../replace/replacement.js';
+import { loseCandidate, noLongerAwait } from '../replace/replacement.js';
 import { countRestart, scheduleRestart } from '../restart.js';
-import { settleScaling } from '../scaling.js';
-import { giveUp, workerEnded } from '../shutdown.js';
+import { giveUp, noteBadEnd } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { askAnother } from './verification.js';
 import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
@@ -30,8 +29,6 @@ export function exitUnasked(
   tellFailure(step, worker, { cause, detail: end, error });
   const detail = worker.error === null ? end : `${end}: ${inWords(worker.error)}`;
   recover(step, worker, cause, detail, hasStarted(event));
-  settleScaling(step);
-  workerEnded(step, true);
 }
 
 /** It was on its way out. */
@@ -43,13 +40,13 @@ export function exitDrained(
   const cause = causeOf(worker, event);
   remove(step, worker, worker.retirement?.cause ?? cause, event);
   const error = worker.readyAt === undefined ? noteBootError(step, worker) : worker.error;
-  let well = true;
-  if (worker.retirement !== undefined) well = tellDeparture(step, worker, event.exit);
-  // It has been counted when the error came.
-  else tellFailure(step, worker, { cause, detail: describeEnd(worker, cause, event.exit), error });
+  if (worker.retirement === undefined) {
+    // It has been counted when the error came.
+    tellFailure(step, worker, { cause, detail: describeEnd(worker, cause, event.exit), error });
+  } else if (!tellDeparture(step, worker, event.exit)) {
+    noteBadEnd(step);
+  }
   noLongerAwait(step, worker);
-  settleScaling(step);
-  workerEnded(step, well);
 }
 
 /** A worker is lost that nobody had asked to go: its slot gets another, or the cluster ends. */
@@ -62,7 +59,7 @@ export function recover(
 ): void {
   if (step.state.shutdown !== undefined) return;
   // Without its candidate a slot has its own worker still.
-  if (loseContender(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
+  if (loseCandidate(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
   noteFailure(step, worker, cause, started);
   releaseFailed(step, worker, cause, detail);
   const reason = reasonToEnd(step);

@@ -18,9 +18,14 @@ import {
 } from './departure.js';
 import { noteDuties, onLeads, onResigned, wantsToLead } from '../leadership.js';
 import { noteBlock, onBlocked, onBlockOverdue, onPong, onResumed } from './liveness.js';
-import { loseContender, tellCandidate } from '../replace/replacement.js';
+import {
+  endCanary,
+  judgeHealth,
+  loseCandidate,
+  onCandidateReady,
+  onCheckOverdue,
+} from '../replace/replacement.js';
 import { forgetFailures } from '../restart.js';
-import { settleScaling } from '../scaling.js';
 import { giveUp } from '../shutdown.js';
 import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
 import { onReplaceRequest } from '../replace/upkeep.js';
@@ -59,9 +64,9 @@ const LIFE: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   'verify-overdue': { starting: nothing, ready: onVerifyOverdue, draining: nothing },
   recovered: { starting: nothing, ready: whenRecovered, draining: nothing },
 
-  'canary-over': { starting: nothing, ready: tellOfCandidate, draining: nothing },
-  checked: { starting: nothing, ready: tellOfCandidate, draining: nothing },
-  'check-overdue': { starting: nothing, ready: tellOfCandidate, draining: nothing },
+  'canary-over': { starting: nothing, ready: endCanary, draining: nothing },
+  checked: { starting: nothing, ready: judgeHealth, draining: nothing },
+  'check-overdue': { starting: nothing, ready: onCheckOverdue, draining: nothing },
   'replace-request': { starting: nothing, ready: whenToBeReplaced, draining: nothing },
 
   pong: { starting: onPong, ready: onPong, draining: onPong },
@@ -112,8 +117,7 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
   step.armFor(worker, 'recovered', recoveryMs(options.restart));
   step.emit('worker-ready', { worker: worker.id, bootMs: now - worker.startedAt });
   step.do({ type: 'joined', worker: worker.id });
-  tellCandidate(step, worker, { type: 'ready' });
-  settleScaling(step);
+  onCandidateReady(step, ready);
   verify(step, ready);
 }
 
@@ -158,14 +162,6 @@ function whenVerified(step: Step, worker: Worker, { error }: WorkerEventOf<'veri
 function whenRecovered(step: Step, worker: ReadyWorker): void {
   const slot = step.slotOf(worker);
   if (slot.worker === worker.id) forgetFailures(step, slot);
-}
-
-function tellOfCandidate(
-  step: Step,
-  worker: ReadyWorker,
-  event: WorkerEventOf<'canary-over' | 'checked' | 'check-overdue'>,
-): void {
-  tellCandidate(step, worker, event);
 }
 
 function whenToBeReplaced(
@@ -216,7 +212,7 @@ function leave(
   retire(step, worker, 'signal');
   // Nobody had asked for it: an app that does so again and again is in a crash loop.
   if (closed) return recover(step, worker, 'exit', 'its app closed itself');
-  if (loseContender(step, worker, 'it was told to leave by a signal of its own')) return;
+  if (loseCandidate(step, worker, 'it was told to leave by a signal of its own')) return;
   if (candidateOf(step.state, worker.slot) !== undefined) return;
   const delayMs = worker.state === 'starting' ? GROUP_SIGNAL_MS : 0;
   step.arm({ type: 'start-due', slot: worker.slot }, delayMs);

@@ -74,6 +74,17 @@ export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
   return slots.slice(0, desired);
 }
 
+/** Slots whose worker is of another release, or would be: an empty slot starts the release it has. */
+export function slotsOfOtherReleases(
+  state: ClusterState,
+  { generation }: Release,
+): readonly Slot[] {
+  return wantedSlots(state).filter(({ worker, release }) => {
+    const current = worker === undefined ? undefined : state.workers.get(worker);
+    return (current ?? release).generation !== generation;
+  });
+}
+
 /** The worker that is to take the place of the slot's own. */
 export function candidateOf({ replacement }: ClusterState, slot: number): WorkerId | undefined {
   if (replacement?.slot !== slot || replacement.phase === 'handing-over') return undefined;
