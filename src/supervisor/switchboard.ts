@@ -12,7 +12,7 @@ import type { ClusterEvent, WorkerEvent } from './decide/cluster-event.js';
 import type { WorkerId } from './decide/cluster-state.js';
 import type { ProcessEvent } from './processes/fork-worker.js';
 import type { Inspections } from './serve/inspections.js';
-import { HandOver } from './serve/hand-over.js';
+import { passConnection } from './serve/pass-connection.js';
 import { HubDoor } from './serve/hub-door.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
@@ -40,9 +40,6 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'stack',
 ]);
 
-/** Messages that bring a connection. */
-const WITH_HANDLE: ReadonlySet<WorkerMessage['type'] | undefined> = new Set(['connection', 'pass']);
-
 /** What the switchboard connects workers with. */
 interface Exchange {
   readonly listening: Listening;
@@ -62,13 +59,11 @@ interface Exchange {
  */
 export class Switchboard {
   readonly #warned = new Set<string>();
-  readonly #handOver: HandOver;
   readonly #hub: Pick<HubDoor, 'address'>;
   readonly #oomWatch = new OomWatch();
 
   constructor(private readonly to: Exchange) {
     this.#hub = to.hub ?? new HubDoor(to.emit);
-    this.#handOver = new HandOver(to.table);
   }
 
   receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
@@ -104,7 +99,7 @@ export class Switchboard {
     handle: unknown,
   ): WorkerEvent | AskedByWorker | undefined {
     const message = parseWorkerMessage(raw);
-    if (isOurs(raw) && !WITH_HANDLE.has(message?.type)) closeHandle(handle);
+    if (isOurs(raw) && message?.type !== 'pass') closeHandle(handle);
     if (message === undefined) return this.#onUnknown(worker, raw);
     const { slot } = worker.identity;
     const now = performance.now();
@@ -156,14 +151,11 @@ export class Switchboard {
       case 'subscribe':
         worker.wants = new Set(message.events);
         return undefined;
-      case 'connection':
-        this.#handOver.give(worker, message.server, handle as ServerHandle | undefined);
-        return undefined;
       case 'takes':
         if (worker.takes.size < MAX_NAMES) worker.takes.add(message.name);
         return undefined;
       case 'pass':
-        this.#handOver.pass(worker, message, handle as ServerHandle | undefined);
+        passConnection(this.to.table.workers, worker, message, handle as ServerHandle | undefined);
         return undefined;
       case 'warning':
         this.#warnOnce(message.message, worker);

@@ -170,7 +170,6 @@ const workerMessageSchema = v.variant('type', [
     utilization: amount,
   }),
   v.object({ type: v.literal('leaving'), closed: v.fallback(v.optional(v.boolean()), undefined) }),
-  v.object({ type: v.literal('connection'), server: text }),
   v.object({ type: v.literal('takes'), name }),
   v.object({ type: v.literal('pass'), from: name, to: name, head }),
   v.object({

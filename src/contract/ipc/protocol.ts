@@ -137,8 +137,6 @@ export type WorkerMessage =
       /** Its app closes itself: no signal has told it to. */
       readonly closed?: boolean | undefined;
     }
-  /** For another worker: an open connection of a microservice, whose handle travels beside this. */
-  | { readonly type: 'connection'; readonly server: string }
   /** Connections that are passed to that name are for it. */
   | { readonly type: 'takes'; readonly name: string }
   /** For whoever takes what is passed to `to`, else for its sender as `from`: the connection beside this. */
@@ -223,8 +221,6 @@ export type PrimaryMessage =
       /** Unix socket that takes a snapshot of its heap, once it has served its last request. */
       readonly snapshotTo?: string | undefined;
     }
-  /** The connection beside this message is yours: of another worker, or your own that nobody else could take. */
-  | { readonly type: 'connection'; readonly server: string }
   /** Another worker has passed on the connection beside this message. */
   | ({ readonly type: 'passed' } & PassedConnection)
   /** The primary holds no socket any more: what waits in their queues is for the workers to serve. */

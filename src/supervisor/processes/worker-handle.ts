@@ -17,7 +17,6 @@ const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'drain',
   'released',
   'quarantine',
-  'connection',
   'force',
 ]);
 

@@ -5,7 +5,6 @@ import { type ClosableApp, takeOverClose } from './app-close.js';
 import { drain, type DrainSteps } from './drain.js';
 import type { LocalProcess } from '../link/local-process.js';
 import { type MicroserviceHost, Microservices } from '../microservices/microservices.js';
-import type { ConnectionHandle } from '../microservices/rpc-connection.js';
 import { QueueWorkers } from './queue-workers.js';
 import { dropTerminusDelay } from './terminus-delay.js';
 
@@ -20,7 +19,7 @@ export interface EndPorts {
 }
 
 /** What of its drain is the process's own. */
-export type LeaveSteps = Pick<DrainSteps, 'stopAccepting' | 'beforeClose' | 'handOver'>;
+export type LeaveSteps = Pick<DrainSteps, 'stopAccepting' | 'beforeClose'>;
 
 /** For telemetry to be exported, though the app has used up the time of the drain. */
 const LEAST_TELEMETRY_MS = 250;
@@ -57,11 +56,6 @@ export class AppEnd {
     this.#app = app;
     this.#warn = warn;
     this.#closing = takeOverClose(app, leave);
-  }
-
-  /** Serves a connection of a microservice that another process has given away. */
-  take(server: string, handle: ConnectionHandle | undefined): void {
-    this.#microservices.take(server, handle);
   }
 
   /** Drains the process, then closes the app. */

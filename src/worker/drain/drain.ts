@@ -7,7 +7,6 @@ import type { ClosableApp } from './app-close.js';
 import type { LocalProcess } from '../link/local-process.js';
 import type { Microservices } from '../microservices/microservices.js';
 import type { QueueWorkers } from './queue-workers.js';
-import type { HandOver } from '../microservices/rpc-connection.js';
 
 /** What a process does at the steps of its drain. */
 export interface DrainSteps {
@@ -22,8 +21,6 @@ export interface DrainSteps {
   beforeClose?(): Promise<void>;
   readonly microservices?: Pick<Microservices, 'stopConsuming' | 'closeIdle' | 'busy' | 'running'>;
   readonly queues?: Pick<QueueWorkers, 'pause' | 'busy'>;
-  /** Gives connections of microservices to another process, where there is one. */
-  readonly handOver?: HandOver | undefined;
   /** Resolves when the lame duck must end now. */
   readonly cutShort?: Promise<void>;
   /** Why all this is, for the app's shutdown hooks. */
@@ -82,7 +79,7 @@ export async function drain(
     if (accepting) tracker.postponeIdle();
     const patient = performance.now() < (stoppedAt + deadline) / 2;
     tracker.closeIdle(patient);
-    microservices?.closeIdle(patient, steps.handOver);
+    microservices?.closeIdle(patient);
     // A request may have come while the event loop was blocked: it is read before it is missed.
     const looked = delay(SWEEP_MS).then(pollOnce);
     const closed = accepting ? [left.then(() => undefined)] : [];

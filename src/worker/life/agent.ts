@@ -21,7 +21,6 @@ import { hangProfile } from '../watchdog/hang-profile.js';
 import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
-import type { ConnectionHandle } from '../microservices/rpc-connection.js';
 import { Rebalance } from '../http/rebalance.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
@@ -171,8 +170,6 @@ export class WorkerAgent {
         this.#appEnd.snapshotTo = message.snapshotTo;
         if (message.cause === 'shutdown') this.#sockets.beLast();
         return void this.#leave(this.options.shutdown);
-      case 'connection':
-        return this.#appEnd.take(message.server, handle as ConnectionHandle | undefined);
       case 'passed':
         return this.link.passage.taken(message, handle as PassedHandle | undefined);
       case 'released':
@@ -218,8 +215,6 @@ export class WorkerAgent {
         await this.#reports.lastMetrics();
         await this.#appEnd.leaveSnapshot();
       },
-      handOver: (...connection) =>
-        this.#sockets.othersStay ? this.#channel.give(...connection) : undefined,
     };
     const report = await this.#appEnd.drain(this.#local, steps, shutdown);
     await this.#channel.send({ type: 'drained', report });

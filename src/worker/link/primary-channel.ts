@@ -9,13 +9,11 @@ import {
   seal,
   type WorkerMessage,
 } from '../../contract/ipc/index.js';
-import type { HandOver } from '../microservices/rpc-connection.js';
 
 /** Messages that bring a socket. */
 const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set([
   'listen',
   'adopt',
-  'connection',
   'passed',
 ]);
 
@@ -57,10 +55,6 @@ export class PrimaryChannel {
   get drained(): boolean {
     return this.#unsent === 0;
   }
-
-  /** Gives an open connection to another worker; see {@link HandOver}. */
-  readonly give: HandOver = (server, handle) =>
-    this.open ? this.send({ type: 'connection', server }, handle) : undefined;
 
   /** Sends; resolves when the kernel has taken it or the channel is closed, never rejects. */
   send(message: WorkerMessage | ExaminationMessage, handle?: unknown): Promise<void> {

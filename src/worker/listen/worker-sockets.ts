@@ -51,11 +51,6 @@ export class WorkerSockets {
     this.#last = true;
   }
 
-  /** Whether other processes go on serving them. */
-  get othersStay(): boolean {
-    return !this.#last;
-  }
-
   /** The primary holds none of them any more. */
   primaryLetGo(): void {
     this.#letGo = true;

@@ -1,5 +1,4 @@
 import type { Server, Socket } from 'node:net';
-import type { ConnectionHandle, HandOver } from './rpc-connection.js';
 import { countedHandler, type RpcHandler } from './rpc-handlers.js';
 import { RpcSockets } from './rpc-sockets.js';
 import { type RpcTransport, stopConsuming, TRANSPORT } from '../drain/stop-consuming.js';
@@ -21,8 +20,6 @@ export class Microservices {
   /** Handlers whose last answer is not given. */
   running = 0;
   #endedAt = -Infinity;
-  #stopped = false;
-  #alone = false;
   /** Transports that are asked to stop. */
   #stopping = 0;
 
@@ -40,7 +37,6 @@ export class Microservices {
 
   /** No more messages of a broker. @returns what listens for TCP, for the caller to close. */
   stopConsuming(): readonly Server[] {
-    this.#stopped = true;
     const listening: Server[] = [];
     for (const [transport, sockets] of this.#followed) {
       if (sockets !== undefined) {
@@ -56,22 +52,8 @@ export class Microservices {
   }
 
   /** See {@link RpcSockets.closeIdle}. */
-  closeIdle(patient: boolean, handOver?: HandOver): void {
-    const heirs = this.#alone ? undefined : handOver;
-    for (const sockets of this.#followed.values()) sockets?.closeIdle(patient, heirs);
-  }
-
-  /**
-   * Serves a connection that another process has given away, if it has such a server.
-   *
-   * @param handle `undefined` where this process had no descriptor for it.
-   */
-  take(server: string, handle: ConnectionHandle | undefined): void {
-    if (handle === undefined) return;
-    this.#alone ||= this.#stopped; // it is one of ours, which nobody else could take
-    const taker = [...this.#followed.values()].find((sockets) => sockets?.address === server);
-    if (taker === undefined) handle.close();
-    else taker.take(handle);
+  closeIdle(patient: boolean): void {
+    for (const sockets of this.#followed.values()) sockets?.closeIdle(patient);
   }
 
   /** Whether there is something to wait for. */
@@ -151,7 +133,11 @@ function followMessages(transport: RpcTransport, sockets: RpcSockets): void {
   };
   transport.handleMessage = async (reader, message) => {
     const { netSocket } = reader as { netSocket?: Socket };
-    const end = netSocket && sockets.of(netSocket).begin();
+    const connection = netSocket && sockets.of(netSocket);
+    // A request that nobody can answer is not begun: its client learns that it failed, and may try
+    // again. An event has no answer, and its client would never learn that it was lost.
+    if (connection?.ended === true && (message as { id?: unknown }).id !== undefined) return;
+    const end = connection?.begin();
     try {
       return await handle(reader, message);
     } finally {

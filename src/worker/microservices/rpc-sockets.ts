@@ -1,31 +1,31 @@
-import { type AddressInfo, type Server, Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import tls from 'node:tls';
-import { type ConnectionHandle, type HandOver, RpcConnection } from './rpc-connection.js';
 
 /**
- * A client that sends nothing for so long has most likely nothing to send. The
- * protocol has no word for goodbye: what it sends while we close is lost.
+ * A client that has sent nothing for so long has most likely nothing to send. The protocol has no
+ * word for a last answer: a request that is sent while we close fails at its client.
  */
 const QUIET_MS = 100;
 
 /** A client that has not closed its side by then never will. */
 const HALF_OPEN_MS = 1_000;
 
-/** The connections of a TCP microservice: clients keep one for good, and send over it whenever they like. */
+/** Nest's reader of a socket, as far as it tells that it has read half a message. */
+interface JsonReader {
+  readonly buffer: string;
+  readonly contentLength: number | null;
+}
+
+/** The connections of a TCP microservice: a client keeps one for good, and sends over it at any time. */
 export class RpcSockets {
   readonly #connections = new Map<Socket, RpcConnection>();
-  /** What it listens on, also once it does no more. */
-  #address = '';
-  #handOver: HandOver | undefined;
 
   /** @param open those that were there before. */
   constructor(
     readonly server: Server,
     open: Iterable<Socket>,
   ) {
-    if (server.listening) this.#listens();
-    else server.once('listening', () => this.#listens());
-    const accepted = this.#isSecure ? 'secureConnection' : 'connection';
+    const accepted = server instanceof tls.Server ? 'secureConnection' : 'connection';
     server.on(accepted, (socket: Socket) => void this.of(socket));
     for (const socket of open) this.of(socket);
   }
@@ -34,15 +34,10 @@ export class RpcSockets {
     return this.#connections.size;
   }
 
-  get address(): string {
-    return this.#address;
-  }
-
-  /** What is known of `socket`. */
   of(socket: Socket): RpcConnection {
     let connection = this.#connections.get(socket);
     if (connection === undefined) {
-      connection = new RpcConnection(socket, (idle) => void this.#giveAway(idle));
+      connection = new RpcConnection(socket);
       if (socket.destroyed) return connection;
       this.#connections.set(socket, connection);
       socket.once('close', () => this.#connections.delete(socket));
@@ -50,54 +45,80 @@ export class RpcSockets {
     return connection;
   }
 
-  /** Serves a connection that another process has given away. */
-  take(handle: ConnectionHandle): void {
-    // Another process had accepted it. Node's types leave out that option.
-    const options: object = { handle, readable: true, writable: true };
-    this.server.emit('connection', new Socket(options));
-  }
-
   /**
-   * Lets go of connections that owe no answer: gives them to another process, or
-   * ends those that have been quiet.
+   * Ends connections that owe no answer.
    *
-   * @param patient waits for that; else connections are read no more, or ended, to bring it about.
-   * @param handOver without it, or where nobody takes one, all are ended.
+   * @param patient only those that have been quiet; else the others are read no more, so that they
+   *   come to owe none.
    */
-  closeIdle(patient: boolean, handOver?: HandOver): void {
-    this.#handOver = this.#isSecure ? undefined : handOver;
+  closeIdle(patient: boolean): void {
     const now = performance.now();
-    for (const connection of this.#connections.values()) {
-      if (connection.endedAt !== undefined) {
-        if (now - connection.endedAt > HALF_OPEN_MS) connection.socket.destroy();
-        continue;
-      }
-      const quietMs = connection.quietMs(now);
-      if (this.#giveAway(connection)) continue;
-      if (connection.isHalfRead) continue;
-      if (connection.isIdle && (!patient || quietMs >= QUIET_MS)) connection.end(now);
-      else if (!patient && this.#mayGiveAway(connection)) connection.hold();
+    for (const connection of this.#connections.values()) connection.closeIfIdle(patient, now);
+  }
+}
+
+class RpcConnection {
+  /** Messages that are worked on. */
+  #running = 0;
+  #reader: unknown;
+  #bytesRead: number;
+  /**
+   * Monotonic ms; nothing has come since. It begins at the first look: what the kernel held before
+   * this process accepted the connection is read by the second one, however late that is.
+   */
+  #quietSince: number | undefined;
+  /** Monotonic ms. */
+  #endedAt: number | undefined;
+
+  constructor(private readonly socket: Socket) {
+    this.#bytesRead = socket.bytesRead;
+  }
+
+  /** Its client cannot be answered any more. */
+  get ended(): boolean {
+    return this.#endedAt !== undefined;
+  }
+
+  /** @param reader what Nest reads the socket with. */
+  readBy(reader: unknown): void {
+    this.#reader = reader;
+  }
+
+  /** @returns to be called when the message is worked on no more. */
+  begin(): () => void {
+    this.#running += 1;
+    return () => void (this.#running -= 1);
+  }
+
+  closeIfIdle(patient: boolean, now: number): void {
+    if (this.#endedAt !== undefined) {
+      if (now - this.#endedAt > HALF_OPEN_MS) this.socket.destroy();
+      return;
     }
+    const quietMs = this.#quietMs(now);
+    if (this.#isHalfRead || (patient && quietMs < QUIET_MS)) return;
+    if (this.#running > 0 || this.socket.writableLength > 0) {
+      if (!patient) this.socket.pause();
+      return;
+    }
+    this.#endedAt = now;
+    this.socket.end();
+    // Closed with unread data it would be reset, and the client might lose its last answer.
+    this.socket.resume();
   }
 
-  /** @returns whether somebody may have it. */
-  #giveAway(connection: RpcConnection): boolean {
-    if (!connection.isIdle || !this.#mayGiveAway(connection)) return false;
-    return connection.leave(this.#address, this.#handOver!);
+  #quietMs(now: number): number {
+    if (this.#bytesRead !== this.socket.bytesRead || this.#running > 0) {
+      this.#bytesRead = this.socket.bytesRead;
+      this.#quietSince = now;
+    }
+    this.#quietSince ??= now;
+    return now - this.#quietSince;
   }
 
-  /** Where a message is half read, or may be, its first half is in this process alone. */
-  #mayGiveAway({ socket, isHalfRead }: RpcConnection): boolean {
-    return this.#handOver !== undefined && !socket.destroyed && isHalfRead === false;
-  }
-
-  #listens(): void {
-    const { address, port } = this.server.address() as AddressInfo;
-    this.#address = `${address}:${port}`;
-  }
-
-  /** The keys of a TLS connection are in this process alone. */
-  get #isSecure(): boolean {
-    return this.server instanceof tls.Server;
+  /** `false` for a reader of the app's own, which does not tell. */
+  get #isHalfRead(): boolean {
+    const { buffer = '', contentLength = null } = (this.#reader ?? {}) as Partial<JsonReader>;
+    return buffer !== '' || contentLength !== null;
   }
 }

@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { Body, Controller, Get, Param, ParseIntPipe, Post, Sse } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import { CpuBound } from 'nestjs-cluster';
-import { interval, map } from 'rxjs';
+import { concat, defer, interval, map, of } from 'rxjs';
 
 const EVENT_EVERY_MS = 50;
 
@@ -26,10 +26,13 @@ export class Routes {
   events() {
     return interval(EVENT_EVERY_MS).pipe(map((count) => ({ data: { count } })));
   }
-  /** A little longer than at once: so that some are always in flight. */
-  async rpc(data) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    return { echo: data, pid: process.pid };
+  /** Says that it has begun; the echo takes a little longer, so that some are always in flight. */
+  rpc(data) {
+    const echo = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return { echo: data, pid: process.pid };
+    };
+    return concat(of({ begun: data }), defer(echo));
   }
 }
 Controller()(Routes);

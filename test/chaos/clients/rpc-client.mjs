@@ -3,7 +3,7 @@ import { StrictConnection } from './strict-connection.mjs';
 
 /**
  * Calls a TCP microservice of Nest, one call after the other. The protocol knows no last answer: a
- * FIN between two calls is a good end, one during a call loses it.
+ * FIN is a good end between two calls, and before a call that has not begun. Later it loses the call.
  *
  * @throws Lost
  */
@@ -14,7 +14,10 @@ export async function call(port, session) {
     if (connection.end?.message === 'FIN') return connection.close();
     const text = JSON.stringify({ pattern: 'echo', data: turn, id: String(turn) });
     connection.write(`${text.length}#${text}`);
-    const { response, err } = await connection.take(takePacket);
+    const begun = await connection.take((each) => takePacket(each) ?? finOf(each));
+    if (begun === FIN) return connection.close();
+    const { response, err } =
+      begun.response?.begun === turn ? await connection.take(takePacket) : begun;
     if (response?.echo !== turn) {
       throw new Lost('unexpected', JSON.stringify(err ?? response ?? null).slice(0, 100));
     }
@@ -25,6 +28,11 @@ export async function call(port, session) {
   }
   connection.close();
 }
+
+/** What ends a connection in good order. */
+const FIN = Symbol('FIN');
+
+const finOf = ({ end, received }) => (end?.message === 'FIN' && received === '' ? FIN : undefined);
 
 /** Nest's frames: the length in characters, `#`, JSON. */
 function takePacket(connection) {

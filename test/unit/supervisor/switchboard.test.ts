@@ -107,7 +107,6 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
-  { type: 'connection', server: '127.0.0.1:3001' },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
   { type: 'warning', message: 'odd' },
   { type: 'suspects', certain: false, suspects: [] },
@@ -116,15 +115,12 @@ const HANDLED: readonly WorkerMessage[] = [
 ];
 
 describe('a handle beside a message', () => {
-  it.each([...DECIDED, ...ASKED, ...HANDLED].filter(({ type }) => type !== 'connection'))(
-    'that brings none is closed: $type',
-    (message) => {
-      const { receive, worker } = start();
-      const handle = { close: vi.fn() };
-      receive(message, worker, handle);
-      expect(handle.close).toHaveBeenCalledOnce();
-    },
-  );
+  it.each([...DECIDED, ...ASKED, ...HANDLED])('that brings none is closed: $type', (message) => {
+    const { receive, worker } = start();
+    const handle = { close: vi.fn() };
+    receive(message, worker, handle);
+    expect(handle.close).toHaveBeenCalledOnce();
+  });
 
   it('is closed where the message is broken, or its worker is gone', () => {
     const { receiveRaw, switchboard, worker } = start();
@@ -181,10 +177,11 @@ describe('the switchboard', () => {
     expect(start().receive(message)).toBeUndefined();
   });
 
-  it('hands an open connection to another worker', () => {
+  it('passes an open connection to the worker that takes it', () => {
     const { other, worker, receive } = start();
     const handle = { close: vi.fn() };
-    receive({ type: 'connection', server: '127.0.0.1:3001' }, worker, handle);
+    other.handle.takes.add('1-0123abcd');
+    receive({ type: 'pass', to: '1-0123abcd', from: '0-0123abcd', head: '' }, worker, handle);
     expect(other.handles).toEqual([handle]);
   });
 

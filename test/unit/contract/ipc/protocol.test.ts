@@ -66,7 +66,6 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'hub-request': { type: 'hub-request', id: 7 },
   subscribe: { type: 'subscribe', events: ['worker-exit', 'an-event-of-tomorrow'] },
   leaving: { type: 'leaving' },
-  connection: { type: 'connection', server: '127.0.0.1:3001' },
   takes: { type: 'takes', name: '1-0123abcd' },
   pass: { type: 'pass', to: '1-0123abcd', from: '0-0123abcd', head: 'R0VU' },
   drained: {
@@ -111,7 +110,6 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   'report-load': { type: 'report-load' },
   'give-away': { type: 'give-away', ratio: 0.25 },
   drain: { type: 'drain', cause: 'shutdown' },
-  connection: { type: 'connection', server: '127.0.0.1:3001' },
   passed: { type: 'passed', to: '1-0123abcd', head: 'R0VU' },
   released: { type: 'released' },
   force: { type: 'force' },

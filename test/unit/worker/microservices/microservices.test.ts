@@ -3,7 +3,6 @@ import net, { type AddressInfo, type Server } from 'node:net';
 import tls from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
-import type { ConnectionHandle } from '../../../../src/worker/microservices/rpc-connection.js';
 import { selfSignedCertificate } from '../../../support/certificate.js';
 import { NEST_MICROSERVICES } from '../../../support/nest-microservices.js';
 import { PATIENCE_MS } from '../../../support/patience.js';
@@ -11,9 +10,9 @@ import { PATIENCE_MS } from '../../../support/patience.js';
 /** For what a real socket does in its own time. */
 const soon = (check: () => void) => vi.waitFor(check, { timeout: PATIENCE_MS });
 
-/** A message of a client, in Nest's frame. */
-const frame = (id: string) => {
-  const text = JSON.stringify({ pattern: 'ask', data: null, id });
+/** A message of a client, in Nest's frame: a request, or without `id` an event. */
+const frame = (id?: string) => {
+  const text = JSON.stringify({ pattern: id === undefined ? 'note' : 'ask', data: null, id });
   return `${text.length}#${text}`;
 };
 
@@ -46,6 +45,8 @@ describe.each(NEST_MICROSERVICES)(
         ...(tlsOptions && { tlsOptions }),
       });
       transport.addHandler('ask', handler);
+      const noted = vi.fn(async () => {});
+      transport.addHandler('note', noted, true);
       const microservices = new Microservices();
       microservices.follow({ getMicroservices: () => [{ serverInstance: transport }] });
       await new Promise<void>((resolve) => transport.listen(() => resolve()));
@@ -62,72 +63,89 @@ describe.each(NEST_MICROSERVICES)(
       let text = '';
       client.setEncoding('utf8').on('data', (data: string) => (text += data));
       const [socket] = (await accepted) as [net.Socket];
-      const given: { server: string; handle: ConnectionHandle }[] = [];
-      const handOver = vi.fn((server: string, handle: ConnectionHandle) => {
-        given.push({ server, handle });
-        return new Promise<void>(() => {}); // it is on its way
-      });
-      return {
-        address: `127.0.0.1:${port}`,
-        microservices,
-        handler,
-        answer,
-        client,
-        socket,
-        received: () => text,
-        given,
-        handOver,
-      };
+      return { microservices, handler, noted, answer, client, socket, received: () => text };
     }
 
-    it('is given away once it owes no answer, before its next message is read', async () => {
-      const { address, microservices, handler, answer, client, received, given, handOver } =
-        await start();
+    it('is answered what it has asked, and is ended once it has been quiet', async () => {
+      const { microservices, handler, answer, client, received } = await start();
+      const closed = once(client, 'close');
       client.write(frame('1'));
       await soon(() => expect(handler).toHaveBeenCalled());
       microservices.stopConsuming();
-      microservices.closeIdle(true, handOver);
-      expect(given).toEqual([]);
+      const now = vi.spyOn(performance, 'now');
+      onTestFinished(() => now.mockRestore());
+      const lookAt = (ms: number) => {
+        now.mockImplementation(() => ms);
+        microservices.closeIdle(true);
+      };
+      lookAt(10_000);
+      lookAt(20_000);
+      expect(client.readableEnded).toBe(false);
 
       answer('done');
-
-      await soon(() => expect(given).toMatchObject([{ server: address }]));
       await soon(() => expect(received()).toContain('"response":"done"'));
-      client.write(frame('2')); // for whoever has it next
+      lookAt(20_050);
       await readWhatWasWritten();
-      expect(handler).toHaveBeenCalledOnce();
+      expect(client.readableEnded).toBe(false);
+      lookAt(20_100);
+
+      await closed;
     });
 
     it('is kept while a message is half read', async () => {
-      const { microservices, handler, answer, client, socket, given, handOver } = await start();
+      const { microservices, handler, answer, client, socket, received } = await start();
+      const closed = once(client, 'close');
       answer('done');
       const [head, tail] = [frame('1').slice(0, 10), frame('1').slice(10)];
       client.write(head);
       await soon(() => expect(socket.bytesRead).toBe(head.length));
       microservices.stopConsuming();
-      microservices.closeIdle(true, handOver);
-      microservices.closeIdle(false, handOver);
-      expect(given).toEqual([]);
+      microservices.closeIdle(false);
+      microservices.closeIdle(false);
 
       client.write(tail);
-
       await soon(() => expect(handler).toHaveBeenCalled());
-      await soon(() => expect(given).toHaveLength(1));
+      await soon(() => expect(received()).toContain('"response":"done"'));
+      microservices.closeIdle(false);
+
+      await closed;
     });
 
-    it('is read no more for the second half of the drain, and so comes to owe none', async () => {
-      const { microservices, handler, answer, client, given, handOver } = await start();
+    it('is read no more for the second half of the drain, and so comes to owe no answer', async () => {
+      const { microservices, handler, answer, client, socket, received } = await start();
+      const closed = once(client, 'close');
       client.write(frame('1'));
       await soon(() => expect(handler).toHaveBeenCalled());
       microservices.stopConsuming();
-      microservices.closeIdle(false, handOver);
+      microservices.closeIdle(false);
 
-      client.write(frame('2')); // for whoever has it next
+      client.write(frame('2'));
       await readWhatWasWritten();
       answer('done');
+      await soon(() => expect(received()).toContain('"response":"done"'));
+      microservices.closeIdle(false);
 
-      await soon(() => expect(given).toHaveLength(1));
+      await closed;
       expect(handler).toHaveBeenCalledOnce();
+      expect(received()).not.toContain('"id":"2"');
+      await soon(() => expect(socket.destroyed).toBe(true));
+    });
+
+    it('begins no request that comes after its end, and takes an event that does', async () => {
+      const { microservices, handler, noted, client, socket } = await start();
+      client.allowHalfOpen = true;
+      const ended = once(client, 'end');
+      microservices.stopConsuming();
+      microservices.closeIdle(false);
+      await ended;
+
+      client.write(frame('1') + frame());
+      await soon(() => expect(noted).toHaveBeenCalledOnce());
+
+      expect(handler).not.toHaveBeenCalled();
+      expect(microservices.busy).toBe(true); // until its client closes, too
+      client.end();
+      await soon(() => expect(socket.destroyed).toBe(true));
     });
 
     it('is not quiet before it has been looked at: what it sent before it was accepted is unread', async () => {
@@ -145,48 +163,14 @@ describe.each(NEST_MICROSERVICES)(
       expect(ended).toHaveBeenCalledOnce();
     });
 
-    it('is ended, once it is quiet, where it has come back', async () => {
-      const { address, microservices, client, given, handOver } = await start();
-      microservices.stopConsuming();
-      const closed = once(client, 'close');
-      const own = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
-      onTestFinished(() => void own.close());
-      await once(own, 'listening');
-      const other = net.connect((own.address() as AddressInfo).port, '127.0.0.1');
-      onTestFinished(() => void other.destroy());
-      const [returned] = (await once(own, 'connection')) as [net.Socket];
-
-      microservices.take(address, Reflect.get(returned, '_handle') as ConnectionHandle);
-      other.write(frame('1'));
-      const late = performance.now();
-      const now = vi.spyOn(performance, 'now').mockImplementation(() => late);
-      onTestFinished(() => now.mockRestore());
-      microservices.closeIdle(true, handOver);
-      now.mockImplementation(() => late + 150);
-      microservices.closeIdle(true, handOver);
-
-      await closed;
-      expect(given).toEqual([]);
-    });
-
-    it('is ended where it is encrypted: its keys are in its process alone', async () => {
-      const { microservices, client, given, handOver } = await start(selfSignedCertificate());
+    it('is ended where it is encrypted', async () => {
+      const { microservices, client } = await start(selfSignedCertificate());
       const closed = once(client, 'close');
       microservices.stopConsuming();
 
-      microservices.closeIdle(false, handOver);
+      microservices.closeIdle(false);
 
       await closed;
-      expect(given).toEqual([]);
-    });
-
-    it('is closed where there is no such server', async () => {
-      const { microservices } = await start();
-      const handle = { readStop: vi.fn(), close: vi.fn() };
-
-      microservices.take('127.0.0.1:1', handle);
-
-      expect(handle.close).toHaveBeenCalledOnce();
     });
   },
 );
