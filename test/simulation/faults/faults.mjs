@@ -192,11 +192,6 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}replace/replacement.ts`, [
     {
-      what: 'a worker that waits for a restart is waited for, whatever replaces it',
-      find: '|| awaitsRestart(state, slot)',
-      replace: '',
-    },
-    {
       what: 'a worker that is restarted after a reload runs what was before it',
       find: `cause === 'reload' ? request.release : current`,
       replace: 'request.release ?? current',
@@ -248,6 +243,16 @@ export const FAULTS = [
     },
   ]),
   ...inFile(`${CORE}replace/answers.ts`, [
+    {
+      what: 'a worker that waits for a restart is waited for, whatever replaces it',
+      find: 'return forRestart || awaitsReload(state, slot);',
+      replace: 'return !forRestart && awaitsReload(state, slot);',
+    },
+    {
+      what: 'a worker that waits for a reload is waited for, whatever replaces it',
+      find: 'return forRestart || awaitsReload(state, slot);',
+      replace: 'return forRestart;',
+    },
     {
       what: 'who asked for a restart is told before the old worker has left',
       find: 'answerRestart(step, slot, null, (asker) => isOfSlot(asker, slot));',

@@ -49,11 +49,13 @@ export class Answers implements Invariant {
       if (outcome === 'completed') isReplaced(state, generation);
     }
     this.#reloads(step);
-    const { replacement, restartAskers } = state;
+    const { replacement, reloadAskers, restartAskers } = state;
     const awaited = replacement?.phase === 'handing-over' ? replacement.predecessor : undefined;
     hold(
-      'nobody waits for a worker that waits for a restart',
-      !restartAskers.some(({ asker }) => asker.by === 'worker' && asker.worker === awaited),
+      'nobody waits for a worker that waits for a reload or a restart',
+      ![...reloadAskers, ...restartAskers.map(({ asker }) => asker)].some(
+        (asker) => asker.by === 'worker' && asker.worker === awaited,
+      ),
       () => replacement,
     );
   }
@@ -103,7 +105,7 @@ export class Answers implements Invariant {
       old !== state.slots[slot]!.worker || old === undefined,
       seen,
     );
-    const askers = before.restartAskers.map((each) => each.asker);
+    const askers = [...before.reloadAskers, ...before.restartAskers.map((each) => each.asker)];
     if (event.type === 'restart' || event.type === 'reload') askers.push(event.asker);
     const early = askers.some((each) => each.by === 'worker' && each.slot === slot);
     const worker = old === undefined ? undefined : state.workers.get(old);

@@ -22,9 +22,10 @@ export function awaitsReload({ reloadAskers }: ClusterState, slot: number): bool
   return reloadAskers.some((asker) => isOfSlot(asker, slot));
 }
 
-/** Whether a worker of the slot waits for the end of a restart. */
-export function awaitsRestart({ restartAskers }: ClusterState, slot: number): boolean {
-  return restartAskers.some(({ asker }) => isOfSlot(asker, slot));
+/** Whether a worker of the slot waits for an answer: then nobody waits for it to exit. */
+export function awaitsAnswer(state: ClusterState, slot: number): boolean {
+  const forRestart = state.restartAskers.some(({ asker }) => isOfSlot(asker, slot));
+  return forRestart || awaitsReload(state, slot);
 }
 
 export function answerReload(

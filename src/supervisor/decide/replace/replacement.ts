@@ -1,4 +1,3 @@
-import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { NO_FAILURES } from '../policies/restart.policy.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type {
@@ -13,7 +12,7 @@ import { countRestart, scheduleRestart } from '../restart.js';
 import type { Step } from '../step.js';
 import { retire } from '../worker/departure.js';
 import { fork, isWanted } from '../worker/workers.js';
-import { answerBeforeDrain, awaitsReload, awaitsRestart } from './answers.js';
+import { answerBeforeDrain, awaitsAnswer } from './answers.js';
 
 /** A candidate's health check that takes longer has failed. */
 const CHECK_TIMEOUT_MS = 2_000;
@@ -121,14 +120,9 @@ function takeOver(step: Step, candidacy: Candidacy): void {
     return end(step, request, null);
   }
   retire(step, predecessor, cause, undefined, snapshotTo);
-  if (isLetGo(step, cause, slot)) return end(step, request, null);
+  if (awaitsAnswer(step.state, slot)) return end(step, request, null);
   const handingOver = { ...request, phase: 'handing-over', predecessor: predecessor.id } as const;
   step.set({ replacement: handingOver });
-}
-
-/** Whether the old worker waits for the end of all this itself: then nobody waits for its exit. */
-function isLetGo({ state }: Step, cause: ReplaceCause, slot: number): boolean {
-  return (cause === 'reload' && awaitsReload(state, slot)) || awaitsRestart(state, slot);
 }
 
 /** A worker has exited, or waits itself for the end of what replaces it. */

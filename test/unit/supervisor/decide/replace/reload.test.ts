@@ -355,6 +355,16 @@ describe('a worker that reloads its own cluster', () => {
     expect(cluster.forked).toHaveLength(6);
   });
 
+  it('may ask while it is recycled: nobody waits for it, and the reload goes on', () => {
+    const cluster = start(2);
+    cluster.current(0).askToBeReplaced();
+    const asker = ask(cluster, 0);
+    cluster.newest(0).becomeReady();
+    expect(decisionsOf(asker)).toEqual(['drain']);
+    cluster.replaceSlots(2);
+    expect(toldTo(asker)).toEqual([COMPLETED]);
+  });
+
   it('may ask while it drains already: nobody waits for it any more', () => {
     const cluster = start();
     cluster.reload();
