@@ -44,8 +44,8 @@ export function settleUpkeep(step: Step): void {
   if (cause === 'reload' || cause === 'restart') return;
   const retryMs = step.options.restart.maxBackoffMs;
   step.setSlot(slot, { noReplacementBefore: step.now + retryMs });
-  const retry = `next try in ${retryMs} ms`;
-  warnNotReplaced(step, slot, `is not replaced (cause=${cause}), ${retry}: ${failure}`);
+  const message = `is not replaced (cause=${cause}), next try in ${retryMs} ms: ${failure}`;
+  warnNotReplaced(step, slot, message);
 }
 
 /** Kills what is above the hard limit; says in words what is above the soft one. */
