@@ -18,7 +18,7 @@ import type {
   ClusterRuntime,
   CreateAppContext,
 } from '../bootstrap/cluster-runtime.interface.js';
-import { linkOfThisProcess } from '../bootstrap/current-link.js';
+import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
 import { ClusterService } from './cluster.service.js';
 import { mountInOneLayer } from '../observe/endpoints/endpoint-layer.js';
@@ -66,7 +66,7 @@ const PROVIDERS: Provider[] = [
   ClusterEventExplorer,
   Offload,
   OffloadExplorer,
-  { provide: CLUSTER_LINK, useFactory: linkOfThisProcess },
+  { provide: CLUSTER_LINK, useFactory: linkOfProcess },
 ];
 
 /**

@@ -1,5 +1,5 @@
 import type { ModuleMetadata, Provider, Type } from '@nestjs/common';
-import { linkOfThisProcess } from '../bootstrap/current-link.js';
+import { currentLink } from '../contract/snapshot/current-link.js';
 import {
   type ClusterModuleOptions,
   type ClusterModuleOptionsFactory,
@@ -63,7 +63,7 @@ export function lateOptions(
         try {
           return resolveLateOptions(given as ClusterModuleOptions, early);
         } catch (error) {
-          await linkOfThisProcess().reportBootFailure(error);
+          await currentLink()?.reportBootFailure(error);
           throw error;
         }
       },

@@ -23,7 +23,7 @@ import type {
   StandaloneRuntime,
 } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
-import { setCurrentLink } from '../current-link.js';
+import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';

@@ -6,7 +6,7 @@ import { quietStart } from '../../worker/boot/quiet-start.js';
 import { setTitle } from '../../contract/process/process-title.js';
 import type { AppSource, CreateAppContext, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
-import { setCurrentLink } from '../current-link.js';
+import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { examination } from '../examination.js';
 import { guardOutput } from '../guard-output.js';
 

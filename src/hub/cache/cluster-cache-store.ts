@@ -1,4 +1,4 @@
-import { currentLink } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { hubOf } from '../client/hub-of-process.js';
 import type { ClusterCacheOptions } from '../client/cache/cache-options.js';
 import { SharedCache } from '../client/cache/shared-cache.js';

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { currentLink } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { hubOf } from '../client/hub-of-process.js';
 import { ClusterCacheReentryError } from '../client/cache/cache.errors.js';
 import type { ClusterCacheOptions } from '../client/cache/cache-options.js';

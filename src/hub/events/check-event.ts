@@ -1,4 +1,4 @@
-import { currentLink } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { encodePayload } from '../client/encode-payload.js';
 import { MAX_TEXT_LENGTH } from '../wire/protocol.js';

@@ -10,7 +10,7 @@ import {
   Optional,
 } from '@nestjs/common';
 import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
-import { currentLink } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { HubClient } from '../client/hub-client.js';
 import { HubError } from '../client/hub-error.js';

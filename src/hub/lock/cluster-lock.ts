@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isMainThread } from 'node:worker_threads';
 import { Injectable } from '@nestjs/common';
-import { currentLink } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { HeldLocks, type HeldLock } from '../client/held-locks.js';
 import type { HubClient } from '../client/hub-client.js';

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
-import { currentLink } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { messageOf, oneLine } from '../../contract/errors/index.js';
 import { encodePayload } from '../client/encode-payload.js';
 import { HubChannels } from '../client/hub-channels.js';

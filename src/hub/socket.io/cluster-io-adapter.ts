@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { IoAdapter } from '@nestjs/platform-socket.io';
-import { currentLink, linkOfThisProcess } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { HubChannels } from '../client/hub-channels.js';
 import { hubOf } from '../client/hub-of-process.js';
 import { CLUSTER_SESSIONS, shareSessions } from './cluster-sessions.js';
@@ -42,11 +42,11 @@ export class ClusterIoAdapter extends IoAdapter {
 
   override createIOServer(port: number, options?: ServerOptions): IoServer {
     const { path = '' } = options ?? {};
-    const link = linkOfThisProcess();
-    const hub = hubOf(currentLink());
-    const warn = (message: string): void => link.warn(message);
+    const link = currentLink();
+    const hub = hubOf(link);
+    const warn = (message: string): void => link?.warn(message);
     const channels = (this.#channels ??= new HubChannels(hub, warn));
-    const ids = new PrivateIds(link.findHub());
+    const ids = new PrivateIds(link?.findHub());
     const sessions = new SessionStore(hub, channels, ids, this.#maxBytes, warn);
     // Socket.IO calls it with `new`.
     function adapter(nsp: Namespace): HubAdapter {
@@ -59,7 +59,7 @@ export class ClusterIoAdapter extends IoAdapter {
     engine[CLUSTER_SESSIONS] = true;
     limitConnects(engine, warn);
     const { httpServer } = server as unknown as { httpServer: EventEmitter };
-    shareSessions(engine, httpServer, link, hub);
+    if (link !== undefined) shareSessions(engine, httpServer, link, hub);
     return server;
   }
 }

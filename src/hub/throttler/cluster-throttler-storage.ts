@@ -8,7 +8,7 @@ import {
   ServiceUnavailableException,
 } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { currentLink } from '../../bootstrap/current-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import { messageOf, OnceAMinute } from '../../contract/errors/index.js';
 import type { HubClient } from '../client/hub-client.js';
 import { hubOf } from '../client/hub-of-process.js';

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { linkOfApp, providerOfApp } from '../../bootstrap/provider-of-app.js';
+import { linkOfApp, providerOfApp } from './link-of-app.js';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { JobCounter } from '../../observe/metrics/job-counter.js';
 import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';

@@ -3,7 +3,7 @@ import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/c
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { setCurrentLink } from '../../../src/bootstrap/current-link.js';
+import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
 import { HubCore } from '../../../src/hub/wire/hub-core.js';
 import { connect, enterWorker, forgetHub, idle, startWorker } from '../support/hub-workers.js';

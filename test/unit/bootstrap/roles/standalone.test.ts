@@ -5,7 +5,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../../../src/bootstrap/cluster-runtime.interface.js';
-import { linkOfThisProcess } from '../../../../src/bootstrap/current-link.js';
+import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
 import { CpuBound } from '../../../../src/offload/index.js';
 import { runStandalone } from '../../../../src/bootstrap/roles/run-standalone.js';
 import { resolveOptions } from '../../../../src/contract/options/index.js';
@@ -77,7 +77,7 @@ it('leaves nothing behind where an app is started and shut down many times in on
   const timers = new Set(begun.mock.results.map(({ value }) => value as NodeJS.Timeout));
   for (const [timer] of ended.mock.calls) timers.delete(timer as NodeJS.Timeout);
   expect(timers.size).toBe(0);
-  expect(linkOfThisProcess().bootstrapped).toBe(false);
+  expect(currentLink()).toBeUndefined();
 });
 
 it('tells the function that creates the app what ClusterService says: slot 0', async () => {
@@ -89,7 +89,7 @@ it('tells the function that creates the app what ClusterService says: slot 0', a
     NestFactory.create(AppModule, { logger: false }),
   );
   const runtime = await runStandalone(createApp, options);
-  const { identity } = linkOfThisProcess();
+  const { identity } = currentLink()!;
   await runtime.shutdown();
 
   expect(identity).toEqual({ slot: 0, pid: process.pid, generation: 0 });

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { setCurrentLink } from '../../../../../src/bootstrap/current-link.js';
+import { setCurrentLink } from '../../../../../src/contract/snapshot/current-link.js';
 import {
   type ClusterThrottlerOptions,
   ClusterThrottlerStorage,

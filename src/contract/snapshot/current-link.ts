@@ -1,8 +1,7 @@
-import type { ClusterLink } from '../contract/snapshot/index.js';
-import { SoloLink } from '../worker/link/solo-link.js';
+import type { ClusterLink } from './cluster-link.js';
 
 /**
- * How the Nest module finds the process it runs in: `forRoot()` is called while
+ * How an app finds the process that it runs in: `forRoot()` is called while
  * the app's classes are being declared, with nothing to pass a link through.
  * On `globalThis`, because two copies of this package are still one process.
  * A thread has a `globalThis` of its own, and so no link.
@@ -18,9 +17,4 @@ export function setCurrentLink(link: ClusterLink | undefined): void {
 /** The link that `bootstrap()` set up in this process; `undefined` where it was not called. */
 export function currentLink(): ClusterLink | undefined {
   return holder[KEY];
-}
-
-/** The link that `bootstrap()` set up in this process, else one that answers for it alone. */
-export function linkOfThisProcess(): ClusterLink {
-  return holder[KEY] ?? new SoloLink();
 }
