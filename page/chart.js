@@ -4,14 +4,14 @@ import uPlot from 'uplot';
 import { bytes, count, minutes, ms, percent } from './format.js';
 
 const SPAN_SECONDS = 900;
-/** While there is little to show yet. */
+/** The span of the axis while there is little to show yet. */
 const LEAST_SECONDS = 60;
 const HEIGHT = 130;
 
 /** Steps of an axis in bytes: whole numbers of MB. */
 const BYTE_STEPS = Array.from({ length: 24 }, (_, i) => 2 ** (20 + i));
 
-/** By the class of a line in the style sheet. */
+/** The keys are the classes of the lines in the style sheet. */
 const COLORS = { strong: '--accent', middle: '--line-2', faint: '--line-3' };
 
 const CHARTS = [
@@ -94,7 +94,7 @@ export function Charts({ series, metrics, children }) {
   `;
 }
 
-/** Nothing is invented in the place of what nobody measures. */
+/** Says why a chart is empty: it invents no values. */
 function Missing({ chart: { title, lines }, metrics: { problem } }) {
   const none = lines.some(([name]) => name === 'queued')
     ? 'the metrics have no calls of @CpuBound() methods'

@@ -1,9 +1,9 @@
-// What is asked before something is changed.
+// The questions that come before a change.
 import { html, useLayoutEffect, useRef, useState } from 'htm/preact/standalone';
 
 const MAX_WORKERS = 256;
 
-/** By the kind of the dialog. */
+/** The keys are the kinds of dialogs. */
 const KINDS = {
   reload: () => ({
     title: 'Reload all workers?',

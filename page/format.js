@@ -1,4 +1,4 @@
-// Numbers and times as people read them. `null` is unknown: a dash.
+// Numbers and times as people read them. `null` is unknown, and shown as a dash.
 
 export const NONE = '–';
 
@@ -34,7 +34,7 @@ export function age(seconds) {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3_600)} h`;
 }
 
-/** Of the day, in the time of the reader. */
+/** The time of day, in the reader's time zone. */
 export function time(at) {
   return new Date(at).toLocaleTimeString('en-GB');
 }

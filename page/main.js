@@ -13,7 +13,7 @@ const state = {
   link: { state: 'connecting', message: null },
   sample: undefined,
   metrics: { url: null, problem: null },
-  /** By the name of a column: an array of its values. */
+  /** The keys are the names of columns, each with an array of its values. */
   series: {},
   columns: [],
   log: [],
@@ -50,7 +50,7 @@ const actions = {
 
 let lines = 0;
 
-/** A line that is shown already is not read out again. */
+/** A screen reader does not read a line again that is shown already. */
 function numbered(entry) {
   lines += 1;
   return { ...entry, id: lines };

@@ -1,6 +1,6 @@
 // Talks to the command: opens the session of a link, listens, and asks for changes.
 
-/** Of this address and port alone, unlike the cookie: both are needed for a change. */
+/** This key is for one address and port, unlike the cookie: a change needs both. */
 const KEY = 'nestjs-cluster-token';
 
 const RETRY_MS = 2_000;
@@ -8,7 +8,7 @@ const RETRY_MS = 2_000;
 /** Opens the dashboard. Throws an Error whose message is for people. */
 export async function openSession() {
   const [, token] = /^#token=([\w-]+)$/.exec(location.hash) ?? [];
-  // One use is all that it has: it need not stay in the history.
+  // The link works once, so it need not stay in the history.
   if (location.hash !== '') history.replaceState(null, '', '/');
   let refusal;
   if (token !== undefined) {
@@ -20,7 +20,7 @@ export async function openSession() {
     refusal = await reasonOf(answer);
   }
   const answer = await fetch('/api/session');
-  // A link that is used up does no harm to the browser that has used it.
+  // A used link does no harm to the browser that has used it.
   if (!answer.ok) throw new Error(refusal ?? (await reasonOf(answer)));
 }
 
@@ -29,7 +29,7 @@ export function mayChange() {
   return localStorage.getItem(KEY) !== null;
 }
 
-/** Asks for a change. Resolves with `{ done, text }`, whatever comes. */
+/** Asks for a change. Resolves with `{ done, text }`, and never rejects. */
 export async function change(action, body = {}) {
   try {
     const answer = await ask(`/api/${action}`, body);
@@ -56,7 +56,7 @@ export function listen(names, told, lost) {
     }
     source.addEventListener('error', () => {
       lost();
-      // It goes on by itself, unless it was refused.
+      // The browser connects again by itself, unless it was refused.
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
     });
   };

@@ -183,7 +183,7 @@ function Log({ entries }) {
   `;
 }
 
-/** Nobody is let in without a link. */
+/** Without a link nobody gets in. */
 export function Refused({ why }) {
   return html`
     <main class="refused">

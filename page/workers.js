@@ -2,7 +2,7 @@
 import { html } from 'htm/preact/standalone';
 import { age, bytes, count, ms, NONE, percent, time } from './format.js';
 
-/** More of them are shown small. */
+/** More slots than these are shown small. */
 const ROOMY = 32;
 
 /** A worker that is this late with its heartbeats does not answer. */
@@ -11,7 +11,7 @@ const LATE_HEARTBEATS = 3;
 const GLYPHS = { ready: '●', starting: '◐', draining: '○', exited: '✕', silent: '!' };
 const WORDS = { exited: 'restarting', silent: 'no answer' };
 
-/** As the primary says, but for one that is silent. */
+/** The state that the primary tells, except for a silent worker. */
 function stateOf({ state, heartbeatAgeMs }, options) {
   const late = LATE_HEARTBEATS * (options.heartbeat?.intervalMs ?? 1_000);
   return state === 'ready' && heartbeatAgeMs !== null && heartbeatAgeMs > late ? 'silent' : state;
