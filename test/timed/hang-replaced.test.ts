@@ -25,7 +25,8 @@ describe('a worker that hangs', () => {
     const died = await cluster.event('worker-died');
     const ready = await replacementOf(cluster, died.worker!, died.pid!);
     expect(timeOf(ready) - startedAt).toBeLessThan(4_500);
-    expect(timeOf(died) - startedAt).toBeGreaterThanOrEqual(2_900);
+    // The watchdog counts a block from its last look at the event loop: up to 250 ms before.
+    expect(timeOf(died) - startedAt).toBeGreaterThanOrEqual(2_750);
 
     expect(died).toMatchObject({ level: 'error', pid, cause: 'hang', error: null });
     expect(died['detail']).toContain('3000 ms (heartbeat.timeoutMs)');
