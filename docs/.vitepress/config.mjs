@@ -69,7 +69,7 @@ const asIndex = (path) => path.replace(/\bREADME(?:\.md)?(?=#|$)/, 'index.md');
 export default defineConfig({
   title: 'nestjs-cluster',
   description: 'Run a NestJS app on every core: supervised workers on one shared socket',
-  // The pages link to files beside docs/, as they do in the repository.
+  // The pages link to files outside of docs/, as they do in the repository.
   srcDir: '..',
   srcExclude: [
     '**/node_modules/**',
@@ -94,7 +94,7 @@ export default defineConfig({
   vite: {
     plugins: [
       {
-        // Pages beside docs/ have no node_modules of the site above them; the server's bundle has.
+        // Pages outside of docs/ have no node_modules of the site above them; the server's bundle has.
         name: 'vue-of-the-site',
         enforce: 'pre',
         resolveId: (id, _importer, { ssr }) =>

@@ -23,7 +23,7 @@ writeFileSync(TARGET, draw('nestjs-cluster in a terminal: a start, a crash and a
 async function record() {
   const terminal = spawn(
     'script',
-    // SIGHUP reloads only where standard input is no terminal.
+    // SIGHUP reloads only if standard input is not a terminal.
     ['-qfc', 'exec node sample-app/dist/main.js < /dev/null', '/dev/null'],
     {
       cwd: ROOT,

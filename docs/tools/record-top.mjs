@@ -12,7 +12,7 @@ import { draw } from './draw-terminal.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const MAIN = join(ROOT, 'dist/tools/cli/main.js');
-/** Until the rates are those of the load. */
+/** Waits until the rates show the load. */
 const SECONDS = 4;
 const CSI = '\u001b[';
 

@@ -21,7 +21,7 @@ export type CreateAppModule =
   | { readonly createApp: CreateApp<INestApplicationContext> }
   | { readonly default: CreateApp<INestApplicationContext> };
 
-/** What the function that `bootstrap()` is given may give: an app, or a module: `() => import('./app.js')`. */
+/** The result of the function for `bootstrap()`: an app, or a module as in `() => import('./app.js')`. */
 export type AppSource = INestApplicationContext | CreateAppModule;
 
 /** The app that comes of it. */
@@ -33,13 +33,13 @@ export type AppOf<S extends AppSource> = S extends INestApplicationContext
       ? Extract<Awaited<R>, INestApplicationContext>
       : never;
 
-/** What a function that builds the app is told. */
+/** The argument of a function that builds the app. */
 export interface CreateAppContext {
   /** The worker that the app is for. With `workers: 0` it is slot 0, as `ClusterService.identity` is. */
   readonly worker: WorkerIdentity;
 }
 
-/** What `bootstrap()` resolves to, by the role of the process. */
+/** The result of `bootstrap()`, by the role of the process. */
 export type ClusterRuntime<App extends INestApplicationContext = INestApplication> =
   PrimaryRuntime | WorkerRuntime | StandaloneRuntime<App> | BystanderRuntime;
 
@@ -52,7 +52,7 @@ export interface PrimaryRuntime {
    * Replaces every worker by one of the program as it is on disk now, one slot
    * at a time and without a gap: the new one is ready, has lived for
    * `reload.canaryMs` and is healthy before the old one drains. If a worker of
-   * the new release fails meanwhile, the release before serves on, and the
+   * the new release fails before the end, the old release serves on, and the
    * result says why. It resolves before the new release is observed
    * (`reload.observeMs`). A reload that is under way is everybody's: a second
    * call gets its result.
@@ -93,7 +93,7 @@ export interface WorkerRuntime {
 export interface StandaloneRuntime<App extends INestApplicationContext = INestApplication> {
   readonly role: 'standalone';
   readonly app: App;
-  /** Where the app can be reached; `null` without an HTTP server. */
+  /** The address of the app; `null` without an HTTP server. */
   readonly url: App extends INestApplication ? string : string | null;
   /** Drains and closes the app; the process goes on. */
   shutdown(): Promise<void>;

@@ -8,9 +8,9 @@ import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-ru
 type Exports = Readonly<Record<string, unknown>>;
 
 /**
- * The app that the user's function creates, or that of the module which it gives.
+ * Creates the app by the user's function, or by the module that the function gives.
  *
- * @throws ClusterConfigurationError for what is neither; else whatever the user's function throws.
+ * @throws ClusterConfigurationError for any other result, and the errors of the user's function.
  */
 export async function createAppBy<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,

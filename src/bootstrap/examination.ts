@@ -3,7 +3,7 @@ import type { OwnAssignment } from '../contract/ipc/assignment.js';
 import type { WorkerApp } from '../worker/life/worker-app.interface.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
 
-/** Whoever has to look at the app of a worker. */
+/** Looks at the app of a worker. */
 interface Examination {
   /** @returns the app. */
   created<A extends WorkerApp>(app: A): A;
@@ -12,8 +12,8 @@ interface Examination {
 }
 
 /**
- * The worker that warns, unless there is one alone. Where there are several there is a slot 1, also if
- * they have become several by a scaling; and all of them would say the same.
+ * The slot of the worker that warns, unless there is only one worker. Several workers always have a
+ * slot 1, also after a scaling, and all of them would say the same.
  */
 const WARNING_SLOT = 1;
 
@@ -25,7 +25,7 @@ export async function examination(
 ): Promise<Examination> {
   const { doctor, workers } = options;
   if (asked !== undefined) {
-    link.follow({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor tells all the same
+    link.follow({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor shows them anyway
     const { SignalListeners } = await import('../observe/findings/signal-listeners.js');
     const listeners = new SignalListeners();
     void link.snapshot(); // any message tells the doctor whose program this is

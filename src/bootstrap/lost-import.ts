@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 
 /**
- * TypeScript finds `./app.module.ts` by the name that it will have, `./app.module.js`. A loader that
- * replaces `require()` may not (@swc-node/register), and says only that there is no such module.
+ * TypeScript finds `./app.module.ts` by its later name, `./app.module.js`. A loader that replaces
+ * `require()` (@swc-node/register) may not find it, and says only that the module does not exist.
  *
  * @returns what to do about it, for an error of that kind; else the error itself.
  */

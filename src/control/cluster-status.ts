@@ -16,7 +16,7 @@ export function clusterReport(snapshot: ClusterSnapshot) {
   };
 }
 
-/** Of all slots that there were. One that is being replaced is listed for each of its processes. */
+/** The workers of all slots that there were. A slot in replacement is listed once for each process. */
 function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
   const slots = new Map([...dismissed, ...workers].map((each) => [each.slot, each]));
   const sums: Partial<Record<FailureCause, number>> = {};
@@ -30,11 +30,11 @@ function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
 
 export type ClusterReport = ReturnType<typeof clusterReport>;
 
-/** What `GET /v1/status` answers. */
+/** The answer of `GET /v1/status`. */
 export interface ClusterStatus {
   readonly name: string;
   readonly pid: number;
-  /** Of nestjs-cluster; `null` where that is part of a bundle. */
+  /** The version of nestjs-cluster; `null` in a bundle. */
   readonly version: string | null;
   readonly node: string;
   /** ISO 8601, UTC. */

@@ -11,14 +11,14 @@ import { ok, Refusal, type Routes } from './route.js';
 
 const REASON = 'control socket';
 
-/** What `POST /v1/scale` answers. `ready` is below `workers` where new ones have failed. */
+/** The answer of `POST /v1/scale`. `ready` is below `workers` if new ones have failed. */
 export interface ScaleAnswer {
   readonly from: number;
   readonly workers: number;
   readonly ready: number;
 }
 
-/** What `POST /v1/stop` answers, once every worker has left. */
+/** The answer of `POST /v1/stop`, once every worker has left. */
 export interface StopAnswer {
   readonly exitCode: number;
 }
@@ -46,7 +46,7 @@ export class ControlApi {
       }),
       'POST /v1/reload': ({ body }) => {
         parse(nothing, body);
-        // Its result would be that of the program as it was when that one began.
+        // The reload under way began with an older program, so its result would be wrong.
         if (cluster.reloading) throw busy('a reload');
         return this.#mutations.run('a reload', async () => ok(await cluster.reload(REASON)));
       },

@@ -13,7 +13,7 @@ const STALLED_MS = 10_000;
 
 const MAX_HEADER_BYTES = 8 * 1024;
 
-/** What a person or a dashboard asks is far below. */
+/** The limits are far above the requests of a person or a dashboard. */
 const REQUESTS_A_SECOND = 50;
 const REQUESTS_AFTER_A_PAUSE = 100;
 
@@ -29,8 +29,8 @@ const RETRY_AFTER_SECONDS = 1;
 const GAVE_PLACE = rawTooMany('other connections needed the place of one that sent no request');
 
 /**
- * Answers the requests of the control socket, one for each connection. It runs
- * on the event loop that supervises: whatever a client does must be little work.
+ * Answers the requests of the control socket, one for each connection. It runs on the event loop
+ * that supervises: every request of a client must be little work.
  */
 export class ControlServer {
   // Node's module has getters that load a WebSocket client, which an import would call.
@@ -95,7 +95,8 @@ export class ControlServer {
   }
 
   /**
-   * Looks at nothing but the head. A stop is admitted whatever other clients do.
+   * Checks only the head of a request. A stop has a higher limit, so that other requests cannot
+   * keep it out.
    *
    * @throws Refusal
    */

@@ -21,15 +21,16 @@ export class ControlSocket {
   }
 
   /**
-   * Listens beside its path and is moved there: so it is never seen before it answers, and libuv,
-   * which removes the path of a socket that it closes, does not remove what somebody else put there.
+   * Listens at a path next to its own and is then moved there. So clients never see a socket that
+   * does not answer yet. Libuv removes the first path when it closes the socket, and so never
+   * removes another process's file at the final path.
    *
-   * @param directory is this user's own, or one that nobody else can change files of this user in.
+   * @param directory belongs to this user, or nobody else can change this user's files in it.
    * @param onConnection gets sockets that are paused.
-   * @throws Error where it cannot be made; its message says what to do.
+   * @throws Error if the socket cannot be made; its message says what to do.
    */
   static async open(path: string, onConnection: (socket: Socket) => void): Promise<ControlSocket> {
-    // No secret: node:crypto would cost every primary a megabyte.
+    // The name is not a secret: node:crypto would cost every primary a megabyte.
     const beside = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
     const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(beside));
     if (bytes > MAX_PATH_BYTES) {
@@ -42,7 +43,7 @@ export class ControlSocket {
     const server = createServer({ pauseOnConnect: true }, onConnection);
     server.unref();
     await listen(server, beside);
-    server.on('error', () => {}); // for want of descriptors it accepts later
+    server.on('error', () => {}); // without a free descriptor it accepts later
     const made = lstatSync(beside);
     try {
       if (!isSame(statsOf(path), stale))
@@ -62,17 +63,17 @@ export class ControlSocket {
       if (stats === undefined) return 'nothing';
       return isSame(stats, this.made) ? 'itself' : 'another';
     } catch {
-      return 'itself'; // this process may no longer look into the directory
+      return 'itself'; // this process may no longer read the directory
     }
   }
 
-  /** Removes it, unless another is in its place. */
+  /** Removes the socket, unless another one is in its place. */
   remove(): void {
     process.off('exit', this.#onExit);
     try {
       if (isSame(statsOf(this.path), this.made)) unlinkSync(this.path);
     } catch {
-      // A directory that has become somebody else's: what is left there is stale.
+      // The directory now belongs to somebody else: the socket left there is stale.
     }
     this.server.close();
   }
@@ -88,12 +89,13 @@ async function listen(server: Server, path: string): Promise<void> {
     process.umask(umask);
   }
   await listening;
-  // Some systems leave the umask out.
+  // Some systems ignore the umask for sockets.
   chmodSync(path, 0o600);
 }
 
 /**
- * What is at the path and may be replaced: nothing, or a socket of this user on which nobody answers.
+ * The stats of a socket at the path that may be replaced, because it belongs to this user and
+ * nobody answers; `undefined` if the path is free.
  *
  * @throws Error
  */

@@ -8,16 +8,16 @@ import type {
   WorkerStack,
 } from '../contract/snapshot/index.js';
 
-/** What can be seen of a cluster, and asked of it. */
+/** The state and the actions of a cluster. */
 export interface ControlledCluster {
-  /** Whether a reload is under way, whoever asked for it. */
+  /** Whether a reload is under way, for any reason. */
   readonly reloading: boolean;
   snapshot(): ClusterSnapshot;
   reload(reason: string): Promise<ReloadResult>;
   scale(workers: number, reason: string): Promise<ClusterSnapshot>;
   restart(slot: number, reason: string): Promise<RestartResult>;
   stop(reason: string): void;
-  /** Looks into a worker, also one that is blocked. What they throw is an `InspectionError`. */
+  /** Looks into a worker, also a blocked one. Its methods throw an `InspectionError`. */
   readonly inspections: {
     stack(slot: number): Promise<WorkerStack>;
     record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void>;

@@ -12,10 +12,10 @@ import { type ClusterReport, clusterReport } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
 import { tooMany } from './route.js';
 
-/** What a client may leave unread before it is dropped: a sample of 256 workers has 130 KB. */
+/** A client with more unread bytes is dropped. A sample of 256 workers has 130 KB. */
 const MAX_UNREAD_BYTES = 512 * 1024;
 
-/** Below the requests that are answered at once: the status has a place beside them. */
+/** Fewer than the requests that are answered at once, so the status always has a place. */
 const MAX_READERS = 24;
 
 const SAMPLE_MS = 1_000;
@@ -53,7 +53,7 @@ export class EventStream {
 
   constructor(private readonly of: Pick<Controlled, 'cluster' | 'events'>) {}
 
-  /** A reader that does not read is destroyed. @throws Refusal where there are too many. */
+  /** A stream whose client does not read is destroyed. @throws Refusal if there are too many. */
   open(): Readable {
     if (this.#readers.size >= MAX_READERS) {
       throw tooMany(`${MAX_READERS} event streams are open already`);

@@ -12,7 +12,7 @@ import type { Controlled } from './controlled-cluster.js';
 /** For the last answers to be written, before the process exits. */
 const LAST_WORDS_MS = 200;
 
-/** Directories are cleaned; that of a user goes when the user logs out. */
+/** Directories are cleaned. A user's own is removed when the user logs out. */
 const CHECK_MS = 5_000;
 
 /** The control socket of a cluster. */
@@ -46,7 +46,7 @@ export class Control {
     return control;
   }
 
-  /** Listens if there is no socket of this cluster at its path. */
+  /** Listens if this cluster has no socket at its path. */
   async #keep(): Promise<void> {
     const before = this.#socket;
     const place = before?.atItsPath;
@@ -72,11 +72,11 @@ export class Control {
     const at = this.path ?? defaultSocketPath(this.controlled.name, process.pid);
     if (this.path === undefined) claimDirectory(dirname(at));
     this.#socket = await ControlSocket.open(at, (socket) => this.#take(socket));
-    // Of primaries that were killed: nobody else may ever look.
+    // Killed primaries leave sockets, and nobody else may ever remove them.
     if (this.path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
   }
 
-  /** Answers whoever waits for the end. Resolves once they have been told, or soon. */
+  /** Answers the clients that wait for the end. Resolves once they have been told, or soon. */
   async end(exitCode: number): Promise<void> {
     this.#ended = true;
     clearInterval(this.#check);

@@ -20,7 +20,7 @@ const STATUS: Readonly<Record<InspectionFailure, number>> = {
   failed: 502,
 };
 
-/** What can be seen of a worker from inside. A profile is passed on as it comes. */
+/** The routes that look into a worker. A profile is passed on as it comes. */
 export function profileRoutes(
   cluster: Pick<ControlledCluster, 'inspections' | 'reloading'>,
   mutations: Mutations,

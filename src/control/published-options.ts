@@ -1,9 +1,9 @@
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 
 /**
- * The options that are shown to whoever may control the cluster. Field by field:
- * what is added to the options is not published by accident, since it may be a
- * secret. JSON has no `Infinity`: no limit is `null`.
+ * The options that a client of the control socket may see. They are listed field by
+ * field, so that a new option, which may be a secret, is not published by accident.
+ * JSON has no `Infinity`: `null` means no limit.
  */
 export function publishedOptions(options: ResolvedClusterOptions) {
   const { address, restart, heartbeat, memory, recycle, reload, shutdown, admin, log } = options;

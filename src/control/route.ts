@@ -2,16 +2,16 @@ import type { Readable } from 'node:stream';
 
 /** A request that has passed the guards. */
 export interface Call {
-  /** Of a path with `:slot`; it need not exist. */
+  /** The slot of a path with `:slot`. It need not exist. */
   readonly slot: number;
   readonly query: URLSearchParams;
-  /** What was sent, as JSON; `undefined` where nothing was. */
+  /** The request's body, parsed as JSON; `undefined` if it has none. */
   readonly body: unknown;
   /** Aborted when the client is gone. */
   readonly gone: AbortSignal;
 }
 
-/** JSON, or a stream of whatever length that is read as fast as the client reads. */
+/** JSON, or a stream of any length that is read as fast as the client reads. */
 export type Answer =
   | { readonly status: number; readonly json: object }
   | { readonly status: number; readonly contentType: string; readonly stream: Readable };
@@ -41,7 +41,7 @@ export function ok(json: object): Answer {
   return { status: 200, json };
 }
 
-/** @throws Refusal where there is no such route. */
+/** @throws Refusal if no route matches. */
 export function findRoute(
   routes: Routes,
   method: string,

@@ -15,8 +15,8 @@ interface Decorated {
 
 /**
  * Calls a method of a provider or controller on each event of that name in the cluster, in every
- * worker that has one. The primary tells those workers alone. A worker that does not read what it
- * is told misses events: it is no place for bookkeeping that has to be exact. An error that the
+ * worker that has one. The primary tells those workers alone. A worker that does not
+ * read its channel misses events, so they cannot serve exact bookkeeping. An error that the
  * method throws is logged.
  */
 export function OnClusterEvent<N extends ClusterEventName>(event: N) {
@@ -25,7 +25,7 @@ export function OnClusterEvent<N extends ClusterEventName>(event: N) {
     method: string | symbol,
     _descriptor: TypedPropertyDescriptor<M>,
   ): void => {
-    const before = (target as Decorated)[LISTENERS] ?? []; // also those of the class it extends
+    const before = (target as Decorated)[LISTENERS] ?? []; // including the base class's own
     Object.defineProperty(target, LISTENERS, {
       value: [...before, { event, method }],
       configurable: true,
@@ -33,7 +33,7 @@ export function OnClusterEvent<N extends ClusterEventName>(event: N) {
   };
 }
 
-/** What instances of a class listen to. */
+/** The events to which instances of a class listen. */
 export function eventMethodsOf(prototype: object): readonly EventMethod[] {
   return (prototype as Decorated)[LISTENERS] ?? [];
 }

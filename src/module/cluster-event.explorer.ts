@@ -29,7 +29,7 @@ export class ClusterEventExplorer implements OnModuleInit {
       const instance = wrapper.instance as object | null | undefined;
       const type = wrapper.metatype as { readonly prototype?: object } | null;
       const key = isObject(instance) ? instance : type;
-      // Of the class: what a provider gives may be a proxy that has an answer to everything.
+      // The class is read: a provider's value may be a proxy with an answer to everything.
       const prototype: unknown = isObject(instance)
         ? Object.getPrototypeOf(instance)
         : type?.prototype;

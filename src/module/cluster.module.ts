@@ -160,7 +160,7 @@ export class ClusterModule
     this.link.detach();
   }
 
-  /** Last of all: what is destroyed, and what is answered meanwhile, may still compute. */
+  /** The threads end last: other hooks and the last requests may still compute. */
   async onApplicationShutdown(): Promise<void> {
     await this.offload.close();
     this.metrics.close();

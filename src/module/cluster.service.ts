@@ -10,7 +10,7 @@ import {
   type WorkerIdentity,
 } from '../contract/snapshot/index.js';
 
-/** What an app may know of the cluster it runs in. */
+/** An app's view of the cluster that it runs in. */
 @Injectable()
 export class ClusterService {
   constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterLink) {}
@@ -56,7 +56,7 @@ export class ClusterService {
    * Changes the number of workers as {@link PrimaryRuntime.scale} does.
    *
    * @param workers 1..256.
-   * @throws ClusterConfigurationError for another number, NoPrimaryError where there is no primary.
+   * @throws ClusterConfigurationError for another number, NoPrimaryError without a primary.
    */
   scale(workers: number): Promise<ClusterSnapshot> {
     return this.link.scale(workers);
@@ -67,7 +67,7 @@ export class ClusterService {
    * restart has its answer before it drains: a request handler may wait for it.
    *
    * @param slot 0..255.
-   * @throws ClusterConfigurationError for another number, NoPrimaryError where there is no primary.
+   * @throws ClusterConfigurationError for another number, NoPrimaryError without a primary.
    */
   restart(slot: number): Promise<RestartResult> {
     return this.link.restart(slot);
@@ -76,7 +76,7 @@ export class ClusterService {
   /**
    * Calls `listener` on each event of that name in the cluster, as a method with `@OnClusterEvent()`.
    *
-   * @throws ClusterConfigurationError where there is no such event.
+   * @throws ClusterConfigurationError for an unknown event.
    */
   on<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this {
     this.link.onEvent(checkEventName(name), listener);

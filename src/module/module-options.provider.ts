@@ -9,7 +9,7 @@ import {
   resolveLateOptions,
 } from '../contract/options/module.js';
 
-/** What `forRootAsync()` is told itself, since it is needed before any factory runs. */
+/** Options of `forRootAsync()` itself, because they are needed before any factory runs. */
 interface AsyncOptions extends Pick<ModuleMetadata, 'imports'> {
   /** See {@link ClusterModuleOptions.isGlobal}. */
   readonly isGlobal?: boolean | undefined;
@@ -46,7 +46,7 @@ interface FromExisting extends AsyncOptions {
 /** How `forRootAsync()` gets its options: from one of `useFactory`, `useClass` and `useExisting`. */
 export type ClusterModuleAsyncOptions = FromFactory | FromClass | FromExisting;
 
-/** What provides the options once they are there. */
+/** Providers of the options once they are there. */
 export function lateOptions(
   { useFactory, inject = [], useClass, useExisting }: ClusterModuleAsyncOptions,
   early: EarlyOptions,

@@ -6,7 +6,7 @@ import type { Task } from './task/task.js';
 import type { CallTrace } from './task/trace-context.js';
 import type { WaitingClient } from './admission/waiting-client.js';
 
-/** One call of a `@CpuBound()` method: for whoever waits, in the context that it is made in. */
+/** Makes one call of a `@CpuBound()` method, for the waiting client of its asynchronous context. */
 export async function callOffloaded(
   submitter: Submitter,
   task: Task,

@@ -3,13 +3,13 @@ import type { CpuBoundOptions } from '../contract/options/module.js';
 /** A method as any of them is called. */
 export type Method = (...args: unknown[]) => unknown;
 
-/** What `@CpuBound()` knows of a method when its class is declared. */
+/** The facts that `@CpuBound()` has of a method when its class is declared. */
 export interface CpuBoundDefinition {
   /** Prototype of the class that declares it. */
   readonly owner: object;
   readonly method: string;
   readonly options: CpuBoundOptions;
-  /** What was decorated, without the decorators above `@CpuBound()`: they run in the caller. */
+  /** The decorated function, without the decorators above `@CpuBound()`: they run in the caller. */
   readonly body: Method;
   /** Absolute path of the file that declares the class; `undefined` where there is none. */
   readonly file: string | undefined;

@@ -15,12 +15,12 @@ export interface Found {
   readonly injected: boolean;
 }
 
-/** What an app has of `@CpuBound()` methods. */
+/** The `@CpuBound()` methods of an app. */
 export interface Exploration {
   readonly found: readonly Found[];
-  /** What cannot work, each with its remedy. */
+  /** Methods that cannot work, each with its remedy. */
   readonly refusals: readonly string[];
-  /** What will surprise, each once. */
+  /** Warnings, each once. */
   readonly warnings: ReadonlyMap<string, FindingName>;
 }
 

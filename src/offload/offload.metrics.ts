@@ -61,12 +61,12 @@ export class OffloadMetrics implements TaskObserver {
     }
   }
 
-  /** Of all workers together. */
+  /** Metrics of all workers together. */
   get all(): readonly Metric[] {
     return [this.#tasks, this.#wait, this.#run];
   }
 
-  /** Of this worker, with its label. */
+  /** Metrics of this worker, with its label. */
   get labelled(): readonly Metric[] {
     return this.#gauges;
   }

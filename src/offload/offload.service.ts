@@ -33,10 +33,10 @@ import { planOf, tasksOf } from './task/tasks-of.js';
 import { threadsFor } from './pool/threads-for.js';
 import { WaitingClient } from './admission/waiting-client.js';
 
-/** Where `offload.module` was given: a thread finds it there. */
+/** The file with `offload.module`: a thread finds it there. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
-/** Beyond it they only take memory, and the time of those that are started beside them. */
+/** More threads only take memory, and slow the start of the others. */
 const MAX_THREADS_PER_CORE = 4;
 
 /** Offloads the `@CpuBound()` methods of an app, from its start to its end. */
@@ -125,7 +125,7 @@ export class Offload {
     return [...(this.#metrics?.all ?? []), ...(this.remote?.metrics ?? [])];
   }
 
-  /** Those that have a label for the worker. */
+  /** Metrics with a label for the worker. */
   get labelledMetrics(): readonly Metric[] {
     return this.#metrics?.labelled ?? [];
   }

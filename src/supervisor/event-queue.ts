@@ -19,7 +19,7 @@ export class EventQueue<E> {
       try {
         this.failed(event, error);
       } catch {
-        // it cannot even be told: the loop goes on all the same
+        // it cannot even be reported: the loop goes on anyway
       }
     }
   }

@@ -129,7 +129,7 @@ export class Supervisor {
     this.#post({ type: 'stop', reason, signal: sent });
   }
 
-  /** Whether a reload is under way, whoever asked for it. */
+  /** Whether a reload is under way, for any reason. */
   get reloading(): boolean {
     return this.#table.state.reload !== undefined;
   }
@@ -138,7 +138,7 @@ export class Supervisor {
     return this.#table.snapshot();
   }
 
-  /** What every worker measures; one that does not answer in time is represented by what it last sent. */
+  /** The metrics of all workers. The last ones stand in for a worker that does not answer in time. */
   collectMetrics(): Promise<CollectedMetrics> {
     return this.#relay.collect();
   }

@@ -40,7 +40,7 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'stack',
 ]);
 
-/** What the switchboard connects workers with. */
+/** The parts that the switchboard connects workers with. */
 interface Exchange {
   readonly listening: Listening;
   readonly table: WorkerTable;
@@ -54,8 +54,8 @@ interface Exchange {
 }
 
 /**
- * Takes what the process of a worker tells. What needs no decision it answers
- * and files; of the rest it makes an event of the core.
+ * Takes the messages of worker processes. It answers or files those that need no
+ * decision, and makes events of the core of the rest.
  */
 export class Switchboard {
   readonly #warned = new Set<string>();
@@ -91,7 +91,7 @@ export class Switchboard {
     }
   }
 
-  /** @param handle what travelled beside the message. */
+  /** @param handle came with the message. */
   #onMessage(
     id: WorkerId,
     worker: WorkerHandle,
@@ -103,9 +103,9 @@ export class Switchboard {
     if (message === undefined) return this.#onUnknown(worker, raw);
     const { slot } = worker.identity;
     const now = performance.now();
-    // The watchdog's word is no sign of life: it lives on while the event loop is blocked.
+    // A message of the watchdog is not a sign of life: it runs on while the event loop is blocked.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) worker.seenAt = now;
-    // The watchdog has a pipe of its own: what it says tells nothing of the channel.
+    // The watchdog has a pipe of its own: its messages tell nothing about the channel.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     switch (message.type) {
       case 'listen-request': {

@@ -33,17 +33,8 @@ const NOT_CLEAN_YET = [
   'docs',
   'prune-declarations.mjs',
   'sample-app',
-  'src/bootstrap',
-  'src/contract',
-  'src/control',
   'src/hub',
-  'src/integrations',
-  'src/module',
-  'src/observe',
-  'src/offload',
-  'src/supervisor',
   'src/tools',
-  'src/worker',
   'test',
 ];
 

@@ -9,7 +9,7 @@ const OWN_IDENTITY = identityIn(process.env);
  * `ClusterService`. Nest is not needed, and `bootstrap()` need not have been
  * called: it may be used at the top level of any file, also in a thread of the worker.
  *
- * @returns `undefined` where there is no worker: in the primary, with `workers: 0`, without
+ * @returns `undefined` outside of a worker: in the primary, with `workers: 0`, without
  * `bootstrap()`, and in a process that a worker started.
  */
 export function workerIdentity(): WorkerIdentity | undefined {

@@ -3,7 +3,7 @@ import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { type OwnAssignment, readAssignment } from '../../contract/ipc/assignment.js';
 
-/** What `bootstrap()` has to be in this process. */
+/** The role of `bootstrap()` in this process. */
 export type Role =
   | { readonly name: 'parent' }
   | { readonly name: 'worker'; readonly assignment: OwnAssignment }

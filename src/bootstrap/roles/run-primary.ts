@@ -109,7 +109,7 @@ async function openAdmin(
   return AdminListener.open(admin, supervisor, (message) => emit('warning', { message }));
 }
 
-/** Never fails: a cluster that nobody can take hold of serves all the same. */
+/** Never fails: a cluster without a control socket serves anyway. */
 async function openControl(
   options: ResolvedClusterOptions,
   cluster: Supervisor,

@@ -147,7 +147,7 @@ export async function runStandalone<S extends AppSource>(
     startWarnings(app, options.doctor.ignore, { workers: 1 }).forEach(warn);
   }
   if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
-  // Whoever reads this line may send a signal next.
+  // A reader of this line may send a signal next.
   const { endpoints } = link.local;
   emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
   return {
@@ -169,7 +169,7 @@ async function serve<App extends INestApplicationContext>(
   warn: (message: string) => void,
 ): Promise<{ readonly app: App; readonly url: string | null }> {
   const open = () => whenFree(() => BoundSocket.open(address));
-  // The default address is no concern of an app without an HTTP server.
+  // An app without an HTTP server does not need the default address.
   let socket = addressGiven ? await open() : undefined;
   let taken = false;
   try {

@@ -32,7 +32,7 @@ export async function runWorker(
   return { role: 'worker', identity };
 }
 
-/** Without Nest beside this package, the app's own copy of Nest logs all it has. */
+/** If this package finds no Nest, the app's own copy of Nest logs everything. */
 async function quietNest(): Promise<(() => void) | undefined> {
   try {
     const { Logger } = await import('@nestjs/common');

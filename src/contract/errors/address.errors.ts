@@ -1,9 +1,8 @@
 import { ClusterError } from './cluster.errors.js';
 
 /**
- * The address cannot be listened on: taken (`EADDRINUSE`), not permitted
- * (`EACCES`) or not of this machine (`EADDRNOTAVAIL`). Exit code 69
- * (`EX_UNAVAILABLE`).
+ * The address cannot be listened on: it is taken (`EADDRINUSE`), not permitted (`EACCES`) or
+ * belongs to no interface of this machine (`EADDRNOTAVAIL`). Exit code 69 (`EX_UNAVAILABLE`).
  */
 export class AddressUnavailableError extends ClusterError {
   readonly code = 'CLUSTER_ADDRESS_UNAVAILABLE';
@@ -24,7 +23,7 @@ export interface AddressFailure {
   readonly message: string;
 }
 
-/** Errors of bind(2) and listen(2) that no restart of a worker can mend. */
+/** Errors of bind(2) and listen(2) that a restart of the worker cannot fix, each with its advice. */
 const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'the address is already in use (EADDRINUSE). Stop the process that holds it, or choose another port',

@@ -1,8 +1,8 @@
 /**
  * Base of every error this package throws or reports.
  *
- * Its message has three parts: what happened, the value that was seen, and
- * what to do about it. `cause` keeps the error underneath, where there is one.
+ * Its message has three parts: what happened, the value that was seen, and what to do about it.
+ * `cause` keeps the underlying error, if there is one.
  */
 export abstract class ClusterError extends Error {
   /** Stable, machine-readable name of the cause: `CLUSTER_…`. */
@@ -27,12 +27,12 @@ export class ClusterConfigurationError extends ClusterError {
   readonly exitCode = 78;
 }
 
-/** What was asked for needs a primary, and this process has none. */
+/** The call needs a primary, and this process has none. */
 export class NoPrimaryError extends ClusterError {
   readonly code = 'CLUSTER_NO_PRIMARY';
   readonly exitCode = 1;
 
-  /** @param what the call that cannot be made. */
+  /** @param what the call that needs a primary. */
   constructor(what: string, why: string) {
     super(`${what} needs a primary: ${why}`);
   }
@@ -48,17 +48,16 @@ export class WorkersFailedError extends ClusterError {
 }
 
 /**
- * An argument or a result of a `@CpuBound()` method cannot be copied between
- * threads by structured clone, or a payload of events cannot be sent to other
- * workers. The message names the parameter or the event and, where it can be
- * told, what in it is the obstacle.
+ * An argument or a result of a `@CpuBound()` method cannot be copied between threads by structured
+ * clone, or a payload of events cannot be sent to other workers. The message names the parameter or
+ * the event and, if known, the part of the value that cannot be copied.
  */
 export class UncloneableValueError extends ClusterError {
   readonly code = 'CLUSTER_UNCLONEABLE_VALUE';
   readonly exitCode = 1;
 }
 
-/** A running cluster was asked for something and did not answer. Exit code 69 (`EX_UNAVAILABLE`). */
+/** A running cluster did not answer a request. Exit code 69 (`EX_UNAVAILABLE`). */
 export class ClusterUnreachableError extends ClusterError {
   readonly code = 'CLUSTER_UNREACHABLE';
   readonly exitCode = 69;
@@ -68,42 +67,42 @@ export class ClusterUnreachableError extends ClusterError {
   }
 }
 
-/** There is no running cluster, or none that was meant. Exit code 69 (`EX_UNAVAILABLE`). */
+/** No running cluster was found, or none that fits the request. Exit code 69 (`EX_UNAVAILABLE`). */
 export class NoClusterError extends ClusterError {
   readonly code = 'CLUSTER_NOT_FOUND';
   readonly exitCode = 69;
 }
 
-/** A running cluster was asked for something, and refused it or could not do it. Exit code 1. */
+/** A running cluster refused a request or could not fulfil it. Exit code 1. */
 export class ClusterRefusedError extends ClusterError {
   readonly code = 'CLUSTER_REFUSED';
   readonly exitCode = 1;
 }
 
-/** An app does not start, or does not answer as it has to in order to be measured. Exit code 70 (`EX_SOFTWARE`). */
+/** An app does not start, or does not answer in the way that a measurement needs. Exit code 70 (`EX_SOFTWARE`). */
 export class NotMeasuredError extends ClusterError {
   readonly code = 'CLUSTER_NOT_MEASURED';
   readonly exitCode = 70;
 }
 
-/** Why it was not possible to look into a worker. */
+/** Why a worker could not be inspected. */
 export type InspectionFailure =
   | 'no-worker'
   | 'no-watchdog'
-  /** It is being profiled already. */
+  /** The worker is being profiled already. */
   | 'busy'
-  /** It is blocked, and what was asked for takes an event loop that turns. */
+  /** The worker is blocked, and the request needs a running event loop. */
   | 'blocked'
-  /** Memory would not suffice. */
+  /** There is not enough memory. */
   | 'no-memory'
-  /** It does not answer, not even its watchdog. */
+  /** Neither the worker nor its watchdog answers. */
   | 'silent'
-  /** It ended in the middle. */
+  /** The worker ended during the inspection. */
   | 'ended'
   | 'too-large'
   | 'failed';
 
-/** A stack, a profile or a snapshot of a worker is not to be had. */
+/** A stack, a profile or a snapshot of a worker could not be taken. */
 export class InspectionError extends ClusterError {
   readonly code = 'CLUSTER_INSPECTION';
   readonly exitCode = 1;

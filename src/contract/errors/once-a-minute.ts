@@ -1,20 +1,20 @@
 import { oneLine } from './one-line.js';
 
-/** The same is said again after this time at the earliest. */
+/** The shortest time between two lines of the same kind. */
 const QUIET_MS = 60_000;
 
-/** Kinds told apart at a time: text from outside may be new with every call. */
+/** The limit of kinds known at a time: text from outside may be different in every call. */
 const MAX_KINDS = 20;
 
-/** Says a line of each kind once a minute: it may be true of every call. */
+/** Logs at most one line of each kind a minute: every call may cause one. */
 export class OnceAMinute {
   readonly #kinds = new Map<string, { readonly unsaid: number; readonly due: number }>();
 
   constructor(private readonly log: (line: string) => void) {}
 
   /**
-   * @param kind lines of one kind say the same.
-   * @param rest the kind of all lines beyond the kinds that are told apart.
+   * @param kind lines of one kind have the same meaning.
+   * @param rest the kind of a line when the limit of known kinds is reached.
    */
   say(text: string, kind: string, rest = ''): void {
     const now = performance.now();

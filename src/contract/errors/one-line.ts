@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Of any text in a line. What is longer is cut before anything looks at it. */
+/** The longest text in a line. A longer text is cut before anything else is done with it. */
 const MAX_TEXT_LENGTH = 4_096;
 
 /** Text from an app, or from outside, as one line of a log. */
@@ -14,8 +14,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * No escape sequence, no control character but tabs and line breaks, no other separator of lines,
- * and nothing that turns the order of characters around; never endless.
+ * Removes escape sequences, control characters other than tabs and line breaks, other line
+ * separators and characters that change the text direction. Cuts a text that is too long.
  */
 export function clean(text: string): string {
   return stripVTControlCharacters(text.slice(0, MAX_TEXT_LENGTH)).replace(

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** The message of what was thrown: anything can be, also what has no text. */
+/** The message of a thrown value: a program can throw anything, also a value without a text. */
 export function messageOf(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return `${thrown.message}`;

@@ -7,28 +7,25 @@ import type {
   WorkerIdentity,
 } from '../snapshot/index.js';
 
-/**
- * What happens in a cluster, by name. Each is one line of the log, but for `worker-exit` and
- * `leader`, and one event of the primary's runtime.
- */
+/** The events of a cluster, by name. Each is one event of the primary's runtime and, except `worker-exit` and `leader`, one line of the log. */
 export interface ClusterEvents {
   /** The primary begins. */
   starting: { workers: number; pid: number; node: string };
-  /** The first worker is ready: the address answers, where the app has an HTTP server. */
+  /** The first worker is ready: if the app has an HTTP server, its address answers. */
   listening: {
-    /** `null` where it has none. */
+    /** `null` without an HTTP server. */
     url: string | null;
     workers: number;
     balancing: string;
-    /** With the strategy `ports`, the port of each slot; else none. */
+    /** With the strategy `ports`, the port of each slot; otherwise empty. */
     ports: readonly number[];
     endpoints: readonly string[];
-    /** Where the primary itself answers, if it was asked to. */
+    /** The address of the admin listener, if there is one. */
     adminUrl: string | null;
   };
-  /** Each slot has had a worker that is ready, or is in a crash loop. */
+  /** Each slot has had a ready worker or is in a crash loop. */
   started: ClusterEvents['listening'] & {
-    /** Slots that have had one. */
+    /** Slots that have had a ready worker. */
     ready: number;
     durationMs: number;
     fastestMs: number;
@@ -42,13 +39,13 @@ export interface ClusterEvents {
     detail: string;
     uptimeMs: number;
     error: ErrorReport | null;
-    /** What blocked its event loop, where it was killed for that and has a watchdog. */
+    /** The report of its watchdog, if the worker was killed because its event loop was blocked. */
     blocked: BlockReport | null;
   };
-  /** An error that nobody caught: it serves what it has begun and ends; another takes its place. */
+  /** The worker has an uncaught error: it finishes its requests and ends; another takes its place. */
   'worker-failing': { worker: WorkerIdentity; error: ErrorReport | null };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
-  /** It still serves; a new one is started beside it. */
+  /** The worker still serves while a new one starts to take its place. */
   'worker-replacing': {
     worker: WorkerIdentity;
     cause: Exclude<ReplaceCause, 'reload'>;
@@ -59,54 +56,54 @@ export interface ClusterEvents {
     worker: WorkerIdentity;
     cause: RetireCause;
     drainMs: number;
-    /** Connections that the kernel had accepted and no worker had: reset as their socket was closed. */
+    /** Connections that the kernel had accepted and no worker had. They were reset with their socket. */
     unacceptedConnections: number;
     destroyedConnections: number;
     abortedRequests: number;
     /** WebSockets among the connections. */
     destroyedWebSockets: number;
-    /** What did not end well, in words. */
+    /** A problem at its end, in words; `null` if there was none. */
     problem: string | null;
   };
-  /** A worker has ended, whatever the reason: comes after `worker-died` or `worker-stopped`. */
+  /** A worker has ended for any reason. This follows `worker-died` or `worker-stopped`. */
   'worker-exit': {
     worker: WorkerIdentity;
     cause: FailureCause | RetireCause;
-    /** Nobody had asked it to. */
+    /** Whether it ended without being asked to. */
     failed: boolean;
-    /** How it failed, or what did not end well, in words. */
+    /** How it failed, or what went wrong at its end, in words. */
     detail: string | null;
   };
-  /** Another worker leads: it runs what one alone is to run. Without `worker`: for now none can. */
+  /** Another worker leads: it runs the jobs that only one worker may run. Without `worker`, no worker can lead at the moment. */
   leader: { worker?: WorkerIdentity };
-  /** A request has ended workers: it is answered 503, and one is tried a minute. */
+  /** A request has ended workers. It is answered 503, except for one trial a minute. */
   quarantined: QuarantinedRequest & {
-    /** Every request of the route, and not of the one URL alone. */
+    /** Whether every request of the route is meant, not only those with one URL. */
     wholeRoute: boolean;
-    /** Workers that it has ended. */
+    /** The number of workers that it has ended. */
     deaths: number;
   };
-  /** One was tried, and did no harm: the app answers it again. */
+  /** A trial of the request did no harm: the app answers it again. */
   'quarantine-ended': QuarantinedRequest;
-  /** Every worker is to be replaced by one of the program as it is now. */
+  /** The primary begins to replace every worker by one with the current program. */
   'reload-started': { generation: number; reason: string };
-  /** A release failed: its slots go back to the one before, generation `to`. */
+  /** A release failed: its slots go back to the previous release, generation `to`. */
   'reload-reverting': { generation: number; to: number; reason: string };
   'reload-ended': ReloadResult & { durationMs: number };
   scaling: { from: number; to: number; reason: string };
-  /** The cluster was asked to stop. `force` counts the further signals. */
+  /** The cluster was asked to stop. `force` rises with each further signal. */
   stopping: { reason: string; workers: number; force: 'drain' | 'destroy' | 'kill' };
   stopped: { exitCode: number; uptimeMs: number };
   /** The cluster gives up: `exitCode` says why (69, 70, 78). */
   failed: { message: string; exitCode: number; error: ErrorReport | null };
-  /** Something unexpected that the cluster survives. */
+  /** Something unexpected happened, and the cluster goes on. */
   warning: { message: string; worker?: WorkerIdentity; error?: ErrorReport };
 }
 
 /** A request that has ended workers. */
 export interface QuarantinedRequest {
   method: string;
-  /** Template of its route; `null` where no route of Nest's has its path. */
+  /** The template of its route; `null` if no Nest route matches its path. */
   route: string | null;
   /** Without the query. */
   path: string;
@@ -121,10 +118,10 @@ export type ClusterEventListeners = {
     ((event: ClusterEvents[N]) => void | Promise<void>) | undefined;
 };
 
-/** What is made of some events, by their name. */
+/** Functions that turn some events into a value, by the name of the event. */
 export type EventHandlers<R> = {
   readonly [N in ClusterEventName]?: (event: ClusterEvents[N]) => R;
 };
 
-/** How the parts of the package tell what happened. */
+/** The function by which the parts of the package report events. */
 export type EmitEvent = <N extends ClusterEventName>(name: N, event: ClusterEvents[N]) => void;

@@ -107,7 +107,7 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     ),
 };
 
-/** No line of the log: the one follows another event, the other matters where something asks who leads. */
+/** These events are not logged: `worker-exit` follows a logged event, and `leader` only matters to its listeners. */
 export const UNLOGGED: ReadonlySet<ClusterEventName> = new Set(['worker-exit', 'leader']);
 
 export const CLUSTER_EVENT_NAMES = Object.keys(DESCRIPTIONS) as readonly ClusterEventName[];
@@ -124,7 +124,7 @@ function countWorkers(workers: number): string {
   return workers === 1 ? '1 worker' : `${workers} workers`;
 }
 
-/** Where the cluster is to be found. */
+/** The addresses of the cluster and how it balances connections. */
 function formatAddress(
   { url, balancing, ports, endpoints, adminUrl }: ClusterEvents['listening'],
   more = '',
@@ -142,7 +142,7 @@ function formatAddress(
 /** How many frames of a blocked event loop a line shows; the JSON line has them all. */
 const FRAMES_SHOWN = 5;
 
-/** What a blocked event loop was doing. */
+/** The requests, the stack and the profile of a blocked event loop. */
 function formatBlock({ requests, frames, profile }: BlockReport): string {
   const flight = requests.map(
     ({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`,
@@ -166,7 +166,7 @@ function formatMs(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** In the unit of the longer one. */
+/** Both values in the unit of the longer one. */
 function formatRange(fromMs: number, toMs: number): string {
   return toMs < 1_000
     ? `${Math.round(fromMs)}–${Math.round(toMs)} ms`

@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events';
 import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './cluster-events.js';
 
-/** Of one event or another. */
+/** A listener of any event. */
 export type AnyEventListener = (event: never) => unknown;
 
-/** Who listens to events in this process. What a listener throws, now or later, ends nothing. */
+/** The event listeners of this process. An error or a rejection of a listener ends nothing. */
 export class EventListeners {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
 
-  /** @param threw is told of each error of a listener. */
+  /** @param threw gets each error of a listener. */
   constructor(
     private readonly threw: (name: ClusterEventName, error: unknown) => void,
     given: ClusterEventListeners = {},

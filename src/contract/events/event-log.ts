@@ -10,16 +10,13 @@ interface LogStream extends Terminal {
   write(text: string): unknown;
 }
 
-/** Where lines go: the process's own streams, unless they are guarded, or a test looks. */
+/** The streams that get the lines: guarded ones, a test's own, or the process's own. */
 export interface LogStreams {
   readonly out: LogStream;
   readonly err: LogStream;
 }
 
-/**
- * Writes each event that is loud enough as one line, by the user's function or to the stream that
- * the format has for its level.
- */
+/** Writes each event that reaches the log level as one line, through the user's function or to the stream that the format has for its level. */
 export function createEventLog(
   log: ResolvedLogOptions,
   streams: LogStreams = { out: process.stdout, err: process.stderr },
@@ -47,7 +44,7 @@ type FormatEvent = <N extends ClusterEventName>(
   stream: Terminal,
 ) => string;
 
-/** Makes of an event the line for a stream; an empty text of one that is not loud enough. */
+/** Turns an event into the line for a stream. The line is empty if the event is below the log level. */
 export function createEventFormat(log: Pick<ResolvedLogOptions, 'format' | 'level'>): FormatEvent {
   const format = lineFormat(log.format);
   return (name, event, stream) => {
@@ -56,7 +53,7 @@ export function createEventFormat(log: Pick<ResolvedLogOptions, 'format' | 'leve
   };
 }
 
-/** Why a cluster gives up is said at every level: nothing else would. */
+/** The reason why a cluster gives up is logged at every level: nothing else would tell it. */
 function isWritten({ name, level }: LogEntry, log: Pick<ResolvedLogOptions, 'level'>): boolean {
   return name === 'failed' || LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(log.level);
 }

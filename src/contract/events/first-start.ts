@@ -4,7 +4,7 @@ import type { ClusterEventName, ClusterEvents, EventHandlers } from './cluster-e
 export class FirstStart {
   /** How long the first worker of each slot that was ready took. */
   readonly #bootMs = new Map<number, number>();
-  /** Slots in a crash loop: nobody waits for those. */
+  /** Slots in a crash loop: the start does not wait for them. */
   readonly #degraded = new Set<number>();
   #listening: ClusterEvents['listening'] | undefined;
   #over = false;
@@ -27,7 +27,7 @@ export class FirstStart {
     private readonly startedAt = now(),
   ) {}
 
-  /** @returns what is to be told now, once. */
+  /** @returns the event `started`, once, when the first start is over. */
   after<N extends ClusterEventName>(
     name: N,
     event: ClusterEvents[N],

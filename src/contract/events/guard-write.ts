@@ -3,7 +3,7 @@ import type { LogOptions } from '../options/index.js';
 type Write = NonNullable<LogOptions['write']>;
 
 /**
- * The user's `log.write`, whose errors end nothing.
+ * Wraps the user's `log.write` so that its errors end nothing.
  *
  * @param tell is called with the first error; the others would say the same for each line.
  */

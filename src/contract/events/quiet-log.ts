@@ -1,20 +1,20 @@
 import type { ClusterEvents, EmitEvent, EventHandlers } from './cluster-events.js';
 import { describeEvent } from './describe-event.js';
 
-/** A worker that takes longer to come up is waited for in vain by who wants to know the address. */
+/** If the other workers take longer than this to start, the line with the address is logged without them. */
 const LATE_MS = 5_000;
 
 /**
- * Leaves out lines that say what another one says. All of a first start come in
- * `started`. One is enough of each attempt to bring a worker up that fails, and
- * of each slot that is reloaded, unless the old worker did not end well.
+ * Leaves out lines that repeat another line. The line of `started` sums up a first start. One line
+ * is enough for each failed attempt to start a worker. One line is enough for each slot that is
+ * reloaded, unless something went wrong at the end of the old worker.
  */
 export function quietLog(log: EmitEvent): EmitEvent {
   let starting = true;
   let gaveUp = false;
   /** Slots whose last worker did not come up. */
   const down = new Set<number>();
-  /** Slots that had a line of a failure: they have one of its end too. */
+  /** Slots whose failure was logged: the recovery is logged too. */
   const failed = new Set<number>();
   let listening: ClusterEvents['listening'] | undefined;
   let late: NodeJS.Timeout | undefined;
@@ -50,7 +50,7 @@ export function quietLog(log: EmitEvent): EmitEvent {
       else down.delete(slot);
       if (!starting) return;
       failed.add(slot);
-      tellAddress(); // the rest may take long
+      tellAddress(); // the other workers may take long
     },
     started: endStart,
     stopping: endStart,

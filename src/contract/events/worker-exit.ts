@@ -10,7 +10,7 @@ const EXITS: EventHandlers<ClusterEvents['worker-exit']> = {
   }),
 };
 
-/** That a worker has ended, where that is what an event says. */
+/** The event `worker-exit` that follows from another event, if that one ends a worker. */
 export function workerExitIn<N extends ClusterEventName>(
   name: N,
   event: ClusterEvents[N],

@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { cleanName } from './control-address.js';
 
-/** The name in the nearest package.json above a program, or that of its directory. */
+/** The name in the nearest package.json above a program, or else the name of its directory. */
 export function appName(script: string): string {
   const start = dirname(realPath(script));
   for (let at = start; ; at = dirname(at)) {
@@ -17,7 +17,7 @@ function nameIn(file: string): string | undefined {
     const { name } = JSON.parse(readFileSync(file, 'utf8')) as { readonly name?: unknown };
     return (typeof name === 'string' && cleanName(name)) || undefined;
   } catch {
-    return undefined; // none, or none that can be read
+    return undefined; // the file is missing or cannot be read
   }
 }
 

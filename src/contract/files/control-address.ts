@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 
-/** `sun_path` of sockaddr_un, without the closing NUL. */
+/** The size of `sun_path` in sockaddr_un, without the closing NUL. */
 export const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 
 const SUFFIX = '.sock';
@@ -14,7 +14,7 @@ const WRITABLE_BY_GROUP = 0o020;
 const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 
-/** Directories in which clusters of this user may have their sockets. The first that is fit gets a new one. */
+/** Directories in which clusters of this user may have their sockets. A new socket goes into the first suitable one. */
 export function controlDirectories(
   env: NodeJS.ProcessEnv = process.env,
   uid: number = ownUid(),
@@ -26,17 +26,17 @@ export function controlDirectories(
   ];
 }
 
-/** Where a new cluster listens, unless it was told where. Its directory need not exist. */
+/** The default path of a new cluster's control socket. The directory need not exist. */
 export function defaultSocketPath(name: string, pid: number, env?: NodeJS.ProcessEnv): string {
   const directories = controlDirectories(env);
-  // After `su` or `sudo` it may be that of another user.
+  // After `su` or `sudo` the first directory may belong to another user.
   const directory = directories.find((each) => isOwn(dirname(each))) ?? directories.at(-1)!;
   const end = `.${pid}${SUFFIX}`;
   const room = MAX_PATH_BYTES - Buffer.byteLength(directory) - 1 - end.length;
   return join(directory, `${name.slice(0, Math.max(1, room))}${end}`);
 }
 
-/** Of a socket that {@link defaultSocketPath} named. */
+/** Parses the file name of a socket that {@link defaultSocketPath} named. */
 export function parseSocketName(
   path: string,
 ): { readonly name: string; readonly pid: number } | undefined {
@@ -44,7 +44,7 @@ export function parseSocketName(
   return name === undefined ? undefined : { name, pid: Number(pid) };
 }
 
-/** A name as it stands in a path, a line and a terminal: of a package's name, `@acme/shop` is `acme-shop`. */
+/** A name that is safe in a path, a log line and a terminal: `@acme/shop` becomes `acme-shop`. */
 export function cleanName(name: string): string {
   return name
     .replaceAll(/[^\w.-]+/g, '-')
@@ -53,9 +53,9 @@ export function cleanName(name: string): string {
 }
 
 /**
- * Makes a directory that is this user's alone, or finds that it is.
+ * Makes a directory that only this user can access, or checks that it is one.
  *
- * @throws Error where it cannot be made, or is somebody else's, a link or a file.
+ * @throws Error if it cannot be made, belongs to somebody else, or is a link or a file.
  */
 export function claimDirectory(directory: string): void {
   try {
@@ -68,7 +68,7 @@ export function claimDirectory(directory: string): void {
   refuseSwappable(dirname(directory));
 }
 
-/** Why a directory is not for sockets of this user alone, if it is not. */
+/** Why a directory is not safe for sockets of this user; `undefined` if it is safe. */
 export function problemOfDirectory(stats: Stats, uid: number = ownUid()): string | undefined {
   if (!stats.isDirectory()) return 'is no directory (a link or a file); remove it';
   if (stats.uid !== uid) return `belongs to another user (uid ${stats.uid}); remove it`;
@@ -76,9 +76,7 @@ export function problemOfDirectory(stats: Stats, uid: number = ownUid()): string
   return undefined;
 }
 
-/**
- * @throws Error where another user could put something else in the place of what is in a directory.
- */
+/** @throws Error if another user could replace the files of a directory. */
 export function refuseSwappable(directory: string): void {
   const { uid, mode } = statSync(directory);
   if (uid !== ownUid() && uid !== 0) {

@@ -3,20 +3,17 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { ownUid, parseSocketName } from './control-address.js';
 
-/** A control socket, and what its name tells: a primary that is stopped answers nothing. */
+/** A control socket and the parts of its name, which are known even if its primary does not answer. */
 export interface NamedSocket {
   readonly name: string;
   readonly pid: number;
   readonly path: string;
 }
 
-/** How long a connection may take: a primary that is blocked for long accepts none. */
+/** How long a connection may take: a blocked primary accepts none. */
 const CONNECT_MS = 1_000;
 
-/**
- * The sockets of a directory of this user's own on which somebody listens. What a primary has left
- * that was killed is removed.
- */
+/** The sockets on which somebody listens, in a directory of this user. Removes the sockets that killed primaries have left. */
 export async function listeningSockets(directory: string): Promise<readonly NamedSocket[]> {
   const sockets = socketsIn(directory);
   const errors = await Promise.all(sockets.map(probeAndClear));
@@ -24,8 +21,8 @@ export async function listeningSockets(directory: string): Promise<readonly Name
 }
 
 /**
- * Removes what primaries have left that were killed. Those that live are left alone: whoever
- * connects to one has it load all that answers, which takes it more than a megabyte.
+ * Removes the sockets that killed primaries have left. It does not connect to a live primary: a
+ * connection makes the primary load its control server, which takes more than a megabyte.
  */
 export async function removeStaleSockets(directory: string): Promise<void> {
   await Promise.all(
@@ -48,7 +45,7 @@ async function probeAndClear({ path, pid }: NamedSocket): Promise<string | undef
   return error;
 }
 
-/** @returns the code of the error with which a connection fails; `undefined` where somebody listens. */
+/** @returns the error code of a failed connection; `undefined` if somebody listens. */
 export function probe(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -67,7 +64,7 @@ export function removeSocket(path: string): void {
     const stats = lstatSync(path);
     if (stats.isSocket() && stats.uid === ownUid()) unlinkSync(path);
   } catch {
-    // Somebody else was faster.
+    // Another process has removed it.
   }
 }
 

@@ -1,40 +1,40 @@
 import type { WorkerIdentity } from '../snapshot/index.js';
 
-/** Set in a worker's environment by the primary; says who forked it and which slot it has. */
+/** The primary sets this variable for a worker: it says who forked the worker and which slot it has. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 
-/** What {@link WORKER_VARIABLE} holds, as JSON. */
+/** The content of {@link WORKER_VARIABLE}, as JSON. */
 export interface WorkerAssignment {
   readonly slot: number;
   readonly generation: number;
-  /** Workers there are to be. */
+  /** The desired number of workers. */
   readonly workers: number;
   readonly primaryPid: number;
-  /** Descriptor on which its watchdog reports. */
+  /** The file descriptor on which its watchdog reports. */
   readonly reportTo: number | undefined;
-  /** How many of the first arguments of Node are not the app's business. */
+  /** How many of Node's first arguments belong to this package and not to the app. */
   readonly ownArguments: number;
-  /** Whether it prints an error that keeps it from coming up; else the primary says it in a line. */
+  /** Whether the worker itself prints an error that ends its start; otherwise the primary logs it. */
   readonly printsBootError: boolean;
   /** Whether Nest logs warnings and errors alone until the worker is ready. */
   readonly quiet?: boolean | undefined;
-  /** The primary is a doctor: it wants to know what the app is, and nothing else. */
+  /** Set if the primary is a doctor, which only examines the app. */
   readonly examination?: ExaminationAssignment | undefined;
 }
 
-/** What a doctor tells the worker that it examines; see the options of its command. */
+/** A doctor's settings for the worker that it examines; see the options of its command. */
 export interface ExaminationAssignment {
   readonly maxConnections?: number | undefined;
   readonly proxyKeepAliveMs?: number | undefined;
 }
 
-/** The same as its worker knows it. */
+/** The assignment with the worker's own identity. */
 export type OwnAssignment = WorkerAssignment & { readonly identity: WorkerIdentity };
 
 /**
- * What the primary has put into the environment of this process, or of one that started it;
- * `undefined` where there is no primary. A text that no primary has written counts as none: someone
- * has exported the variable, and a primary sets it anew for each of its workers.
+ * Reads the assignment that the primary has put into the environment of this process or of a parent
+ * of it; `undefined` without a primary. A text that no primary has written is ignored: someone has
+ * exported the variable, and a primary sets it anew for each of its workers.
  */
 export function readAssignment(env: NodeJS.ProcessEnv): WorkerAssignment | undefined {
   const assigned = parse(env[WORKER_VARIABLE]);

@@ -3,32 +3,32 @@ import type { Recording } from '../snapshot/index.js';
 /** A request that was in flight when the event loop was blocked. */
 export interface BlockedRequest {
   readonly method: string;
-  /** Path without the query: that may hold secrets. */
+  /** The path without the query, which may hold secrets. */
   readonly path: string;
   readonly forMs: number;
 }
 
-/** What blocks a worker's event loop, as its watchdog saw it. */
+/** A watchdog's report of what blocks the event loop of its worker. */
 export interface BlockReport {
-  /** Time that the event loop had been blocked by then. */
+  /** How long the event loop had been blocked at the time of the report. */
   readonly forMs: number;
   /** Oldest first. */
   readonly requests: readonly BlockedRequest[];
-  /** JavaScript frames, innermost first; none where the inspector is not to be had. */
+  /** JavaScript frames, innermost first; empty if the inspector is not available. */
   readonly frames: readonly string[];
   /** File of a CPU profile of the block, once there is one. */
   readonly profile?: string | undefined;
 }
 
-/** What a worker is doing, blocked or not. */
+/** The requests and the stack of a worker, blocked or not. */
 export interface StackReport extends Omit<BlockReport, 'forMs' | 'profile'> {
-  /** `null` where its event loop turns. */
+  /** `null` if its event loop is not blocked. */
   readonly blockedForMs: number | null;
-  /** Whether its main thread could say so: in native code it cannot. */
+  /** Whether its main thread answered: it cannot while it runs native code. */
   readonly answered: boolean;
 }
 
-/** What the primary asks the watchdog of a worker, one JSON object a line, over the pipe on which that reports. */
+/** The primary's requests to the watchdog of a worker: one JSON object a line, over the pipe on which the watchdog reports. */
 export type WatchdogRequest =
   | { readonly type: 'stack'; readonly id: number }
   /** A worker has ended: if the event loop is blocked, report that now. */

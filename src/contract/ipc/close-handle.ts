@@ -1,4 +1,4 @@
-/** Closes what travelled beside a message, a socket or a server: where nobody takes it, it would stay open. */
+/** Closes a socket or a server that came with a message: it would stay open if nobody uses it. */
 export function closeHandle(handle: unknown): void {
   if (typeof handle !== 'object' || handle === null) return;
   const { destroy, close } = handle as { destroy?: unknown; close?: unknown };

@@ -16,34 +16,34 @@ import {
 } from './protocol.js';
 
 /**
- * On every message: whose it is, and in which version. That changes only where
- * the two sides could not work together: an optional field is no reason.
+ * The fields of every message that name its sender package and its version. The version changes
+ * only if the two sides could not work together; an optional field does not change it.
  */
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 
-/** For what runs before any module does, and can only repeat it. */
+/** The type for code that runs before any module is loaded and has to repeat the value. */
 export type Envelope = typeof ENVELOPE;
 
-/** Of a {@link BlockReport}; the rest says little more. */
+/** The limits of a {@link BlockReport}; further entries would say little more. */
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
 
-/** More than there are events, in whatever version. */
+/** More than the events of any version. */
 const MAX_SUBSCRIPTIONS = 100;
 
-/** Jobs that run in one worker at once. */
+/** The limit of jobs that run in one worker at once. */
 const MAX_JOBS = 1_000;
 
-/** Under which connections are passed on. */
+/** The longest name under which connections are passed on. */
 const MAX_NAME = 64;
 
 /** Each check finds a few at most. */
 const MAX_FINDINGS = 1_000;
 
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
-/** What there are so many of: no fraction. */
+/** A whole number of things. */
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-/** Cut, never refused: what says too much still says something. */
+/** A long text is cut and never refused: its beginning is useful. */
 const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
@@ -51,11 +51,11 @@ const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 const name = v.pipe(v.string(), v.maxLength(MAX_NAME));
 /** In base64. */
 const head = v.pipe(v.string(), v.maxLength(Math.ceil(MAX_PASSED_HEAD_BYTES / 3) * 4));
-/** Of a method, a route or a path. */
+/** A method, a route or a path. */
 const part = v.pipe(v.string(), v.maxLength(500));
 const fingerprint = v.object({ method: part, route: v.nullable(part), url: name, path: part });
 const foldedBody = v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH));
-/** What is measured helps, and is never needed: of a release with another version it may be less. */
+/** Measurements are helpful but not needed: another version of this package may send fewer. */
 const measured = v.fallback(amount, 0);
 const counted = v.fallback(count, 0);
 const STATS = {
@@ -72,7 +72,7 @@ const STATS = {
   logLinesDroppedTotal: amount,
   droppedConnectionsTotal: amount,
 } satisfies Record<keyof WorkerStats, typeof amount>;
-/** Taken number by number: one that is missing or wrong leaves what was known of it. */
+/** Each number is taken by itself: if one is missing or wrong, its last known value stays. */
 const stats = v.pipe(
   v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
   v.transform((given): Partial<WorkerStats> => {
@@ -93,9 +93,9 @@ const error = v.object({
 });
 
 /**
- * Workers run the app's code: what they send is checked field by field. In a
- * rolling reload they may also run another version of this package: a field
- * that is new is passed over, and one that only informs may be missing.
+ * Workers run the app's code, so their messages are checked field by field. In a rolling reload
+ * they may also run another version of this package: an unknown field is ignored, and a field that
+ * only informs may be missing.
  */
 const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('listen-request') }),
@@ -216,7 +216,7 @@ export function seal<T extends WorkerMessage | ExaminationMessage | PrimaryMessa
   return { ...ENVELOPE, ...message };
 }
 
-/** Whether a message claims to be ours, in whatever version. */
+/** Whether a message claims to belong to this package, in any version. */
 export function isOurs(message: unknown): boolean {
   return (
     typeof message === 'object' &&
@@ -225,27 +225,27 @@ export function isOurs(message: unknown): boolean {
   );
 }
 
-/** The version of a message that is ours and of another one than this process speaks, if it is. */
+/** The version of a message of this package, if it differs from the version of this process. */
 export function foreignVersionOf(message: unknown): number | undefined {
   if (!isOurs(message)) return undefined;
   const { v: version } = message as { v?: unknown };
   return Number.isInteger(version) && version !== ENVELOPE.v ? (version as number) : undefined;
 }
 
-/** What a worker sent, or `undefined` where it does not match the protocol. */
+/** The message of a worker; `undefined` if it does not match the protocol. */
 export function parseWorkerMessage(message: unknown): WorkerMessage | undefined {
   if (!v.is(envelopeSchema, message)) return undefined;
   const result = v.safeParse(workerMessageSchema, message);
   return result.success ? result.output : undefined;
 }
 
-/** What the worker of a doctor has to say of its app, or `undefined` where this is something else. */
+/** The examination by a doctor's worker; `undefined` if the message is something else. */
 export function parseExamination(message: unknown): ExaminationMessage | undefined {
   const result = v.safeParse(examinationSchema, message);
   return v.is(envelopeSchema, message) && result.success ? result.output : undefined;
 }
 
-/** What the primary sent, or `undefined`. The primary is trusted: the envelope is enough. */
+/** The message of the primary, or `undefined`. The primary is trusted, so only the envelope is checked. */
 export function parsePrimaryMessage(message: unknown): PrimaryMessage | undefined {
   return v.is(envelopeSchema, message) ? (message as unknown as PrimaryMessage) : undefined;
 }

@@ -4,11 +4,11 @@ export interface ErrorReport {
   readonly message: string;
   readonly stack?: string | undefined;
   readonly code?: string | undefined;
-  /** It has been told whole before, of another worker or attempt. */
+  /** The same error has been reported in full before, for another worker or attempt. */
   readonly repeated?: boolean | undefined;
 }
 
-/** Longest text in a message; more of an error or a path says nothing more. */
+/** The longest text in a message. A longer error or path would not be more useful. */
 export const MAX_TEXT_LENGTH = 65_536;
 
 /** A text that fits a message. */
@@ -16,7 +16,7 @@ export function cutText(text: string): string {
   return text.slice(0, MAX_TEXT_LENGTH);
 }
 
-/** An error, or whatever else was thrown, as a report that fits a message. Never throws. */
+/** A report, short enough for a message, of an error or any other thrown value. Never throws. */
 export function reportError(thrown: unknown): ErrorReport {
   if (!(thrown instanceof Error)) return { name: 'Error', message: asText(thrown) };
   const { name, message, stack, code } = thrown as NodeJS.ErrnoException;
@@ -28,7 +28,7 @@ export function reportError(thrown: unknown): ErrorReport {
   };
 }
 
-/** Anything can be thrown, also what has no text: an object without a prototype, a throwing toString(). */
+/** A thrown value may have no text: an object without a prototype, or with a toString() that throws. */
 function asText(value: unknown): string {
   try {
     return cutText(String(value));

@@ -1,11 +1,11 @@
-/** By what a request that ends workers is known again. */
+/** The data by which a request that ends workers is recognised. */
 export interface Fingerprint {
   readonly method: string;
-  /** Template of the app's route; `null` if no route of Nest's has the path. */
+  /** Template of the app's route; `null` if no Nest route matches the path. */
   readonly route: string | null;
   /** Short hash of the URL with its query: a client's text is never a key. */
   readonly url: string;
-  /** Path without the query, cut: for those who read it. */
+  /** The path without the query, shortened, for people who read it. */
   readonly path: string;
 }
 
@@ -16,9 +16,9 @@ export interface QuarantineEntry {
   readonly route: string | null;
   /** `null`: every request of the route. */
   readonly url: string | null;
-  /** This worker lets one through, to see whether it still kills. */
+  /** This worker lets one request through, to see whether it still ends workers. */
   readonly trial: boolean;
 }
 
-/** More are not told: what ended a worker is among the youngest. */
+/** The limit of suspects in a report: the request that ended a worker is among the youngest. */
 export const MAX_SUSPECTS = 16;

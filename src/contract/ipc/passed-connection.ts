@@ -1,10 +1,10 @@
-/** An open connection of which something was read. */
+/** An open connection from which some bytes were read. */
 export interface PassedConnection {
-  /** A name that a worker has said it takes connections by. */
+  /** The name under which a worker takes connections. */
   readonly to: string;
-  /** What was read, in base64. */
+  /** The bytes that were read, in base64. */
   readonly head: string;
 }
 
-/** More of a connection is not passed on: the head of a request has 16 KiB by Node's default. */
+/** The limit of read bytes of a connection that is passed on; the head of a request has 16 KiB by Node's default. */
 export const MAX_PASSED_HEAD_BYTES = 64 * 1024;

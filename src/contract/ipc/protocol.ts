@@ -13,48 +13,48 @@ import type {
   WorkerStats,
 } from '../snapshot/index.js';
 
-/** What a drain had to do by force. */
+/** The result of a drain: what it had to end by force. */
 export interface DrainReport {
   readonly durationMs: number;
-  /** Connections that the kernel had accepted and this process had not, reset with their socket. */
+  /** Connections that the kernel had accepted and this process had not. They were reset with their socket. */
   readonly unacceptedConnections: number;
   /** Connections destroyed at the deadline. */
   readonly destroyedConnections: number;
   /** Requests that were in flight on them. */
   readonly abortedRequests: number;
-  /** WebSockets among them: they were told to close and did not. */
+  /** WebSockets among the connections: they were told to close and did not. */
   readonly destroyedWebSockets: number;
   /** Why `app.close()` did not end well. */
   readonly hookError: string | null;
 }
 
-/** Where a worker listens: the primary's handle travels beside this message. */
+/** The address on which a worker listens. The primary's handle comes with this message. */
 export type ListenTarget =
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
   | { readonly kind: 'unix'; readonly path: string };
 
-/** What a worker carried since it last said so. */
+/** The load of a worker since its last report. */
 export interface LoadReport {
   /** Responses finished. */
   readonly requests: number;
-  /** Connections they went over that are open still, and whose clients could be asked to connect again. */
+  /** Connections with finished responses that are still open, and whose clients could be asked to connect again. */
   readonly connections: number;
   /** Share of the time that the event loop was busy, 0..1. */
   readonly utilization: number;
 }
 
-/** What every supervisor sends that ends a program, and so what an app is told where nothing was sent. */
+/** The signal by which every supervisor ends a program. An app is told this one if no signal was sent. */
 export const LEAVE_SIGNAL = 'SIGTERM';
 
-/** What a worker was at when it failed to come up. */
+/** The step of its start in which a worker failed. */
 export const BOOT_PHASES = ['create', 'init', 'listen'] as const;
 export type BootPhase = (typeof BOOT_PHASES)[number];
 
 /**
- * The whole protocol between the primary and a worker. Node's channel is
- * shared with the app and its libraries, so every message carries our name and
- * version; what does not match is somebody else's, or wrong, and is dropped.
- * Fields that are optional may be missing in what another version sends.
+ * The whole protocol between the primary and a worker. Node's channel is shared with the app and
+ * its libraries, so every message carries our name and version; other messages belong to somebody
+ * else or are wrong, and are dropped. Optional fields may be missing in the messages of another
+ * version.
  */
 export type WorkerMessage =
   /** The app is initialised; may I have the socket? */
@@ -67,23 +67,23 @@ export type WorkerMessage =
       readonly endpoints?: readonly string[] | undefined;
       /** Workers that must be ready for the cluster to be up. */
       readonly minReady?: ClusterSnapshot['minReady'] | undefined;
-      /** It has threads, and will answer `verify`. */
+      /** The worker has threads, and will answer `verify`. */
       readonly verifiable?: boolean | undefined;
     }
   /** The app could not be brought up; the process ends next. */
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
-  /** An error nobody caught. The worker drains and ends, or, with `abort`, ends at once. */
+  /** An uncaught error. The worker drains and ends, or, with `abort`, ends at once. */
   | { readonly type: 'fatal'; readonly error: ErrorReport; readonly abort: boolean }
   /**
-   * Before that, and before any other end that it sees; from the watchdog too. What was at work;
-   * with `certain` that is known, and may be nothing.
+   * The requests in progress, sent before `fatal` and before any other end that the worker or its
+   * watchdog sees. With `certain` the list is exact, and may be empty.
    */
   | {
       readonly type: 'suspects';
       readonly certain: boolean;
       readonly suspects: readonly Fingerprint[];
     }
-  /** While requests are watched: one begins as number `n`, others were answered. */
+  /** Sent while requests are watched: one begins as number `n`, others were answered. */
   | {
       readonly type: 'flight';
       readonly n: number;
@@ -96,26 +96,26 @@ export type WorkerMessage =
   | ({ readonly type: 'blocked' } & BlockReport)
   /** The event loop that was blocked goes on. */
   | { readonly type: 'resumed' }
-  /** Likewise from the watchdog: there is no profile of the block. */
+  /** From the watchdog: a profile of the block could not be made. */
   | { readonly type: 'unprofiled'; readonly problem: string }
-  /** Likewise: answers its request `stack`. */
+  /** From the watchdog: answers the request `stack`. */
   | ({ readonly type: 'stack'; readonly id: number } & StackReport)
   /** Answers `check`. */
   | ({ readonly type: 'checked'; readonly id: number } & HealthVerdict)
-  /** Answers `verify`: what stands in the way. */
+  /** Answers `verify` with the error, if there is one. */
   | { readonly type: 'verified'; readonly error: ErrorReport | null }
   | { readonly type: 'reload-request'; readonly id: number }
   | { readonly type: 'scale-request'; readonly id: number; readonly workers: number }
   | { readonly type: 'restart-request'; readonly id: number; readonly slot: number }
-  /** Something in it cannot be stopped or repaired: another worker should take its place. */
+  /** Something in the worker cannot be stopped or repaired: another worker should take its place. */
   | { readonly type: 'replace-request'; readonly reason: string }
-  /** It has something that one worker alone is to run: it wants to be told when it leads. */
+  /** The worker has jobs that only one worker may run: it wants to be told when it leads. */
   | { readonly type: 'lead-request' }
   /** Answers `lead`. */
   | { readonly type: 'leads'; readonly seq: number }
-  /** It leads no more, and begins nothing that is due after `at`, of the machine's clock. */
+  /** The worker leads no more, and begins no job that is due after `at` (the machine's clock). */
   | { readonly type: 'resigned'; readonly at: number }
-  /** What runs in it that one worker alone is to run. `done`: has begun, and is to run once. */
+  /** The running jobs that only one worker may run. `done`: a job that has begun, and is to run once. */
   | {
       readonly type: 'jobs';
       readonly running: readonly string[];
@@ -134,12 +134,15 @@ export type WorkerMessage =
   /** The worker was told by a signal of its own to leave. */
   | {
       readonly type: 'leaving';
-      /** Its app closes itself: no signal has told it to. */
+      /** Its app closes itself, without a signal. */
       readonly closed?: boolean | undefined;
     }
-  /** Connections that are passed to that name are for it. */
+  /** The worker takes connections that are passed to this name. */
   | { readonly type: 'takes'; readonly name: string }
-  /** For whoever takes what is passed to `to`, else for its sender as `from`: the connection beside this. */
+  /**
+   * The connection that comes with this message is for the worker that has the name `to`. If none
+   * has it, the connection goes back to the sender under the name `from`.
+   */
   | ({ readonly type: 'pass'; readonly from: string } & PassedConnection)
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
@@ -152,7 +155,7 @@ export type WorkerMessage =
       readonly ageMs: number;
       readonly body: string;
     }
-  /** Metrics of this worker: asked for by `collect`, or of its own accord. */
+  /** Metrics of this worker: `asked` if `collect` has asked for them, else the worker sends them unasked. */
   | {
       readonly type: 'metrics';
       readonly asked: boolean;
@@ -162,9 +165,9 @@ export type WorkerMessage =
     }
   /** Where is the hub? It is started for the first who asks. */
   | { readonly type: 'hub-request'; readonly id: number }
-  /** From now on it wants to be told of these events of the cluster, and of no others. */
+  /** From now on the worker wants to be told only of these events of the cluster. */
   | { readonly type: 'subscribe'; readonly events: readonly string[] }
-  /** The `count` bodies of a `fold`, as one. */
+  /** The `count` bodies of a `fold`, merged into one. */
   | {
       readonly type: 'folded';
       readonly epoch: number;
@@ -172,13 +175,13 @@ export type WorkerMessage =
       readonly body: string;
     };
 
-/** What a worker tells a doctor, which is its primary then: the app is up, and this was seen. */
+/** The report of a worker to a doctor, which is its primary: the app is up, with these findings. */
 export interface ExaminationMessage {
   readonly type: 'examined';
   /** Workers that the findings are about. */
   readonly workers: number;
   readonly findings: readonly FindingReport[];
-  /** Names of findings that are not to be told. */
+  /** Names of findings that are not shown. */
   readonly ignored: readonly string[];
 }
 
@@ -187,43 +190,43 @@ export type FindingReport = Readonly<
   Record<'name' | 'level' | 'where' | 'problem' | 'remedy' | 'docs', string>
 >;
 
-/** What a leader has to know of those before it. Times are of the machine's monotonic clock, in ms. */
+/** The facts that a new leader gets about earlier leaders. Times are of the machine's monotonic clock, in ms. */
 export interface Inheritance {
-  /** What was due up to then is not its own; `undefined` where nobody led before. */
+  /** Jobs that were due before this time belong to an earlier leader; `undefined` if nobody led before. */
   readonly since?: number | undefined;
   /** Jobs that still run in other workers. */
   readonly busy: readonly string[];
-  /** Jobs that are to run once, and have. */
+  /** Jobs that are to run once and have already begun. */
   readonly done: readonly string[];
 }
 
 export type PrimaryMessage =
-  /** With a handle beside it: listen on that. Without: listen through node:cluster. */
+  /** Listen on the handle that comes with this message, or without a handle through node:cluster. */
   | { readonly type: 'listen'; readonly target: ListenTarget }
   /** There is nothing to listen on. */
   | { readonly type: 'listen-refused'; readonly error: ErrorReport }
-  /** Listen on the handle beside this message too: the socket of a slot that has no worker. */
+  /** Also listen on the handle that comes with this message: the socket of a slot without a worker. */
   | { readonly type: 'adopt'; readonly slot: number }
-  /** That slot has one again. */
+  /** That slot has a worker again. */
   | { readonly type: 'release'; readonly slot: number }
   | { readonly type: 'ping'; readonly seq: number }
   /** You lead until then. */
   | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)
-  /** What have you carried since you last said? */
+  /** Report your load since your last report. */
   | { readonly type: 'report-load' }
-  /** Ask clients that make up this share of the load to connect again, 0..1. */
+  /** Ask clients with this share of the load (0..1) to connect again. */
   | { readonly type: 'give-away'; readonly ratio: number }
   | {
       readonly type: 'drain';
       readonly cause: RetireCause;
-      /** For the app's shutdown hooks; a primary of an older version does not say. */
+      /** For the app's shutdown hooks. A primary of an older version does not send it. */
       readonly signal?: NodeJS.Signals;
       /** Unix socket that takes a snapshot of its heap, once it has served its last request. */
       readonly snapshotTo?: string | undefined;
     }
-  /** Another worker has passed on the connection beside this message. */
+  /** Another worker has passed on the connection that comes with this message. */
   | ({ readonly type: 'passed' } & PassedConnection)
-  /** The primary holds no socket any more: what waits in their queues is for the workers to serve. */
+  /** The primary has closed its sockets: the workers serve the connections that wait in the queues. */
   | { readonly type: 'released' }
   /** Answer these requests 503; with `watch`, tell of each request that begins. */
   | {
@@ -233,9 +236,9 @@ export type PrimaryMessage =
     }
   /** End open connections now. */
   | { readonly type: 'force' }
-  /** Is the app well? */
+  /** Check the health of the app. */
   | { readonly type: 'check'; readonly id: number }
-  /** Can a thread load all that threads are to run? */
+  /** Check that a thread can load all its tasks. */
   | { readonly type: 'verify' }
   | { readonly type: 'reloaded'; readonly id: number; readonly result: ReloadResult }
   | { readonly type: 'restarted'; readonly id: number; readonly result: RestartResult }
@@ -253,12 +256,12 @@ export type PrimaryMessage =
   | { readonly type: 'collect' }
   /** Fold the metrics of workers that are gone into one body. */
   | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
-  /** Something happened to which it has subscribed. */
+  /** An event to which the worker has subscribed. */
   | {
       readonly type: 'event';
       readonly name: string;
       readonly event: unknown;
-      /** Events before it that it was not told of, since it had not read others. */
+      /** The number of events before this one that were left out because the worker had not read earlier ones. */
       readonly missed: number;
     }
   /** Answers `collect-request`. */

@@ -51,7 +51,7 @@ export interface HeartbeatOptions {
   timeoutMs?: number | undefined;
 }
 
-/** What is kept of a worker that is killed because it hangs. */
+/** The record of a worker that is killed because it hangs. */
 export interface HangOptions {
   /**
    * Length of the CPU profile that is written before a hung worker is killed, in seconds; 0 = none.
@@ -68,7 +68,7 @@ export interface MemoryOptions {
   hardLimitBytes?: number | undefined;
 }
 
-/** When a worker is replaced that nothing is wrong with: against slow leaks. One slot at a time. */
+/** When a healthy worker is replaced, against slow leaks. One slot at a time. */
 export interface RecycleOptions {
   /** Responses after which a worker is replaced. Default: never. */
   maxRequests?: number | undefined;
@@ -102,7 +102,7 @@ export interface ShutdownOptions {
   killTimeoutMs?: number | undefined;
 }
 
-/** The primary's own listener: `/health`, `/health/live`, `/health/ready` and `/metrics`, whatever the workers do. */
+/** The primary's own listener: `/health`, `/health/live`, `/health/ready` and `/metrics` answer even if no worker does. */
 export interface AdminOptions {
   /** TCP port, 0..65535, also as text; 0 lets the system choose one. */
   port: number | string;
@@ -112,18 +112,18 @@ export interface AdminOptions {
    */
   host?: string | undefined;
   /**
-   * What a request has to send as `Authorization: Bearer …`: 16 to 512 characters. `false` lets
-   * everybody read who reaches the listener, as nothing does on a loopback address.
-   * Environment: `CLUSTER_ADMIN_TOKEN`, which workers are not given.
+   * The token that a request has to send as `Authorization: Bearer …`: 16 to 512 characters. With
+   * `false`, everybody who reaches the listener may read; on a loopback address that is the
+   * default. Environment: `CLUSTER_ADMIN_TOKEN`, which workers are not given.
    */
   token?: string | false | undefined;
 }
 
-/** The unix socket by which the command line and the dashboard take hold of the cluster. */
+/** The unix socket by which the command line and the dashboard control the cluster. */
 export interface ControlOptions {
   /**
-   * Where it is. Its directory must be there, and nobody else may be able to change files of this
-   * user in it. At most 107 bytes on Linux. Default: a directory of this user's own in
+   * The path of the socket. Its directory must exist, and nobody else may be able to change files
+   * of this user in it. At most 107 bytes on Linux. Default: a directory of this user's own in
    * `$XDG_RUNTIME_DIR`, else in the temporary directory.
    */
   path?: string | undefined;
@@ -132,10 +132,9 @@ export interface ControlOptions {
 /** Options of {@link bootstrap}. Every one has a default. */
 export interface ClusterOptions {
   /**
-   * TCP port, 0..65535, also as text: `process.env.PORT ?? 3000`. 0 lets the system choose one;
-   * in production (`NODE_ENV`) only as text, since `Number('')` is 0, too. Default: `PORT` of the
-   * environment, else 3000, for an app that has an HTTP server; one that has none needs no
-   * address, and gets none.
+   * TCP port, 0..65535, also as text: `process.env.PORT ?? 3000`. 0 lets the system choose one; in
+   * production (`NODE_ENV`) only as text, since `Number('')` is 0, too. Default: `PORT` of the
+   * environment, else 3000, for an app that has an HTTP server; an app without one gets no address.
    */
   port?: number | string | undefined;
   /** Address or host name to listen on. Default: all interfaces. */
@@ -186,35 +185,32 @@ export interface ClusterOptions {
   /** See {@link AdminOptions}. Default: no such listener. */
   admin?: AdminOptions | undefined;
   /**
-   * Where the details of `/health` and the page of `/metrics` are: on the port of the app and the
-   * admin listener's, or on the admin listener's alone. Default `'app'`.
+   * Which port shows the details of `/health` and the page of `/metrics`: the port of the app and
+   * the admin listener's, or only the admin listener's. Default `'app'`.
    */
   expose?: (typeof EXPOSE)[number] | undefined;
   /**
-   * Listeners by the name of their event, as of `on()` of the primary's runtime; these also hear
-   * what happens before the first worker is ready. With `workers: 0`: the few events of one process.
+   * Listeners by the name of their event, as with `on()` of the primary's runtime. These also get
+   * the events before the first worker is ready. With `workers: 0`: the few events of one process.
    */
   on?: ClusterEventListeners | undefined;
   /** See {@link ControlOptions}; `false` makes no such socket. Without effect with `workers: 0`. */
   control?: ControlOptions | false | undefined;
   /**
-   * What the command line calls this cluster: at most 40 letters, digits and `. _ -`, the first a
-   * letter or digit. Default: the name in the nearest package.json of the program.
+   * The name of this cluster on the command line: at most 40 letters, digits and `. _ -`, the first
+   * a letter or digit. Default: the name in the nearest package.json of the program.
    */
   name?: string | undefined;
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
-  /**
-   * See {@link DoctorOptions}; `false` writes no warning when the cluster starts. The command
-   * `nestjs-cluster doctor` tells all the same.
-   */
+  /** See {@link DoctorOptions}; `false` writes no warning when the cluster starts. The command `nestjs-cluster doctor` still shows them. */
   doctor?: DoctorOptions | false | undefined;
 }
 
-/** Whose port shows more than that the app is up. */
+/** The values of the option `expose`. */
 export const EXPOSE = ['app', 'admin'] as const;
 
-/** Where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
+/** The place where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
 export type OffloadMode = (typeof OFFLOAD_MODES)[number];
 
 export const OFFLOAD_MODES = ['threads', 'inline'] as const;

@@ -12,17 +12,17 @@ export interface CpuBoundOptions {
   readonly queueTimeoutMs?: number | undefined;
   /**
    * Calls with equal arguments that are waiting or running are computed once, and each gets the
-   * result. Only for what gives everybody the same answer. Default false.
+   * result. Only for methods that give everybody the same answer. Default false.
    */
   readonly coalesce?: boolean | undefined;
   /**
-   * A call that is made while a request is handled is taken back, or ended, when the client of that
-   * request goes away. `false` for results that outlive their request: a cache, a shared promise, a
-   * timer that a request has started. Default true.
+   * A call that a request has caused is cancelled or ended when the client of that request goes
+   * away. `false` for results that outlive their request: a cache, a shared promise, a timer that a
+   * request has started. Default true.
    */
   readonly abortOnDisconnect?: boolean | undefined;
   /**
-   * Calls are run by any process that consumes this queue, on whatever machine: needs
+   * Any process that consumes this queue, on any machine, runs the calls: needs
    * `ClusterQueueModule` of `nestjs-cluster/bullmq`. 1 to 100 letters, digits and `_ . -`. Default:
    * a thread of this process runs them.
    */

@@ -1,4 +1,4 @@
-/** What goes wrong, or is not needed, once an app runs in several workers. */
+/** Things that go wrong, or are not needed, once an app runs in several workers. */
 export const FINDING_NAMES = [
   'scheduled-jobs',
   'throttler',
@@ -32,9 +32,9 @@ export function silencedBy(name: FindingName): string {
   return `doctor: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
 
-/** What is told of an app that is not ready for several workers: at the start, and by `nestjs-cluster doctor`. */
+/** Settings of the warnings about an app that is not ready for several workers: at the start, and by `nestjs-cluster doctor`. */
 export interface DoctorOptions {
-  /** Findings that are known, and told no more. Default: none. */
+  /** Findings that are not shown. Default: none. */
   ignore?: readonly FindingName[] | undefined;
 }
 

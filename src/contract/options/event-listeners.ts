@@ -4,7 +4,7 @@ import { oneOf, optionGroup, validate } from './check/validate.js';
 
 const listener = v.optional(v.function('a function that takes the event'));
 
-// By name, so that the compiler finds one that is missing.
+// Listed by name, so that the compiler finds a missing one.
 const LISTENERS: Record<ClusterEventName, typeof listener> = {
   starting: listener,
   listening: listener,
@@ -37,7 +37,7 @@ export const eventListenersSchema = optionGroup(LISTENERS) as v.GenericSchema<
 
 const eventNameSchema = oneOf(Object.keys(LISTENERS));
 
-/** @throws ClusterConfigurationError where there is no event of that name. */
+/** @throws ClusterConfigurationError if no event has that name. */
 export function checkEventName(name: unknown): ClusterEventName {
   return validate(eventNameSchema, name, 'name of an event') as ClusterEventName;
 }

@@ -18,10 +18,7 @@ export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const satisfies
   LogLevel | 'silent'
 )[];
 
-/**
- * The cluster's own lines: how they look, which are written, and where to. The app's lines are its
- * logger's business.
- */
+/** The cluster's own lines: how they look, which are written, and where to. They do not concern the app's lines, which its logger writes. */
 export interface LogOptions {
   /** How a line looks. Default `'text'`. Environment: `CLUSTER_LOG_FORMAT`. */
   format?: LogFormat | undefined;

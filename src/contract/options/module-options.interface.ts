@@ -5,7 +5,7 @@ import type { InForce } from './resolved-options.interface.js';
 /** Workers that must be ready: a count from 1, a share of the desired ones below 1, or all of them. */
 export type MinReady = number | 'all';
 
-/** What an indicator gives, by key: the shape of terminus. */
+/** The result of an indicator, by key, in the shape of terminus. */
 export type HealthIndicatorReport = Readonly<
   Record<
     string,
@@ -55,7 +55,7 @@ export interface MetricsOptions {
   path?: string | undefined;
   /** Put before each name that this package registers. Default none. */
   prefix?: string | undefined;
-  /** Upper bounds of `http_request_duration_seconds`, in seconds, rising. Default those of prom-client. */
+  /** Upper bounds of `http_request_duration_seconds`, in seconds, rising. Default: the bounds of prom-client. */
   buckets?: readonly number[] | undefined;
   /** The app's own registry. Default: prom-client's global one. */
   registry?: Registry | undefined;
@@ -66,10 +66,7 @@ export interface MetricsOptions {
    * merging them over the workers. Default false.
    */
   perWorker?: boolean | undefined;
-  /**
-   * Series that a metric may have, 1..1 000 000; what comes on top is left out and counted in
-   * `nestjs_cluster_dropped_samples_total`. Default 10 000.
-   */
+  /** Series that a metric may have, 1..1 000 000; further ones are left out and counted in `nestjs_cluster_dropped_samples_total`. Default 10 000. */
   maxSeries?: number | undefined;
 }
 
@@ -95,17 +92,21 @@ export interface OffloadOptions {
    */
   minThreads?: number | undefined;
   /**
-   * Module from which a thread takes instances of classes whose constructor asks for something. Each
-   * thread builds it once: keep it to what the tasks need, without timers, consumers or an HTTP server.
+   * Module from which a thread takes instances of classes whose constructor has dependencies. Each
+   * thread builds it once: keep it to what the tasks need, without timers, consumers or an HTTP
+   * server.
    */
   module?: Class | undefined;
-  /** Calls that may wait for a thread; what comes on top is refused with 503. Default 10 000. */
+  /** Calls that may wait for a thread; further ones are refused with 503. Default 10 000. */
   maxQueue?: number | undefined;
   /** Longest wait for a thread, then 503, in ms. Default 5 000. */
   queueTimeoutMs?: number | undefined;
   /** Longest run, then 504 and a fresh thread, in ms. Default 30 000. */
   timeoutMs?: number | undefined;
-  /** How much nicer threads are than the event loop, 0..19 (Linux, macOS): it comes first. On Linux the first one takes it once it has loaded. Default 10. */
+  /**
+   * How much the nice value of threads is above the event loop's, 0..19 (Linux, macOS), so that the
+   * event loop runs first. On Linux the first thread takes it once it has loaded. Default 10.
+   */
   niceIncrement?: number | undefined;
   /** The queue being full for this long turns `OffloadHealthIndicator` down, in ms. Default 5 000. */
   queueFullMs?: number | undefined;
@@ -136,7 +137,7 @@ export interface ClusterModuleOptionsFactory {
 /** Injection token of the {@link ResolvedModuleOptions}. */
 export const MODULE_OPTIONS = Symbol('nestjs-cluster.module-options');
 
-/** {@link ClusterModuleOptions} with every value in force; `Infinity` where there is no limit. */
+/** {@link ClusterModuleOptions} with every value in force; `Infinity` = no limit. */
 export interface ResolvedModuleOptions {
   readonly isGlobal: boolean;
   readonly health: InForce<HealthOptions> | false;

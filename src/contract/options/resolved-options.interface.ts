@@ -20,7 +20,7 @@ export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> }
 export interface ResolvedAdminOptions {
   readonly port: number;
   readonly host: string;
-  /** Not enumerable: whatever shows the options leaves it out. `undefined` = none is wanted. */
+  /** Not enumerable, so that the token does not appear where options are shown. `undefined` = no token. */
   readonly token: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface ResolvedClusterOptions extends Pick<
   'balancing' | 'expose' | 'rebalance' | 'readyTimeoutMs' | 'watchdog' | 'expressPrototypes'
 > {
   readonly address: ListenAddress;
-  /** Else it is the default, for an app that has an HTTP server. */
+  /** Whether the user gave the address; otherwise it is the default, for an app with an HTTP server. */
   readonly addressGiven: boolean;
   /** 0 = standalone. */
   readonly workers: number;
@@ -49,14 +49,14 @@ export interface ResolvedClusterOptions extends Pick<
   readonly on: ClusterEventListeners | undefined;
   /** `undefined` = no such socket. */
   readonly control: { readonly path: string | undefined } | undefined;
-  /** `undefined` = that of the app. */
+  /** `undefined` = the name of the app. */
   readonly name: string | undefined;
   readonly log: ResolvedLogOptions;
   readonly doctor: ResolvedDoctorOptions;
   readonly bootLogs: BootLogs;
 }
 
-/** What is listened on: a port of a host (`undefined` = all interfaces), or a unix socket. */
+/** The address to listen on: a port of a host (`undefined` = all interfaces), or a unix socket. */
 export type ListenAddress =
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string | undefined }
   | { readonly kind: 'unix'; readonly path: string };

@@ -4,10 +4,10 @@ import { type AddressedHandle, QueuePlug } from './queue-plug.js';
 
 /** A listening socket as net.Server holds it: `server._handle`; the same on Node 20 to 26. */
 export interface ListeningHandle extends AddressedHandle {
-  /** None where node:cluster hands the process its connections: the primary has the socket. */
+  /** Missing if node:cluster hands the process its connections: then the primary has the socket. */
   readonly fd?: number;
   listen(backlog: number): number;
-  /** Libuv has accepted a connection, or the primary has handed one over. */
+  /** Called when libuv has accepted a connection or the primary has handed one over. */
   onconnection: (...args: unknown[]) => unknown;
 }
 
@@ -17,7 +17,7 @@ export interface ListeningHandle extends AddressedHandle {
  */
 export const BACKLOG = 4_096;
 
-/** Between two looks at a queue from which nothing could be accepted. */
+/** The time between two tries to accept from a queue. */
 const RETRY_MS = 10;
 
 /** The primary may be busy between two connections that it hands over. */
@@ -38,12 +38,12 @@ export class AcceptQueue {
   }
 
   /**
-   * Accepts until the queue is empty, and closes the socket by `close`. On Linux
-   * hardly anything joins the queue meanwhile: a backlog of 0 leaves it one place,
-   * which a {@link QueuePlug} takes in the end, and has the kernel ignore who
-   * connects. Elsewhere as many are accepted as can have waited.
+   * Accepts until the queue is empty, and closes the socket by `close`. On Linux hardly any
+   * connection joins the queue during this time: with a backlog of 0 the queue has one place, which
+   * a {@link QueuePlug} takes at the end, and the kernel ignores new clients. Elsewhere it accepts
+   * as many connections as can have waited.
    *
-   * @returns how many connections the kernel reset, where that could not be waited for.
+   * @returns how many connections the kernel reset, if `signal` ended the wait.
    */
   async emptyAndClose(signal: AbortSignal, close: () => void): Promise<number> {
     const held = this.#isHeldHere();
@@ -55,7 +55,7 @@ export class AcceptQueue {
       await round();
       if (this.#accepted > before) continue;
       if (this.#length === 0 && (await this.#closeEmpty(close))) return 0;
-      // Out of descriptors, perhaps.
+      // The process may have no file descriptor left.
       await delay(RETRY_MS);
     }
     return closeCounting(this.handle.fd, close);
@@ -87,11 +87,11 @@ export function closeCounting(fd: number | undefined, close: () => void): number
   const inode = inodeOf(fd);
   const waiting = lengthOf(inode) ?? 0;
   close();
-  // Another process may hold it still, and accept them.
+  // Another process may still hold the socket, and accept them.
   return waiting > 0 && lengthOf(inode) === undefined ? waiting : 0;
 }
 
-/** Resolves once the event loop has asked the kernel what there is, and has dealt with it. */
+/** Resolves once the event loop has asked the kernel for events and has handled them. */
 export function pollOnce(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
@@ -101,7 +101,7 @@ async function quietTime(signal: AbortSignal): Promise<void> {
   await pollOnce();
 }
 
-/** What identifies a socket in /proc/net; `undefined` where there is no /proc. */
+/** The inode that identifies a socket in /proc/net; `undefined` without /proc. */
 function inodeOf(fd: number | undefined): string | undefined {
   if (fd === undefined || fd < 0) return undefined;
   try {
@@ -111,7 +111,7 @@ function inodeOf(fd: number | undefined): string | undefined {
   }
 }
 
-/** Connections in the accept queue of a TCP socket; `undefined` where none such listens, or /proc does not tell. */
+/** Connections in the accept queue of a TCP socket; `undefined` if no such socket listens, or without /proc. */
 function lengthOf(inode: string | undefined): number | undefined {
   if (inode === undefined) return undefined;
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
@@ -124,7 +124,7 @@ function lengthOf(inode: string | undefined): number | undefined {
   return undefined;
 }
 
-/** What proc(5) calls 0A: TCP_LISTEN. */
+/** The state TCP_LISTEN in proc(5). */
 const LISTEN = '0A';
 
 /** The kernel gives at most a page at a time. */

@@ -1,10 +1,10 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** May wait for a reader that does not read; a line on top of it is lost. */
+/** The limit of text that waits for a slow reader; a line beyond it is lost. */
 const MAX_QUEUED_LENGTH = 2 ** 20;
 
-/** How often it is tried to say what was lost. */
+/** The time between two tries to log the loss. */
 const SAY_MS = 1_000;
 
 /** Lines that a stream did not take. */
@@ -12,11 +12,11 @@ export interface LostLines {
   readonly lines: number;
   /** Code of the last error. */
   readonly code: string;
-  /** Since the first of them. */
+  /** The time since the first loss. */
   readonly forMs: number;
 }
 
-/** What of Node's standard streams is used; `_type` and `_handle` are Node's own. */
+/** The used part of Node's standard streams; `_type` and `_handle` are Node's internals. */
 export type StandardStream = Pick<
   Writable,
   'on' | 'listenerCount' | 'write' | '_write' | '_writev' | 'writable' | 'writableLength'
@@ -34,20 +34,19 @@ type Done = (error?: Error | null) => void;
 const GUARD = Symbol.for('nestjs-cluster.guard');
 
 /**
- * A standard stream whose errors end nothing. What cannot be written is
- * counted, and said in a line of its own as soon as one can be. Where nobody
- * else listens for errors, the stream itself gets none: Node would also drop
- * what is written in the same turn of the event loop, and detach the output of
- * each thread for good.
+ * A standard stream whose errors end nothing. It counts the lines that cannot be written, and logs
+ * their number as soon as it can. If nobody else listens for errors, the stream itself gets none:
+ * Node would otherwise drop all text written in the same turn of the event loop, and detach the
+ * output of each thread for good.
  */
 export class GuardedStream {
   /** Lines lost since the process started. */
   dropped = 0;
   #unsaid: { lines: number; code: string; readonly since: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** What is being written says what was lost. */
+  /** Whether the line that is being written reports the loss. */
   #saying = false;
-  /** The last thing that was written is a part of a line. */
+  /** Whether the last write ended within a line. */
   #torn = false;
   #pipes = 0;
   #passedOn: unknown;
@@ -70,7 +69,7 @@ export class GuardedStream {
 
   private constructor(private readonly stream: StandardStream) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // Of a stream that was ended or destroyed: no write has told of it.
+      // An error of an ended or destroyed stream, which no write has reported.
       if (error !== this.#passedOn) this.#lose(1, error.code);
     });
     // Each thread's output is piped here, with a listener for errors of the pipe's own.
@@ -112,7 +111,7 @@ export class GuardedStream {
     if (this.stream._type === 'pipe') this.stream._handle?.setBlocking?.(false);
   }
 
-  /** Node's own takes the part of a line that a disk has room for as the whole. */
+  /** Node's own function treats a line as written if a full disk took only a part of it. */
   readonly #writeWhole = (chunk: Uint8Array, _encoding: unknown, done: Done): void => {
     let written = 0;
     try {
@@ -150,9 +149,9 @@ export class GuardedStream {
     this.#timer ??= setInterval(() => this.#say(), SAY_MS).unref();
   }
 
-  /** Tries; a failure is no line lost. */
+  /** Tries to log the loss. A failed try does not count as a lost line. */
   #say(): void {
-    // Behind what waits for a reader it would only wait too.
+    // The line would only wait behind the text that waits for a reader.
     if (this.#unsaid === undefined || !this.stream.writable || this.stream.writableLength > 0)
       return;
     const { lines, code, since } = this.#unsaid;

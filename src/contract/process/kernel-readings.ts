@@ -7,9 +7,9 @@ const BYTES_PER_KB = 1024;
 type Readings = Pick<ProcessStats, 'residentMemoryBytes' | 'heapUsedBytes' | 'cpuSecondsTotal'>;
 
 /**
- * Measurements of this process that need the kernel, and fail where it refuses: `memoryUsage()`
- * opens a file of /proc, for which there may be no descriptor left, or no /proc at all. Supervision
- * rests on them, so they never throw: the last known value stands for one that fails.
+ * Measurements of this process that need the kernel and may fail: `memoryUsage()` opens a file of
+ * /proc, which may not exist or for which no file descriptor is left. Supervision depends on them,
+ * so they never throw: the last known value replaces one that fails.
  */
 export class KernelReadings {
   #residentMemoryBytes: number | undefined;
@@ -38,7 +38,7 @@ export class KernelReadings {
   };
 }
 
-/** The most that this process has ever held: all that is known where there is no /proc. */
+/** The highest memory of this process so far: nothing else is known without /proc. */
 function peakResidentBytes(): number {
   let bytes = 0;
   attempt(() => (bytes = process.resourceUsage().maxRSS * BYTES_PER_KB));
@@ -49,6 +49,6 @@ function attempt(read: () => void, otherwise: () => void = () => {}): void {
   try {
     read();
   } catch {
-    otherwise(); // what was measured before stands
+    otherwise(); // the earlier value stays
   }
 }

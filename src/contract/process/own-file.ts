@@ -3,16 +3,17 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What to do where {@link ownFile} finds nothing. */
+/** The advice if {@link ownFile} finds nothing. */
 export const LEAVE_OUT_OF_BUNDLE =
   "nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it out of the bundle (external: ['nestjs-cluster']) and install it where the app runs";
 
 /**
- * A file of this package that a process or a thread is started with. Where a bundler has put the
- * package into another file, it is that of the package which is installed beside the program.
+ * A file of this package that a process or a thread is started with. If a bundler has put the
+ * package into another file, the file is taken from the package that is installed next to the
+ * program.
  *
  * @param path within `dist`.
- * @returns `undefined` where there is none.
+ * @returns `undefined` if there is none.
  */
 export function ownFile(path: string): string | undefined {
   return [besideThis, installed]
@@ -20,9 +21,9 @@ export function ownFile(path: string): string | undefined {
     .find((file) => file !== undefined && existsSync(file));
 }
 
-/** Where it is if nobody has bundled the package. */
+/** The path of the file if the package is not bundled. */
 export function besideThis(path: string): string | undefined {
-  // A bundle in CommonJS may have none.
+  // A bundle in CommonJS may not have this URL.
   const here = import.meta.url as string | undefined;
   return here && fileURLToPath(new URL(`../../${path}`, here));
 }

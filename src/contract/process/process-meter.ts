@@ -31,7 +31,7 @@ export class ProcessMeter {
     this.#collections.observe({ entryTypes: ['gc'] });
   }
 
-  /** Ends the current interval: the utilization and the delay are those since the last call. */
+  /** Ends the current interval: the utilization and the delay cover the time since the last call. */
   measure(): ProcessStats {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
@@ -43,15 +43,15 @@ export class ProcessMeter {
     return this.peek();
   }
 
-  /** Begins anew: what coming up cost says nothing of how the process serves. */
+  /** Begins a new interval without the numbers of the start, which do not show how the process serves. */
   restart(): void {
     this.measure();
     this.#interval = { eventLoopUtilization: 0, eventLoopDelayP99Ms: 0 };
   }
 
   /**
-   * Fresh numbers where they are cheap, those of the last interval where they need one. A block is
-   * seen as soon as it is over: whoever is asked right after it has not ended its interval yet.
+   * Fresh numbers where they are cheap, otherwise the numbers of the last interval. The delay
+   * includes the current interval, so that a block of the event loop shows as soon as it is over.
    */
   peek(): ProcessStats {
     if (this.#interval === undefined) return this.measure();

@@ -1,13 +1,13 @@
 import { inspect } from 'node:util';
 
-/** Part of an SDK of OpenTelemetry, as far as its end concerns it. */
+/** A part of an OpenTelemetry SDK that can be shut down. */
 interface Provider {
   /** Exports what is left, then ends. */
   shutdown?(): Promise<unknown>;
 }
 
-// Where version 1 of OpenTelemetry's API packages keep what an SDK has registered in this thread.
-// They are read, not imported: nobody who has no SDK loads anything.
+// Version 1 of OpenTelemetry's API packages keep the providers of an SDK in this thread under these
+// symbols. They are read, not imported, so that an app without an SDK loads nothing.
 const API = Symbol.for('opentelemetry.js.api.1');
 const LOGS = Symbol.for('io.opentelemetry.js.api.logs');
 const LOGS_VERSION = 1;
@@ -37,9 +37,9 @@ export function hasTracer(): boolean {
 }
 
 /**
- * The environment of a thread that is to start no SDK of its own, although Node runs there again
- * what `--import` names; `undefined` where that of the process will do. Who has set the variable
- * has decided.
+ * The environment of a thread that must not start its own SDK, although Node runs the `--import`
+ * modules there again; `undefined` if the thread can use the environment of the process. A variable
+ * that is already set is left as it is.
  */
 export function environmentOfThread(
   env: NodeJS.ProcessEnv = process.env,

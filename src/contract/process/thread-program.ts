@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from './own-file.js';
 
 /**
- * The program of a thread, in one file without imports but those of Node. Its source is kept: when
- * the thread is started, the release that this process was started from may have been removed.
+ * The program of a thread, in one file that imports only modules of Node. Its source is kept in
+ * memory: the files of the release may have been removed before the thread starts.
  */
 export class ThreadProgram {
   readonly #source: string | undefined;
@@ -14,12 +14,12 @@ export class ThreadProgram {
     this.#source = file && readFileSync(file, 'utf8');
   }
 
-  /** It may be missing where a bundler has left it behind. */
+  /** Whether the program was found: a bundler may have left it out. */
   get isThere(): boolean {
     return this.#source !== undefined;
   }
 
-  /** @throws Error where the program was not there, or no thread is to be had. */
+  /** @throws Error if the program was not found, or the thread cannot start. */
   start(workerData: unknown): Worker {
     if (this.#source === undefined) throw new Error(LEAVE_OUT_OF_BUNDLE);
     leaveRemovedDirectory();
@@ -27,7 +27,7 @@ export class ThreadProgram {
       eval: true,
       name: `nestjs-cluster ${this.name}`,
       workerData,
-      // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
+      // The thread takes nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
       execArgv: [],
       env: {},
       trackUnmanagedFds: false,
@@ -37,7 +37,7 @@ export class ThreadProgram {
   }
 }
 
-/** Node starts no thread in a working directory that is gone. In `/` nobody else can leave files. */
+/** Node starts no thread in a removed working directory. Only root can write files to `/`. */
 function leaveRemovedDirectory(): void {
   try {
     realpathSync.native('.'); // process.cwd() is what Node remembers

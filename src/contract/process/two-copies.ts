@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Module } from 'node:module';
 import { join } from 'node:path';
 
-/** What Nest provides in every app. */
+/** The classes that Nest provides in every app. */
 const OF_NEST: ReadonlySet<string> = new Set([
   'ApplicationConfig',
   'ExternalContextCreator',
@@ -13,7 +13,7 @@ const OF_NEST: ReadonlySet<string> = new Set([
   'Reflector',
 ]);
 
-/** The name of a class that Nest does not find: of a provider that is asked for, or of an argument. */
+/** Finds the name of a missing class: a requested provider or an argument. */
 const NOT_FOUND = /Nest could not find (\w+) element|that the argument "?(\w+)"? at index/;
 
 const PACKAGE = /^(.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+))[\\/]/;

@@ -6,9 +6,10 @@ const PATIENCE_MS = 3_000;
 const RETRY_MS = 100;
 
 /**
- * Takes an address; where somebody else has it, again and again for as long as a restart needs.
+ * Takes an address. If another process has it, this tries again for as long as a restart needs.
  *
- * @throws the AddressUnavailableError of `take` when it is still taken then; at once whatever else it throws.
+ * @throws the AddressUnavailableError of `take` if the address is still taken then; any other error
+ * of `take` at once.
  */
 export async function whenFree<T>(take: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + PATIENCE_MS;

@@ -10,7 +10,7 @@ import type { LeaderRole } from './leader-role.js';
 import type { Passage } from './passage.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
-/** Of one event or another; see `events/`, which names and types them. */
+/** A listener of any event; `events/` names the events and gives their types. */
 export type LinkEventListener = (event: never) => unknown;
 
 /** A snapshot and how long ago the primary took it. */
@@ -20,16 +20,16 @@ export interface AgedSnapshot {
   readonly ageMs: number;
 }
 
-/** Where the hub listens, and by what it knows workers of this cluster. */
+/** The address of the hub, and the token by which it recognises workers of this cluster. */
 export interface HubAddress {
   readonly path: string;
   readonly token: string;
 }
 
-/** Metrics of prom-client that are made once it is known that there are to be any. */
+/** Creates metrics of prom-client, once it is known that the app has metrics. */
 export type MetricsContribution = (prefix: string) => Promise<{
   readonly all: readonly object[];
-  /** Those that tell workers apart by a label of their own. */
+  /** The metrics that have their own label for the worker. */
   readonly labelled: readonly object[];
 }>;
 
@@ -37,22 +37,22 @@ export type MetricsContribution = (prefix: string) => Promise<{
 export interface MetricsSource {
   /** All metrics of this process. It does not wait for an app's metric that hangs. */
   serialize(): Promise<string>;
-  /** Several bodies of workers that are gone as one that counts the same. */
+  /** Merges several bodies of ended workers into one with the same totals. */
   fold(bodies: readonly string[]): string;
-  /** Measures this as well. */
+  /** Adds these metrics. */
   extend?(contribution: MetricsContribution): Promise<void>;
 }
 
-/** What an app says of its own health. */
+/** An app's verdict on its own health. */
 export interface HealthVerdict {
   readonly healthy: boolean;
-  /** What is wrong, in words. */
+  /** The problem, in words. */
   readonly detail: string | null;
 }
 
 /**
- * Told of each request that is over, but for streams of events and WebSockets: how long those
- * took says how long their clients stayed. On the request path: it must be cheap and must not throw.
+ * Gets each request that has ended, except event streams and WebSockets, whose durations only show
+ * how long their clients stayed. It runs on the request path: it must be cheap and must not throw.
  */
 export interface ResponseObserver {
   /**
@@ -66,118 +66,111 @@ export interface ResponseObserver {
     durationMs: number,
     bytes: number | undefined,
   ): void;
-  /** Its client went away before. */
+  /** The client went away before its response was complete. */
   aborted(request: IncomingMessage): void;
 }
 
 /** A request whose work runs in one asynchronous context. */
 export interface RequestScope {
-  /** The response that waits for what is being done; `undefined` once it is sent, or its client gone. */
+  /** The response that waits for the work; `undefined` once it is sent or the client is gone. */
   readonly waiting: ServerResponse | undefined;
 }
 
 /** Enters an asynchronous context of that scope, from which the work for its request begins. */
 export type EnterScope = (scope: RequestScope) => void;
 
-/** Threads that nobody waits for when the process comes up. */
+/** Threads for which the start of the process does not wait. */
 export interface ThreadsOfProcess {
   /**
-   * Has one load all that they are to run.
+   * Has one thread load all tasks.
    *
-   * @throws ClusterConfigurationError for what stands in the way.
+   * @throws ClusterConfigurationError if a task cannot be loaded.
    */
   verify(): Promise<void>;
-  /** Starts those that are always to be there. */
+  /** Starts the threads that always run. */
   keep(): void;
 }
 
 /**
- * What a Nest app knows of the cluster it runs in: the one thing that
- * `health/`, `metrics/` and `ClusterService` talk to. A worker asks its primary;
- * a process without one answers for itself.
+ * A Nest app's only link to its cluster: `health/`, `metrics/` and `ClusterService` all use it. A
+ * worker asks its primary; a process without one answers for itself.
  */
 export interface ClusterLink {
   readonly identity: WorkerIdentity;
-  /** The program was started by `bootstrap()`, and so does nothing where a thread imports it. */
+  /** Whether `bootstrap()` started the program, so that the program does nothing when a thread imports it. */
   readonly bootstrapped: boolean;
   /** Whether the app's own port shows more than that it is up. */
   readonly showsDetails: boolean;
-  /** Processes like this one that there are to be: they share the machine. */
+  /** The desired number of worker processes, which share the machine. */
   readonly workers: number;
   /** Whether this process still wants traffic: false from the start of a drain. */
   readonly accepting: boolean;
   readonly leaderRole: LeaderRole;
-  /** What this process measures of itself, now. */
+  /** The current measurements of this process. */
   stats(): WorkerStats;
   /** Answers within 500 ms, with the last known snapshot if need be. */
   snapshot(): Promise<AgedSnapshot>;
-  /** Answers within 1 s; a worker that does not is represented by what it last sent. */
+  /** Answers within 1 s; for a worker that does not, its last metrics are used. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
   /** Metrics of an extra, for when this process is measured. */
   contributeMetrics(contribution: MetricsContribution): void;
-  /**
-   * How to find the hub of this cluster; `undefined` where there is no primary that could have one.
-   * The promise rejects where there can be none.
-   */
+  /** How to find the hub of this cluster; `undefined` without a primary. The promise rejects if the cluster cannot have a hub. */
   findHub(): (() => Promise<HubAddress>) | undefined;
-  /** Missing where there is no other worker. */
+  /** Missing if the process cannot have other workers. */
   readonly passage?: Passage | undefined;
   /**
    * Tells the operator something, in one line, once for all workers.
    *
-   * @param name by which `doctor.ignore` silences it.
+   * @param name the name by which `doctor.ignore` silences it.
    */
   warn(message: string, name?: string): void;
-  /**
-   * How the primary asks whether this process is well before it relies on it, and how many of
-   * those like it must be ready.
-   */
+  /** Sets the health check by which the primary tests this process before it relies on it, and how many workers must be ready. */
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
-  /** @throws ClusterError where there is no primary. */
+  /** @throws ClusterError without a primary. */
   reload(): Promise<ReloadResult>;
-  /** @throws ClusterError where there is no primary, or for a number that is out of range. */
+  /** @throws ClusterError without a primary, or if the number is out of range. */
   scale(workers: number): Promise<ClusterSnapshot>;
-  /** @throws ClusterError where there is no primary, or for what is no slot in any cluster. */
+  /** @throws ClusterError without a primary, or if a cluster cannot have that slot. */
   restart(slot: number): Promise<RestartResult>;
-  /** Calls `listener` on each event of the cluster with that name; nobody is asked before. */
+  /** Calls `listener` on each event of the cluster with that name; it does not ask the primary first. */
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;
   observeResponses(observer: ResponseObserver): void;
-  /** Calls `enter` where the scope of a request begins, and again with each part of its body. */
+  /** Calls `enter` when the scope of a request begins, and again with each part of its body. */
   followScopes(enter: EnterScope | undefined): void;
   /**
    * Calls `gone` once if the client goes away before its answer is complete; at once if it is gone.
    *
-   * @returns what ends the watch.
+   * @returns a function that ends the watch.
    */
   watchClient(response: ServerResponse, gone: () => void): () => void;
   /**
-   * Whether there is work from before then (monotonic ms) that a drain should wait for, beside its
-   * requests. It is asked from the beginning of the drain on.
+   * Sets the function that tells whether there is work from before a time (monotonic ms) for which
+   * a drain should wait, in addition to requests. It is called from the beginning of the drain on.
    */
   provideTasks(pending: (before: number) => boolean): void;
   /**
-   * Has clients go elsewhere once this process has ceased to accept, at a pace at which other workers
-   * take them in. Its drain waits until nobody is left.
+   * Makes clients go to other workers after this process has stopped accepting, no faster than the
+   * other workers accept them. The drain waits until all clients have left.
    *
-   * @param present those who are there now: until the drain has closed them all, others may come.
+   * @param present returns the current clients: more may come until the drain has closed them all.
    * @param leave tells one of them to leave.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
   /**
-   * What is to be done about the threads of this process once it serves.
+   * Registers the threads of this process, which are verified and started once it serves.
    *
-   * @returns false where nobody will see to that.
+   * @returns false if nothing will do that.
    */
   provideThreads(threads: ThreadsOfProcess): boolean;
-  /** Something in this process cannot be stopped or repaired: another should take its place. */
+  /** Asks for another process in the place of this one, because something in it cannot be stopped or repaired. */
   requestReplacement(reason: string): void;
-  /** The app cannot come up, and Nest will end the process before the error gets anywhere. */
+  /** Reports that the app cannot start: Nest would end the process before anybody sees the error. */
   reportBootFailure(error: unknown): void | Promise<void>;
-  /** An app serves: on this HTTP server, where it has one. A process may have several. */
+  /** Tells that an app serves, on this HTTP server if it has one. A process may have several apps. */
   attach(server: unknown): void;
-  /** One of those apps is being closed. */
+  /** Tells that one of these apps is closing. */
   detach(): void;
   /** Paths to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;

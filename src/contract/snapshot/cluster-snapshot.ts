@@ -1,6 +1,6 @@
 import type { WorkerIdentity } from './worker-identity.js';
 
-/** A worker's life. Leaving `starting` or `ready` without being asked is a failure. */
+/** A worker's life. A worker that leaves `starting` or `ready` without being asked has failed. */
 export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
 
 export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'] as const;
@@ -16,7 +16,7 @@ export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory',
  */
 export type FailureCause = (typeof FAILURE_CAUSES)[number];
 
-/** Why a worker is replaced that still serves: the new one is ready before it leaves. */
+/** Why a serving worker is replaced. The new worker is ready before the old one leaves. */
 export type ReplaceCause = 'reload' | 'recycle' | 'memory' | 'restart';
 
 /** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
@@ -58,7 +58,7 @@ export interface WorkerExit {
   readonly at: string;
 }
 
-/** What a process measures of itself. */
+/** The measurements that a process takes of itself. */
 export interface ProcessStats {
   readonly residentMemoryBytes: number;
   readonly heapUsedBytes: number;
@@ -72,7 +72,7 @@ export interface ProcessStats {
   readonly gcSecondsTotal: number;
 }
 
-/** What a worker measures of itself. */
+/** The measurements that a worker takes of itself. */
 export interface WorkerStats extends ProcessStats {
   readonly openConnections: number;
   readonly requestsInFlight: number;
@@ -82,11 +82,11 @@ export interface WorkerStats extends ProcessStats {
   readonly rebalancedConnectionsTotal: number;
   /** Lines that it could not write to standard output or standard error. */
   readonly logLinesDroppedTotal: number;
-  /** Connections turned away because there were as many as the limit of open files has room for. */
+  /** Connections turned away because the limit of open files had no room for more. */
   readonly droppedConnectionsTotal: number;
 }
 
-/** What the primary measures of itself. */
+/** The measurements that the primary takes of itself. */
 export interface PrimaryStats extends ProcessStats {
   readonly pid: number;
   readonly uptimeSeconds: number;
@@ -94,7 +94,7 @@ export interface PrimaryStats extends ProcessStats {
   readonly logLinesDroppedTotal: number;
 }
 
-/** Counts of a worker that its slot adds up over all workers that it has had. */
+/** Counts that a slot adds up over all its workers, past and present. */
 export const SLOT_TOTALS = [
   'requestsTotal',
   'rebalancedConnectionsTotal',
@@ -104,7 +104,7 @@ export const SLOT_TOTALS = [
   'gcSecondsTotal',
 ] as const satisfies readonly (keyof WorkerStats)[];
 
-/** What is counted for a slot, over all workers that it has had. */
+/** Counts of a slot over all its workers, past and present. */
 export type SlotCounts = {
   readonly slot: number;
   readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
@@ -134,12 +134,12 @@ export type WorkerSnapshot = SlotCounts & {
   readonly responsive: boolean;
 } & { readonly [K in Exclude<keyof WorkerStats, keyof SlotCounts>]: WorkerStats[K] | null };
 
-/** The whole cluster at one moment: what `/health` and `/metrics` are made of. */
+/** The whole cluster at one moment: the source of `/health` and `/metrics`. */
 export interface ClusterSnapshot {
   readonly balancing: string;
-  /** With the strategy `ports`, the port of each slot there ever was; else none. */
+  /** With the strategy `ports`, the port of each slot that ever existed; otherwise empty. */
   readonly ports: readonly number[];
-  /** Workers there should be. */
+  /** The desired number of workers. */
   readonly desired: number;
   /** Workers that are ready. */
   readonly ready: number;
@@ -149,16 +149,16 @@ export interface ClusterSnapshot {
   readonly generation: number;
   /** Slots in a crash loop. */
   readonly degraded: number;
-  /** Requests under quarantine; a primary of another version does not say. */
+  /** Requests under quarantine; a primary of another version does not send it. */
   readonly quarantined?: number;
   /** Reloads since the primary started, by how they ended. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
-  /** Slots that were scaled away: their counters must not be forgotten. */
+  /** Slots that were scaled away: their counters must be kept. */
   readonly dismissed: readonly SlotCounts[];
   /** By slot; a slot that is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
-  /** The worker that runs what one alone is to run; a primary of another version does not say. */
+  /** The worker that runs the jobs of the leader; a primary of another version does not send it. */
   readonly leader?: WorkerIdentity | null;
-  /** `null` where there is none: with `workers: 0`, and without `bootstrap()`. */
+  /** `null` without a primary: with `workers: 0`, and without `bootstrap()`. */
   readonly primary: PrimaryStats | null;
 }

@@ -1,6 +1,6 @@
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 
-/** Serialised metrics of one process larger than this are an app out of control; the primary keeps none of it. */
+/** The limit of one process's serialised metrics. Only an app out of control has more, and the primary does not keep them. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
 
 /** Several such bodies as one: they have most series in common. */
@@ -14,15 +14,12 @@ export interface WorkerMetrics {
   readonly body: string;
 }
 
-/** What the whole cluster has measured, to be merged by the process that makes a page of it. */
+/** The metrics of the whole cluster, which the process that renders the page merges. */
 export interface CollectedMetrics {
   readonly snapshot: ClusterSnapshot;
   readonly workers: readonly WorkerMetrics[];
-  /** Bodies of workers that are gone. */
+  /** Metrics of ended workers. */
   readonly retired: readonly string[];
-  /**
-   * Age of the snapshot. It is set where the primary did not answer, so that nothing is known of
-   * what the workers have counted.
-   */
+  /** Age of the snapshot. It is set if the primary did not answer, so that the metrics of the workers are unknown. */
   readonly snapshotAgeMs?: number | undefined;
 }

@@ -14,7 +14,7 @@ export function setCurrentLink(link: ClusterLink | undefined): void {
   holder[KEY] = link;
 }
 
-/** The link that `bootstrap()` set up in this process; `undefined` where it was not called. */
+/** The link that `bootstrap()` set up in this process; `undefined` if it was not called. */
 export function currentLink(): ClusterLink | undefined {
   return holder[KEY];
 }

@@ -1,8 +1,8 @@
-/** What a worker is doing, blocked or not. */
+/** The requests and the stack of a worker, blocked or not. */
 export interface WorkerStack {
   readonly slot: number;
   readonly pid: number;
-  /** `null` where its event loop turns. */
+  /** `null` if its event loop is not blocked. */
   readonly blockedForMs: number | null;
   /** In flight, oldest first; with a `problem` only the one that began last. The path is without the query. */
   readonly requests: readonly {
@@ -10,13 +10,13 @@ export interface WorkerStack {
     readonly path: string;
     readonly forMs: number;
   }[];
-  /** JavaScript frames, innermost first; none where the event loop waits for something to do. */
+  /** JavaScript frames, innermost first; empty if the event loop is idle. */
   readonly frames: readonly string[];
   /** Why its stack is not known, in words. */
   readonly problem: string | null;
 }
 
-/** What can be recorded of a worker also while it is blocked. */
+/** The recordings that also work while a worker is blocked. */
 export const RECORDINGS = ['cpu-profile', 'heap-profile'] as const;
 export type RecordingKind = (typeof RECORDINGS)[number];
 

@@ -1,31 +1,31 @@
-/** What it means to lead. Times are of `Date.now()`. */
+/** The facts that a leader gets. Times are of `Date.now()`. */
 export interface Leading {
-  /** It did not lead right before. */
+  /** Whether this process did not lead just before. */
   readonly fresh: boolean;
-  /** What was due up to then is not its own; `undefined` where nobody led before. */
+  /** Jobs that were due before this time belong to an earlier leader; `undefined` if nobody led before. */
   readonly since: number | undefined;
   /** Names of jobs that still run in other workers. */
   readonly busy: readonly string[];
-  /** Names of jobs that are to run once in the life of the cluster, and have begun. */
+  /** Names of jobs that run once in the life of the cluster and have begun. */
   readonly done: readonly string[];
 }
 
-/** Whether this process runs what one alone is to run. */
+/** Whether this process runs the jobs that only one process may run. */
 export interface LeaderRole {
-  /** Whether it leads now. The first question has the primary tell it from then on. */
+  /** Whether it leads now. The first read makes the primary report it from then on. */
   readonly leads: boolean;
-  /** Whether what was due then (`Date.now()`) is for this process to begin now. */
+  /** Whether this process should now begin a job that was due at `due` (`Date.now()`). */
   owns(due: number): boolean;
-  /** Calls `told` when this process comes to lead, and some times a second while it does. */
+  /** Calls `told` when this process begins to lead, and several times a second while it leads. */
   follow(told: (leading: Leading) => void): void;
   /**
-   * What it runs now. `done`: the name of one that is to run once.
+   * Reports the running jobs. `done`: the name of a job that is to run once.
    *
-   * @param of whose jobs these are: each Nest app of the process has its own.
+   * @param of the owner of the jobs: each Nest app of the process has its own jobs.
    */
   tellRunning(of: object, running: readonly string[], done?: string): void;
 }
 
-/** `skipped`: it was still running in another worker, and runs once it has ended there. */
+/** `skipped`: the job was still running in another worker, and runs once it has ended there. */
 export const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
 export type JobOutcome = (typeof JOB_OUTCOMES)[number];

@@ -3,19 +3,19 @@ export interface PassedHandle {
   close(): void;
 }
 
-/** What is done with a connection that another worker has passed on, and with what was read of it. */
+/** Takes a connection that another worker has passed on, with the bytes that were read from it. */
 export type TakeConnection = (handle: PassedHandle, head: Buffer) => void;
 
-/** Open connections pass from worker to worker, through the primary. */
+/** Passes open connections from worker to worker, through the primary. */
 export interface Passage {
-  /** Connections that are passed to `name` are this process's from now on. Resolves once the primary knows. */
+  /** From now on this process gets the connections that are passed to `name`. Resolves once the primary knows. */
   open(name: string, take: TakeConnection): Promise<void>;
   /**
-   * Passes a connection on. It comes back to `from` where nobody has that name any more.
+   * Passes a connection on. It comes back to `from` if nobody has the name `to` any more.
    *
    * @param from a name of this process.
-   * @param head what was read of the connection.
-   * @returns resolves once `handle` may be closed here; `undefined` where it cannot be passed.
+   * @param head the bytes that were read from the connection.
+   * @returns resolves once `handle` may be closed here; `undefined` if it cannot be passed.
    */
   pass(to: string, from: string, handle: PassedHandle, head: Buffer): Promise<void> | undefined;
 }

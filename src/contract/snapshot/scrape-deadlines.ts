@@ -7,7 +7,7 @@
  *        └─ then the primary waits for the other workers    500 ms
  *           └─ each reads its own metrics                   250 ms
  *
- * What a worker sent before stands for what is late.
+ * If metrics are late, the last ones that the worker sent are used.
  */
 
 /** How long a worker waits for a `collect()` of the app; all of them run at once. */

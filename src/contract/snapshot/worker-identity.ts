@@ -7,7 +7,7 @@ export interface WorkerIdentity {
   readonly generation: number;
 }
 
-/** The one way a worker is named, in every log line and message: `worker=0 gen=2 pid=4242`. */
+/** How every log line and message names a worker: `worker=0 gen=2 pid=4242`. */
 export function formatIdentity(worker: WorkerIdentity): string {
   return `worker=${worker.slot} gen=${worker.generation} pid=${worker.pid}`;
 }

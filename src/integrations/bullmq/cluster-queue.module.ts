@@ -16,7 +16,7 @@ export interface ClusterQueueAsyncOptions extends Pick<ModuleMetadata, 'imports'
 
 /**
  * Has `@CpuBound({ queue })` methods run by any machine that consumes the queue,
- * through BullMQ on Redis. Import it once, in the root module, beside
+ * through BullMQ on Redis. Import it once, in the root module, next to
  * `ClusterModule`.
  */
 @Global()

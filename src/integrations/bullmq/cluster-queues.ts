@@ -10,7 +10,7 @@ import { unavailable } from './redis/queue-client.js';
 import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
 import { QueueRunner } from './queue-runner.js';
 
-/** What became of a job. */
+/** The state of a job. */
 export interface QueuedJob {
   readonly id: string;
   /** `Class.method`, or the name given to `@CpuBound()`. */
@@ -21,9 +21,9 @@ export interface QueuedJob {
    * it has no such method.
    */
   readonly attempts: number;
-  /** Of one that is completed. */
+  /** The result of a completed job. */
   readonly result?: unknown;
-  /** Of one that has failed: a message. */
+  /** The error message of a failed job. */
   readonly error?: string;
 }
 
@@ -77,10 +77,10 @@ export class ClusterQueues {
   }
 
   /**
-   * Looks a job up by its id. An id is not an authorization: whoever knows it reads the job.
+   * Looks a job up by its id. An id is not an authorization: anyone who knows it can read the job.
    *
    * @param id from {@link enqueue}.
-   * @returns `undefined` for a job that Redis does not remember, and for any string that is not the
+   * @returns `undefined` if Redis does not know the job, or if the string is not the
    *   id of a job in a queue of this app's methods.
    * @throws TaskRejectedException (503) while Redis is away.
    */
@@ -103,7 +103,8 @@ export class ClusterQueues {
 
   async #look(id: string, queue: Queue, jobId: string) {
     try {
-      // In this order: a job that has ended in between has its result, whatever its state was.
+      // The order matters: a job that ends between the two reads has its result, whichever state
+      // was read.
       const state = (await queue.getJobState(jobId)) as QueuedJob['state'];
       return { state, job: await queue.getJob(jobId) };
     } catch (error) {

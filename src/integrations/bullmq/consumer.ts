@@ -27,7 +27,7 @@ const LOOK_MS = 50;
 /** Errors of a worker that the link tells of. */
 const CONNECTION_ERROR = /clos|ECONN|timed out|did not answer/i;
 
-/** What a consumer works with. */
+/** The parts that a consumer works with. */
 export interface ConsumerSituation {
   readonly client: QueueClient;
   readonly local: Submitter;
@@ -52,7 +52,7 @@ export class Consumer extends Worker {
   ) {
     const { options, client, concurrency, metrics, warn } = situation;
     const { prefix, lockMs, stalledIntervalMs, maxStalledCount, telemetry } = options;
-    // BullMQ gives a signal to whoever has a place for three.
+    // BullMQ passes a signal to functions with three parameters.
     super(queue, (job: Job, _token, signal) => this.#process(job, signal!), {
       connection: client.link.open(),
       prefix,

@@ -26,14 +26,14 @@ const EXPECTED_ID =
   "1 to 100 letters, digits and '_', '.' or '-', not a number alone, nor a key of BullMQ such as 'delayed'";
 
 /**
- * A job is at the key `<prefix>:<queue>:<id>`, beside the lists of the queue. One named `delayed`
- * would be in the place of that list, and no job could be delayed, or given back, any more.
+ * A job has the key `<prefix>:<queue>:<id>`, next to the lists of the queue. A job with the id
+ * `delayed` would take the place of that list, and no job could be delayed or given back any more.
  */
 const KEYS_OF_A_QUEUE: ReadonlySet<string> = new Set(Object.keys(new QueueKeys().getKeys('')));
 
 const isFree = (id: string) => !KEYS_OF_A_QUEUE.has(id);
 
-/** Of a queue and a job: also of one that BullMQ has given its id, or of a call. */
+/** The public id of a job: also of a call, and of a job whose id BullMQ made. */
 const SOME_ID = /^([^/]+)\/([\w.-]{1,200})$/;
 
 const schema = optionGroup({

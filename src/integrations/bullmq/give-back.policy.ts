@@ -3,7 +3,7 @@ export const MAX_STARTS = 130;
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 30_000;
 
-/** Of a call, which has seconds: consumers that cannot run it may take it many times before one that can. */
+/** The delay for a call, which has seconds: consumers that cannot run it may take it many times first. */
 const MAX_DELAY_OF_CALL_MS = 1_000;
 
 /**

@@ -14,9 +14,9 @@ const COUNTS_MS = 300;
 export type QueueMetrics = ReturnType<typeof queueMetrics>;
 
 /**
- * Of queued calls, and of the jobs that this process runs.
+ * Metrics of queued calls, and of the jobs that this process runs.
  *
- * @param lengths asks Redis; rejects while that is away.
+ * @param lengths asks Redis, and rejects while Redis is away.
  */
 export function queueMetrics(
   prefix: string,

@@ -12,7 +12,7 @@ import {
   validate,
 } from '../../contract/options/check/validate.js';
 
-/** Where Redis is: options of ioredis, or `{ url }`. */
+/** The address of Redis: options of ioredis, or `{ url }`. */
 export interface QueueConnection extends RedisOptions {
   readonly url?: string;
 }
@@ -21,7 +21,7 @@ export interface QueueConnection extends RedisOptions {
 export interface ClusterQueueOptions {
   readonly connection: QueueConnection;
   /**
-   * Which queues this process works off: all that its methods name, none, or those of a list. The
+   * The queues that this process works off: all that its methods name, none, or a list. The
    * environment's `CLUSTER_CONSUME` (`true`, `false`, or names with commas between) wins. Default true.
    */
   readonly consume?: boolean | readonly string[] | undefined;
@@ -31,7 +31,7 @@ export interface ClusterQueueOptions {
   readonly prefix?: string | undefined;
   /** Longest that a call waits for its result, in ms; then 504. Default 30 000. */
   readonly callTimeoutMs?: number | undefined;
-  /** What becomes of a call while Redis is away: 503, or run by a thread of this process. Default `'reject'`. */
+  /** The end of a call while Redis is away: a 503, or a thread of this process runs it. Default `'reject'`. */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
   /** Largest arguments, and largest result, as JSON. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
@@ -111,9 +111,9 @@ export function resolveQueueOptions(
 }
 
 /**
- * Those of the app's queues that this process works off.
+ * The queues of the app that this process works off.
  *
- * @throws ClusterConfigurationError for one that no method has.
+ * @throws ClusterConfigurationError for a queue that no method names.
  */
 export function consumedQueues(
   { consume }: Pick<ResolvedQueueOptions, 'consume'>,

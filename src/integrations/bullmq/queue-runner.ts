@@ -36,14 +36,14 @@ const PATIENCE_MS = 5_000;
 /** A consumer that starts later reads what was announced before; but not for ever. */
 const ANNOUNCE_AGAIN_MS = 10_000;
 
-/** Has calls run by whoever consumes their queues, and consumes queues. */
+/** Sends calls to the consumers of their queues, and consumes queues. */
 @Injectable()
 export class QueueRunner implements RemoteRunner {
   /** A field, so that a drain finds them. */
   consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
   readonly #log = new OnceAMinute((line) => this.#logger.warn(line));
-  /** Where replies go: of this process, and of this start of it. */
+  /** The address for replies: it names this process and this start of it. */
   readonly #process = randomUUID();
   readonly #pending = new PendingCalls(this.#process, (reason) =>
     this.#metrics?.repliesDropped.inc({ reason }),
@@ -74,7 +74,7 @@ export class QueueRunner implements RemoteRunner {
     const options = { ...this.options, telemetry };
     const queues = [...new Set(tasks.map(({ queue }) => queue!))];
     const consumed = consumedQueues(options, queues);
-    // What Redis refuses it refuses for every call.
+    // Redis refuses the same thing for every call.
     const warn = (line: string) => this.#log.say(line, kindOfRefusal(line));
     const link = new RedisLink(options, this.#logger);
     const client = new QueueClient(link, options, warn, queues);

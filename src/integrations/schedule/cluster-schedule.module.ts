@@ -1,14 +1,14 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduledJobs } from './scheduled-jobs.js';
 
-/** Of itself Nest makes one for each call of `forRoot()`, and each would gate what the other has. */
+/** Nest alone makes one for each call of `forRoot()`, and each would gate the other's jobs. */
 @Module({ providers: [ScheduledJobs] })
 class ScheduledJobsModule {}
 
 /**
- * Has what `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule declare run in one worker
- * of the cluster, and cron jobs that are added to the `SchedulerRegistry` as well. All of it stays
- * registered in every worker. Import it once, beside `ScheduleModule.forRoot()`.
+ * Runs the jobs of `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule in one worker of the
+ * cluster, and cron jobs that are added to the `SchedulerRegistry`, too. All of them stay registered
+ * in every worker. Import it once, next to `ScheduleModule.forRoot()`.
  */
 @Module({ imports: [ScheduledJobsModule] })
 export class ClusterScheduleModule {

@@ -1,7 +1,7 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
 
-/** Of the package cron, in the version that @nestjs/schedule brings. */
+/** The job of the package cron, in the version that @nestjs/schedule brings. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
 /**
@@ -39,7 +39,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   job.fireOnTick = async () => {
     look();
     const due = dues.shift();
-    // Whoever calls fireOnTick() itself is served.
+    // A caller of fireOnTick() is served.
     if (due === undefined) return run();
     await tick(due);
   };

@@ -4,8 +4,8 @@ import { SetMetadata } from '@nestjs/common';
 const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
 
 /**
- * Beside `@Cron()`, `@Interval()` or `@Timeout()`: the method runs in every worker, as it would
- * without `ClusterScheduleModule`. For what concerns a process of its own, such as its cache.
+ * Together with `@Cron()`, `@Interval()` or `@Timeout()`, the method runs in every worker, as it would
+ * without `ClusterScheduleModule`. Use it for work on the process itself, such as its cache.
  */
 export function EveryWorker(): MethodDecorator {
   return SetMetadata(EVERY_WORKER, true);

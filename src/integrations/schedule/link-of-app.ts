@@ -13,7 +13,7 @@ export function providerOfApp<T>(moduleRef: ModuleRef, token: unknown): T | unde
   }
 }
 
-/** The link of its `ClusterModule`, else that of its process, else one that answers for it alone. */
+/** The link of its `ClusterModule`, else the link of its process, else one that answers for it alone. */
 export function linkOfApp(moduleRef: ModuleRef): ClusterLink {
   return providerOfApp<ClusterLink>(moduleRef, CLUSTER_LINK) ?? currentLink() ?? new SoloLink();
 }

@@ -31,7 +31,7 @@ interface Cron {
   /** `early`: it was due before its job was registered. `everywhere`: it is not gated. */
   state: 'declared' | 'early' | 'everywhere' | 'added' | 'registered' | 'deleted';
   run?: () => unknown;
-  /** What its timer is to call. */
+  /** The function that its timer calls. */
   tick?: (due?: number) => unknown;
 }
 
@@ -53,7 +53,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     @Inject(ModulesContainer) modules: ModulesContainer,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
-    // Before any hook of the app runs: from its first one on jobs may be added.
+    // This runs before any hook of the app: hooks may add jobs.
     this.#unwrap = [
       wrapMethods(modules, 'ScheduleExplorer', {
         wrapFunctionInTryCatchBlocks: (_, wrap: Wrap, method: Method, of: object) =>
@@ -73,7 +73,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
         },
       }),
     ];
-    // Constructors that ran before this one have added theirs; a registry may yet have to be made.
+    // Earlier constructors may already have added jobs; the registry may not exist yet.
     for (const { instance } of providersOf<SchedulerRegistry>(modules, 'SchedulerRegistry'))
       for (const [key, job] of instance?.getCronJobs() ?? []) this.#gateCron(key, job);
   }
@@ -117,7 +117,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     const cron: Cron = { name, state: isForAll ? 'everywhere' : 'declared' };
     const call = wrap(isForAll ? method : this.#jobs.tracked(cron, method));
     if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
-    // The constructor of its job calls it if a second ends meanwhile: see divertTicks().
+    // The constructor of its job calls it if a second ends at that moment: see divertTicks().
     const onTick: Method = (...args) =>
       cron.state === 'declared' || cron.state === 'early'
         ? void (cron.state = 'early')

@@ -25,13 +25,13 @@ const EXPORTED = [
 ] as const;
 
 /**
- * Takes the place of `ClusterModule` in unit tests. What that makes injectable is there, for a
- * cluster that the test makes up: `reload()` and `scale()` change only what `snapshot()` says. It
- * has no endpoints, and starts nothing. `@CpuBound()` methods just run.
+ * Takes the place of `ClusterModule` in unit tests, with the same injectable classes for a cluster
+ * that the test makes up. `reload()` and `scale()` change only the result of `snapshot()`. It has no
+ * endpoints and starts nothing. `@CpuBound()` methods just run.
  */
 @Module({})
 export class ClusterTestingModule {
-  /** @throws ClusterConfigurationError for a number of workers that there cannot be. */
+  /** @throws ClusterConfigurationError if the number of workers is out of range. */
   static forRoot(cluster: FakeCluster = {}): DynamicModule {
     return {
       module: ClusterTestingModule,

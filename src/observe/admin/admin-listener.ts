@@ -17,8 +17,8 @@ const RESTART_MS = 1_000;
 const MAX_RESTART_MS = 30_000;
 
 /**
- * The primary's own listener, in a thread beside it: whatever is asked there, and
- * however often, the supervisor's event loop only hands over strings.
+ * The primary's own listener, in a separate thread: whatever the number of requests, the
+ * supervisor's event loop only passes strings to the thread.
  */
 export class AdminListener {
   private constructor(
@@ -29,7 +29,7 @@ export class AdminListener {
 
   /**
    * @param warn is told when the thread ends; it is started anew.
-   * @returns where it listens.
+   * @returns the address on which it listens.
    * @throws AddressUnavailableError, ClusterConfigurationError where its program is not there.
    */
   static async open(
@@ -48,7 +48,8 @@ export class AdminListener {
 
   /** Resolves once the thread listens. */
   async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
-    // Throws where no thread is to be had: a rejection here, as of one that ends at once.
+    // A thread that cannot start throws here, which becomes a rejection, as with a thread that ends
+    // at once.
     const thread = this.program.start(data);
     return new Promise((resolve, reject) => {
       let port: number | undefined;
@@ -81,7 +82,7 @@ export class AdminListener {
       const answer = await this.source[what]();
       thread.postMessage({ type: 'answer', id, answer } satisfies AdminPrimaryMessage);
     } catch (error) {
-      // The primary outlives it: whoever asked is told at its deadline.
+      // The primary goes on: the client gets an error at its deadline.
       this.warn(`the admin listener has no answer to ${what}: ${String(error)}`);
     }
   }

@@ -1,6 +1,6 @@
 import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
 
-/** What the thread is started with. */
+/** The data with which the thread starts. */
 export interface AdminData {
   readonly host: string;
   readonly port: number;
@@ -8,13 +8,13 @@ export interface AdminData {
   readonly tokenHash?: Uint8Array | undefined;
 }
 
-/** What the primary knows. The thread asks for it by the names of these. */
+/** The primary's data. The thread asks for it by the names of these methods. */
 export interface AdminSource {
   snapshot(): ClusterSnapshot | Promise<ClusterSnapshot>;
   collectMetrics(): Promise<CollectedMetrics>;
 }
 
-/** What the primary answers to each. */
+/** The primary's answer to each request. */
 export type AdminAnswers = { [K in keyof AdminSource]: Awaited<ReturnType<AdminSource[K]>> };
 
 /** The primary is blocked, or stopped. */

@@ -7,13 +7,13 @@ import { ALIVE, healthReport } from './admin-health.js';
 import { unauthorized } from './authorization.js';
 import { refusalOf } from './guard-request.js';
 
-/** Probes and scrapes; whoever opens more is turned away. */
+/** The limit of connections, which serve probes and scrapes; further ones are turned away. */
 const MAX_CONNECTIONS = 64;
 const REQUEST_TIMEOUT_MS = 5_000;
-/** Node looks for requests over it every 30 s, if not told. */
+/** How often Node checks for requests over the timeout; its default is 30 s. */
 const TIMEOUT_CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 20_000;
-/** Nothing moves on the connection: its client does not read what it asked for. */
+/** A connection without any traffic for this long is closed: its client does not read the answer. */
 const STALLED_MS = 10_000;
 
 const TEXT = 'text/plain; charset=utf-8';
@@ -22,19 +22,20 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 type Answer = Omit<PageResponse, 'headers'> & Partial<Pick<PageResponse, 'headers'>>;
 
 /**
- * Serves what the primary knows. It changes nothing and reads no body.
+ * Serves the primary's data. It changes nothing and reads no request body.
  *
- * @param tokenHash of the token that is wanted; `undefined` answers whoever reaches it.
+ * @param tokenHash hash of the required token; with `undefined` everybody who reaches the listener
+ * gets an answer.
  */
 export function createAdminServer(
   host: string,
   source: AdminSource,
   tokenHash?: Uint8Array,
 ): Server {
-  /** Samples left out because the workers' series together were too many, by metric. */
+  /** The number of samples left out because the workers had too many series together, by metric. */
   const dropped = new Map<string, number>();
   let page: Promise<MetricsPage> | undefined;
-  /** Those who ask meanwhile are given the same. */
+  /** Requests that come while a page is being made get the same page. */
   const currentPage = () =>
     (page ??= collectPage(source, dropped).finally(() => (page = undefined)));
   const routes: Readonly<Record<string, (request: IncomingMessage) => Promise<Answer>>> = {
@@ -73,7 +74,7 @@ export function createAdminServer(
   );
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = STALLED_MS;
-  // Whoever was turned away finds room the next time, unless all are at work.
+  // A client that was turned away finds room the next time, unless all connections are in use.
   server.on('drop', () => server.closeIdleConnections());
   return server;
 }
@@ -100,7 +101,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** Of a target in whatever form: a proxy sends it with the host (RFC 9112, 3.2.2). */
+/** The path of a request target in any form: a proxy sends the target with the host (RFC 9112, 3.2.2). */
 function pathOf({ url = '' }: IncomingMessage): string {
   return URL.canParse(url, 'http://localhost') ? new URL(url, 'http://localhost').pathname : url;
 }

@@ -53,8 +53,9 @@ function leadsHere(asked: string, host: string, port: number): boolean {
 }
 
 /**
- * The address of a pod, with any port: something in front may have another one. A name of one label
- * is nobody's domain, as that of a service in the same namespace.
+ * Accepts an IP address, such as a pod's, with any port, because a proxy may use another port. Also
+ * accepts a name of one label, which cannot be somebody's domain, such as a service in the same
+ * namespace.
  */
 function isAddressOrLabel(asked: string): boolean {
   const name = asked.replace(/:\d+$/, '').replace(/^\[(.+)\]$/, '$1');

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 
-/** What an Express router keeps of each `use()` and each route (router 2.x, `lib/layer.js`). */
+/** An entry of an Express router: each `use()` and each route has one (router 2.x, `lib/layer.js`). */
 interface Layer {
   readonly route?: unknown;
   readonly matchers: readonly ((path: string) => unknown)[];
@@ -13,7 +13,7 @@ type Handle = (request: ExpressRequest, response: ServerResponse, next: () => vo
 
 interface ExpressRequest extends IncomingMessage {
   readonly path: string;
-  /** Left there by the router, for whoever wants to know the route. */
+  /** The router sets this to the matching route. */
   route?: unknown;
 }
 
@@ -56,7 +56,7 @@ function isRoute({ route, matchers, match }: Layer): boolean {
   return route !== undefined && Array.isArray(matchers) && typeof match === 'function';
 }
 
-/** Does what the router does with these layers. Their `stack` shows them to whoever looks for routes. */
+/** Runs these layers as the router does. The property `stack` shows them to tools that list the routes. */
 function dispatchTo(stack: readonly Layer[]): Handle {
   const dispatch: Handle = (request, response, next) => {
     const { method, path } = request;

@@ -1,6 +1,6 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
 
-/** What an endpoint answers. */
+/** The response of an endpoint. */
 export interface EndpointResponse {
   readonly status: number;
   readonly contentType: string;
@@ -8,7 +8,7 @@ export interface EndpointResponse {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What an endpoint reads of a request: the same on every adapter. */
+/** The part of a request that an endpoint reads: it is the same on every adapter. */
 export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -45,7 +45,7 @@ export function mountEndpoint(
   const handle = (request: EndpointRequest, response: unknown): void => {
     respond(request).then(
       (answer) => send(response, answer),
-      // What went wrong may name files or hosts: it goes to the log of whoever threw it, not out.
+      // The error may name files or hosts: it belongs in a log and must not be sent.
       () =>
         send(response, {
           status: 500,

@@ -43,7 +43,7 @@ export function foreignClusterPage(
   return pageOf(collected, prefix, merged);
 }
 
-/** Several bodies of workers that are gone as one that counts the same. */
+/** Merges several bodies of ended workers into one with the same totals. */
 export function foldBodies(bodies: readonly string[], prefix: string, limit: SeriesLimit): string {
   const families = foldFamilies(familiesOf(decode(bodies)), limit);
   return encodeBody({ prefix, maxSeries: limit.maxSeries, families });
@@ -58,11 +58,12 @@ function familiesOf(bodies: readonly MetricsBody[]): (readonly MetricFamily[])[]
 }
 
 /**
- * The metrics of the cluster, then those of its workers. Of a name that both have, the workers',
- * since it is the app's.
+ * The metrics of the cluster, then the metrics of its workers. If both have the same name, the
+ * workers' metric is used, since it belongs to the app.
  *
- * Where the primary did not answer, nothing is known of what others have counted since. Counters
- * are left out then: a gap in a series is harmless, but Prometheus would take a fall for a restart.
+ * If the primary did not answer, the current counts of the other workers are unknown. The page then
+ * leaves counters out: a gap in a series is harmless, but Prometheus would take a lower value for a
+ * restart.
  */
 function pageOf(
   collected: CollectedMetrics,

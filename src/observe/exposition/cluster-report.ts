@@ -18,7 +18,8 @@ export interface Judgement {
  * Judges the cluster by its slots that have a worker which is ready and answers
  * its heartbeats: one that is blocked or stopped serves nobody.
  *
- * @param ownPid of the process that judges: it does answer, whatever its primary has heard by now.
+ * @param ownPid pid of the process that judges: it does answer, even if its primary has not heard
+ * from it yet.
  */
 export function judgeCluster(
   snapshot: ClusterSnapshot,

@@ -6,9 +6,8 @@ import type { SeriesLimit } from './series-limit.js';
 const OMIT = 'omit';
 
 /**
- * Metrics of several workers as those of one. What workers that are gone had
- * counted stays in: a counter, a histogram and the sum and count of a summary
- * never fall. Of a gauge only the living count.
+ * Merges the metrics of several workers. The counts of ended workers stay included: a counter, a
+ * histogram and the sum and count of a summary never fall. A gauge includes only living workers.
  */
 export function mergeFamilies(
   live: readonly (readonly MetricFamily[])[],
@@ -38,14 +37,16 @@ function merge(
   const declare = (family: MetricFamily): void => {
     if (!merged.has(family.name)) merged.set(family.name, new MergedFamily(family, limit));
   };
-  // What a metric is, the living say, and else who lived last: a new release may have changed it.
+  // The living workers decide the type of a metric, or else the worker that ended last: a new
+  // release may have changed it.
   for (const families of live) {
     for (const family of families) if (family.aggregator !== OMIT) declare(family);
   }
   for (const families of retired.toReversed()) {
     for (const family of families) if (doesAccumulate(family)) declare(family);
   }
-  // Their series come first all the same: of more than there is room for, those stay that have been there.
+  // The series of ended workers come first anyway: if there are too many series, the older ones
+  // stay.
   for (const families of retired) {
     for (const family of families) {
       if (doesAccumulate(family)) merged.get(family.name)!.add(family, true);
@@ -57,7 +58,7 @@ function merge(
   return merged;
 }
 
-/** Whether the family has values that only ever grow, so that those of the dead belong to the total. */
+/** Whether the family's values only grow, so that the values of ended workers belong to the total. */
 function doesAccumulate({ type, aggregator }: MetricFamily): boolean {
   return type !== 'gauge' && aggregator === 'sum';
 }

@@ -12,15 +12,15 @@ export type Rule = 'total' | 'sum' | 'first' | 'min' | 'max' | 'mean';
  */
 const GRID = 2 ** 40;
 
-/** What is shown of a total: rounding an exact sum that never falls gives one that never falls. */
+/** The shown value of a total: if an exact sum never falls, its rounded value never falls either. */
 const SHOWN_DIGITS = 1e9;
 const MAX_ROUNDED = Number.MAX_SAFE_INTEGER / SHOWN_DIGITS;
 
-/** One value while it is put together of those of several workers. */
+/** One value, merged step by step from the values of several workers. */
 export class Cell {
-  /** The value; of a total, its whole part. */
+  /** The value, or the whole part of a total. */
   #value = 0;
-  /** Of a total: exact, and so is the whole part, where their sum need not be. */
+  /** The fraction of a total. The two parts are exact, but their sum need not be. */
   #fraction = 0;
   #count = 0;
 
@@ -47,7 +47,7 @@ export class Cell {
     }
   }
 
-  /** `null` where nobody had one. */
+  /** `null` if no worker had a value. */
   value(rule: Rule): number | null {
     if (this.#count === 0) return null;
     return rule === 'mean' ? this.#value / this.#count : this.#value + this.#fraction;
@@ -60,7 +60,7 @@ export class Cell {
     return Math.round(value * SHOWN_DIGITS) / SHOWN_DIGITS;
   }
 
-  /** What of an exact total does not fit into one number beside {@link value}. */
+  /** The part of an exact total that {@link value} cannot hold. */
   residue(): number {
     const rounded = this.#value + this.#fraction;
     return Number.isFinite(rounded) ? this.#fraction - (rounded - this.#value) : 0;

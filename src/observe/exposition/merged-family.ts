@@ -12,7 +12,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['average', 'mean'],
 ]);
 
-/** One family while it is put together of those of several workers. */
+/** One family, merged step by step from the families of several workers. */
 export class MergedFamily {
   #columns: readonly Column[];
   readonly #series = new Map<string, Cell[]>();
@@ -27,7 +27,7 @@ export class MergedFamily {
   /** @param retired its worker is gone: what does not accumulate went with it. */
   add(family: MetricFamily, retired: boolean): void {
     const { type, aggregator } = this.meta;
-    // Of two releases: what means different things cannot be added.
+    // Two releases declare the metric differently: their values cannot be added.
     if (family.type !== type || family.aggregator !== aggregator) return;
     if (!sameColumns(family.columns, this.#columns)) this.#widen(family.columns);
     const columns = this.#columns;
@@ -62,7 +62,7 @@ export class MergedFamily {
     return this.#familyOf((cells) => cells.map((cell, i) => cell.value(rules[i]!)));
   }
 
-  /** What {@link family} leaves out of sums that are too long for a number; `undefined` where it does not. */
+  /** The part of sums that {@link family} leaves out because a number cannot hold it; `undefined` if it leaves nothing out. */
   residue(): MetricFamily | undefined {
     const family = this.#familyOf((cells) => cells.map((cell) => cell.residue()));
     const series = [...family.series].filter(([, row]) => row.some((value) => value !== 0));
@@ -75,7 +75,7 @@ export class MergedFamily {
     return { ...this.meta, columns: this.#columns, series };
   }
 
-  /** Of each column. */
+  /** The rule of each column. */
   get #rules(): readonly Rule[] {
     return this.#columns.map((column) => this.#ruleOf(column));
   }

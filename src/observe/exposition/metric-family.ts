@@ -1,7 +1,7 @@
 export const METRIC_TYPES = ['counter', 'gauge', 'histogram', 'summary'] as const;
 export type MetricType = (typeof METRIC_TYPES)[number];
 
-/** What a series has beside its labels: `{ suffix: '_bucket', label: 'le="0.1"' }`; both empty for a plain value. */
+/** The suffix and the additional label of a sample: `{ suffix: '_bucket', label: 'le="0.1"' }`; both are empty for a plain value. */
 export interface Column {
   readonly suffix: string;
   readonly label: string;
@@ -55,7 +55,7 @@ export function labelText(labels: Labels): string {
   return joinLabels(labels, Object.keys(labels));
 }
 
-/** The same by name: equal for equal labels, in whatever order they were given. */
+/** Labels as on the page, but sorted by name: the text is the same for the same labels in any order. */
 export function sortedLabelText(labels: Labels): string {
   return joinLabels(labels, Object.keys(labels).sort());
 }

@@ -47,8 +47,8 @@ function encodeFamily({ name, help, type, aggregator, columns, series }: MetricF
 }
 
 /**
- * What {@link encodeBody} wrote, or `undefined` where it is something else: a
- * worker runs the app's code. One without metrics sends an empty text.
+ * Reads a text of {@link encodeBody}; `undefined` if it is something else, since a worker runs the
+ * app's code. A worker without metrics sends an empty text.
  */
 export function decodeBody(text: string): MetricsBody | undefined {
   if (text === '') return undefined;

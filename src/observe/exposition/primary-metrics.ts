@@ -1,7 +1,7 @@
 import type { PrimaryStats } from '../../contract/snapshot/index.js';
 import { seconds } from './seconds.js';
 
-/** What the primary measures of itself, by the name of its metric without `nestjs_cluster_primary_`. */
+/** The primary's measurements of itself, by the name of the metric without `nestjs_cluster_primary_`. */
 export const PRIMARY_METRICS: readonly [
   string,
   'gauge' | 'counter',

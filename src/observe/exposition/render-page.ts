@@ -1,6 +1,6 @@
 import type { MetricFamily } from './metric-family.js';
 
-/** Of the Prometheus text format: every version of Prometheus reads it, also those that ask for another first. */
+/** The content type of the Prometheus text format: every version of Prometheus reads it, also a version that prefers another format. */
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Metrics as a page that Prometheus reads. */

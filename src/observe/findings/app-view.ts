@@ -95,7 +95,7 @@ function membersOf(module: NestModule, wrappers: NestModule['providers']): Membe
   }));
 }
 
-/** What a provider made by a factory has here is that function. */
+/** A provider made by a factory has the factory function here. */
 function isClass(metatype: unknown): metatype is Class {
   return typeof metatype === 'function' && metatype.prototype !== undefined;
 }

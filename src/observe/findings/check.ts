@@ -6,10 +6,7 @@ export interface Check<S = unknown> extends Pick<Finding, 'name' | 'level' | 'do
   look(app: AppView, situation: S): readonly Observation[];
 }
 
-/**
- * What these checks find. One that does not find a library as it expects it to be finds nothing:
- * that may be another version of it.
- */
+/** The findings of these checks. A check finds nothing if a library differs from what it expects, since that may be another version. */
 export function findingsOf<S>(
   checks: readonly Check<S>[],
   app: AppView,

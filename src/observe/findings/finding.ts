@@ -15,7 +15,7 @@ export interface Finding {
   readonly docs: string;
 }
 
-/** What the numbers of a finding are computed from. */
+/** The values from which the numbers of a finding are computed. */
 export interface Situation {
   /** Workers that the app is to run with. */
   readonly workers: number;
@@ -27,7 +27,7 @@ export interface Situation {
   readonly proxyKeepAliveMs?: number | undefined;
 }
 
-/** What was seen, of which a {@link Finding} is made. */
+/** An observation from which a {@link Finding} is made. */
 export type Observation = Pick<Finding, 'where' | 'problem'> &
   Partial<Pick<Finding, 'remedy' | 'docs'>>;
 

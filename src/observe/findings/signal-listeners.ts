@@ -26,7 +26,7 @@ export class SignalListeners {
     process.on('newListener', this.#note);
   }
 
-  /** What has been seen by now. */
+  /** Stops watching and returns the findings so far. */
   end(): Finding[] {
     process.off('newListener', this.#note);
     return [...this.#places.values()].map(({ where, byNest }) =>
@@ -67,7 +67,7 @@ export class SignalListeners {
 /** Node's function behind all that add a listener; above it are those that hear of it. */
 const ADDS = '_addListener';
 
-/** Raw frames, from the one that has called `process.on()` down. */
+/** Raw frames, starting with the call of `process.on()`. */
 function framesOfListener(): NodeJS.CallSite[] {
   const sites = callSites(MAX_FRAMES, framesOfListener);
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);

@@ -10,7 +10,7 @@ import { socketIoAdapter, socketIoPolling } from './checks/socket-io.js';
 import { throttler } from './checks/throttler.js';
 import type { Finding, Situation } from './finding.js';
 
-/** What costs nothing to see; all but the first holds for any number of workers above one. */
+/** The checks that cost nothing. All but the first apply to any number of workers above one. */
 export const CHEAP_CHECKS: readonly Check[] = [
   cpuBoundInline,
   scheduledJobs,

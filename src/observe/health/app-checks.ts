@@ -10,10 +10,9 @@ const STATUSES: readonly unknown[] = ['up', 'degraded', 'down'];
 type Report = HealthIndicatorResult[string];
 
 /**
- * Asks the app's own indicators, all at once, and bears with whatever they do:
- * one that throws, hangs or gives nonsense is down, and the others are as they
- * are. What was thrown may name hosts, files and passwords: it goes to the log
- * alone.
+ * Runs all of the app's own indicators at once. An indicator that throws, hangs or returns an
+ * invalid report is down, without effect on the others. An error may name hosts, files and
+ * passwords, so it only goes to the log.
  */
 export class AppChecks {
   constructor(
@@ -76,7 +75,7 @@ export class AppChecks {
     if (!isObject(result)) throw new NoReport();
     // As it will be sent, and nothing in it that only fails then: a cycle, a bigint, a getter.
     const plain = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
-    // Of nothing at all nothing would be seen: a check that can never fail.
+    // An empty report is refused: it would be a check that can never fail.
     if (Object.keys(plain).length === 0) throw new NoReport();
     return Object.entries(plain).map(([key, report]) => {
       if (!isReport(report)) throw new NoReport();
@@ -94,7 +93,7 @@ class NoReport extends Error {
     "gave no result of a health indicator: { key: { status: 'up', 'degraded' or 'down', … } }";
 }
 
-/** Of terminus 11. */
+/** The error of terminus 11. */
 interface HealthCheckError {
   readonly isHealthCheckError: boolean;
   readonly causes: unknown;

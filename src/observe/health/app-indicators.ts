@@ -8,16 +8,16 @@ type IndicatorClass = Extract<Entry, new (...dependencies: never[]) => unknown>;
 
 /** An indicator of the app's own. */
 export interface AppIndicator {
-  /** The key it has in the report where it gave none itself. */
+  /** Its key in the report, if it gives none itself. */
   readonly name: string;
   /** May throw, hang and give anything. */
   readonly check: () => unknown;
 }
 
 /**
- * What `health.indicators` names, ready to be asked.
+ * The indicators in `health.indicators`, ready to run.
  *
- * @throws ClusterConfigurationError for what cannot work, all of it in one message.
+ * @throws ClusterConfigurationError that names all entries that cannot work.
  */
 export function appIndicators(
   entries: readonly Entry[],
@@ -39,10 +39,10 @@ export function appIndicators(
   return indicators;
 }
 
-/** `DatabaseHealthIndicator` → `database`; by its place, from 1, where it has no name of its own. */
+/** `DatabaseHealthIndicator` → `database`; without a name, its place in the list is used, from 1. */
 function nameOf(entry: Entry, index: number): string {
   const name = entry.name.replace(/HealthIndicator$/, '');
-  // An arrow function in the list has none; that of a bound one has a space.
+  // An arrow function in the list has no name; the name of a bound function has a space.
   if (!/^[A-Za-z]\w*$/.test(name)) return `indicator${index + 1}`;
   // HTTPProxy → httpProxy
   return name.replace(/^[A-Z]+(?![a-z])|^[A-Z]/, (capitals) => capitals.toLowerCase());
@@ -58,7 +58,7 @@ function isClass(entry: Entry): entry is IndicatorClass {
   );
 }
 
-/** @returns the one that the app has; else why there is none, with the remedy. */
+/** @returns the app's instance, or else the reason why there is none, with the remedy. */
 function instanceOf(
   type: IndicatorClass,
   moduleRef: Pick<ModuleRef, 'get' | 'introspect'>,

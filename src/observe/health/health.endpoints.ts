@@ -31,7 +31,7 @@ const MAX_DETAIL_LENGTH = 32 * 1024;
 @Injectable()
 export class HealthEndpoints {
   readonly #log = new OnceLog();
-  /** Of this process, whatever the rest of the cluster is. */
+  /** The indicators of this process alone. */
   #ofProcess: readonly HealthIndicatorFunction[] = [];
   #health!: HealthCheckService;
 

@@ -9,10 +9,10 @@ export interface Measurement {
   readonly limit: number | undefined;
 }
 
-/** What measurements say together: the worst of them counts. */
+/** The combined verdict of measurements: the worst one counts. */
 export interface Judgement {
   readonly status: 'up' | 'degraded' | 'down';
-  /** Which are too high, and what their limits are. Not there where all is well. */
+  /** The measurements that are too high, and their limits. Missing if all are fine. */
   readonly message?: string;
 }
 

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { inspect } from 'node:util';
 import { oneLine } from '../../contract/errors/index.js';
 
-/** Messages that are remembered: one that holds the time of day would be new each time, for ever. */
+/** The limit of remembered messages: a message with the time of day would be new each time. */
 const MAX_REMEMBERED = 100;
 
 /** Logs what goes wrong again and again, at each probe, once for each message that it has. */

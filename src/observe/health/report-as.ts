@@ -2,7 +2,7 @@ import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { Judgement } from './limits.js';
 import type { Terminus } from './terminus.js';
 
-/** A report with a status. Where terminus has no `degraded` (before 12), such a one is up. */
+/** A report with a status. Before terminus 12, which introduced `degraded`, a degraded report is up. */
 export function reportAs<Key extends string>(
   terminus: Pick<Terminus, 'knowsDegraded'>,
   key: Key,

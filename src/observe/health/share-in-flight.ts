@@ -1,7 +1,7 @@
 /**
  * One run for all who ask while it is under way: asking often costs no more.
  *
- * @param situation who asks in another one than that in which the run began gets a run of his own.
+ * @param situation a call in a different situation than the current run's gets its own run.
  */
 export function shareInFlight<T>(
   run: () => Promise<T>,

@@ -3,7 +3,7 @@ import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import type { HealthCheckService } from '@nestjs/terminus';
 import { loadPeer } from '../../contract/options/module.js';
 
-/** What tells one terminus from another. */
+/** The method by which versions of terminus are told apart. */
 interface IndicatorService {
   check(key: string): object;
 }
@@ -21,7 +21,7 @@ export class Terminus {
     @Inject(ModulesContainer) private readonly modules: ModulesContainer,
   ) {}
 
-  /** @throws ClusterConfigurationError where it is not installed. */
+  /** @throws ClusterConfigurationError if terminus is not installed. */
   async load(): Promise<HealthCheckService> {
     const terminus = await loadPeer('health', () => import('@nestjs/terminus'));
     const { HealthCheckService, HealthIndicatorService, TerminusModule } = terminus;

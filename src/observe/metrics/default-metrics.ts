@@ -2,11 +2,11 @@ import perfHooks, { type PerformanceObserverCallback } from 'node:perf_hooks';
 import { collectDefaultMetrics, type Registry } from 'prom-client';
 
 /**
- * Has prom-client measure this process. It keeps what it measures with to itself, and never ends it:
- * its observer of garbage collections and its timer are those of the process, and are noted while
- * it makes them.
+ * Makes prom-client measure this process. prom-client never ends its observer of garbage
+ * collections and its timer, and does not expose them, so this function records them while
+ * prom-client creates them.
  *
- * @returns what ends both.
+ * @returns a function that ends both.
  */
 export function measureDefaults(register: Registry, prefix: string): () => void {
   const ends: (() => void)[] = [];

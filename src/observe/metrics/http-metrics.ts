@@ -22,13 +22,13 @@ const OTHER_INDEX = METHODS.length;
 /** Status codes have three digits: the method goes above them in one number. */
 const METHOD_FACTOR = 1_000;
 
-/** Route of requests that there is no room for any more: an app has so many routes by mistake alone. */
+/** The route of requests beyond the limit of series: only a mistake gives an app so many routes. */
 const OVERFLOW = 'other';
 
-/** Of the series that a metric may have. */
+/** The share of a metric's series that is kept for the overflow. */
 const OVERFLOW_SHARE = 0.05;
 
-/** In the place of a status code: the request had no answer. */
+/** Stands for a status code if a request had no answer. */
 const ABORTED = 0;
 
 /** Sizes from an empty answer to a large download, in bytes. */
@@ -50,7 +50,7 @@ interface Series {
 export class HttpMetrics implements ResponseObserver {
   readonly #routes = new Map<string, Map<number, Series>>();
   #size = 0;
-  /** Leaves room for those of the overflow. */
+  /** The limit of series, without the share for the overflow. */
   readonly #maxSeries: number;
 
   constructor(
@@ -153,8 +153,9 @@ export class HttpMetrics implements ResponseObserver {
   }
 
   /**
-   * Bounded here too, not only where it is read: what is never shown must not be kept. What comes on
-   * top is counted as one route, so that sums over all of them stay right.
+   * Series are also limited here, not only where they are read, so that series that are never shown
+   * use no memory. Further requests are counted as one route, so that sums over all routes stay
+   * right.
    */
   #addSeries(template: string, key: number): Series {
     if (this.#size >= this.#maxSeries && template !== OVERFLOW) {

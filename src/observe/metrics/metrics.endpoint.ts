@@ -27,7 +27,7 @@ export class MetricsEndpoint {
   #metrics: ProcessMetrics | undefined;
   #routes:
     { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
-  /** The page that is being made: those who ask meanwhile are given it as well. */
+  /** The page that is being made: requests that come during this time get it as well. */
   #page: Promise<MetricsPage> | undefined;
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterLink) {}

@@ -23,7 +23,7 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ];
 
-/** What decides how this process's metrics are written. */
+/** The options that decide how this process's metrics are written. */
 export interface ProcessMetricsOptions {
   readonly prefix: string;
   readonly maxSeries: number;
@@ -34,9 +34,9 @@ export interface ProcessMetricsOptions {
 
 /** All that this process measures: the app's metrics, and ours. */
 export class ProcessMetrics implements MetricsSource {
-  /** What this package measures by prom-client; the app's own registry is left as it is. */
+  /** The metrics that this package takes with prom-client; the app's own registry is not changed. */
   readonly #own = new Registry();
-  /** Likewise, with a label `worker` of their own. */
+  /** The metrics that already have their own label `worker`. */
   readonly #labelled = new Registry();
   readonly limit: SeriesLimit;
   readonly #reading: Reading;
@@ -99,7 +99,7 @@ export class ProcessMetrics implements MetricsSource {
     return foldBodies(bodies, this.options.prefix, this.limit);
   }
 
-  /** The app's metrics and ours. Of a name that both have, the app's. */
+  /** The app's metrics and ours. If both have the same name, the app's metric is used. */
   async #read(): Promise<{ app: readonly MetricFamily[]; own: readonly MetricFamily[] }> {
     const app = await readRegistry(this.app, { ...this.#reading, unordered: true });
     const own = [
@@ -131,7 +131,7 @@ export class ProcessMetrics implements MetricsSource {
     );
   }
 
-  /** Also at start: the first serialisation is that of the first push. */
+  /** This also warns at start, since the first push serialises the metrics. */
   warnOfConflicts(conflicts: readonly string[]): void {
     const news = conflicts.filter((name) => !this.#conflicts.has(name));
     if (news.length === 0) return;

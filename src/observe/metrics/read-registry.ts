@@ -12,7 +12,7 @@ import {
 import type { SeriesLimit } from '../exposition/series-limit.js';
 import { READ_TIMEOUT_MS } from '../../contract/snapshot/index.js';
 
-/** A sample as prom-client has it. `metricName` where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
+/** A sample as prom-client has it. `metricName` is set if it differs from the metric's own name: `…_bucket`, `…_sum`, `…_count`. */
 interface Sample {
   readonly labels?: Labels | undefined;
   readonly value: number;
@@ -35,7 +35,7 @@ export interface Reading {
   readonly workerLabel: number | undefined;
   /** Each worker may name the labels of a series in another order: what the app measures. */
   readonly unordered: boolean;
-  /** Metrics as they were read last: what counts must not be missing where it is slow once. */
+  /** The last known metrics: a counter must not be missing because it was slow once. */
   readonly last: WeakMap<object, MetricFamily>;
   /** Metrics that have not answered since they were asked: they are not waited for again. */
   readonly hung: WeakSet<object>;
@@ -43,7 +43,7 @@ export interface Reading {
   failed(name: string, reason: string): void;
 }
 
-/** What of prom-client's registries is used: one of another copy, or of another make, is as good. */
+/** The used part of prom-client's registries: a registry of another copy or library also works. */
 interface ReadableRegistry {
   getMetricsAsArray(): readonly { readonly name: string; get(): unknown }[];
   /** Private, and in every version since 11: `getMetricsAsJSON()` adds them, but fails as a whole. */
@@ -115,10 +115,10 @@ const SUFFIXES: Readonly<Record<MetricType, readonly string[]>> = {
 };
 
 /**
- * A metric of prom-client as a family; `undefined` where it is none that Prometheus knows.
+ * A metric of prom-client as a family; `undefined` if Prometheus does not know its type.
  *
  * @param defaults labels of samples that have none of that name.
- * @throws TypeError where it has samples that are none of its type.
+ * @throws TypeError if it has samples that do not fit its type.
  */
 export function toFamily(
   { name, help, type: typeName, aggregator = 'sum', values = [] }: RegistryMetric,
@@ -178,7 +178,7 @@ function withDefaults(labels: Labels, defaults: Labels): Labels {
   return all;
 }
 
-/** What the app itself calls by that name is renamed, as Prometheus does it with labels of targets. */
+/** An app's own label with this name is renamed, as Prometheus does with labels of targets. */
 function withWorkerLabel(labels: Labels, slot: number): Labels {
   const { worker, ...others } = labels;
   if (worker === undefined) return { ...others, worker: slot };

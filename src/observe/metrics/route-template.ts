@@ -13,7 +13,7 @@ export const UNMATCHED = 'unmatched';
 /** Label of all routes of routers that are mounted under a path: they do not know it. */
 const NESTED = '*';
 
-/** Where a route of Express, or a request of Fastify, keeps its label: a WeakMap would double what a request pays. */
+/** The property of an Express route or a Fastify request that keeps its label: a WeakMap would double the cost for a request. */
 const TEMPLATE = Symbol('nestjs-cluster.route');
 
 /**
@@ -29,7 +29,7 @@ export function createRouteTemplateReader(adapter: AbstractHttpAdapter): RouteTe
     : createExpressReader(adapter);
 }
 
-/** What Express leaves on a request: the last route that matched. */
+/** The last matching route, which Express sets on a request. */
 interface ExpressRoute {
   readonly path: unknown;
   readonly stack: readonly unknown[];
@@ -37,7 +37,7 @@ interface ExpressRoute {
   [TEMPLATE]?: string;
 }
 
-/** What an Express router keeps of each `use()` and each route (router 2.x, `lib/layer.js`). */
+/** An entry of an Express router: each `use()` and each route has one (router 2.x, `lib/layer.js`). */
 interface Layer {
   readonly route?: unknown;
   readonly handle?: unknown;
@@ -46,9 +46,8 @@ interface Layer {
 }
 
 /**
- * The routes of Nest are those of the app's own router, with every prefix in
- * their path. A route in a router or a sub-app under a path has only a part of
- * it, so all of these share one label.
+ * Nest's routes are in the app's own router, with every prefix in their path. A route in a router
+ * or a sub-app under a path has only a part of the path, so all such routes share one label.
  */
 function createExpressReader(adapter: AbstractHttpAdapter): RouteTemplateReader {
   return (request) => {

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Has `Retry-After` sent with a 503: an exception of Nest has a status and a
- * body, and no headers. Whoever catches it and answers something else sends
- * none.
+ * Sends `Retry-After` with a 503: an exception of Nest has a status and a body,
+ * and no headers. An exception filter that answers something else sends none.
  *
  * @param seconds whole.
  */

@@ -6,7 +6,7 @@ import type { TaskObserver } from '../task/task.js';
 
 /** Gives the result of a call to everybody who waits for it. */
 export class Answers {
-  /** Of calls that many wait for, and whose results may be large. */
+  /** Answers to calls with several waiters. Their results may be large. */
   readonly #paced = new Paced<() => void>((answer) => answer());
 
   constructor(private readonly observer: Pick<TaskObserver, 'ended'>) {}

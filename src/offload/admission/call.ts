@@ -6,12 +6,12 @@ import type { CallTrace } from '../task/trace-context.js';
 /** Watches whether the one who waits is still there. @returns what ends the watch. */
 export type Watch = (gone: () => void) => () => void;
 
-/** Of one who cannot leave. */
+/** The watch on a caller who cannot leave. */
 export const NOBODY: Watch = () => () => {};
 
 /** Somebody who waits for a call. */
 export interface Waiter {
-  /** What it waits for, once that is admitted. */
+  /** The admitted call that it waits for. */
   call: Call | undefined;
   readonly trace: CallTrace | undefined;
   resolve(value: unknown): void;
@@ -31,7 +31,7 @@ export class Call {
   run: Run | undefined;
   /** While it waits in the thread that is to run it. */
   offer: Offer | undefined;
-  /** Of the wait, then of the run. */
+  /** The timer of the wait, then of the run. */
   timer: NodeJS.Timeout | undefined;
   readonly waiters = new Set<Waiter>();
   #moves: boolean | undefined;
@@ -44,7 +44,7 @@ export class Call {
     readonly key: string | undefined,
     /** Rises with each call. */
     readonly order: number,
-    /** Of the one who made it. */
+    /** The trace of the caller who made it. */
     readonly trace: CallTrace | undefined,
   ) {}
 

@@ -21,10 +21,10 @@ import { restoreError } from '../task/task-error.js';
 import { WaitingRoom } from './waiting-room.js';
 
 /**
- * Admits calls, in the order in which they came: as many run as there are
- * threads, a bounded number waits for a bounded time, the rest is refused.
- * Those that wait longest are offered to the threads that run others, and
- * count as waiting until they begin.
+ * Admits calls in the order in which they came. As many run as there are threads,
+ * a bounded number waits for a bounded time, and the rest is refused. The calls
+ * that have waited longest are offered to busy threads, and count as waiting until
+ * they begin.
  */
 export class Dispatcher {
   readonly #waiting: WaitingRoom;
@@ -131,7 +131,7 @@ export class Dispatcher {
       if (same !== undefined && same.waiters.size <= this.maxQueue) return same.addWaiter(waiter);
       const refusal = same === undefined ? this.#refusal() : 'queue-full';
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
-      // What the caller does with its arguments meanwhile is nothing to a call that waits.
+      // The caller may change its arguments while the call waits.
       const kept = this.#canStart ? request : copyRequest(request);
       call = new Call(task, kept, performance.now(), key, ++this.#calls, waiter.trace);
     } catch (error) {
@@ -166,7 +166,7 @@ export class Dispatcher {
   #onBegun(call: Call): void {
     this.#running.begin(call);
     this.#follow(call, call.offer!);
-    // What happened to it in the moment in which this was not known.
+    // The call may have been aborted before this was known.
     if (this.#closed) this.#abort(call, aborted(call.task));
     else if (call.waiters.size === 0) this.#abandonment.begin(call);
   }

@@ -37,7 +37,7 @@ export class InlineRunner implements Runner {
   }
 
   run(request: RunRequest): Run {
-    // What runs on the event loop cannot be ended.
+    // A call on the event loop cannot be ended.
     return { result: this.#run(request), abort: () => {} };
   }
 

@@ -1,9 +1,9 @@
 const MOVED = Symbol.for('nestjs-cluster.moved');
 
 /**
- * Has a buffer moved between threads instead of copied: where it is an argument
- * or the result of a `@CpuBound()` method, or a property or an entry of one.
- * Whoever moved it cannot use it any more: its length is 0 then.
+ * Moves a buffer between threads instead of copying it, if it is an argument or
+ * the result of a `@CpuBound()` method, or a property or an entry of one. The
+ * sender cannot use it any more: its length is 0 then.
  *
  * A view of a part of a larger buffer (as small `Buffer`s are) is copied, since
  * the rest would go with it.

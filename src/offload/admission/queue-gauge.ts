@@ -1,4 +1,4 @@
-/** A queue that is full takes each call that gets a thread for room: that is no relief. */
+/** Room for this long ends a shortage. Room for one call comes with each call that gets a thread. */
 const RELIEF_MS = 1_000;
 
 /** Since when a queue has been full. */

@@ -6,9 +6,9 @@ import type { Task } from '../task/task.js';
 /** Takes calls of tasks, and gives their results. */
 export type Submitter = Pick<Dispatcher, 'submit'>;
 
-/** What a remote runner needs of this process. */
+/** The parts of this process that a remote runner needs. */
 export interface RemoteSituation {
-  /** Those of the app; a runner is told of those with a queue. */
+  /** The tasks of the app. A runner is told of those with a queue. */
   readonly tasks: readonly Task[];
   /** Runs a call in this process. */
   readonly local: Submitter;
@@ -30,7 +30,7 @@ export interface RemoteRunner extends Submitter {
 /** Registered: two copies of this package in one process find the one runner. */
 export const REMOTE_RUNNER = Symbol.for('nestjs-cluster.remote-runner');
 
-/** What has a queue in an app without any. */
+/** The methods that name a queue in an app without queues. */
 export function refusalsOfQueues(
   found: readonly Found[],
   remote: RemoteRunner | undefined,

@@ -1,4 +1,4 @@
-/** What an estimate says beyond it is no more than a guess. */
+/** A longer estimate would only be a guess. */
 const MAX_SECONDS = 60;
 
 /** Share of the last run in the mean: the last ten or so count. */

@@ -29,7 +29,7 @@ export class RunningCalls {
     this.observer.began(task, call.startedAt - call.calledAt);
     call.trace?.began();
     call.timer = setTimeout(() => {
-      // Where the event loop was late, the result may be there: it is looked at first.
+      // After a late event loop the result may be there already, so it is read first.
       setImmediate(() => {
         if (call.state === 'running') this.overdue(call);
       });

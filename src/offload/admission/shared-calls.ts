@@ -7,9 +7,9 @@ export class SharedCalls {
   readonly #calls = new Map<string, Call>();
 
   /**
-   * What calls that are the same have in common; `undefined` where none is.
+   * The common key of equal calls; `undefined` if no call equals it.
    *
-   * @throws what structured clone throws for arguments that it refuses.
+   * @throws the error of structured clone for arguments that it refuses.
    */
   keyOf(task: Task, args: readonly unknown[]): string | undefined {
     return task.coalesce ? keyOf(task, args) : undefined;

@@ -4,9 +4,9 @@ import type { ClusterLink, RequestScope } from '../../contract/snapshot/index.js
 import type { Watch } from './call.js';
 
 /**
- * Whose client waits for what is being done: told by the asynchronous context in
- * which it runs. Asked for only by an app that has something to offload. On Node
- * 20 any use of AsyncLocalStorage costs a light request up to a sixth.
+ * The client that waits for the current work, found by its asynchronous context.
+ * Only an app with something to offload asks for it: on Node 20 any use of
+ * AsyncLocalStorage costs a light request up to a sixth.
  */
 export class WaitingClient {
   readonly #scopes = new AsyncLocalStorage<RequestScope>();

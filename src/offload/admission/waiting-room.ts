@@ -5,13 +5,13 @@ import type { Runner } from '../task/runner.interface.js';
 
 /** Calls that wait for a thread, in the order in which they came, each for a bounded time. */
 export class WaitingRoom {
-  /** Those that wait longest first. */
+  /** The call that has waited longest is first. */
   readonly #calls = new Set<Call>();
   readonly #gauge = new QueueGauge();
   readonly #overdue: Paced<Call>;
 
   /**
-   * @param coming threads that are still to come: whoever waits for one takes no place.
+   * @param coming threads that are still to come: a call that waits for one takes no place.
    * @param expired is told of a call that has waited too long, and has left.
    */
   constructor(
@@ -31,7 +31,7 @@ export class WaitingRoom {
     return this.#calls.size;
   }
 
-  /** Who has waited longest. */
+  /** The call that has waited longest. */
   get first(): Call | undefined {
     return this.#calls.values().next().value;
   }
@@ -88,7 +88,7 @@ export class WaitingRoom {
     }
   }
 
-  /** Where nobody may wait, nothing is ever full. */
+  /** A queue of length 0 is never full. */
   get #isFull(): boolean {
     return this.places > 0 && !this.hasPlace;
   }

@@ -26,7 +26,7 @@ export function warningsOfParameters(name: string, definition: CpuBoundDefinitio
   });
 }
 
-/** What the prototypes of a class of the app hold; nothing of JavaScript's and Node's own classes. */
+/** The members of a class's prototypes, up to JavaScript's and Node's own classes. */
 function methodsOf(type: unknown): string[] {
   if (typeof type !== 'function') return [];
   const names = new Set<string>();

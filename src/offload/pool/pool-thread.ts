@@ -10,7 +10,7 @@ import { NO_PLACE, type Offers } from '../thread/offers.js';
 import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
 import type { ThreadMessage, ThreadReport } from '../thread/thread-host.js';
 
-/** What a thread runs. */
+/** The program of a thread. */
 export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-entry.js';
 
 /** For `offload.module` to close. */
@@ -34,7 +34,7 @@ export interface ThreadEvents {
   changed(): void;
 }
 
-/** `starting → ready → ended`; whoever is not ready is given nothing. */
+/** `starting → ready → ended`. Only a ready thread is given calls. */
 type ThreadState = 'starting' | 'ready' | 'ended';
 
 interface AheadCall {
@@ -42,10 +42,10 @@ interface AheadCall {
   readonly events: OfferEvents;
 }
 
-/** One thread: it runs one call, and may have the next one beside it. */
+/** One thread: it runs one call, and may hold the next one. */
 export class PoolThread {
   #state: ThreadState = 'starting';
-  /** What it says once it has loaded what it is to run, or cannot. Rejects where it ends over that. */
+  /** Its report once it has loaded its tasks, or cannot. Rejects if it ends over that. */
   readonly report: Promise<ThreadReport>;
   /** Resolves when there is nothing left of it. */
   readonly exited: Promise<void>;
@@ -119,7 +119,7 @@ export class PoolThread {
       },
       (error: unknown) => this.#failed(error),
     );
-    result.catch(() => {}); // told by whoever follows it from its beginning, if anybody does
+    result.catch(() => {}); // a follower from its beginning reports it, if there is one
     return { result, abort: () => this.abort(), takeBack: () => this.#takeBack(ahead) };
   }
 

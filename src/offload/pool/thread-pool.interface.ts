@@ -25,7 +25,7 @@ export interface ThreadPoolEvents {
   unfit(reason: string): void;
 }
 
-/** What of a thread is the pool's business. */
+/** The parts of a thread that the pool uses. */
 export type PooledThread = Pick<
   PoolThread,
   | 'state'

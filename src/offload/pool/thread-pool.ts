@@ -35,7 +35,7 @@ const CLOSE_MS = 1_000;
 export class ThreadPool implements Runner {
   readonly #threads: PooledThread[] = [];
   readonly #offers: Offers;
-  /** The last one that was started while there was no other to wait for. */
+  /** The last thread that was started while no other was coming. */
   #only: PooledThread | undefined;
   #startMs = 0;
   /** The last one that was started cannot do its work. */
@@ -159,7 +159,7 @@ export class ThreadPool implements Runner {
     this.#warnings.follow(thread.report);
     thread.report.then(
       () => (this.#startMs = performance.now() - startedAt),
-      () => {}, // whoever needs the thread is told
+      () => {}, // the caller that needs the thread is told
     );
     return thread;
   }

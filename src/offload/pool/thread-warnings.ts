@@ -6,7 +6,7 @@ import type { ThreadReport } from '../thread/thread-host.js';
 /** A thread that has not loaded by then is worth a word. */
 const SLOW_MS = 10_000;
 
-/** What V8 allows a thread above its limit for old objects, roughly: for young ones, and rounding. */
+/** Roughly the memory that V8 allows a thread above its limit for old objects: young ones, and rounding. */
 const HEAP_MARGIN_BYTES = 128 * 2 ** 20;
 
 /** Why a bundle can have no threads; `undefined` where their file is there. */

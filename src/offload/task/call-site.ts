@@ -3,17 +3,17 @@ import { fileURLToPath } from 'node:url';
 /** Frames that are looked through. A decorator is applied a few frames below its class. */
 const MAX_FRAMES = 30;
 
-/** What stands between a decorator and the file of its class. */
+/** Frames between a decorator and the file of its class. */
 const LIBRARIES =
   /[\\/]node_modules[\\/](?:reflect-metadata|tslib|@nestjs[\\/]common|@(?:swc[\\/]helpers|oxc-project[\\/]runtime|babel[\\/]runtime))[\\/]/;
 
-/** What compilers call the function that applies decorators: `__decorate`, `_ts_decorate`, `__decorateClass`. */
+/** The compilers' names of the function that applies decorators: `__decorate`, `_ts_decorate`, `__decorateClass`. */
 const DECORATE = /^_+(?:ts_)?decorate/i;
 
 /** A bundle in CommonJS may have none. */
 const HERE = import.meta.url as string | undefined;
 
-/** This package: whoever asks is in it. */
+/** This package: the caller is in it. */
 const OWN_DIRECTORY = HERE && fileURLToPath(new URL('../..', HERE));
 
 /**

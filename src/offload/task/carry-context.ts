@@ -1,4 +1,4 @@
-/** What travels with each call: an `AsyncLocalStorage` is one. */
+/** A context that travels with each call: an `AsyncLocalStorage` is one. */
 export interface ContextStorage<T> {
   /** What is to travel; `undefined` where there is nothing. */
   getStore(): T | undefined;
@@ -32,9 +32,9 @@ export function carryContext<T>(name: string, storage: ContextStorage<T>): void 
 }
 
 /**
- * What the current asynchronous context has to travel; `undefined` where there is nothing.
+ * The values of the current asynchronous context that travel; `undefined` if there are none.
  *
- * @param warn is told at each call of what does not travel.
+ * @param warn is told at each call of values that do not travel.
  */
 export function captureContexts(warn?: (message: string) => void): CarriedContexts | undefined {
   let captured: Record<string, unknown> | undefined;

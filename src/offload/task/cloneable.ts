@@ -4,10 +4,10 @@ import { types } from 'node:util';
 const { isAnyArrayBuffer, isDate, isRegExp } = types;
 
 /**
- * What in a value structured clone refuses, in words; `undefined` where nothing
- * is known to be in the way.
+ * The part of a value that structured clone refuses, in words; `undefined` if none
+ * is known.
  *
- * @param name what the value is called, as the beginning of a path.
+ * @param name of the value, as the beginning of a path.
  */
 export function findUncloneable(value: unknown, name: string): string | undefined {
   const seen = new Set<object>();
@@ -42,7 +42,7 @@ function obstacleIn(value: unknown): string | undefined {
     : undefined;
 }
 
-/** What only a trial can tell of: iterators, streams, ports, `Intl`, WebAssembly, views of a buffer that was moved. */
+/** Only a trial tells of these: iterators, streams, ports, `Intl`, WebAssembly, views of a moved buffer. */
 function isOddNative(value: object): boolean {
   if (ArrayBuffer.isView(value)) return value.byteLength === 0;
   return (
@@ -73,7 +73,7 @@ function partsOf(value: object, path: string): { path: string; value: unknown }[
   if (types.isSet(value)) {
     return [...value].map((entry, i) => ({ path: `entry ${i} of ${path}`, value: entry }));
   }
-  // Of an error name, message, stack and cause are taken.
+  // Structured clone takes an error's name, message, stack and cause.
   if (types.isNativeError(value)) return [{ path: `${path}.cause`, value: value.cause }];
   if (Array.isArray(value)) {
     // An array of numbers may be long, and has no obstacle.

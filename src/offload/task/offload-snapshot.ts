@@ -12,7 +12,7 @@ export interface OffloadSnapshot {
   readonly unavailable: boolean;
 }
 
-/** Where nothing is offloaded. */
+/** The snapshot of an app that offloads nothing. */
 export const IDLE: OffloadSnapshot = {
   threads: 0,
   running: 0,

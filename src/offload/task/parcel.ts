@@ -1,10 +1,10 @@
 import { types } from 'node:util';
 import { isMoved, move } from '../admission/move.js';
 
-/** Where in a list of values something is: an element of it, or a property of one. */
+/** A place in a list of values: an element, or a property of one. */
 export type Place = readonly [index: number, key?: string | number];
 
-/** What values hold that structured clone must be told of, or does not keep. Looked for two levels deep. */
+/** Parts of values that structured clone must be told of, or does not keep. The search goes two levels deep. */
 export interface Contents {
   /** To be moved, not copied. */
   readonly moved: ArrayBuffer[];

@@ -13,7 +13,7 @@ export interface Situation {
   readonly mainFile: string | undefined;
 }
 
-/** What Node was started with, by the path that imports of it have. */
+/** The main file of Node, by the path under which it is imported. */
 export function mainFile(): string | undefined {
   try {
     // `node dist/main` and `node dist` leave the rest to Node.
@@ -36,7 +36,7 @@ export function refusalOfModule(
   );
 }
 
-/** What there is to know of a `@CpuBound()` method before any thread is asked. */
+/** The facts about a `@CpuBound()` method before any thread is asked. */
 export interface Subject extends Situation {
   readonly name: string;
   readonly definition: CpuBoundDefinition;
@@ -120,7 +120,7 @@ function refusalOfFile({ name, definition, mainFile }: Subject): string | undefi
 function connectionParameter({ type, definition }: Subject): string | undefined {
   const parameters = Reflect.getMetadata(ROUTE_ARGUMENTS, type, definition.method) as
     Record<string, unknown> | undefined;
-  // Keys are `number:index`; those of custom decorators have text for a number.
+  // Keys are `number:index`. Keys of custom decorators have text in place of the number.
   const kinds = Object.keys(parameters ?? {}).map(
     (key) => OF_THE_CONNECTION[Number(key.split(':')[0])],
   );

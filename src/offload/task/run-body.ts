@@ -9,11 +9,11 @@ import { describeError } from './task-error.js';
  * Runs the body of a task where it is to run, and makes of how it ends what can
  * travel. Never rejects.
  *
- * @param contexts a copy of those of the caller.
+ * @param contexts a copy of the caller's.
  * @param within runs it, in those contexts.
  */
 export async function runBody(
-  /** Of the task, for messages. */
+  /** The task's name, for messages. */
   name: string,
   body: () => unknown,
   contexts: CarriedContexts | undefined,

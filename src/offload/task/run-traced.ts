@@ -5,8 +5,8 @@ import type { RunResult } from './runner.interface.js';
 import { currentTracing, isTraced, type TracedTask } from './trace-context.js';
 
 /**
- * Runs the body of a task where it is to run. If its caller traces it, the result has the times of
- * the run, and the run has a span here where somebody collects those of this thread. Never rejects.
+ * Runs the body of a task in its thread. If its caller traces it, the result has the times of the
+ * run. If a collector traces this thread, the run has a span here. Never rejects.
  */
 export async function runTraced(
   task: TracedTask,

@@ -22,12 +22,12 @@ export type RunResult = (
   | {
       readonly ok: true;
       readonly value: unknown;
-      /** What of the value was a Buffer; the value stands for the first of a list. */
+      /** The parts of the value that were Buffers. The value itself is the first of a list. */
       readonly buffers: readonly Place[];
     }
   | { readonly ok: false; readonly error: TaskError }
 ) & {
-  /** Of a call that is traced. */
+  /** Set for a traced call. */
   readonly ran?: RunTimes;
 };
 
@@ -42,7 +42,7 @@ export interface Run {
   readonly abort: () => void;
 }
 
-/** What becomes of a call that was handed to a thread which runs another. */
+/** The fate of a call that was handed to a busy thread. */
 export interface OfferEvents {
   /** It runs. */
   begun(): void;
@@ -56,7 +56,7 @@ export interface Offer extends Run {
   readonly takeBack: () => boolean;
 }
 
-/** Where calls run: threads, or the event loop. */
+/** The place where calls run: threads, or the event loop. */
 export interface Runner {
   /** Calls that can run at a time. 0: none ever will, as far as is known. */
   readonly size: number;
@@ -64,7 +64,7 @@ export interface Runner {
   readonly threads: number;
   /** Threads that are not ready, and come when calls wait: those who wait for one take no place in the queue. */
   readonly spare: number;
-  /** What it takes to start one anew, in ms. */
+  /** The time to start a new one, in ms. */
   readonly startMs: number;
   /** Calls that could begin now. */
   readonly idle: number;

@@ -6,7 +6,7 @@ import { findUncloneable } from './cloneable.js';
 /** A chain of causes may be a circle. */
 const MAX_CAUSES = 8;
 
-/** What was thrown in a thread, as it travels. */
+/** An error of a thread, as it travels. */
 export type TaskError =
   | { readonly kind: 'value'; readonly value: unknown }
   | {
@@ -19,7 +19,7 @@ export type TaskError =
       /** Whatever else it carries and can be copied: `code`, a status, a body. */
       readonly properties: Readonly<Record<string, unknown>>;
       readonly cause?: TaskError;
-      /** Of an `AggregateError`. */
+      /** The errors of an `AggregateError`. */
       readonly errors?: readonly TaskError[];
     };
 
@@ -116,7 +116,7 @@ const NATIVE_ERRORS: readonly ErrorConstructor[] = [
   URIError,
 ];
 
-/** What has a name that is no class's of the app. */
+/** The built-in classes of errors. The app's own extend them. */
 const BASES = [Error, AggregateError, ...NATIVE_ERRORS];
 
 /** A class that gives its errors no name is known by its own, which does not travel otherwise. */

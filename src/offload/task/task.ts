@@ -10,7 +10,7 @@ export interface Task {
   readonly queueTimeoutMs: number;
   readonly coalesce: boolean;
   readonly abortOnDisconnect: boolean;
-  /** Whoever consumes it runs the task. */
+  /** The queue whose consumers run the task. */
   readonly queue: string | undefined;
   /** Names of the method's parameters, as far as they are known: for messages. */
   readonly parameters: readonly string[];
@@ -39,5 +39,5 @@ export interface TaskObserver {
   ended(task: Task, outcome: TaskOutcome): void;
 }
 
-/** Where nothing is measured. */
+/** The value if nothing is measured. */
 export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };

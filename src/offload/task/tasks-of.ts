@@ -5,7 +5,7 @@ import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
 import type { PlannedTask, ThreadPlan } from '../thread/plan.js';
 
-/** What was found, with the options that are in force for it: a task's index is its definition's. */
+/** The tasks, each with its options in force. A task has the index of its definition. */
 export function tasksOf(
   definitions: readonly CpuBoundDefinition[],
   found: readonly Found[],
@@ -27,7 +27,7 @@ export function tasksOf(
   });
 }
 
-/** What a thread is to load, in the order of the tasks. */
+/** The classes that a thread loads, in the order of the tasks. */
 export function planOf(
   definitions: readonly CpuBoundDefinition[],
   found: readonly Found[],

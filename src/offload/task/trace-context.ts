@@ -1,11 +1,11 @@
 import { type CarriedContexts, carryContext } from './carry-context.js';
 
-/** What of a trace travels to a thread, or with a job: headers of W3C Trace Context, or what else the app's propagator writes. */
+/** The part of a trace that travels to a thread or with a job: headers of W3C Trace Context, or of the app's propagator. */
 export type TraceCarrier = Record<string, string>;
 
-/** What a task is called in its spans. */
+/** The names of a task in its spans. */
 export interface TracedTask {
-  /** Of its metrics. */
+  /** Its name in metrics. */
   readonly name: string;
   /** `Class.method`. */
   readonly functionName: string;
@@ -39,13 +39,13 @@ export interface Arrived {
   readonly carrier: TraceCarrier;
 }
 
-/** What traces this thread; without it nothing is traced. */
+/** The tracer of this thread. Without it nothing is traced. */
 export interface Tracing {
   inject(): TraceCarrier | undefined;
   withCarrier<R>(carrier: TraceCarrier, body: () => R): R;
   /** Runs the body of a task in a span that is the child of whatever is active. */
   run<R>(task: TracedTask, body: () => Promise<R>): Promise<R>;
-  /** @returns `undefined` where there is no span that could have children. */
+  /** @returns `undefined` without a span that could have children. */
   follow(task: TracedTask): CallTrace | undefined;
   /**
    * Goes on with the trace of a call that was made in another process.
@@ -108,7 +108,7 @@ function isCarrier(value: unknown): value is TraceCarrier {
   return Object.values(value).every((header) => typeof header === 'string');
 }
 
-/** What is to travel to whoever goes on with the trace that is active; `undefined` where there is none. */
+/** The headers by which others go on with the active trace; `undefined` without one. */
 export function inject(): TraceCarrier | undefined {
   return holder[TRACING]?.inject();
 }

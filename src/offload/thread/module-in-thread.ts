@@ -33,8 +33,8 @@ export async function moduleGivenTo({
 }
 
 /**
- * Gives instances of classes: that of `module`, else that of a module which it imports, else one
- * made from what `module` sees.
+ * Gives instances of classes: first from `module`, then from a module that it imports, else a new one
+ * made of the providers that `module` sees.
  *
  * @param key the class of Nest itself, loaded by the caller.
  */

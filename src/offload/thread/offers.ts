@@ -1,11 +1,11 @@
-/** What has become of an offer, in the low bits of a thread's word; above them is the offer's number. */
+/** The state of an offer, in the low bits of a thread's word. The bits above have the offer's number. */
 const OFFERED = 1;
 const BEGUN = 2;
 const STATE = 3;
 
 const TICKETS = 2 ** 29;
 
-/** Of a thread to which nothing is offered. */
+/** The word of a thread without an offer. */
 export const NO_PLACE = -1;
 
 /** An offer has a word, and the place of its call in the order of all. */

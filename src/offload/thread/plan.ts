@@ -9,10 +9,10 @@ export interface PlannedTask {
   readonly injected: boolean;
 }
 
-/** What a thread is given when it starts. */
+/** The data with which a thread starts. */
 export interface ThreadSettings {
   readonly plan: ThreadPlan;
-  /** Of the offers of all threads. */
+  /** The memory with the offers of all threads. */
   readonly offers: SharedArrayBuffer;
   /** Its own place in them. */
   readonly place: number;
@@ -23,6 +23,6 @@ export interface ThreadSettings {
 /** All that a thread is to run; numbers of tasks are places in `tasks`. */
 export interface ThreadPlan {
   readonly tasks: readonly PlannedTask[];
-  /** Where `offload.module` is found: `forRoot()` is called in that file with it. */
+  /** The file that calls `forRoot()` with `offload.module`. */
   readonly module: { readonly name: string; readonly file: string | undefined } | undefined;
 }

@@ -5,7 +5,7 @@ export interface Problem {
   readonly task: string;
   readonly file: string;
   readonly className: string;
-  /** What went wrong, and where. */
+  /** The error, and its place. */
   readonly reason: string;
 }
 

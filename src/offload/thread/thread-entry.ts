@@ -7,7 +7,7 @@ import { ThreadHost, type ThreadMessage } from './thread-host.js';
 const { plan, offers, place, niceOnceLoaded } = workerData as ThreadSettings;
 const host = new ThreadHost(plan, new Offers(offers), place);
 
-/** What piscina calls for each message, once this promise has resolved. */
+/** The function that piscina calls for each message, once this promise has resolved. */
 export const handle = host.start().then(() => {
   becomeNicer(niceOnceLoaded);
   return (message: ThreadMessage): unknown => host.handle(message);

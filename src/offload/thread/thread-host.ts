@@ -26,11 +26,11 @@ export type ThreadMessage =
   /** You will be ended: let go of what you hold. */
   | { readonly type: 'close' };
 
-/** What a thread says of itself. */
+/** A thread's report of itself. */
 export interface ThreadReport {
-  /** What stands in the way of running every task. */
+  /** The problem that keeps it from running any task. */
   readonly problems: readonly Problem[];
-  /** What its heap may really grow to. */
+  /** The real limit of its heap. */
   readonly heapLimitBytes: number;
 }
 
@@ -65,7 +65,7 @@ export class ThreadHost {
     private readonly place: number,
   ) {}
 
-  /** Loads what the plan names. What cannot be loaded is told when it is asked for. */
+  /** Loads the classes of the plan. A call of a class that cannot be loaded gets the error. */
   async start(): Promise<void> {
     const moduleProblem = await this.#buildModule();
     const tasks: Loaded[] = [];
@@ -101,7 +101,7 @@ export class ThreadHost {
     try {
       return await this.#run(request);
     } finally {
-      // Before the result is on its way: whoever reads that knows whether the next one has begun.
+      // This comes before the result is sent: its reader then knows whether the next call has begun.
       this.offers.claim(this.place);
     }
   }

@@ -3,7 +3,7 @@ import type { CallTrace, RunTimes } from '../task/trace-context.js';
 import { monotonicMs } from '../../contract/process/monotonic-ms.js';
 import { harmless } from './harmless.js';
 
-/** Of the clock of this thread against the one that all threads have in common. */
+/** The difference of this thread's clock to the clock that all threads share. */
 const AHEAD_MS = monotonicMs() - performance.now();
 
 /** By its value: no module here imports the API, which need not be installed. */

@@ -9,7 +9,7 @@ import type {
 import { CallSpans, markFailed } from './call-spans.js';
 import { harmless, harmlesslyIn } from './harmless.js';
 
-/** What of the API is used. It is given: a bundler that met it as an import would need it in every app. */
+/** The used part of the API. It is passed in: a bundler that met an import would need it in every app. */
 type Api = Pick<typeof OpenTelemetryApi, 'context' | 'propagation' | 'trace' | 'ROOT_CONTEXT'>;
 
 /** Traces by the API of OpenTelemetry, whatever SDK is behind it. */

@@ -19,7 +19,7 @@ export async function startTracing(
     const { OpenTelemetry } = await import('./open-telemetry.js');
     setTracing(new OpenTelemetry(api));
   } catch (error) {
-    // An operator may have put the SDK beside the app, and that is no reason not to serve.
+    // An operator may have added the SDK from outside. The app serves without the API anyway.
     if (!isMissing(API, error)) throw error;
     warn(
       `@CpuBound() calls have no spans: an SDK of OpenTelemetry runs here, and ${API} is not installed where nestjs-cluster finds it; run npm install ${API}`,

@@ -3,14 +3,14 @@ import type { ProgramPaths } from '../processes/release.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Asker, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
 
-/** What happened, with everything that the decision needs to know of the world. */
+/** An event, with everything that the decision needs to know of the world. */
 export type ClusterEvent =
   | { readonly type: 'begin' }
   | { readonly type: 'worker'; readonly worker: WorkerId; readonly event: WorkerEvent }
   | { readonly type: 'due'; readonly timer: Timer }
   | {
       readonly type: 'heartbeat-due';
-      /** Of the primary, 0..1, over the last interval. */
+      /** The primary's own, 0..1, over the last interval. */
       readonly eventLoopUtilization: number;
     }
   | { readonly type: 'upkeep-due'; readonly readings: ReadonlyMap<WorkerId, Reading> }
@@ -41,7 +41,7 @@ export type ClusterEvent =
       readonly slot: number;
       readonly reason: string;
       readonly asker: Asker;
-      /** Where the old worker sends a snapshot of its heap, once it has served its last request. */
+      /** The path to which the old worker sends a heap snapshot after its last request. */
       readonly snapshotTo?: string | undefined;
     }
   | {

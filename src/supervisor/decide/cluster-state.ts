@@ -29,7 +29,7 @@ interface AnyWorker {
   readonly debugged: boolean;
   /** The ping that is not answered yet: one at most. */
   readonly ping: { readonly seq: number; readonly sentAt: number } | undefined;
-  /** What its watchdog says of a block that is going on. */
+  /** The watchdog's report of the block that is going on. */
   readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
   /** The last thing it said was wrong. */
   readonly error: ErrorReport | null;
@@ -45,7 +45,7 @@ interface AnyWorker {
   readonly follows: boolean;
   /** It let a lease run out without a word: it does not lead until it says one. */
   readonly lapsed: boolean;
-  /** What runs in it that is to run in one worker at a time. */
+  /** Names of the jobs that run in it: each may run in one worker at a time. */
   readonly jobs: readonly string[];
 }
 
@@ -74,15 +74,15 @@ export interface DrainingWorker extends AnyWorker {
   readonly retirement: Retirement | undefined;
   /** It did not leave in time and was killed. */
   readonly overdue: boolean;
-  /** What it said of its drain. */
+  /** Its own report of its drain. */
   readonly drain: DrainReport | undefined;
 }
 
 export interface Retirement {
   readonly cause: RetireCause;
-  /** What the shutdown hooks of its app are told. */
+  /** The signal that its app's shutdown hooks receive. */
   readonly signal: NodeJS.Signals;
-  /** Where it is to send a snapshot of its heap. */
+  /** The path to which it sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
   readonly since: number;
 }
@@ -92,7 +92,7 @@ export interface Slot {
   readonly index: number;
   /** Serves, or is about to. Workers on their way out are none of it, nor is a candidate. */
   readonly worker: WorkerId | undefined;
-  /** What its next worker runs. */
+  /** The release of its next worker. */
   readonly release: Release;
   readonly failures: FailureHistory;
   /** None of its workers has failed so far. */
@@ -113,9 +113,9 @@ export interface ReplacementRequest {
   readonly cause: ReplaceCause;
   /** Why, in words. */
   readonly detail: string;
-  /** What the new worker runs. */
+  /** The release of the new worker. */
   readonly release: Release;
-  /** Where the old one sends a snapshot of its heap. */
+  /** The path to which the old worker sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
 }
 
@@ -129,7 +129,7 @@ export interface Candidacy extends ReplacementRequest {
    */
   readonly phase: 'booting' | 'canary' | 'proving' | 'checking';
   readonly candidate: WorkerId;
-  /** Of the last health check that it was sent. */
+  /** The id of the last health check that it was sent. */
   readonly checkId: number;
 }
 
@@ -139,7 +139,7 @@ export interface HandingOver extends ReplacementRequest {
   readonly predecessor: WorkerId;
 }
 
-/** Who asked for something that takes a while, and is answered once. */
+/** The asker of something that takes a while. It gets one answer. */
 export type Asker =
   | { readonly by: 'caller'; readonly id: number }
   /** It may have to leave in the course of it: it is told before, while it can still hear. */
@@ -153,9 +153,9 @@ export type Asker =
 export interface ReloadUnderWay {
   /** Its number; of the reload that is taken back, too. */
   readonly generation: number;
-  /** What the new workers run; `undefined` until it has been found. */
+  /** The release of the new workers; `undefined` until it has been found. */
   readonly release: Release | undefined;
-  /** What comes back if the new release fails; `undefined` if that did not stay up either. */
+  /** The release that comes back if the new one fails; `undefined` if that did not stay up either. */
   readonly before: Release | undefined;
   readonly startedAt: number;
   /** How it ends if nothing more goes wrong: all but `completed` is the way back. */
@@ -171,7 +171,7 @@ export interface Verification {
   readonly asked: WorkerId | undefined;
 }
 
-/** What the first worker that is ready says of itself. */
+/** The first ready worker's report of itself. */
 export interface Served {
   /** `null` where its app has no HTTP server. */
   readonly url: string | null;
@@ -183,11 +183,11 @@ export type ShutdownPhase = 'draining' | 'destroying' | 'killing';
 export interface ShutdownUnderWay {
   readonly phase: ShutdownPhase;
   readonly exitCode: number;
-  /** What the shutdown hooks of the workers' apps are told. */
+  /** The signal that the shutdown hooks of the workers' apps receive. */
   readonly signal: NodeJS.Signals;
 }
 
-/** Something that is due after a time. Of each kind there is one for a worker, a slot or the cluster. */
+/** Something that is due after a time. A worker, a slot or the cluster has one of each kind. */
 export type Timer =
   | { readonly type: WorkerTimer; readonly worker: WorkerId }
   | { readonly type: 'start-due'; readonly slot: number }
@@ -216,7 +216,7 @@ export interface ClusterState {
   readonly forks: number;
   readonly timers: ReadonlyMap<string, Timer>;
 
-  /** What a new slot runs: the release of the last reload that was completed. */
+  /** The release for a new slot. The last completed reload set it. */
   readonly release: Release;
   /** The release before, while the new one is observed. */
   readonly previous: Release | undefined;
@@ -251,6 +251,6 @@ export interface ClusterState {
   readonly lastBeatAt: number;
   readonly shutdown: ShutdownUnderWay | undefined;
   readonly ended: boolean;
-  /** Of the random numbers. */
+  /** The seed of the random numbers. */
   readonly seed: number;
 }

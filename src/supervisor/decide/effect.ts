@@ -25,10 +25,9 @@ export type Effect =
   | { readonly type: 'abandon'; readonly worker: WorkerId }
   /** End its open connections now; where it cannot be told, end the process. */
   | { readonly type: 'force'; readonly worker: WorkerId }
-  /** Of two of the same kind and the same worker or slot the last one stands. */
+  /** Replaces a timer of the same kind for the same worker or slot. */
   | { readonly type: 'arm'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'disarm'; readonly timer: Timer }
-  /** What it had kept back of its output. */
   /** It serves from now on. */
   | { readonly type: 'joined'; readonly worker: WorkerId }
   /** It has exited. */
@@ -53,7 +52,7 @@ export type Effect =
    */
   | { readonly type: 'find-program'; readonly earlier?: Release | undefined }
   | { readonly type: 'close-sockets' }
-  /** Of node:cluster; `acceptors-closed` tells. */
+  /** Closes the acceptors of node:cluster. The event `acceptors-closed` follows. */
   | { readonly type: 'close-acceptors' }
   /** The cluster has started. */
   | { readonly type: 'serving'; readonly served: Served }

@@ -7,8 +7,8 @@ import type { Step } from './step.js';
  * runs what one worker alone is to run, and only under a lease:
  *
  * 1. A lease ends at a time of the machine's monotonic clock, which both sides
- *    read. It is that of the moment of sending, so whenever the worker reads
- *    the message, it believes in no more than the primary has given.
+ *    read. It counts from the moment of sending, so a worker that reads the
+ *    message late believes in no more than the primary has given.
  * 2. The worker looks at that clock right before it runs anything. However long
  *    it was blocked or stopped, a lease that is over starts nothing.
  * 3. The primary renews a lease only after the last one was answered. It gives
@@ -31,7 +31,7 @@ export interface Leadership {
   /** Until it is over, no other worker leads. One that has not asked has none. */
   readonly lease: Lease | undefined;
   readonly leases: number;
-  /** Ticks up to then were those of earlier leaders; `undefined` where there was none. */
+  /** Ticks up to this time belonged to earlier leaders; `undefined` if there was none. */
   readonly endedAt: number | undefined;
   /** Jobs that were to run once in the life of the cluster, and have begun. */
   readonly done: readonly string[];
@@ -52,7 +52,7 @@ export const NO_LEADER: Leadership = {
   done: [],
 };
 
-/** After each step: whoever led may be gone, and somebody may have come that can. */
+/** Runs after each step: the leader may be gone, and a worker that can lead may have come. */
 export function settleLeadership(step: Step): void {
   const { leader, lease } = step.state.leadership;
   const holder = leader === undefined ? undefined : step.worker(leader);
@@ -87,7 +87,7 @@ export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'re
   endLease(step, Math.min(at - (step.settings.machineClockMs ?? 0), lease.until));
 }
 
-/** What it runs now, and what it has begun that is to run once. */
+/** Notes the jobs that it runs now, and the one-time job that it has begun. */
 export function noteDuties(step: Step, worker: Worker, event: WorkerEventOf<'jobs'>): void {
   step.change(worker, { jobs: event.running });
   const { done } = step.state.leadership;
@@ -115,7 +115,7 @@ function appoint(step: Step): void {
   const next = oldest(step.state);
   if (next?.id === step.state.leadership.leader) return;
   set(step, { leader: next?.id });
-  // That nobody leads at the end is no news.
+  // Nobody leads at the end. No event says so.
   if (next !== undefined) step.emit('leader', { worker: next.id });
   else if (step.state.shutdown === undefined) step.emit('leader', {});
   if (next?.follows) grant(step, next);

@@ -11,7 +11,7 @@ import type { Step } from './step.js';
 
 type Stop = Extract<ClusterEvent, { type: 'stop' }>;
 
-/** What a further signal does, by how far the shutdown has come. */
+/** The effect of a further signal in each phase of the shutdown. */
 const HARDER: Readonly<Record<ShutdownPhase, (step: Step) => ShutdownPhase>> = {
   draining: destroyConnections,
   destroying: killAll,

@@ -15,13 +15,13 @@ import type {
 import type { Effect, Emit } from './effect.js';
 import { draw } from './random.js';
 
-/** What never changes while the cluster runs. */
+/** Settings that never change while the cluster runs. */
 export interface Settings {
   readonly options: Pick<
     ResolvedClusterOptions,
     'readyTimeoutMs' | 'restart' | 'heartbeat' | 'memory' | 'recycle' | 'reload' | 'shutdown'
   >;
-  /** Where the first connection is to go. */
+  /** The address for the first connection. */
   readonly url: string;
   /** Workers may be stopped by a debugger from their first line on. */
   readonly mayBeDebugged: boolean;
@@ -96,7 +96,7 @@ export class Step {
     this.disarmAllOf(id);
   }
 
-  /** What was to happen to a worker in the state that it leaves. */
+  /** Drops the timers of a worker that leaves a state. */
   disarmAllOf(id: WorkerId): void {
     const timers = [...this.#state.timers.values()];
     for (const timer of timers) if ('worker' in timer && timer.worker === id) this.disarm(timer);

@@ -18,7 +18,7 @@ import { live } from './worker/worker-life.js';
 import { WorkerMap } from './worker/worker-map.js';
 import { startSlot } from './worker/workers.js';
 
-/** What has become of the cluster, and what is to be done. */
+/** The new state of the cluster, and the effects to carry out. */
 export interface Transition {
   readonly state: ClusterState;
   /** In this order. */
@@ -26,7 +26,7 @@ export interface Transition {
 }
 
 /**
- * What an event makes of a cluster. Pure: no process, no timer, no clock.
+ * Applies an event to a cluster. Pure: no process, no timer, no clock.
  *
  * @param now monotonic ms.
  */
@@ -129,7 +129,7 @@ function settle(step: Step): void {
 }
 
 function onDue(step: Step, timer: Timer): void {
-  // One that was put off or disarmed meanwhile may be on its way here already.
+  // A timer may fire although it was put off or disarmed just before.
   if (!step.fired(timer)) return;
   if ('worker' in timer) {
     const worker = step.worker(timer.worker);

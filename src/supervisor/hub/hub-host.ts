@@ -19,7 +19,7 @@ const MAX_RESTART_MS = 15_000;
 /** After so long the next end counts as the first. */
 const STABLE_MS = 60_000;
 
-/** Sockets of hubs, `<pid of the primary>.<random>.hub`, and those that workers have beside them. */
+/** Sockets of hubs, `<pid of the primary>.<random>.hub`, and the sockets of workers next to them. */
 const HUB_SOCKET = /^(\d+)\.[\da-f]+(?:\.\d+-[\da-f]+)?\.hub$/;
 
 /** The hub's thread, seen from the primary: it is started anew when it ends or hangs. Its state is lost then. */
@@ -65,10 +65,10 @@ export class HubHost {
   }
 
   /**
-   * Where workers find it: somewhere else if its socket was removed, as that below `XDG_RUNTIME_DIR`
-   * is when the user logs out. Those who are connected stay so.
+   * The address for workers. It changes if its socket was removed, as happens below
+   * `XDG_RUNTIME_DIR` when the user logs out. Open connections stay.
    *
-   * @throws Error where there can be no other now.
+   * @throws Error if no other address is possible now.
    */
   async address(): Promise<HubAddress> {
     if (this.#problem !== undefined) throw new Error(this.#problem);
@@ -174,7 +174,7 @@ export class HubHost {
     }, CHECK_MS).unref();
   }
 
-  /** Of primaries that were killed. */
+  /** Removes sockets of primaries that were killed. */
   async #removeStale(): Promise<void> {
     const { directory } = this.place;
     for (const file of readdirSync(directory)) {

@@ -7,7 +7,7 @@ import {
   MAX_PATH_BYTES,
 } from '../../contract/files/control-address.js';
 
-/** Where the socket of a hub lies: nobody but this user can enter the directory. */
+/** The place of a hub's socket. Only this user can enter the directory. */
 export interface HubPlace {
   readonly directory: string;
   readonly path: string;
@@ -16,9 +16,9 @@ export interface HubPlace {
 }
 
 /**
- * Beside the control socket; where that cannot be, in a new directory of this user's own.
+ * Next to the control socket, or else in a new directory that only this user can enter.
  *
- * @throws Error where there is none, or its path is too long for a socket.
+ * @throws Error if there is none, or its path is too long for a socket.
  */
 export function findHubPlace(file: string): HubPlace {
   try {
@@ -38,7 +38,7 @@ export function findHubPlace(file: string): HubPlace {
 
 const TEMPORARY = 'nestjs-cluster-hub-';
 
-/** Sockets of workers lie beside it, with names that are longer by this. */
+/** Sockets of workers lie next to it. Their names are longer by this. */
 const OWNER_BYTES = 14;
 
 /** A longer one can be made and renamed, but nobody could connect to it. */

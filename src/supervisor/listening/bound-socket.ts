@@ -13,8 +13,8 @@ export interface ServerHandle {
 }
 
 /**
- * What node:cluster itself calls to bind a socket. Undocumented, the same on
- * Node 20 to 26; where it is gone, {@link BoundSocket} is not held.
+ * The function by which node:cluster binds a socket. It is undocumented and the
+ * same on Node 20 to 26. Without it {@link BoundSocket} is not held.
  */
 type CreateServerHandle = (
   address: string,
@@ -27,7 +27,7 @@ type CreateServerHandle = (
 const createServerHandle = (net as unknown as { _createServerHandle?: CreateServerHandle })
   ._createServerHandle;
 
-/** Of libuv 1.49: sets SO_REUSEPORT. Node 22.12 is the first to pass it on. */
+/** The flag of libuv 1.49 for SO_REUSEPORT. Node 22.12 is the first to pass it on. */
 const UV_TCP_REUSEPORT = 2;
 
 /** A socket that the primary has bound and holds. It never accepts from it. */

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:net';
 import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept-queue.js';
 
-/** Of Node 20.16 and 22.3. */
+/** The diagnostics channel of Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /** The primary does nothing else that could hold it up, but may be starved on a machine that is busy. */

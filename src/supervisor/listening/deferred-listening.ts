@@ -6,7 +6,7 @@ import { openListening } from './open-listening.js';
 
 /**
  * Binds the default address when the first worker asks for it. An app without
- * an HTTP server never does: it may run beside one that has that address.
+ * an HTTP server never asks: it may run next to another that has that address.
  */
 export class DeferredListening implements Listening {
   #opening: Promise<Listening> | undefined;
@@ -39,7 +39,7 @@ export class DeferredListening implements Listening {
     this.#opening.then(
       (listening) => listening.grant(worker),
       (error: Error) => {
-        this.#opening = undefined; // whoever comes next tries again
+        this.#opening = undefined; // the next worker that asks tries again
         worker.send({ type: 'listen-refused', error: reportError(error.cause ?? error) });
       },
     );

@@ -5,7 +5,7 @@ import type { WorkerHandle } from '../processes/worker-handle.js';
 export interface Listening {
   /** `'none'` while nothing is bound. */
   readonly balancing: BalancingStrategy | 'none';
-  /** Where the first connection is to go. */
+  /** The address for the first connection. */
   readonly url: string;
   /** Ports of the slots, where each has one of its own; else none. */
   readonly ports: readonly number[];

@@ -22,7 +22,7 @@ export function openListening(options: Options): Promise<Listening> {
 async function bind({ address, balancing, workers }: Options): Promise<Listening> {
   const socket = await BoundSocket.open(address);
   if (balancing === 'shared') {
-    // Where a socket cannot be held, node:cluster shares its own among the workers.
+    // If no socket can be held, node:cluster shares its own among the workers.
     if (socket.handle === undefined) cluster.schedulingPolicy = cluster.SCHED_NONE;
     return new SharedListening(balancing, socket);
   }
@@ -37,7 +37,7 @@ async function bind({ address, balancing, workers }: Options): Promise<Listening
     );
   }
   const reusePort = balancing === 'reuse-port';
-  // The same: a socket with SO_REUSEPORT could be bound beside that of another cluster.
+  // A socket with SO_REUSEPORT could be bound although another cluster has the port.
   socket.close();
   const listening = new SlotListening(balancing, (slot) =>
     socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort }),

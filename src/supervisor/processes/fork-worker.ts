@@ -15,9 +15,9 @@ import { guardChannel } from './guard-channel.js';
 import type { WorkerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
-/** What a forked process tells. Nothing comes after `exit`. */
+/** The events of a forked process. Nothing comes after `exit`. */
 export type ProcessEvent =
-  /** `handle` is what travelled beside it. */
+  /** `handle` came with the message. */
   | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
   /** A read was not a message, or a write failed: the channel may be out of step after it. */
@@ -27,7 +27,7 @@ export type ProcessEvent =
 /** Messages a worker sent before it died may be read after its exit is known. */
 const LAST_WORDS_MS = 200;
 
-/** Where a worker finds the pipe of its watchdog, after the streams and Node's own channel. */
+/** The descriptor of the watchdog's pipe in a worker, after the streams and Node's own channel. */
 const REPORT_DESCRIPTOR = 4;
 
 /** How a worker is started. */
@@ -66,7 +66,7 @@ export function forkWorker(
   if (worker.process.pid === undefined) {
     // Node tells by an error alone, and counts the worker among its own for ever.
     delete cluster.workers![worker.id];
-    // Of several errors the first is the end; without a listener the next would be the primary's.
+    // The first of several errors is the end. Without a listener the next one would end the primary.
     let failed = false;
     worker.on('error', (error) => {
       if (!failed) failToStart(error, tell);

@@ -40,7 +40,7 @@ export function guardChannel(child: ChildProcess, broken: (error: unknown) => vo
     ({ description }) => description === 'kChannelHandle',
   );
   const handle = symbol && (Reflect.get(child, symbol) as ChannelHandle | null | undefined);
-  // Where Node has changed it, a hostile worker can do what it can do to any user of node:cluster.
+  // If Node changes this, a hostile worker can do what it can do to any user of node:cluster.
   if (typeof handle?.onread === 'function') handle.onread = guarded(handle.onread);
   if (typeof handle?.writeUtf8String === 'function') watchWrites(handle, broken);
   // Messages of Node itself only: what a listener of the user's throws is the user's to see.

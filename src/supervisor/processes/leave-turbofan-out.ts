@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 
-/** Who sets one of these has decided. */
+/** A user who sets one of these flags has decided. */
 const COMPILER_FLAG = /--(no-?)?(always-)?(opt|turbofan|maglev|jitless)\b/;
 
-/** Of Node 22: the first with Maglev, V8's compiler between the baseline and TurboFan. */
+/** V8 of Node 22, the first with Maglev, the compiler between the baseline and TurboFan. */
 const FIRST_WITH_MAGLEV = 12;
 
 /**

@@ -8,8 +8,8 @@ const ERROR_BIT = 2 ** 31;
 const MAX_ERROR_BYTES = 4_096;
 
 /**
- * What a worker sends in frames, as it comes: a frame may be larger than what is
- * read at once. Without its last frame it is not whole.
+ * Yields what a worker sends in frames, as it comes. A frame may be larger than one
+ * read. Without its last frame a transfer is not whole.
  *
  * @throws InspectionError where the worker says so, ends in the middle, or sends more than `maxBytes`.
  */

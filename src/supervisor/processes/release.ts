@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
-/** Where a program is: real paths, without symlinks. */
+/** The place of a program: real paths, without symlinks. */
 export interface ProgramPaths {
   readonly script: string;
   readonly cwd: string;
@@ -12,7 +12,7 @@ export interface Release extends ProgramPaths {
   readonly generation: number;
 }
 
-/** What a program is started with. */
+/** The start of a program. */
 export interface ProgramStart {
   /** As in `process.argv[1]`. */
   readonly script: string;
@@ -23,10 +23,10 @@ export interface ProgramStart {
 }
 
 /**
- * The program as its user named it, symlinks included: a deploy that points
+ * The program as its user named it, symlinks included. A deploy that points
  * `current` at a new directory takes effect with the next reload, for the
- * script and for the working directory, and not before: a worker that dies
- * meanwhile is replaced by one of its own release.
+ * script and for the working directory. A worker that dies before that is
+ * replaced by one of its own release.
  */
 export class Program {
   readonly #script: string;
@@ -55,7 +55,7 @@ export class Program {
   }
 
   /**
-   * Where the names lead now.
+   * Follows the names to the files that they mean now.
    *
    * @throws Error when the working directory or the script's directory is not there.
    */
@@ -70,7 +70,7 @@ export class Program {
   }
 
   /**
-   * Where the names lead now, or why they lead nowhere.
+   * The same, with the error as a result.
    *
    * @param earlier a release of which it is asked only whether its files are still there.
    */

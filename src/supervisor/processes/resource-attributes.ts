@@ -1,14 +1,14 @@
 import { hostname } from 'node:os';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
-/** What every SDK of OpenTelemetry describes its process by: `key=value`, separated by commas. */
+/** The variable by which each SDK of OpenTelemetry describes its process: `key=value`, separated by commas. */
 export const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
 
 const INSTANCE_ID = 'service.instance.id';
 
 /**
- * What the user has set, and a name for the worker. The name has to be another than that of any
- * process of the service at the same time, also on other machines: else their metrics are one.
+ * The user's attributes, and a name for the worker. No other process of the service may have that
+ * name at the same time, on any machine. Two with one name would share their metrics.
  */
 export function resourceAttributes(
   { slot, generation }: Pick<WorkerIdentity, 'slot' | 'generation'>,

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** Who sets one of these has decided. */
+/** A user who sets one of these flags has decided. */
 const SEMI_SPACE_FLAG = /--(min|max)[-_]semi[-_]space|--semi[-_]space/;
 
 /**

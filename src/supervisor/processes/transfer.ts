@@ -29,7 +29,7 @@ export class Transfer {
     gone: AbortSignal,
   ) {
     this.#come = new Promise((resolve) => server.once('connection', resolve));
-    server.on('error', () => {}); // whoever does not come is told of by `overdue`
+    server.on('error', () => {}); // `overdue` tells of a worker that does not come
     gone.addEventListener('abort', () => {
       this.#leave();
       this.#socket?.destroy();
@@ -52,7 +52,7 @@ export class Transfer {
   }
 
   /**
-   * What the worker sends. To stop reading ends the worker's part too.
+   * Yields what the worker sends. A reader that stops ends the worker's part too.
    *
    * @param silenceMs longest time in which nothing comes, or nobody reads.
    * @param overdue the worker has not come by then, and this is why.

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 
-/** What node:cluster sends a worker with a connection, and what answers it; the same on Node 20 to 26. */
+/** The message of node:cluster with a connection, and its answer; the same on Node 20 to 26. */
 interface ClusterMessage {
   readonly cmd?: unknown;
   readonly act?: unknown;
@@ -10,7 +10,7 @@ interface ClusterMessage {
 
 /**
  * With round-robin the primary keeps each connection that it hands to a worker
- * until the worker acknowledges it. Where the worker dies first, node:cluster
+ * until the worker acknowledges it. If the worker dies first, node:cluster
  * forgets it: its client hangs for ever, and the primary loses a descriptor
  * (https://github.com/nodejs/node/issues/21746). This remembers what a worker
  * has yet to acknowledge.
@@ -31,7 +31,7 @@ export function followConnections(worker: Worker): () => void {
     if (cmd === 'NODE_CLUSTER') unacknowledged.delete(ack as number);
   });
   return () => {
-    // Where Node has not seen to it, the dead worker would be given the next connection.
+    // Without this, Node would give the dead worker the next connection.
     process.emit('disconnect');
     // With the last worker the listener has gone: what is given back to that is never looked at again.
     const answer = { cmd: 'NODE_CLUSTER', accepted: !isAnyoneListening() };

@@ -8,21 +8,21 @@ import { ownFile } from '../../contract/process/own-file.js';
 
 const MIB = 1024 * 1024;
 
-/** Of what a worker may hold, the part its JavaScript heap may grow to; the rest is code, stacks and buffers. */
+/** The share of a worker's memory for its JavaScript heap. The rest is code, stacks and buffers. */
 const OLD_SPACE_RATIO = 0.75;
 
 /** A Nest app does not even start with less. */
 const MIN_OLD_SPACE_MIB = 48;
 
-/** Who sets one of these has decided. */
+/** A user who sets one of these flags has decided. */
 const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
 
-/** What the decision rests on; all of it of the primary. */
+/** The facts for the decision, all of the primary. */
 export interface HeapSituation {
   readonly execArgv: readonly string[];
   readonly nodeOptions: string | undefined;
   readonly memoryBytes: CgroupLimits['memoryBytes'];
-  /** What V8 would allow each worker by itself. */
+  /** The heap that V8 alone would allow each worker. */
   readonly defaultHeapBytes: number;
 }
 
@@ -42,7 +42,7 @@ export interface WorkerArguments {
   readonly own: number;
 }
 
-/** Arguments of Node for a worker: those of the primary, and ours before them. */
+/** Node's arguments for a worker: ours first, then the primary's. */
 export function workerArguments(workers: number): WorkerArguments {
   // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
   // Yarn's Plug'n'Play Node could not read it.
@@ -62,8 +62,8 @@ export function mayBeDebugged(
 }
 
 /**
- * Where a container limits memory, a heap size for each worker with which all
- * of them fit into it. V8 alone would let each have what one process may have.
+ * A heap size with which all workers fit into a container's memory limit. V8
+ * alone would let each of them grow as large as a single process may.
  */
 export function heapArguments(
   workers: number,
@@ -74,7 +74,7 @@ export function heapArguments(
   if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
-  // A share that no app starts with is no help; one above V8's own choice would only raise it.
+  // No app starts with a smaller share, and a share above V8's own choice would only raise it.
   if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
   return [`--max-old-space-size=${oldSpace}`];
 }

@@ -10,7 +10,7 @@ const MAX_UNSENT = 64;
 /** Events among them: the rest is left for what is asked and answered. */
 const MAX_UNSENT_EVENTS = 32;
 
-/** What a worker must be told all the same; each is sent a few times in its life at most. */
+/** Messages that a worker must get in any case. Each is sent a few times in its life at most. */
 const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'adopt',
   'release',
@@ -23,10 +23,10 @@ const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
 /** A ping that stays without an answer for this long is worth telling, long before it is a hang. */
 const UNRESPONSIVE_AFTER_MS = 2_000;
 
-/** Of a process that there never was. */
+/** The pid of a process that never started. */
 export const NO_PID = 0;
 
-/** What of Node's `Worker` is used: a process that could not be started has less of it. */
+/** The used part of Node's `Worker`. A process that could not be started has less of it. */
 export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
@@ -42,7 +42,7 @@ export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The process of a worker: the way to it, and what it has said of itself. What becomes of it the core decides. */
+/** The process of a worker: the channel to it, and its reports. The core decides its fate. */
 export class WorkerHandle {
   /** Looks up what the core knows of it. */
   look: () => Worker | undefined = () => undefined;
@@ -50,7 +50,7 @@ export class WorkerHandle {
   seenAt: number | undefined;
   /** It has sent a message of this version over its channel. */
   isUnderstood = false;
-  /** What it last said of each of them. */
+  /** Its last value of each of them. */
   stats: Partial<WorkerStats> | undefined;
   /** It was given the listening socket; it needs it once. */
   hasSocket = false;

@@ -10,7 +10,7 @@ import type { WorkerHandle } from './worker-handle.js';
 /** The process of each worker that the core knows: the only registry of them. It forks and kills nothing. */
 export class WorkerTable {
   readonly #handles = new Map<WorkerId, WorkerHandle>();
-  /** Of workers that have exited by the last change. */
+  /** Handles of the workers that the last change has ended. */
   readonly #gone = new Map<WorkerId, WorkerHandle>();
   #state: ClusterState;
   readonly #counts = new Map<number, SlotCounts>();

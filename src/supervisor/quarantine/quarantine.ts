@@ -26,7 +26,7 @@ const MAX_FLIGHTS = 1_000;
 interface Followed {
   /** By their numbers. */
   readonly flights: Map<number, Fingerprint>;
-  /** What it said that it ends over. */
+  /** Its own report of the requests over which it ends. */
   told: (WorkerMessage & { type: 'suspects' }) | undefined;
   /** The trial that has begun in it. */
   trial: number | undefined;

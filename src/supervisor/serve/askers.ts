@@ -20,8 +20,8 @@ interface Caller {
 }
 
 /**
- * Asks for a reload, a restart or a change of scale, and tells whoever asked what became of it:
- * callers by a promise, workers by a message.
+ * Asks for a reload, a restart or a change of scale, and tells the asker the outcome: callers by a
+ * promise, workers by a message.
  */
 export class Askers {
   readonly #callers = new Map<number, Caller>();

@@ -51,7 +51,7 @@ export class Balance {
     }
   }
 
-  /** What a worker has carried since it was last asked. */
+  /** Takes the load of a worker since it was last asked. */
   report(worker: WorkerHandle, load: LoadReport): void {
     if (!this.#round.has(worker)) return;
     this.#round.set(worker, load);

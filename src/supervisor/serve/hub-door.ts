@@ -7,7 +7,7 @@ interface Host {
   address(): Promise<HubAddress>;
 }
 
-/** Where the first worker that asks has the hub started. */
+/** Starts the hub when the first worker asks for it. */
 export class HubDoor {
   #host: Promise<Host> | undefined;
   #refused = false;

@@ -58,8 +58,8 @@ export class Inspections {
   }
 
   /**
-   * Records what a worker does, and passes it on as it comes. Whoever reads no
-   * further ends the recording.
+   * Records what a worker does, and passes it on as it comes. A reader that stops
+   * ends the recording.
    *
    * @param gone nobody waits for it any more.
    * @throws InspectionError before or in the middle.

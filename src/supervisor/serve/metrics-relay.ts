@@ -35,9 +35,9 @@ interface Collection {
 }
 
 /**
- * Relays metrics between workers. The primary never parses them: it keeps the
- * last body of each worker and those of workers that are gone as strings, and
- * the process that asked merges them.
+ * Relays metrics between workers. The primary never parses them. It keeps the last
+ * body of each worker, also of those that are gone, as strings. The process that
+ * asked merges them.
  */
 export class MetricsRelay {
   readonly #last = new WeakMap<WorkerHandle, LastMetrics>();

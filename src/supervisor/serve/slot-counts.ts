@@ -2,7 +2,7 @@ import { SLOT_TOTALS, type WorkerStats } from '../../contract/snapshot/index.js'
 
 type SlotTotals = Record<(typeof SLOT_TOTALS)[number], number>;
 
-/** What the workers of a slot have counted since the primary started, however many there were. */
+/** Counts over all workers of a slot since the primary started. */
 export class SlotCounts {
   /** Messages of ours that were not understood. */
   droppedMessages = 0;

@@ -5,7 +5,7 @@ import { residentMemoryBytes } from './resident-memory.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 
 /**
- * V8 builds a graph of the heap beside it, and its text waits to be read. Measured on heaps of 40 to
+ * V8 builds a graph of the heap next to it, and its text waits to be read. Measured on heaps of 40 to
  * 200 MB: rows of a table take 9 to 10 times their size on Node 20 and 22 and 7 from Node 24 on, long strings less
  * than 1, millions of objects with two numbers each, or of entries of a map, 20 to 30. The bound is
  * for rows, and a fifth more.

@@ -98,7 +98,7 @@ function processSnapshot(
   };
 }
 
-/** Of the slot, not of a process: they never fall when a worker dies. */
+/** Counts of the slot, not of a process: they never fall when a worker dies. */
 function countsOf(
   { index, restarts, abortedRequests }: Slot,
   workers: readonly Worker[],

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 
-/** A report is some kilobytes; whoever sends more without a line break is no watchdog of ours. */
+/** A report has some kilobytes. A longer line did not come from our watchdog. */
 const MAX_LINE_LENGTH = 256 * 1024;
 
 /**
  * Reads what the watchdog of a worker writes on its pipe, one JSON object a
- * line. What is no JSON is dropped: the switchboard checks the rest.
+ * line. It drops lines that are not JSON. The switchboard checks the rest.
  */
 export function readReports(pipe: Readable, report: (message: unknown) => void): void {
   let rest = '';

@@ -8,7 +8,7 @@ import type { WorkerTable } from '../processes/worker-table.js';
 /** How often workers are looked at. */
 export const UPKEEP_INTERVAL_MS = 1_000;
 
-/** What the limits of the options `memory` and `recycle` are compared with. */
+/** Readings for the limits of the options `memory` and `recycle`. */
 export class WorkerReadings {
   readonly #limitsMemory: boolean;
   /** Whether there is anything to look for. */

@@ -29,7 +29,7 @@ export function slotNumber(text: string): number {
   throw new InvalidArgumentError('expected the number of a slot, as status shows it.');
 }
 
-/** Of an upstream, a chain, a table: what all three allow. */
+/** A name that is valid for an upstream, a chain and a table. */
 export function identifier(text: string): string {
   if (/^[a-z][a-z0-9_]{0,19}$/.test(text)) return text;
   throw new InvalidArgumentError(
@@ -51,7 +51,7 @@ export function hostName(text: string): string {
   throw new InvalidArgumentError('expected a host name or an address.');
 }
 
-/** What nginx listens on: a port, or an address and a port. */
+/** An address on which nginx listens: a port, or an address and a port. */
 export function listenAddress(text: string): string {
   const [, ipv6, ipv4, port] = /^(?:(?:\[([\da-f:.]+)\]|([\d.]+)):)?(\d+)$/i.exec(text) ?? [];
   if (
@@ -75,7 +75,7 @@ export function proxyAddress(text: string, others: readonly string[]): readonly 
   throw new InvalidArgumentError("expected an address or a network, such as '10.0.0.0/8'.");
 }
 
-/** A size as nginx writes it. 0 would be no limit. */
+/** A size as nginx writes it. 0 is refused, because it would turn the limit off. */
 export function bodySize(text: string): string {
   if (/^[1-9]\d{0,8}[kmg]?$/i.test(text)) return text;
   throw new InvalidArgumentError("expected a size such as '512k' or '20m'.");

@@ -34,7 +34,7 @@ done
 `;
 }
 
-/** A shell script that takes away what {@link iptablesScript} set up; where there is nothing, it does nothing. */
+/** A shell script that removes the rules of {@link iptablesScript}; without such rules it does nothing. */
 export function iptablesRemovalScript(options: IptablesOptions): string {
   const { iptables, chain, jump } = words(options);
   return `#!/bin/sh
@@ -53,7 +53,7 @@ fi
 `;
 }
 
-/** Of what reaches the rule, one in `left` goes to the port: the last takes all. */
+/** Sends every `left`-th connection that reaches the rule to the port; the last rule takes all. */
 function redirect(chain: string, port: number, left: number): string {
   const share = left > 1 ? ` -m statistic --mode nth --every ${left} --packet 0` : '';
   return `-A ${chain} -p tcp${share} -j REDIRECT --to-ports ${port}`;

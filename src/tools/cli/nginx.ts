@@ -8,7 +8,7 @@ const UPSTREAM_KEEP_ALIVE_SECONDS = 4;
 const CONNECTIONS_PER_WORKER = 32;
 
 export interface NginxOptions {
-  /** Where nginx reaches the workers. */
+  /** The host at which nginx reaches the workers. */
   readonly host: string;
   readonly listen: string;
   readonly name: string;

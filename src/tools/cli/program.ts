@@ -26,7 +26,7 @@ import { addPlanCommand } from '../plan/command.js';
 import { addTuneCommand } from '../tune/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';
 
-/** Where the ports of the workers are to be had from. */
+/** The options by which a command finds the ports of the workers. */
 interface PortOptions {
   readonly url: string;
   readonly port?: number;

@@ -25,7 +25,7 @@ const healthSchema = v.object({
 /**
  * The ports of the workers of a cluster that does not run yet.
  *
- * @throws ClusterConfigurationError where there are no such ports.
+ * @throws ClusterConfigurationError if a port would be out of range.
  */
 export function describedPorts(port: number, workers: number): readonly number[] {
   if (port + workers - 1 > MAX_PORT) {
@@ -70,6 +70,6 @@ async function readJson(url: string): Promise<unknown> {
     const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
     throw new ClusterUnreachableError(url, `${why}. Start the cluster, give its --url, ${INSTEAD}`);
   }
-  // Also with 503: a cluster that is not well yet has ports all the same.
+  // Also with 503: a cluster that is not healthy yet already has ports.
   return response.json().catch(() => undefined);
 }

@@ -93,7 +93,7 @@ export function addChangeCommands(program: Command): void {
   });
 }
 
-/** What became of a change, and how a person is told. */
+/** The outcome of a change and the text that reports it. */
 interface Outcome {
   readonly isDone: boolean;
   readonly done: string;

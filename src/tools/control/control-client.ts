@@ -12,7 +12,7 @@ import { parseFrames } from './view/parse-frames.js';
 /** A primary that has not answered by then is blocked or stopped: the command says so within 2 s. */
 const ANSWER_MS = 1_000;
 
-/** What `GET /v1/events` tells. */
+/** The messages of `GET /v1/events`. */
 export type Told =
   | { readonly type: 'log'; readonly data: StreamedEvent }
   | { readonly type: 'sample'; readonly data: Sample };
@@ -26,7 +26,10 @@ export class ControlClient {
     return this.#json(await this.open('GET', path, { timeoutMs }));
   }
 
-  /** What takes as long as it takes. @throws ClusterUnreachableError, ClusterRefusedError */
+  /**
+   * Sends a request whose answer may take any time. @throws ClusterUnreachableError,
+   * ClusterRefusedError
+   */
   async post<T>(path: string, body: object = {}): Promise<T> {
     return this.#json(await this.open('POST', path, { body }));
   }
@@ -42,9 +45,9 @@ export class ControlClient {
   }
 
   /**
-   * An answer of whatever length, unread.
+   * An answer of any length, not yet read.
    *
-   * @throws ClusterUnreachableError where nobody answers in time, ClusterRefusedError
+   * @throws ClusterUnreachableError if nobody answers in time, ClusterRefusedError
    */
   async open(
     method: 'GET' | 'POST',
@@ -100,7 +103,7 @@ export class ControlClient {
     }
   }
 
-  /** What it means that nothing came in time. */
+  /** The likely reason why no answer came in time. */
   #silence(ms: number): string {
     return isStopped(this.cluster.pid)
       ? 'its primary is stopped (SIGSTOP, or a debugger); kill -CONT lets it go on'

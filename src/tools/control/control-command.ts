@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { ControlClient } from './control-client.js';
 import { AmbiguousClusterError, findCluster } from './found-cluster.js';
 
-/** What every command that talks to a running cluster takes. */
+/** The options of every command that talks to a running cluster. */
 export interface ControlOptions {
   readonly cluster?: string;
   readonly json: boolean;
@@ -12,9 +12,9 @@ interface Description {
   /** As in `restart <slot>`. */
   readonly usage: string;
   readonly summary: string;
-  /** More than the summary, where there is more to say. */
+  /** A longer text than the summary, if there is one. */
   readonly description?: string;
-  /** What comes after the name of the program. */
+  /** An example of its use, after the name of the program. */
   readonly example: string;
 }
 
@@ -41,7 +41,7 @@ export function withJson(command: Command, example: string): Command {
     .addHelpText('after', `\nExample:\n  nestjs-cluster ${example}`);
 }
 
-/** The cluster that a command is to talk to. Where it is in doubt that is a wrong use. */
+/** Finds the cluster for a command. If several clusters could be meant, that is a usage error. */
 export async function clientFor(
   command: Command,
   { cluster }: Pick<ControlOptions, 'cluster'>,

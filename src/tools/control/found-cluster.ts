@@ -5,9 +5,9 @@ import { NoClusterError } from '../../contract/errors/index.js';
 import { controlDirectories, problemOfDirectory } from '../../contract/files/control-address.js';
 import { listeningSockets } from '../../contract/files/stale-sockets.js';
 
-/** A control socket, and what its name tells: a primary that is stopped answers nothing. */
+/** A control socket and the parts of its name. They are known even if no primary answers. */
 export interface FoundCluster {
-  /** Its path, where it was told where to be. */
+  /** Its name; the path of its socket, if the user has set that path. */
   readonly name: string;
   readonly pid: number | undefined;
   readonly path: string;
@@ -16,7 +16,7 @@ export interface FoundCluster {
 /** It takes several clusters to be in doubt. Exit code 64. */
 export class AmbiguousClusterError extends Error {}
 
-/** What there is to say where nobody is there. */
+/** The message if no cluster is found. */
 export const NOBODY =
   'no cluster of this user is running here, or it has no control socket; --cluster takes the path of one that is elsewhere';
 

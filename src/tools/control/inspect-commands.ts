@@ -8,7 +8,7 @@ import { printJson, printLine, printLines } from './view/output.js';
 import { type Column, formatSeconds, formatTable } from './view/table.js';
 import { STATUS_COLUMNS, summarize } from './view/workers-table.js';
 
-/** What a cluster says of itself, or why it says nothing. */
+/** A cluster's own status, or the reason why it does not answer. */
 interface Listed {
   readonly name: string;
   readonly pid: number | undefined;

@@ -9,7 +9,7 @@ export const TOKEN_HEADER = 'x-dashboard-token';
 
 type Headers = Pick<IncomingMessage, 'headers'>;
 
-/** Who may look, and who may change something: the browser that has opened the printed link. */
+/** Only the browser that has opened the printed link may read and change the cluster. */
 export class Access {
   readonly #cookie = newToken();
   readonly #header = newToken();

@@ -16,7 +16,7 @@ export interface Outcome {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What the buttons of the page do, by name. @throws Refusal, and what the client throws */
+/** The actions of the page's buttons, by name. @throws Refusal, and any error of the client */
 export const ACTIONS: ReadonlyMap<string, (client: Client, body: Body) => Promise<Outcome>> =
   new Map([
     [

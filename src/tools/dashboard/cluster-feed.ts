@@ -62,7 +62,7 @@ export class ClusterFeed {
     this.viewers.end();
   }
 
-  /** What a page is told first: the cluster, the history, and how it is now. */
+  /** The first message for a page: the cluster, its history and its current state. */
   introduction(): string {
     const { rows, log } = this.history;
     return [

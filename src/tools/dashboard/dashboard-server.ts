@@ -11,7 +11,7 @@ import type { ClusterFeed } from './cluster-feed.js';
 import { guardBrowser, SECURITY_HEADERS } from './guard-browser.js';
 import { pageFile } from './page-files.js';
 
-/** Loopback alone: who is on another machine comes through a tunnel of the same port. */
+/** Only loopback: a user on another machine needs a tunnel with the same port. */
 const HOST = '127.0.0.1';
 
 /** From the connection to the end of a request. */
@@ -50,7 +50,7 @@ export class DashboardServer {
     this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
-  /** @param port 0: whichever is free. @throws where it is taken. */
+  /** @param port 0: any free port. @throws if the port is taken. */
   async listen(port: number): Promise<void> {
     this.#server.listen(port, HOST);
     await once(this.#server, 'listening');
@@ -133,7 +133,7 @@ function send(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if ('stream' in answer) {
-    // A client that has left meanwhile: the stream ends with its response.
+    // The client has already left: the stream ends with its response.
     if (response.destroyed) return void answer.stream.destroy();
     response.writeHead(answer.status, { ...SECURITY_HEADERS, 'Content-Type': answer.contentType });
     response.flushHeaders();

@@ -2,7 +2,7 @@
 export type Buckets = ReadonlyMap<number, number>;
 
 /**
- * The buckets of a histogram on a page of metrics, whatever prefix its name has.
+ * The buckets of a histogram on a page of metrics, with any prefix of its name.
  *
  * @param without a route that is not counted.
  */
@@ -17,14 +17,14 @@ export function bucketsOf(page: string, name: string, without: string): Buckets 
   return buckets;
 }
 
-/** The sum of all series of a metric, or `undefined` where there is none. */
+/** The sum of all series of a metric, or `undefined` if there is none. */
 export function sumOf(page: string, name: string): number | undefined {
   let sum: number | undefined;
   for (const { value } of samplesOf(page, name)) sum = (sum ?? 0) + value;
   return sum;
 }
 
-/** What came between two readings; `undefined` where the counts have begun anew. */
+/** The counts between two readings; `undefined` if the counters were reset. */
 export function since(before: Buckets, now: Buckets): Buckets | undefined {
   const between = new Map<number, number>();
   for (const [bound, count] of now) {

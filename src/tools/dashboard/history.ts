@@ -10,7 +10,7 @@ const MAX_TEXT_LENGTH = 1_000;
 /** After this the lines of the charts are broken. */
 const GAP_SECONDS = 5;
 
-/** What a row holds. */
+/** The columns of a row. */
 export const COLUMNS = [
   'at',
   'requests',

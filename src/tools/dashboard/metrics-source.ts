@@ -13,10 +13,10 @@ export interface Readings {
   readonly offloaded: number | null;
 }
 
-/** Where the metrics are asked for, and what came of it. */
+/** The URL of the metrics and the result of the last request. */
 export interface MetricsState {
   readonly url: string | null;
-  /** Why there is no latency to show, in words. */
+  /** Why the latency is not known, in words. */
   readonly problem: string | null;
 }
 
@@ -38,7 +38,7 @@ const TASKS = 'nestjs_cluster_offload_tasks_total';
 
 const HINT = '--metrics <url> says where the metrics are';
 
-/** What the page of metrics tells, asked every few seconds. */
+/** Readings from the page of metrics, taken every few seconds. */
 export class MetricsSource {
   readings: Readings = NOTHING;
   state: MetricsState = { url: null, problem: `unknown where the metrics are; ${HINT}` };
@@ -78,7 +78,7 @@ export class MetricsSource {
 
   #take(url: string, page: string): void {
     const at = this.now();
-    // Its own requests would be most of those of a quiet cluster.
+    // The requests for metrics would otherwise be most of the requests of a quiet cluster.
     const latency = bucketsOf(page, LATENCY, new URL(url).pathname);
     if (latency.size === 0) return this.#failed(url, `${url} has no ${LATENCY} (yet)`);
     const tasks = sumOf(page, TASKS);
@@ -109,7 +109,7 @@ export class MetricsSource {
   }
 }
 
-/** Where the metrics are unless the user says so: the admin listener, or the app's own port. */
+/** The default URL of the metrics: on the admin listener, or on the app's own port. */
 export function metricsUrlOf(options: PublishedOptions): string | undefined {
   const { admin } = options;
   const at = admin ?? ('port' in options ? options : undefined);

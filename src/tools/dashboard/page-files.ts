@@ -14,7 +14,7 @@ const FILES: ReadonlyMap<string, { readonly name: string; readonly type: string 
 
 export const PAGE_PATHS: readonly string[] = [...FILES.keys()];
 
-/** A file of the page, or `undefined` where there is none. */
+/** A file of the page, or `undefined` if there is none. */
 export async function pageFile(
   path: string,
 ): Promise<{ readonly type: string; readonly body: Buffer } | undefined> {

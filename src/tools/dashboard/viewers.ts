@@ -4,7 +4,7 @@ import { Refusal } from '../../control/route.js';
 /** Tabs that are open at once. */
 const MAX_VIEWERS = 16;
 
-/** What a viewer may leave unread: the history, and some samples of 256 workers. */
+/** The limit of unread bytes of a viewer: enough for the history and some samples of 256 workers. */
 export const MAX_UNREAD_BYTES = 2 * 1024 * 1024;
 
 /** Server-sent events for all pages that are open. */
@@ -17,7 +17,7 @@ export class Viewers {
 
   /**
    * @param first what it is told at once.
-   * @throws Refusal where there are too many.
+   * @throws Refusal if there are too many.
    */
   open(first: string): Readable {
     if (this.#open.size >= MAX_VIEWERS) {

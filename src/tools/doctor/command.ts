@@ -15,7 +15,7 @@ interface DoctorArguments {
   readonly json: boolean;
 }
 
-/** Where `nest build` puts it. */
+/** The main file of `nest build`. */
 const DEFAULT_MAIN = 'dist/main.js';
 
 const MAX_CONNECTIONS = 99_999;
@@ -65,7 +65,7 @@ export function addDoctorCommand(program: Command): void {
 /** As `node` finds it: `dist/main` is `dist/main.js`. */
 function found(main: string): string | undefined {
   const path = resolve(main);
-  // A link stays one: the app may look for its files beside it.
+  // A symbolic link is not resolved: the app may look for its files next to the link.
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
   try {
     return createRequire(path).resolve(path);

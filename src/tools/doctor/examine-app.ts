@@ -25,7 +25,7 @@ const NO_LOADER =
 /**
  * Starts an app, has it looked at and ends it, with all that it has started.
  *
- * @throws NotMeasuredError where it does not start.
+ * @throws NotMeasuredError if the app does not start.
  */
 export async function examineApp(
   { script, workers, examination }: Subject,
@@ -35,7 +35,7 @@ export async function examineApp(
   const task: HostTask = { script, examination };
   const app = new AppProcess(
     [process.execPath, HOST, JSON.stringify(task)],
-    // One worker is started all the same: it is what the app says that it would have.
+    // This only changes the number that the app sees; one worker is started anyway.
     workers === undefined ? {} : { CLUSTER_WORKERS: String(workers) },
     (message) => (outcome = message as Outcome),
   );
@@ -63,7 +63,7 @@ function reportOf(
   const found = report.findings as readonly Finding[];
   const hooks = found.some(({ name }) => name === 'shutdown-hooks');
   const told = warnings
-    // What has a finding of its own.
+    // This text already has its own finding.
     .filter((text) => !(hooks && text.startsWith('enableShutdownHooks()')))
     .map((text) => findingOf(text, main));
   return {

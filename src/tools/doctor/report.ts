@@ -1,6 +1,6 @@
 import type { Finding } from '../../observe/findings/finding.js';
 
-/** What the doctor has to say of an app. */
+/** The doctor's report on an app. */
 export interface DoctorReport {
   /** The file that was started. */
   readonly main: string;

@@ -3,33 +3,33 @@ import { MEMORY_OF_PRIMARY_BYTES, MEMORY_PER_WORKER_BYTES } from '../../contract
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1e6;
 
-/** What a call costs the event loop on its way to a thread and back: docs/cpu-bound-methods.md. */
+/** The cost of passing a call to a thread and back, for the event loop: docs/cpu-bound-methods.md. */
 const OFFLOADED_CALL_MS = 0.05;
 
 /** A thread that has loaded Nest: docs/cpu-bound-methods.md. */
 const THREAD_MB = 40;
 
-/** Of a rollout: `maxSurge`. */
+/** Additional pods during a rollout: `maxSurge`. */
 const PODS_MORE = 1;
 
-/** Of a reload, a recycling or a soft limit: each pod has one more for a moment. */
+/** Additional workers of each pod for a moment, in a reload, a recycling or at a soft limit. */
 const WORKERS_MORE = 1;
 
-/** What is asked of an app. */
+/** The load of an app. */
 export interface Load {
   /** Requests a second, in all. */
   readonly rps: number;
-  /** CPU of a request, as `tune` measures it; without that of its offloaded call. */
+  /** CPU time of a request, as `tune` measures it, without its offloaded call. */
   readonly cpuMs: number;
-  /** What a request waits for others, as the database, without CPU. */
+  /** The time that a request waits for other systems, such as the database, without CPU. */
   readonly waitMs: number;
-  /** CPU of an offloaded call. */
+  /** CPU time of an offloaded call. */
   readonly offloadMs: number;
   /** Share of the requests that make one. */
   readonly offloadShare: number;
 }
 
-/** What it has for that. */
+/** The resources of an app. */
 export interface Room {
   readonly coresPerPod: number;
   readonly memoryPerWorkerMb: number;
@@ -46,9 +46,9 @@ export const DEFAULTS: Omit<Load & Room, 'rps'> = {
   offloadMs: 0,
   offloadShare: 1,
   coresPerPod: 2,
-  // What `workers: 'auto'` leaves.
+  // The memory that `workers: 'auto'` assumes for a worker.
   memoryPerWorkerMb: Math.ceil(MEMORY_PER_WORKER_BYTES / BYTES_PER_MB),
-  // That of pg.
+  // The default of pg.
   poolSize: 10,
   utilization: 0.7,
 };
@@ -57,10 +57,10 @@ export const DEFAULTS: Omit<Load & Room, 'rps'> = {
 export interface CapacityPlan {
   readonly pods: number;
   readonly workers: number;
-  /** Of each worker. */
+  /** The threads of each worker. */
   readonly threads: number;
   readonly memoryMb: number;
-  /** Of all pods, with one more in a rollout and one worker more in each. */
+  /** Database connections of all pods, with one more pod in a rollout and one more worker in each pod. */
   readonly databaseConnections: number;
   /** Cores that all pods keep busy. */
   readonly busyCores: number;
@@ -70,9 +70,9 @@ export interface CapacityPlan {
   readonly threadUtilization: number;
   /** From a request's arrival to its answer, on average. */
   readonly responseMs: number;
-  /** Of that, for the event loop and for a thread. */
+  /** The part of the response time that is spent waiting for the event loop and for a thread. */
   readonly queueMs: number;
-  /** Requests that are begun and not answered, in all pods. */
+  /** Requests that have begun and are not yet answered, in all pods. */
   readonly inFlight: number;
   /** Requests of a worker that wait for others, each with a connection if it is the database. */
   readonly waitingPerWorker: number;
@@ -81,9 +81,9 @@ export interface CapacityPlan {
 }
 
 /**
- * How much an app needs for a load. Each worker is a queue with one server, its event loop, since a
- * connection stays with its worker; its threads are a queue of their own. Arrivals are random, as
- * those of many clients are.
+ * Computes what an app needs for a load. Each worker is a queue with one server, its event loop,
+ * since a connection stays with its worker; its threads are a queue of their own. Requests arrive
+ * at random, as the requests of many clients do.
  */
 export function planCapacity(load: Load, room: Room): CapacityPlan {
   const { rps, waitMs, offloadMs } = load;

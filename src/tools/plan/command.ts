@@ -81,7 +81,7 @@ export function addPlanCommand(program: Command): void {
   });
 }
 
-/** An option that is not asked about is no assumption. */
+/** Whether the plan depends on an option: only such options are listed as assumptions. */
 function matters(name: string, { offloadMs }: Load): boolean {
   return name !== 'offloadMs' && (name !== 'offloadShare' || offloadMs > 0);
 }

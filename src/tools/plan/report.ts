@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'in all', value: ({ all }) => all },
 ];
 
-/** What a plan says, line by line. */
+/** The text of a plan, line by line. */
 export function linesOf(
   plan: CapacityPlan,
   input: Load & Room,

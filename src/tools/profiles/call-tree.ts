@@ -10,7 +10,7 @@ export interface CallFrame {
   readonly columnNumber: number;
 }
 
-/** What called what, in a profile. */
+/** The callers and callees of a profile. */
 export class CallTree {
   readonly #frames = new Map<number, CallFrame>();
   readonly #callers = new Map<number, number>();

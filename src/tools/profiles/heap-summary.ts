@@ -12,7 +12,7 @@ export interface HeapProfile {
   readonly samples: readonly {
     readonly size: number;
     readonly nodeId: number;
-    /** Counts the samples, also those of objects that are gone. */
+    /** Counts the samples, also the samples of collected objects. */
     readonly ordinal: number;
   }[];
 }
@@ -21,9 +21,9 @@ export interface HeapProfile {
 export interface Allocator {
   readonly function: string;
   readonly heldBytes: number;
-  /** Of these, allocated in the first half of the profile. */
+  /** The bytes of these that were allocated in the first half of the profile. */
   readonly olderBytes: number;
-  /** Neither Node's own nor a package's. */
+  /** Whether the function belongs to the app, not to Node or a package. */
   readonly isOfApp: boolean;
   /** Functions of the app that led to it, innermost first. */
   readonly calledBy: readonly string[];

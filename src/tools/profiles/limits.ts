@@ -1,5 +1,5 @@
 /** A summary is read at a glance. */
 export const MAX_FUNCTIONS = 5;
 
-/** Usually those of the service and of the controller. */
+/** Usually the callers are the service and the controller. */
 export const MAX_CALLERS = 3;

@@ -6,13 +6,13 @@ import { describeHeap, type HeapProfile, type HeapSummary, summarizeHeap } from 
 /** What is larger takes seconds to read, and gigabytes of memory. */
 const MAX_BYTES = 100e6;
 
-/** What a terminal shows of a profile. */
+/** The summary of a profile for a terminal. */
 export interface ProfileSummary {
   readonly summary: CpuSummary | HeapSummary;
   readonly lines: readonly string[];
 }
 
-/** @returns `undefined` for a file that is too large, or that is no profile of that kind. */
+/** @returns `undefined` for a file that is too large, or is not a profile of that kind. */
 export async function summarizeProfile(
   kind: RecordingKind,
   { file, bytes }: { readonly file: string; readonly bytes: number },

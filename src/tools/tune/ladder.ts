@@ -6,7 +6,7 @@ export interface Limits {
   readonly maxWorkers: number;
   /** More threads than cores compute nothing faster. */
   readonly maxThreads: number;
-  /** Whoever has set the number of threads is obeyed. */
+  /** Whether the user has set the number of threads, which then stays. */
   readonly threadsAreSet: boolean;
 }
 
@@ -20,10 +20,11 @@ const STOP_AFTER = 2;
 const ONE_BY_ONE = 8;
 
 /**
- * What to measure next, `undefined` where nothing more is worth it.
+ * The setting to measure next; `undefined` if no further setting is worth it.
  *
- * First one worker, as the app is. Where the route runs in threads, one worker with ever more of
- * them, then ever more workers that share out as many as were worth it; else ever more workers.
+ * The first setting is one worker, with the app as it is. If the route runs in threads, the next
+ * settings give one worker more and more threads, and then divide the best number of threads among
+ * more and more workers. Otherwise they only add workers.
  */
 export function nextSetting(
   measured: readonly Measurement[],

@@ -1,9 +1,9 @@
 import type { Measurement, Setting } from './run/measurement.js';
 
-/** What is gained by less is no gain: two runs of the same differ by as much. */
+/** A smaller gain does not count: two runs of the same setting differ by as much. */
 export const MARGIN_RATIO = 0.05;
 
-/** An event loop that is busy for no more than this keeps nobody waiting that another would serve sooner. */
+/** If an event loop is busy for no more than this, another worker would not serve requests sooner. */
 const ROOM_UTILIZATION = 0.6;
 
 /** Rounds that differ by more than this say that something else was running. */
@@ -46,7 +46,7 @@ export function cheapest(measured: readonly Measurement[]): Measurement {
 
 /** Whether all event loops were idle for much of the time, so that the route waits for something else. */
 export function hasRoom({ threads, eventLoopUtilization }: Measurement): boolean {
-  // Where the route runs in threads, event loops are idle anyway.
+  // If the route runs in threads, event loops are idle anyway.
   return threads === undefined && (eventLoopUtilization ?? 1) <= ROOM_UTILIZATION;
 }
 

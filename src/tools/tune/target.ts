@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { httpUrl } from '../cli/arguments.js';
 
-/** Where an app listens that says nothing else. */
+/** The default address of an app. */
 const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
 
 /** A route, as a path of the app at the default address, or as a URL. */

@@ -11,7 +11,7 @@ export interface TuneOptions extends Plan {
   readonly rounds: number;
 }
 
-/** Where its words go. */
+/** The functions that print its output. */
 export interface Output {
   /** Results. */
   readonly print: (line: string) => void;

@@ -13,7 +13,7 @@ const NEST_ERROR = `[${NEST_CONTEXT}]`;
 /**
  * Finds out why an app did not come up when nothing of it reaches us: by
  * default Nest logs an error of its container and calls `process.exit(1)`
- * itself (`abortOnError`). What it wrote to standard error last is the error.
+ * itself (`abortOnError`). Its last output on standard error is the error.
  */
 export class BootWatch {
   #tail = '';
@@ -95,8 +95,8 @@ export class BootWatch {
 }
 
 /**
- * What `ConsoleLogger({ json: true })` says of the error, in its one line: Nest 12 has it in a
- * field of its own, Nest 11 as text in the message.
+ * The error in the one line of `ConsoleLogger({ json: true })`: Nest 12 has a field for it, Nest 11
+ * has it as text in the message.
  */
 function errorOfJsonLine(line: string): string | undefined {
   if (!line.includes(`"context":"${NEST_CONTEXT}"`)) return undefined;

@@ -4,7 +4,7 @@ import { addressOf, ALREADY_LISTENING } from '../listen/listen.js';
 import { isConsuming } from '../microservices/microservices.js';
 import { type HttpApp, isHttpApp, type WorkerApp } from '../life/worker-app.interface.js';
 
-/** What of it is the process's own. */
+/** The parts that belong to the process. */
 export interface BringUpSteps {
   /** The app is at its next phase. */
   readonly enter: (phase: BootPhase) => void;

@@ -36,7 +36,7 @@ function onUncaught(thrown: unknown): void {
     },
   };
   process.send?.(report);
-  // Where the app has a handler of its own, that decides.
+  // The app's own handler decides.
   if (process.listenerCount('uncaughtException') > 0) return;
   // Another worker has printed it.
   if (assignment?.printsBootError === false) {

@@ -1,4 +1,4 @@
-/** What closes an app. */
+/** The reason for which an app closes. */
 export interface ClosableApp {
   /** @param signal for the app's shutdown hooks: why it is closed. */
   close(signal?: string): Promise<void>;

@@ -8,17 +8,17 @@ import { type MicroserviceHost, Microservices } from '../microservices/microserv
 import { QueueWorkers } from './queue-workers.js';
 import { dropTerminusDelay } from './terminus-delay.js';
 
-/** What of an app its end needs. */
+/** The parts of an app that its end needs. */
 export interface EndableApp extends ClosableApp, MicroserviceHost {}
 
-/** Whom the end of an app concerns. */
+/** The listeners to the end of an app. */
 export interface EndPorts {
   /** The app closes itself: drains the process, and closes the app. */
   readonly leave: (signal: string | undefined) => Promise<unknown>;
   readonly warn: (message: string) => void;
 }
 
-/** What of its drain is the process's own. */
+/** The parts of a drain that belong to the process. */
 export type LeaveSteps = Pick<DrainSteps, 'stopAccepting' | 'beforeClose'>;
 
 /** For telemetry to be exported, though the app has used up the time of the drain. */
@@ -28,7 +28,7 @@ const LEAST_TELEMETRY_MS = 250;
 export class AppEnd {
   /** Why, for the app's shutdown hooks. */
   signal: string | undefined;
-  /** Where a snapshot of the heap is to go. */
+  /** The path for a heap snapshot. */
   snapshotTo: string | undefined;
   /** Ends its open connections now. */
   force!: () => void;
@@ -75,7 +75,7 @@ export class AppEnd {
     return drain(this.#closing!, local, { ...steps, ...own }, shutdown, this.#forced);
   }
 
-  /** Of the heap, for whoever has asked for it: there is no request left that it would keep waiting. */
+  /** Sends the heap snapshot to its asker. No request is left that it could delay. */
   async leaveSnapshot(): Promise<void> {
     if (this.snapshotTo === undefined) return;
     const { sendHeapSnapshot } = await import('../watchdog/heap-snapshot.js');

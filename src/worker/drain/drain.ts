@@ -8,7 +8,7 @@ import type { LocalProcess } from '../link/local-process.js';
 import type { Microservices } from '../microservices/microservices.js';
 import type { QueueWorkers } from './queue-workers.js';
 
-/** What a process does at the steps of its drain. */
+/** The actions of a process at the steps of its drain. */
 export interface DrainSteps {
   /**
    * Closes the listening sockets, and nothing else; at once where the signal says so. Resolves with
@@ -67,7 +67,7 @@ export async function drain(
     tracker.postponeIdle();
   });
   const deadline = stoppedAt + shutdown.drainTimeoutMs;
-  // What an app goes on to compute by itself has no end.
+  // Computations that the app goes on with by itself have no end.
   const busy = () =>
     hasTasksFrom(stoppedAt) || // first: those who are asked learn by it that the process drains
     accepting ||

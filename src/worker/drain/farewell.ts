@@ -1,4 +1,4 @@
-/** What a client who comes back costs another worker: about two handshakes of CPU. */
+/** The cost of a returning client for another worker: about two handshakes of CPU. */
 const MS_EACH = 2;
 
 const STEP_MS = 10;

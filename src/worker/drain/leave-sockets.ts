@@ -2,7 +2,7 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept-queue.js';
 
-/** The primary lets go of a socket within this, unless it is blocked. Meanwhile what comes is served. */
+/** The primary lets go of a socket within this, unless it is blocked. New connections are served until then. */
 const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
@@ -17,7 +17,7 @@ export function stopAccepting(server: net.Server): void {
 /**
  * The app may close `server` in a hook, and take the error that Node gives for one that does not
  * listen as the failure of its shutdown: once we have closed its socket, the next `close()` waits
- * for its connections, and that is all. Those after it are Node's.
+ * for its connections, and that is all. Later calls of `close()` are Node's.
  */
 export function expectClose(server: net.Server): void {
   const own = Object.getOwnPropertyDescriptor(server, 'close');
@@ -46,7 +46,7 @@ export function expectClose(server: net.Server): void {
  *
  * @param released resolves once the primary holds them no more. Else it would be
  *   the last to close them, and what came in between would be reset.
- * @returns how many connections were reset all the same.
+ * @returns how many connections were reset in spite of that.
  */
 export async function emptySockets(
   servers: readonly net.Server[],

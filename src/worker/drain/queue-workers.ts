@@ -1,12 +1,12 @@
 import { modulesOf } from '../life/nest-container.js';
 
-/** What of a BullMQ `Worker` is used. The package itself is not: it belongs to the app. */
+/** The used part of a BullMQ `Worker`. The package itself is not loaded: it belongs to the app. */
 interface QueueWorker {
   /** Takes no more jobs. Resolves when those that it has in hand are done. */
   pause(): Promise<unknown>;
 }
 
-/** Of its methods, those that together nothing else has: a `Queue` would pause for everybody. */
+/** Methods that together only a `Worker` has: a `Queue` would pause for everybody. */
 const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as const;
 
 /**

@@ -4,7 +4,7 @@ import type { RpcHandler } from '../microservices/rpc-handlers.js';
 
 /** Nest's server of one transport, as far as it can be known without importing Nest. */
 export interface RpcTransport {
-  /** Of Nest's enumeration, or the app's own. */
+  /** A value of Nest's enumeration, or the app's own. */
   readonly transportId?: unknown;
   getHandlerByPattern?(pattern: string): RpcHandler | null;
   getHandlers?(): ReadonlyMap<string, { readonly isEventHandler?: boolean }>;
@@ -40,8 +40,8 @@ interface Clients {
 const CONFIRM_MS = 1_000;
 
 /**
- * Asks a broker for no more messages. What has been received is answered: the
- * connection stays. A TCP server is none (see `rpc-sockets.ts`), and a
+ * Asks a broker for no more messages. Received messages are answered: the
+ * connection stays. A TCP server is not a broker (see `rpc-sockets.ts`), and a
  * transport of the app's own takes messages until it is closed.
  *
  * @returns resolves when no new message can come; never rejects: one that is
@@ -80,7 +80,7 @@ async function stop(transport: RpcTransport): Promise<void> {
       return;
     }
     case TRANSPORT.RMQ: {
-      // Nest consumes on the channel of amqplib, behind that of amqp-connection-manager.
+      // Nest consumes on amqplib's channel, inside the channel of amqp-connection-manager.
       const wrapper = Reflect.get(transport, 'channel') as { _channel?: Clients['rmq'] };
       const channel = wrapper._channel;
       await Promise.all([...(channel?.consumers?.keys() ?? [])].map((tag) => channel!.cancel(tag)));

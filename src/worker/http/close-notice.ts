@@ -22,8 +22,8 @@ export class CloseNotice {
   /**
    * A request has begun on the connection.
    *
-   * @returns whether the connection may still be closed: not where the client
-   *   pipelines. What it had sent ahead of an answer would be lost.
+   * @returns whether the connection may still be closed: not if the client
+   *   pipelines: the requests that it sent ahead would be lost.
    */
   onRequest(
     leaving: ClosingConnection,

@@ -8,10 +8,10 @@ const MAX_RESERVE = 1_024;
 /** Between these, a share of all. */
 const RESERVE_RATIO = 0.25;
 
-/** Time for a connection to send its first byte, once there is no room for others. */
+/** Time for a connection to send its first byte once the limit is reached. */
 const SILENT_GRACE_MS = 1_000;
 
-/** Node compares it with the connections of one server: whatever their number, there is no room. */
+/** Node compares it with the connections of one server: any number is too many. */
 const NO_ROOM = -1;
 
 /**
@@ -62,19 +62,19 @@ export function connectionLimit(
   return new ConnectionLimit(tracker, openFilesLimit(), warn);
 }
 
-/** What a limit counts, and counts on. */
+/** The parts that a limit counts and uses. */
 type Connections = Pick<RequestTracker, 'openConnections' | 'connections' | 'droppedConnections'>;
 
 /** A server, and what else listens for it. */
 interface Limited {
   readonly listeners: ListeningServer[];
-  /** What the app has set; `undefined` within it is no limit. */
+  /** The app's own limit; `undefined` within it means none. */
   chosen?: { readonly max: number | undefined };
 }
 
 /**
  * Turns connections away before the process has no descriptor left: by Node's own `maxConnections`,
- * for all sockets that it listens on together. Where the app has set that on a server, it holds for
+ * for all sockets that it listens on together. A value that the app has set on a server holds for
  * that server.
  */
 export class ConnectionLimit {
@@ -97,8 +97,8 @@ export class ConnectionLimit {
     if (this.#limited.has(server)) return;
     const limited: Limited = { listeners: [] };
     this.#limited.set(server, limited);
-    // Where node:cluster hands out connections, one that a worker refuses goes round among workers
-    // that are all full, without end; from Node 22.12 on they may drop it instead.
+    // If node:cluster hands out connections and all workers are full, a refused one goes from worker
+    // to worker without end. From Node 22.12 on they may drop it instead.
     if (isHandedConnections(server) && NODE_MAJOR < 22) return this.#closeWhatCame(server);
     server.dropMaxConnection ??= true;
     if (typeof server.maxConnections === 'number') limited.chosen = { max: server.maxConnections };

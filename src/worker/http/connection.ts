@@ -7,7 +7,7 @@ import { closeGracefully } from './http2-sessions.js';
 import type { Scope } from './request-scopes.js';
 import { sayGoingAway } from './web-socket.js';
 
-/** What Node publishes when a request begins, and when its response is over. */
+/** Node's message at the beginning of a request and at the end of its response. */
 export interface HttpMessage {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -28,7 +28,7 @@ export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
 /** The socket below TLS: set by Node 20 to 26, and not documented. */
 export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
-/** Who is told when a connection closes. */
+/** Hears when a connection closes. */
 export interface ConnectionOwner {
   forget(connection: Connection): void;
 }
@@ -43,14 +43,14 @@ export class Connection {
   scope: Scope | undefined;
   /** The same of those behind it: responses leave in the order of their requests. */
   pipelined: Pick<Connection, 'startedAt' | 'scope'>[] | undefined;
-  /** Of the youngest request in flight, for the drain to mark. */
+  /** The response to the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
   webSocket = false;
   /** Set where it speaks HTTP/2. */
   session: Http2Session | undefined;
   /** Requests answered on it. */
   answered = 0;
-  /** Of those, what was answered in the last interval that was counted. */
+  /** The number of them that were answered in the last counted interval. */
   recentRequests = 0;
   /** Its client sends requests ahead of the answers, which come too soon for {@link pipelined} to show it. */
   pipelines = false;

@@ -4,9 +4,9 @@ const MAX_PATH_LENGTH = 200;
 
 export type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
 
-/** What a request asks for, without the query: that may hold secrets. */
+/** The method and path of a request, without the query: it may hold secrets. */
 export function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
-  // Express cuts off what a router has matched; the whole is kept beside it.
+  // Express cuts off the part that a router has matched. `originalUrl` has the whole.
   const { originalUrl, url } = request;
   const path = (originalUrl ?? url ?? '').split('?')[0]!.slice(0, MAX_PATH_LENGTH);
   return { method: request.method ?? '', path, forMs };

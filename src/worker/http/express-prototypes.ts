@@ -1,7 +1,7 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { UpgradeListeners } from './upgrade-listeners.js';
 
-/** What of a Nest app is read here. */
+/** The part of a Nest app that is read here. */
 export interface AdaptedApp {
   getHttpServer(): unknown;
   getHttpAdapter?(): { getType(): string; getInstance(): unknown };
@@ -61,7 +61,7 @@ function keyOf(server: Server, description: string, expected: unknown): symbol |
   return key !== undefined && Reflect.get(server, key) === expected ? key : undefined;
 }
 
-/** A class whose instances are those of `base`, but for their prototype. */
+/** A class like `base`. Its instances have another prototype. */
 function withPrototype(base: unknown, prototype: object): new (...args: never[]) => object {
   const construct = base as Constructor;
   // With the parameters that Node passes: rest parameters would cost an array each time.

@@ -9,7 +9,7 @@ export interface Http2Exchange {
   readonly session: Http2Session | undefined;
   /** Monotonic ms. */
   readonly startedAt: number;
-  /** Where anybody asked for one. */
+  /** Set if a GOAWAY was asked for. */
   scope: Scope | undefined;
 }
 
@@ -26,8 +26,8 @@ const GOAWAY_GRACE_MS = 250;
 /**
  * Asks a session's client to go elsewhere, by a GOAWAY that names no last stream (RFC 9113, 6.8).
  * nghttp2 ignores each stream that begins after it, though: only a "shutdown notice" would let
- * them in, and Node has no call for one (20 to 26). What crosses the GOAWAY is refused by the
- * session's close, and never begun, so that it is safe to send again.
+ * them in, and Node has no call for one (20 to 26). The session's close refuses requests
+ * that cross the GOAWAY before they begin, so they are safe to send again.
  */
 function announceClose(session: Http2Session): void {
   // One that was destroyed is not closed until its socket is, and throws.
@@ -86,7 +86,7 @@ export class Http2Sessions {
     return this.#exchanges;
   }
 
-  /** What is new should go elsewhere; it is served here all the same. Idle sessions are told with a request to come. */
+  /** New requests should go elsewhere, and are served here anyway. Idle sessions are told with their next request. */
   announceClose(): void {
     this.#closing = true;
     for (const { session } of this.#exchanges) this.#announce(session);

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { LoadReport } from '../../contract/ipc/index.js';
 import type { Connection } from './connection.js';
 
-/** What rebalancing needs to know of the traffic of this process. */
+/** The facts about this process's traffic that rebalancing needs. */
 export interface Traffic {
   readonly connections: Iterable<Connection>;
   /** Responses finished. */
@@ -20,7 +20,7 @@ export class Rebalance {
 
   constructor(private readonly traffic: Traffic) {}
 
-  /** What was carried since the last call. */
+  /** The load since the last call. */
   report(): LoadReport {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
@@ -36,7 +36,7 @@ export class Rebalance {
 
   /**
    * Gives away connections that carried about `ratio` of the load, and never
-   * more. What was chosen before and has not been used since may stay.
+   * more. Connections that were chosen before and not used since may stay.
    */
   giveAway(ratio: number): void {
     for (const connection of this.#chosen) connection.stay();
@@ -49,9 +49,9 @@ export class Rebalance {
 }
 
 /**
- * Those that together carried about `ratio` of what all of them did, the
- * busiest first: so the fewest clients have to connect again. One that alone
- * carries more than that stays: wherever it went, its load would go with it.
+ * The connections that together carried about `ratio` of the load, the busiest
+ * first, so that the fewest clients have to connect again. One that alone carries
+ * more than that stays: its load would only move with it.
  */
 export function choose<C extends { readonly recentRequests: number }>(
   connections: readonly C[],

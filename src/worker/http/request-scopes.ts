@@ -33,8 +33,8 @@ export interface FlightWatch {
 const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Has the work for each request begin in an asynchronous context of its own. One a connection would
- * not do: a handler that has answered, and goes on, would be taken for that of the next request.
+ * Begins the work for each request in an asynchronous context of its own. One context for each
+ * connection is not enough: a handler that goes on after its answer would count as the next request's.
  */
 export class RequestScopes {
   enter: EnterScope | undefined;
@@ -56,7 +56,7 @@ export class RequestScopes {
   }
 }
 
-/** The parser hands over a body in the context in which it was made itself: since Node 24 that is no request's. */
+/** The parser hands over a body in the context of its own creation. Since Node 24 that is not a request's. */
 function keepBodyIn(request: IncomingMessage, enter: () => void): void {
   const push = request.push.bind(request);
   request.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {

@@ -37,14 +37,14 @@ export class RequestTracker implements ConnectionOwner {
   requestsTotal = 0;
   /** Connections that were closed because their clients were asked to connect again. */
   rebalancedConnectionsTotal = 0;
-  /** Connections turned away, or closed, because there was no room for them. */
+  /** Connections that were refused or closed at the limit. */
   droppedConnections = 0;
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions();
   readonly reports = new ResponseReports();
   readonly scopes = new RequestScopes();
   readonly #servers = new Set<Server>();
-  /** Those that have our listeners: they keep them, and may listen again. */
+  /** Servers with our listeners. They keep them, and may listen again. */
   #followed: WeakSet<Server> | undefined;
   /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
   #closingSince: number | undefined;

@@ -35,7 +35,7 @@ export class ResponseReports {
     durationMs: number,
     bytes: number | undefined,
   ): void {
-    // What has a length is no stream; to read its type would cost a light request a fiftieth.
+    // An answer with a length is not a stream. To read its type would cost a light request 2 % more.
     if (
       this.observer === undefined ||
       (response.chunkedEncoding !== false && isEventStream(response))

@@ -6,7 +6,7 @@ export type TakingEvent = 'upgrade' | 'connect';
 
 export type TakingListener = (request: IncomingMessage, socket: Duplex) => void;
 
-/** Those of a server, on the server itself. */
+/** The key of a server's listeners, on the server itself. */
 const KEY = Symbol.for('nestjs-cluster.upgrade-listeners');
 
 type ServerWithListeners = Server & { [KEY]?: Partial<Record<TakingEvent, UpgradeListeners>> };
@@ -42,7 +42,7 @@ export class UpgradeListeners {
     });
   }
 
-  /** @param place `first`: it is called before those of the app. */
+  /** @param place `first`: it is called before the app's listeners. */
   add(listener: TakingListener, place: 'first' | 'anywhere'): void {
     this.#ours.set(listener, place);
     if (this.#listening) this.#begin(listener, place);

@@ -54,7 +54,7 @@ export class WorkerAgent {
   #asked = false; // the primary, to be let go
   #resolveDrained!: () => void;
   readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
-  #graceMs = 0; // from the end of the drain to that of the process
+  #graceMs = 0; // from the end of the drain to the end of the process
   readonly #primaryPid: number;
   readonly #boot: BootWatch;
 
@@ -190,7 +190,7 @@ export class WorkerAgent {
   /** Somebody else than the primary wants the worker to go. */
   async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
     this.#appEnd.signal ??= signal;
-    if (this.#app === undefined) this.#boot.end(); // it is no failure of the app's
+    if (this.#app === undefined) this.#boot.end(); // the app has not failed
     if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // a signal comes first
     this.#asked = true;
     if (this.#app === undefined) this.#end(0);
@@ -223,7 +223,7 @@ export class WorkerAgent {
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
   }
 
-  /** What the app is in now nobody knows: it serves what it has begun, and ends. */
+  /** Nobody knows the app's state now. It finishes what it has begun, and ends. */
   #onUncaught(error: unknown): void {
     process.stderr.write(`${inspect(error)}\n`);
     this.#reports.fatal(error, false);

@@ -7,14 +7,14 @@ export interface Job {
   /** At times that are the same in every worker; at times of its own; or once in the cluster's life. */
   readonly kind: 'cron' | 'interval' | 'timeout';
   readonly run: () => unknown;
-  /** Of a cron: when it was due last, after `since` and up to `now`. */
+  /** The time at which a cron was due last, after `since` and up to `now`. */
   readonly owed?: (since: number, now: number) => number | undefined;
 }
 
 interface KnownJob extends Job {
   /** The last time that was due and is taken care of here. */
   handled: number;
-  /** What the clock was set to then. */
+  /** The time of the clock then. */
   clock: number;
   /** When it was due last while another worker led. */
   missed: number;
@@ -112,7 +112,7 @@ export class LeaderJobs {
     if (fresh) for (const job of this.#jobs) this.#makeUp(job, since);
   };
 
-  /** @returns the method, whose runs are those of the job, by the name that it then has. */
+  /** @returns the method. Its runs count for the job, by the name that the job then has. */
   tracked(job: { readonly name: string }, method: (...args: unknown[]) => unknown) {
     const track = this.track.bind(this);
     return function (this: unknown, ...args: unknown[]) {
@@ -140,7 +140,7 @@ export class LeaderJobs {
     }
   }
 
-  /** What was due between the last leader's time and now. */
+  /** Runs the jobs that were due between the last leader's time and now. */
   #makeUp(job: KnownJob, since: number | undefined): void {
     if (job.kind === 'timeout') {
       if (job.missed > -Infinity) void this.#begin(job);

@@ -21,9 +21,9 @@ export const HOOKS_TAKEN_OVER =
   'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
 
 /**
- * Takes Nest's listeners of `enableShutdownHooks()` off the process, whoever
- * calls it and when: a terminal or a supervisor sends its signal to the whole
- * process group, and Nest would close what requests in flight need.
+ * Takes Nest's listeners of `enableShutdownHooks()` off the process, whenever
+ * they come. A terminal or a supervisor sends its signal to the whole process
+ * group, and Nest would close what requests in flight need.
  *
  * Contexts other than the app lose theirs too, and nobody closes them: what
  * Nest hands to the process does not tell which context it is of, and once

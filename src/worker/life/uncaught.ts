@@ -2,9 +2,9 @@ import { inspect } from 'node:util';
 
 /**
  * Takes errors that nobody caught in place of Node, which would end the process
- * in the middle of every request. Where the app has a handler of its own, that
- * decides, as without us: so ours is put in only when an error comes and nobody
- * else listens; the monitor is called first.
+ * in the middle of every request. An app's own handler decides, as it does without
+ * us. Ours is therefore put in only when an error comes and nobody else listens.
+ * Node calls the monitor first.
  */
 export function catchUncaught(caught: (error: unknown) => void): void {
   process.on('uncaughtExceptionMonitor', () => {
@@ -41,7 +41,7 @@ export function throwUncaught(error: unknown, prints: () => boolean): void {
   });
 }
 
-/** Of a syntax error in a module Node alone knows the place, and shows it where it prints the error itself. */
+/** Node alone knows the place of a syntax error in a module, and shows it when it prints the error itself. */
 function isWithoutPlace(error: unknown): boolean {
   return (
     error instanceof SyntaxError && /^SyntaxError.*\n\s+at .*\(node:/.test(String(error.stack))

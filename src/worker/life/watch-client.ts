@@ -32,7 +32,7 @@ export function watchClient(response: ServerResponse, gone: () => void): () => v
   return add(leave, (connection.watchers ??= new Set()));
 }
 
-/** Of a stream: one listener, however many calls are made for it. */
+/** The key on a stream: it has one listener for any number of calls. */
 const WATCHERS = Symbol('nestjs-cluster.watchers');
 
 function watchersOf(response: ServerResponse & { [WATCHERS]?: Set<() => void> }): Set<() => void> {

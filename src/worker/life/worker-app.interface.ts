@@ -3,10 +3,10 @@ import type { AdaptedApp } from '../http/express-prototypes.js';
 import type { ListenableApp } from '../listen/listen.js';
 import type { MicroserviceHost } from '../microservices/microservices.js';
 
-/** What an app must be able to do to run in a worker: Nest's applications, microservices and contexts can. */
+/** An app that can run in a worker: Nest's applications, microservices and contexts can. */
 export interface WorkerApp extends ClosableApp, MicroserviceHost {
   init(): Promise<unknown>;
-  /** Of an application, and of a microservice, which takes no address. */
+  /** Applications have it, and microservices, which take no address. */
   listen?(port?: number | string, host?: string): Promise<unknown>;
   getHttpServer?(): unknown;
 }

@@ -13,10 +13,10 @@ export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
   readonly #running = new Map<object, readonly string[]>();
   #asked = false;
-  /** Of the machine's clock, like `#since`: that of `Date.now()` may be set back or forth. */
+  /** A time of the machine's clock, like `#since`. The clock of `Date.now()` may be set back or forth. */
   #until = -Infinity;
   #since: number | undefined;
-  /** Of `Date.now()`. */
+  /** A time of `Date.now()`. */
   #resignedAt: number | undefined;
 
   constructor(private readonly send: (message: WorkerMessage) => void) {}
@@ -51,7 +51,7 @@ export class WorkerLeaderRole implements LeaderRole {
     const now = machineNow();
     const fresh = now >= this.#until;
     if (fresh) {
-      // What was due since its own lease ran out is its own, where nobody else led meanwhile.
+      // Runs due since its own lease ran out are its own, if nobody else has led since.
       const ended = Math.max(since ?? -Infinity, this.#until);
       if (ended > -Infinity) this.#since = ended;
     }
@@ -72,7 +72,7 @@ export class WorkerLeaderRole implements LeaderRole {
     if (now < this.#until) this.send({ type: 'resigned', at: now + this.#resignedAt - wall });
   }
 
-  /** Of `Date.now()`, as that is set now: what is due later is its own. */
+  /** A time of `Date.now()` as it is set now. Later runs are its own. */
   get #ownsSince(): number | undefined {
     return this.#since === undefined
       ? undefined

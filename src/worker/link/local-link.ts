@@ -24,7 +24,7 @@ export abstract class LocalLink {
   showsDetails = true;
   #doctor: ResolvedClusterOptions['doctor'] = { warnings: true, ignore: [] };
 
-  /** What hears of the cluster's events in this process. */
+  /** The listeners to the cluster's events in this process. */
   readonly events = new EventListeners((name, error) =>
     this.warn(`a listener of '${name}' threw: ${reportError(error).message}`),
   );
@@ -33,7 +33,7 @@ export abstract class LocalLink {
 
   constructor(readonly local: LocalProcess) {}
 
-  /** What the options of `bootstrap()` say of it. */
+  /** Its part of the options of `bootstrap()`. */
   follow({ expose, doctor }: ResolvedClusterOptions): void {
     this.showsDetails = expose === 'app';
     this.#doctor = doctor;

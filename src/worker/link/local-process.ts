@@ -10,7 +10,7 @@ import type { RequestWatch } from '../quarantine/request-watch.js';
 import { RequestTracker } from '../http/request-tracker.js';
 import { WorkerMeter } from './worker-meter.js';
 
-/** What any process that serves an app has, with a primary or without. */
+/** The parts of any process that serves an app, with a primary or without. */
 export class LocalProcess {
   readonly tracker = new RequestTracker();
   readonly meter: WorkerMeter;
@@ -19,11 +19,11 @@ export class LocalProcess {
   /** Workers that must be ready for the cluster to be up. */
   minReady: ClusterSnapshot['minReady'] = 1;
   metrics: MetricsSource | undefined;
-  /** Of a worker that has a primary. */
+  /** Set in a worker that has a primary. */
   watch: Pick<RequestWatch, 'follow'> | undefined;
-  /** Whether there is work from before then that is no request, for a drain to wait for. */
+  /** Whether the drain has to wait for earlier work other than requests. */
   readonly tasks: ((before: number) => boolean)[] = [];
-  /** What has clients of its own to tell that this process leaves. */
+  /** Parts that tell their own clients that this process leaves. */
   readonly farewells: ((withinMs: number) => Promise<void>)[] = [];
   /** Monotonic ms. */
   serializedAt = -Infinity;
@@ -42,7 +42,7 @@ export class LocalProcess {
   readonly hasTasksFrom = (before: number): boolean =>
     this.tasks.filter((has) => has(before)).length > 0;
 
-  /** Resolves once they are gone; what goes wrong with that is no reason to stay. */
+  /** Resolves once they are gone. An error of theirs does not keep the process. */
   readonly leaveClients = async (withinMs: number): Promise<void> => {
     await Promise.allSettled(this.farewells.map((leave) => leave(withinMs)));
   };
@@ -70,7 +70,7 @@ export class LocalProcess {
     return { body: this.#lastBody, ageMs };
   }
 
-  /** What was serialised last is the last word. */
+  /** The last serialised value is final. */
   sealMetrics(): void {
     this.#sealed = true;
   }

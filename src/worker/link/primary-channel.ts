@@ -21,7 +21,7 @@ const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set([
 export class PrimaryChannel {
   #unsent = 0;
 
-  /** `handle` is what travelled beside the message: the listening socket. */
+  /** `handle` came with the message: the listening socket. */
   onMessage(listener: (message: PrimaryMessage, handle: unknown) => void): void {
     process.on('message', (raw, handle) => {
       const message = parsePrimaryMessage(raw);

@@ -50,7 +50,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   provideHealth(): void {
-    // Nobody asks: there is no primary.
+    // Without a primary nobody asks.
   }
 
   async reload(): Promise<ReloadResult> {

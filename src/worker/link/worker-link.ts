@@ -38,7 +38,7 @@ const HUB_TIMEOUT_MS = 5_000;
 /** A worker that should be replaced says so this often. */
 const ASK_AGAIN_MS = 15_000;
 
-/** What the app in a worker sees of the cluster: asks the primary, and keeps what it said last. */
+/** A worker's view of the cluster: asks the primary, and keeps its last answer. */
 export class WorkerLink extends LocalLink implements ClusterLink {
   /** How the app says whether it is well; without the module nobody does. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });

@@ -24,7 +24,7 @@ export class WorkerMeter {
     this.#process.restart();
   }
 
-  /** Fresh numbers where they are cheap, those of the last interval where they need one. */
+  /** Fresh numbers if they are cheap. The last interval gives the numbers that need one. */
   peek(): WorkerStats {
     return { ...this.#process.peek(), ...this.#traffic() };
   }

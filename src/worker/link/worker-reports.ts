@@ -9,7 +9,7 @@ import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
 /** Metrics that nobody asks for are sent this often, so that a crash loses little. */
 const PUSH_METRICS_MS = 10_000;
 
-/** What a worker tells its primary of itself: that it lives, whether it is well, what it measures. */
+/** A worker's reports to its primary: its heartbeat, its health and its measurements. */
 export class WorkerReports {
   readonly watch: RequestWatch;
 

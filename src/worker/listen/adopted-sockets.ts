@@ -3,13 +3,13 @@ import net from 'node:net';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
 
-/** What http.Server gives each connection, and an adopted socket has to as well; not in Node's types. */
+/** Settings that http.Server gives each connection. An adopted socket needs them, too. Node's types lack them. */
 type ConnectionOptions = Pick<
   net.ServerOpts,
   'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
 >;
 
-/** What arrives beside the message. */
+/** The handle that comes with the message. */
 interface ListeningHandle {
   close(): void;
 }
@@ -41,7 +41,7 @@ export class AdoptedSockets {
     });
     this.limit?.share(listener, this.server);
     listener.on('connection', (socket) => this.server.emit('connection', socket));
-    // It is the kernel's to say: the socket may have been closed meanwhile.
+    // The kernel decides: the socket may be closed by now.
     listener.on('error', () => this.release(slot));
     this.#listeners.set(slot, listener);
     (listener as unknown as { listen(handle: unknown, backlog: number): void }).listen(

@@ -2,12 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
 
-/** Of Node 20.16 and 22.3. */
+/** The diagnostics channel of Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /**
- * The HTTP servers of this process that listen, whoever made them: the app's
- * own, one that only redirects, that of a WebSocket gateway with its own port.
+ * All HTTP servers of this process that listen: the app's own, one that only
+ * redirects, the one of a WebSocket gateway with its own port.
  */
 export class HttpServers {
   readonly #servers = new Set<Server>();
@@ -28,7 +28,7 @@ export class HttpServers {
     return [...this.#servers];
   }
 
-  /** Those that the app made beside its own, and may close by itself. */
+  /** Servers that the app made in addition to its own, and may close by itself. */
   get further(): readonly Server[] {
     return this.all.filter((server) => server !== this.#own);
   }

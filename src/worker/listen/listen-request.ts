@@ -3,7 +3,7 @@ import { listen } from './listen.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
 import type { HttpApp } from '../life/worker-app.interface.js';
 
-/** What the primary says to `listen-request`. */
+/** The primary's answer to `listen-request`. */
 type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
 
 /** Asks the primary for something to listen on. */

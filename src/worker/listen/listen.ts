@@ -4,7 +4,7 @@ import tls from 'node:tls';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 
-/** What of an app its listening needs. */
+/** The parts of an app that its listening needs. */
 export interface ListenableApp {
   getHttpServer(): unknown;
   listen(port: number | string, host?: string): Promise<unknown>;
@@ -66,7 +66,7 @@ function takeHandle(server: Server, target: ListenTarget, handle: unknown): Serv
   return server;
 }
 
-/** Where a listening server can be reached: port 0 has become a real one. */
+/** The address of a listening server: port 0 has become a real one. */
 export function addressOf(server: net.Server): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') return `unix:${bound ?? ''}`;

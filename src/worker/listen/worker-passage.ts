@@ -3,8 +3,8 @@ import type { PassedHandle, Passage, TakeConnection } from '../../contract/snaps
 import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /**
- * Connections that are on their way at once: each has the primary do something, and whoever asks for
- * upgrades can have it do that often.
+ * The most connections under way at once: each costs the primary work, and a client can ask for
+ * upgrades often.
  */
 const MAX_PASSING = 8;
 

@@ -18,7 +18,7 @@ export class WorkerSockets {
 
   /**
    * @param found is told of each server before its first connection.
-   * @param limit is that of all of them.
+   * @param limit holds for all of them together.
    */
   constructor(
     found: (server: Server) => void,
@@ -63,7 +63,7 @@ export class WorkerSockets {
   }
 
   /**
-   * Closes them; what waits is left to whoever goes on, or served first.
+   * Closes them. Waiting connections are left to the processes that go on, or served first.
    *
    * @param others are to be closed with them.
    * @returns what was reset.

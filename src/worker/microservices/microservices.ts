@@ -3,7 +3,7 @@ import { countedHandler, type RpcHandler } from './rpc-handlers.js';
 import { RpcSockets } from './rpc-sockets.js';
 import { type RpcTransport, stopConsuming, TRANSPORT } from '../drain/stop-consuming.js';
 
-/** What of an app is used that has microservices, or is one; other apps have none of it. */
+/** The used part of an app that has microservices, or is one. Other apps have none of it. */
 export interface MicroserviceHost {
   getMicroservices?(): readonly unknown[];
 }

@@ -1,7 +1,7 @@
 /** A handler of messages, as Nest registers it. */
 export type RpcHandler = (...args: unknown[]) => unknown;
 
-/** What of an Observable is used: rxjs belongs to the app. */
+/** The used part of an Observable: rxjs belongs to the app. */
 interface Observable {
   subscribe(...args: unknown[]): { add(teardown: () => void): void };
 }

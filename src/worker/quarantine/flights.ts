@@ -4,7 +4,7 @@ import type { Fingerprint } from '../../contract/ipc/index.js';
 /** Time for work that goes on after its client has left. */
 const ABANDONED_MS = 5_000;
 
-/** Requests of one URL that are told; one that was answered as often is no suspect. */
+/** Requests of one URL that are told. A URL answered this often is not a suspect. */
 const TOLD_EACH = 20;
 
 /** Different URLs that are counted. */
@@ -62,7 +62,7 @@ export class Flights {
     return this.#contexts.getStore()?.fingerprint;
   }
 
-  /** Requests of the URL were answered so often that it is no suspect. */
+  /** Whether the URL was answered so often that it is not a suspect. */
   isCleared({ url }: Fingerprint): boolean {
     return (this.#told.get(url) ?? 0) >= TOLD_EACH;
   }

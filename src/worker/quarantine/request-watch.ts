@@ -14,7 +14,7 @@ import { AppRoutes } from './app-routes.js';
 import { type Flight, Flights } from './flights.js';
 import { RequestGuard } from './request-guard.js';
 
-/** What may have ended this process. */
+/** The requests that may have ended this process. */
 export interface Suspects {
   /** It is known: none, or the one whose asynchronous context the error has. */
   readonly certain: boolean;
@@ -48,7 +48,7 @@ export class RequestWatch implements FlightWatch {
     this.#guard.follow(server);
   }
 
-  /** What the primary wants to be watched, and kept from the app. */
+  /** Takes the requests that the primary wants watched, or kept from the app. */
   hear({ watch, entries }: PrimaryMessage & { type: 'quarantine' }): void {
     this.#guard.set(entries, watch);
     if (watch === (this.#flights !== undefined)) return;

@@ -1,5 +1,5 @@
-// What a worker sends of itself to whoever has asked for it: over a unix socket of its own, because
-// it may be hundreds of MB, and its end has to be told from that of the process.
+// Sends a worker's recording to its asker. It has a unix socket of its own: it may be hundreds of MB,
+// and the end of the recording must differ from the end of the process.
 import net = require('node:net');
 
 /** Frames: their length in 4 bytes, then that many bytes. An empty one is the end. */
@@ -28,7 +28,7 @@ class ByteSink {
       });
       socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error('nobody answers')));
       socket.on('error', reject);
-      socket.resume(); // whoever has asked says nothing, but its end is to be seen
+      socket.resume(); // the asker sends nothing, but its end has to be seen
     });
   }
 

@@ -7,7 +7,7 @@ import {
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 import type { HangProfile } from './watchdog.js';
 
-/** What the watchdog is to record of a hang, and when; `undefined` where nobody wants it. */
+/** The profile that the watchdog records of a hang, and when; `undefined` for none. */
 export function hangProfile(
   { hang, heartbeat }: Pick<ResolvedClusterOptions, 'hang' | 'heartbeat'>,
   { slot, generation, pid }: WorkerIdentity,

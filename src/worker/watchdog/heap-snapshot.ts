@@ -2,7 +2,7 @@ import { getHeapSnapshot } from 'node:v8';
 // oxlint-disable-next-line import/default -- what a CommonJS file exports is its default
 import byteSink from './byte-sink.cjs';
 
-/** Sends a snapshot of the heap. Where nobody takes it there is none: whoever asked has left. */
+/** Sends a heap snapshot. It takes none if its asker has left. */
 export async function sendHeapSnapshot(path: string): Promise<void> {
   let left = false;
   const sink = await byteSink.ByteSink.open(path, () => (left = true)).catch(() => undefined);

@@ -9,7 +9,7 @@ const ORIGIN_MS = performance.timeOrigin;
 
 /** Memory that two threads share. Typed arrays stay shared when they are passed as `workerData`. */
 export interface LastRequestMemory {
-  /** Bytes of {@link text} in use, 0 if there is no request; then when the request began, in ms since 1970. */
+  /** Bytes of {@link text} in use, 0 without a request; then the time of its beginning, in ms since 1970. */
   readonly numbers: Float64Array;
   /** Method, space and URL in latin1. The URL has its query, and is cut. */
   readonly text: Uint8Array;

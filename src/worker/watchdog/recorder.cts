@@ -14,7 +14,7 @@ interface Job {
   readonly blocked: boolean;
 }
 
-/** Of older blocks: what nobody has looked at by then nobody will. */
+/** Profiles of older blocks are deleted after this: nobody will look at them. */
 const FILES_KEPT = 10;
 
 class Recorder {
@@ -24,7 +24,7 @@ class Recorder {
 
   constructor(private readonly job: Job) {}
 
-  /** To whoever listens on a unix socket; nobody there any more ends it. */
+  /** Sends it to the listener on a unix socket, and ends if that has left. */
   async send(socket: string): Promise<void> {
     const sink = await byteSink.ByteSink.open(socket, () => this.stop()).catch(() => undefined);
     if (sink === undefined) return;
@@ -89,7 +89,7 @@ class Recorder {
   #post(method: string, parameters: object = {}): Promise<Record<string, unknown>> {
     return new Promise((resolve, reject) => {
       this.#session.post(method, parameters, (error, result) => {
-        // Of the inspector's own making: an object that is no error.
+        // The inspector's own object: it is not an Error.
         if (error !== null) reject(new Error(error.message));
         else resolve(result as Record<string, unknown>);
       });

@@ -53,7 +53,7 @@ let lastBeat = -1;
 let lastBeatAt = performance.now();
 let lastTickAt = lastBeatAt;
 let orphanedAt: number | undefined;
-/** Of the block that was reported; counts up so that a late answer to an earlier question is dropped. */
+/** The number of the reported block. It counts up, so a late answer to an earlier question is dropped. */
 let block = 0;
 let reported = false;
 let lastReport: BlockReport | undefined;
@@ -61,7 +61,7 @@ let lastReport: BlockReport | undefined;
 let hangRecorder: InstanceType<typeof Recorder> | undefined;
 let hangFile: string | undefined;
 let profiled = false;
-/** Of the primary; what has come of a line so far. */
+/** The part of a line that has come from the primary so far. */
 let request = '';
 const input = Buffer.alloc(reportTo === undefined ? 0 : REQUEST_BYTES);
 // An empty pipe is an error each time: nobody reads its stack.
@@ -120,9 +120,9 @@ type Description = Pick<BlockReport, 'requests' | 'frames'> &
   Partial<Suspects> & { readonly answered: boolean };
 
 /**
- * Asks the main thread what it is doing. The inspector interrupts whatever runs
- * there, an endless loop or a regular expression, so that the answer's stack is
- * that of the block.
+ * Asks the main thread what it is doing. The inspector interrupts any code there,
+ * an endless loop or a regular expression, so the answer has the stack of the
+ * block.
  */
 function askMainThread(tell: (found: Description) => void): void {
   let told = false;
@@ -181,7 +181,7 @@ function profileHang(
       if (lastReport !== undefined) report({ ...lastReport, forMs: blockedMs() });
     },
     (error: Error) => {
-      // Of a block that is over nobody wants one.
+      // Nobody wants a profile of a block that is over.
       if (of === block) write({ type: 'unprofiled', problem: error.message });
     },
   );

@@ -5,7 +5,7 @@ import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js
 import type { LastRequestMemory } from './last-request.js';
 import type { Suspects } from '../quarantine/request-watch.js';
 
-/** What the thread is started with. */
+/** The data with which the thread starts. */
 export interface WatchdogData {
   /** One Int32 that the main thread counts up while its event loop turns. */
   readonly beat: SharedArrayBuffer;
@@ -39,7 +39,7 @@ export interface WatchdogOptions {
   readonly work: {
     /** Requests in flight, oldest first. */
     readonly requests: readonly BlockedRequest[];
-    /** What may be the cause, if this process is blocked. */
+    /** The possible cause, if this process is blocked. */
     readonly suspects: Suspects;
     /** From now on notes the request that began last, for a main thread that cannot say what is in flight. */
     noteLast(): LastRequestMemory;
@@ -51,10 +51,10 @@ export interface WatchdogOptions {
 const MAX_TICK_MS = 250;
 const MIN_TICK_MS = 25;
 
-/** The thread needs 2 MB until it is to record a profile; that of a minute in a large app may have 20 MB as text. */
+/** The thread needs 2 MB until it records a profile. A minute's profile of a large app may have 20 MB as text. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
 
-/** Of a recursion, so that its caller is seen. */
+/** Frames of a recursion, so many that its caller is seen. */
 const DEEPEST = 300;
 
 /** Functions that call each other in turn. */
@@ -64,9 +64,9 @@ const LONGEST_CYCLE = 3;
 const HOOK = 'nestjs-cluster.describe-main-thread';
 
 /**
- * A thread that sees this process's event loop blocked when nothing on it can:
- * it reports what the main thread is doing, and ends the process when its
- * primary is gone meanwhile.
+ * A thread that sees this process's event loop blocked, which nothing on that loop
+ * can see. It reports what the main thread is doing. It ends the process if its
+ * primary goes during the block.
  */
 export function startWatchdog(options: WatchdogOptions): void {
   const program = ownFile('worker/watchdog/watchdog-thread.cjs');
@@ -97,8 +97,8 @@ export function startWatchdog(options: WatchdogOptions): void {
 }
 
 /**
- * The thread looks at its tick whether the primary asks something, which costs less than a stream
- * of its own; there is no other way to a read that does not wait.
+ * At its tick the thread looks whether the primary asks something. That costs less than a stream of
+ * its own, and every other read would wait.
  */
 function makeNonBlocking(descriptor: number): void {
   new Socket({ fd: descriptor, readable: false, writable: false }).unref();
@@ -124,7 +124,7 @@ function startThread(
 /** Runs in the middle of whatever blocks: it only reads. */
 function describeMainThread(work: WatchdogOptions['work']): string {
   const limit = Error.stackTraceLimit;
-  // Beside the frames of the block there are those of this function and of who evaluates it.
+  // The stack has the frames of the block, of this function and of its caller.
   Error.stackTraceLimit = DEEPEST;
   const { stack } = new Error();
   Error.stackTraceLimit = limit;
@@ -154,7 +154,7 @@ export function framesBelow(stack: string): string[] {
 function foldRecursion(frames: readonly string[]): string[] {
   const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
   for (const frame of frames) {
-    // Of functions without a name the line tells which one it is.
+    // The line tells functions without a name apart.
     const hasName = frame.endsWith(')') && !frame.includes('<anonymous>');
     const place = hasName ? frame.replace(/:\d+:\d+\)$/, '') : frame;
     const before = kept.slice(-LONGEST_CYCLE).find((each) => each.place === place);

@@ -7,7 +7,7 @@ import { TEXT_FORMAT } from './text-line.js';
 
 export type { LineFormat, LogEntry, Terminal } from './line-format.interface.js';
 
-/** Those that keep something are made for who asks: what a format keeps costs the others nothing. */
+/** A format with state is created on request, so that the state costs nothing with the other formats. */
 const FORMATS: Readonly<Record<LogFormat, () => LineFormat>> = {
   text: () => TEXT_FORMAT,
   json: () => JSON_FORMAT,

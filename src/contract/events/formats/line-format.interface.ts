@@ -10,7 +10,7 @@ export interface LogEntry {
   readonly text: string;
 }
 
-/** What of a stream decides about colours. */
+/** The property of a stream that decides about colours. */
 export type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;
 
 /** One of the formats of the log. */
@@ -20,7 +20,7 @@ export interface LineFormat {
   /**
    * A line, without its line break.
    *
-   * @param stream where it goes; `undefined` if it goes to no stream, and so has no colours.
+   * @param stream the stream that gets the line; without a stream the line has no colours.
    */
   line(entry: LogEntry, stream: Terminal | undefined): string;
 }

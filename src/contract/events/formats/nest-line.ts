@@ -3,12 +3,12 @@ import type { LineFormat } from './line-format.interface.js';
 
 const NAMES: Readonly<Record<LogLevel, string>> = { info: 'LOG', warn: 'WARN', error: 'ERROR' };
 
-/** Nest's own, by its own codes: its yellow of a context is another than that of a warning. */
+/** Nest's colours as ANSI codes: Nest colours a warning and a context in different yellows. */
 const COLOURS: Readonly<Record<LogLevel, number>> = { info: 32, warn: 33, error: 31 };
 
 /**
- * What Nest's `ConsoleLogger` writes with the context `Cluster`; the primary does not load Nest.
- * Like there, colours are left out only where `NO_COLOR` is set, also in a pipe, and warnings go to
+ * Writes a line as Nest's `ConsoleLogger` does with the context `Cluster`; the primary does not
+ * load Nest. As in Nest, only `NO_COLOR` turns colours off, a pipe does not, and warnings go to
  * standard output.
  */
 export function nestFormat(): LineFormat {
@@ -16,7 +16,8 @@ export function nestFormat(): LineFormat {
   return {
     streams: { info: 'out', warn: 'out', error: 'err' },
     line({ level, text }, stream) {
-      // Costs 7 MB of RSS, 2 of them private, and 11 ms: most workers never write such a line.
+      // The formatter costs 7 MB of RSS (2 MB of them private) and 11 ms, and most workers never
+      // need it.
       clock ??= new Intl.DateTimeFormat(undefined, {
         year: 'numeric',
         hour: 'numeric',

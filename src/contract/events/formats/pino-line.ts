@@ -11,13 +11,13 @@ const LEVELS: Readonly<Record<LogLevel, number>> = { info: 30, warn: 40, error: 
 interface RenamedFields {
   readonly worker?: WorkerIdentity;
   readonly error?: ErrorReport | null;
-  /** Is in `msg`. */
+  /** Written as `msg`. */
   readonly message?: string;
 }
 
 /**
- * The shape of a line of pino's. As there, `pid` is the process that writes, and every line goes to
- * standard output: `node main.js | pino-pretty` reads them all.
+ * Lines in the shape of pino's. As in pino, `pid` is the process that writes, and every line goes
+ * to standard output, so that `node main.js | pino-pretty` reads them all.
  */
 export function pinoFormat(): LineFormat {
   const host = hostname();
@@ -45,7 +45,7 @@ export function pinoFormat(): LineFormat {
   };
 }
 
-/** As pino's own serializer has it. */
+/** The error in the shape of pino's own serializer. */
 function errorOf({ name, message, stack, code }: ErrorReport) {
   return { type: name, message, stack, code };
 }

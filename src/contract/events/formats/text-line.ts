@@ -18,7 +18,7 @@ export const TEXT_FORMAT: LineFormat = {
     if (stream?.isTTY !== true || process.env['NO_COLOR']) {
       return `${time} ${level.padEnd(5)} [cluster] ${text}`;
     }
-    // The stream has been looked at above; styleText() would look at standard output alone.
+    // The code above has checked the stream; styleText() would only check standard output.
     const paint = (colour: Colour, part: string) =>
       styleText(colour, part, { validateStream: false });
     return `${paint('dim', time)} ${paint(COLOURS[level], `${level.padEnd(5)} [cluster]`)} ${text}`;

@@ -5,14 +5,13 @@ const MIB = 1024 * 1024;
 
 /** A Nest app needs about 100 MB of RSS before it holds anything of its own. */
 export const MEMORY_PER_WORKER_BYTES = 128 * MIB;
-/** What the primary holds, rounded up. */
+/** The memory of the primary, rounded up. */
 export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 
 /**
- * What `workers: 'auto'` means here: the cores this process may use by CPU
- * affinity and cgroup quota (rounded down: a part of a core cannot keep a
- * worker busy), no more than the cgroup's memory limit has room for, and at
- * least 1.
+ * The meaning of `workers: 'auto'`: the cores this process may use by CPU affinity and cgroup quota
+ * (rounded down: a part of a core cannot keep a worker busy), no more than the cgroup's memory
+ * limit has room for, and at least 1.
  */
 export function availableWorkers(
   limits: CgroupLimits = readCgroupLimits(),

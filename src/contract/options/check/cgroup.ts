@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { posix } from 'node:path';
 
-/** Reads a file of /proc or /sys as text; `undefined` where there is none. */
+/** Reads a file of /proc or /sys as text; `undefined` if there is none. */
 export type FileReader = (path: string) => string | undefined;
 
-/** What the control groups of this process allow it. `undefined` = no limit. */
+/** The limits of the control groups of this process. `undefined` = no limit. */
 export interface CgroupLimits {
   /** CPU time a second, in cores; may be fractional. */
   cpus: number | undefined;
@@ -41,7 +41,7 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
   return { cpus: smallest(cpus), memoryBytes: smallest(memory) };
 }
 
-/** What there is for this process: neither its control groups nor the machine have more. */
+/** The memory that this process can have: the smaller of its control groups' limit and the machine's memory. */
 export function memoryBytes(): number {
   return Math.min(totalmem(), readCgroupLimits().memoryBytes ?? Infinity);
 }
@@ -56,7 +56,7 @@ export function readOomKills(read: FileReader = readTextFile): number | undefine
     ...lineage(membership.get('')).map((path) => `${ROOT}${path}/memory.events`),
     ...lineage(membership.get('memory')).map((path) => `${ROOT}/memory${path}/memory.oom_control`),
   ];
-  // The nearest group that there is: those above it count their other groups too.
+  // Only the nearest existing group counts: the groups above it also count their other groups.
   for (const file of files) {
     const [, count] = /^oom_kill (\d+)$/m.exec(read(file) ?? '') ?? [];
     if (count !== undefined) return Number(count);

@@ -40,9 +40,9 @@ const variables = {
 };
 
 /**
- * What an operator may set without touching the code. Wins over the options of `bootstrap()` and
- * `forRoot()`. A variable that is set but empty counts as not set, as in a shell's
- * `${VAR:-default}`, and a fallback that is not used cannot be wrong.
+ * Reads the variables that an operator may set without a change of the code. They win over the
+ * options of `bootstrap()` and `forRoot()`. A variable that is set but empty counts as not set, as
+ * in a shell's `${VAR:-default}`, and a fallback that is not used cannot be wrong.
  *
  * @throws ClusterConfigurationError when a value does not parse.
  */
@@ -65,10 +65,10 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
 }
 
 /**
- * The port that hosts and process managers give to a program: the default of the option. It is
- * read where it is used, and so cannot be wrong elsewhere.
+ * The port that hosts and process managers give to a program: the default of the option. It is read
+ * only where it is used, so that a wrong value does no harm elsewhere.
  *
- * @throws ClusterConfigurationError when it is no port.
+ * @throws ClusterConfigurationError if it is not a port.
  */
 export function portIn(env: NodeJS.ProcessEnv): number | undefined {
   const schema = v.object({ PORT: v.optional(portFromText) });

@@ -1,10 +1,10 @@
 import { ClusterConfigurationError } from '../../errors/index.js';
 
-/** Groups of options that rest on a package which need not be installed without them. */
+/** Groups of options that need an optional package. */
 const PEERS = { health: '@nestjs/terminus', metrics: 'prom-client' } as const;
 
 /**
- * Loads what a group of options needs.
+ * Loads the modules that a group of options needs.
  *
  * @throws ClusterConfigurationError where its package is not installed.
  */
@@ -20,7 +20,7 @@ export async function loadPeer<T>(group: keyof typeof PEERS, load: () => Promise
   }
 }
 
-/** Whether a package that was imported is not there. What it misses itself is not ours to explain. */
+/** Whether an imported package is not installed. A package that this package cannot find itself does not count. */
 export function isMissing(name: string, error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';

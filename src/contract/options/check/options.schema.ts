@@ -24,7 +24,7 @@ import {
 /** More workers than this are a mistake in a unit or a variable, not a machine. */
 export const MAX_WORKERS = 256;
 
-/** Likewise. */
+/** More threads than this are a mistake as well. */
 export const MAX_THREADS = 256;
 
 /** sun_path of sockaddr_un holds 108 bytes on Linux, one of them the closing NUL. */
@@ -87,7 +87,7 @@ const EXPECTED_TOKEN =
   '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
 const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false where everybody may read`;
 
-/** Of random bytes: nobody guesses that many characters. */
+/** Nobody can guess this many random characters. */
 const token = (expected: string) =>
   v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]{16,512}$/, expected));
 
@@ -95,19 +95,19 @@ export const tokenSchema = token(EXPECTED_TOKEN);
 
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 
-/** Longer ones are large, and say no more. */
+/** Longer profiles are large and do not show more. */
 export const MAX_PROFILE_SECONDS = 60;
 
 /** From the end of the profile of a hang to the kill: time to take it from V8 and to write it. */
 export const HANG_PROFILE_MARGIN_MS = 1_500;
 
-/** A block that is shorter is none worth a profile. */
+/** A shorter block is not worth a profile. */
 const HANG_PROFILE_AFTER_MS = 500;
 
 /** How much longer than its profile a hang has to be. */
 export const HANG_PROFILE_REST_MS = HANG_PROFILE_AFTER_MS + HANG_PROFILE_MARGIN_MS;
 
-/** What a user may pass to `bootstrap()`, and what each option is when nobody sets it. */
+/** The options that a user may pass to `bootstrap()`, with their defaults. */
 export const clusterOptionsSchema = optionGroup({
   port: option(portSchema, 3_000),
   host: v.optional(

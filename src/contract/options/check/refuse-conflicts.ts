@@ -4,17 +4,17 @@ import type { ResolvedClusterOptions } from '../resolved-options.interface.js';
 import { isLoopback } from '../loopback.js';
 import { HANG_PROFILE_REST_MS, MAX_PORT } from './options.schema.js';
 
-/** What the strategies rest on. */
+/** The platform on which the strategies depend. */
 export interface Platform {
   readonly system: string;
-  /** Of Node, as in `process.versions.node`. */
+  /** The version of Node, as in `process.versions.node`. */
   readonly nodeVersion: string;
 }
 
 /**
- * Refuses values that are right each by itself and wrong together.
+ * Refuses values that are each right alone but wrong together.
  *
- * @param options as the user wrote them: there a key that was left out is not the default yet.
+ * @param options as the user wrote them, without the defaults.
  * @throws ClusterConfigurationError that names both, the values seen and what to change.
  */
 export function refuseConflicts(
@@ -55,7 +55,7 @@ export function refuseConflicts(
 
 /**
  * Refuses a 0 as a port that nobody meant: `Number('')`, `Number(' ')` and `Number(null)` are 0,
- * and the system would choose a port that nobody knows. As text it is meant.
+ * and the system would choose a port that nobody knows. The text '0' is accepted.
  *
  * @throws ClusterConfigurationError where the number 0 cannot be told from such an accident.
  */

@@ -22,7 +22,7 @@ const asyncOptionsSchema = optionGroup({
   offload: optionGroup({ module: offloadModule }),
 });
 
-/** What `forRootAsync()` has to know before anything gives the rest of the options. */
+/** The options that `forRootAsync()` needs before the other options are known. */
 export interface EarlyOptions {
   readonly isGlobal: boolean;
   readonly module: Class | undefined;

@@ -57,7 +57,8 @@ const buckets = v.pipe(
   ),
 );
 
-// By what is needed of it: an instance of another copy of prom-client is as good.
+// Checked by the method that is used, so that a registry of another copy of prom-client also
+// passes.
 const registry = v.custom<Registry>(
   (value) => typeof (value as Registry | null)?.getMetricsAsArray === 'function',
   'a Registry of prom-client',
@@ -68,7 +69,7 @@ export const offloadModule = v.optional(
   v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
 );
 
-/** What a user may pass to `forRoot()`, and what each option is when nobody sets it. */
+/** The options that a user may pass to `forRoot()`, with their defaults. */
 export const moduleOptionsSchema = optionGroup({
   health: optionGroupOrFalse({
     path: option(path, '/health'),

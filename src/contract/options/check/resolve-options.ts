@@ -16,7 +16,7 @@ import {
 import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
 import { integer, validate } from './validate.js';
 
-/** Workers are still asked, for fresh figures. */
+/** Workers are still pinged, to get current figures. */
 const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: Infinity });
 
 /**
@@ -41,7 +41,7 @@ export function resolveOptions(
         ? { kind: 'tcp', port: input.port === undefined ? (portIn(env) ?? port) : port, host }
         : { kind: 'unix', path },
     ),
-    // A PORT of the environment is there for whoever wants one.
+    // PORT in the environment does not count: a host may set it for every program.
     addressGiven: (input.port ?? host ?? path) !== undefined,
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing,
@@ -79,12 +79,12 @@ export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env
   return given.find((format): format is LogFormat => v.is(logFormatSchema, format)) ?? 'text';
 }
 
-/** @throws ClusterConfigurationError for what is no number of a slot in any cluster. */
+/** @throws ClusterConfigurationError if a cluster cannot have that slot. */
 export function checkSlot(slot: number): number {
   return validate(integer(0, MAX_WORKERS - 1), slot, 'slot');
 }
 
-/** @throws ClusterConfigurationError for what is no number of workers to scale to. */
+/** @throws ClusterConfigurationError if a cluster cannot have that number of workers. */
 export function checkWorkerCount(workers: number): number {
   return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
 }

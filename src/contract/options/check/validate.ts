@@ -50,7 +50,7 @@ export const flag = v.boolean('true or false');
 export const oneOf = <const T extends readonly string[]>(values: T) =>
   v.picklist(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
 
-/** What may be left out, or be `undefined`: then it is `byDefault`. */
+/** A value that may be left out or be `undefined`: then it is `byDefault`. */
 export const option = <T, const D>(
   schema: v.GenericSchema<unknown, T>,
   byDefault: D,
@@ -62,12 +62,12 @@ export const option = <T, const D>(
 
 const UNKNOWN = 'no such option here';
 
-/** What {@link optionGroup} gives. */
+/** The result of {@link optionGroup}. */
 type OptionGroup<T extends v.ObjectEntries> = { readonly [K in keyof T]: v.InferOutput<T[K]> };
 
 /**
- * An object in which each key is what its schema makes of it, also of `undefined`, and no other key
- * is known. Left out, it is empty. All keys that are wrong are named, not the first. Its output is frozen.
+ * An object whose keys each go through their schema, also if `undefined`. Other keys are refused.
+ * An object that is left out counts as empty. The error names all wrong keys. The output is frozen.
  */
 export function optionGroup<const T extends v.ObjectEntries>(
   entries: T,
@@ -112,7 +112,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What such a key holds is not for a log. */
+/** The values of such keys must not appear in a log. */
 const SECRET = /token|secret|password/i;
 
 /**

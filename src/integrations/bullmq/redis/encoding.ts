@@ -47,7 +47,7 @@ function travels(value: unknown): boolean {
   }
 }
 
-/** What {@link pack} made, after JSON. @throws Error for what it never makes. */
+/** Reads the result of {@link pack}, after JSON. @throws Error for anything else. */
 export function unpack(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > MAX_DEPTH) throw new Error('too deep');

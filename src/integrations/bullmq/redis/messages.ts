@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import type { CarriedContexts } from '../../../offload/index.js';
 import { pack } from './encoding.js';
 
-/** Of the messages below. A consumer gives a job with another one to others. */
+/** The version of the messages below. A consumer gives a job with another version back to the queue. */
 export const VERSION = 1;
 
 const token = v.pipe(v.string(), v.regex(/^[\w-]{1,100}$/));
@@ -15,7 +15,7 @@ const payload = v.object({
   args: v.array(v.unknown()),
   /** Packed: what `carryContext()` carries. */
   contexts: v.optional(v.unknown()),
-  /** Of a call that waits for its result. */
+  /** Set for a call that waits for its result. */
   call: v.optional(
     v.object({
       id: token,
@@ -27,7 +27,7 @@ const payload = v.object({
   ),
 });
 
-/** What a job holds. */
+/** The payload of a job. */
 export type JobPayload = v.InferOutput<typeof payload>;
 
 const answer = {
@@ -51,14 +51,14 @@ const reply = v.variant('ok', [
   }),
 ]);
 
-/** What a consumer answers to a call. */
+/** A consumer's reply to a call. */
 export type Reply = v.InferOutput<typeof reply>;
 
 /**
- * What the job of a call holds. The `call` is left to whoever waits for one.
+ * The payload of a call's job, without `call`: code that waits for a reply adds that.
  *
- * @param parameters their names, as far as they are known: for messages.
- * @throws UncloneableValueError for what cannot travel.
+ * @param parameters the known names of the parameters, for messages.
+ * @throws UncloneableValueError for a value that cannot be sent.
  */
 export function payloadOf(
   task: string,
@@ -74,7 +74,10 @@ export function payloadOf(
   };
 }
 
-/** @returns `'newer'` for a job that another version of this package may understand, `undefined` for rubbish. */
+/**
+ * @returns `'newer'` for a job that another version of this package may understand; `undefined` for
+ * any other invalid job.
+ */
 export function readPayload(data: unknown): JobPayload | 'newer' | undefined {
   const result = v.safeParse(payload, data);
   if (result.success) return result.output;
@@ -82,7 +85,7 @@ export function readPayload(data: unknown): JobPayload | 'newer' | undefined {
   return typeof version === 'number' && version > VERSION ? 'newer' : undefined;
 }
 
-/** @returns `undefined` for what is no reply. */
+/** @returns `undefined` for a text that is not a reply. */
 export function readReply(text: string): Reply | undefined {
   try {
     return v.parse(reply, JSON.parse(text));
@@ -110,7 +113,7 @@ export function queueOfTask(queue: string, task: string): string {
   return `${queue}+${encodeURIComponent(task)}`;
 }
 
-/** What tells the consumers of a queue of {@link queueOfTask}. */
+/** The message that announces {@link queueOfTask} to the consumers of a queue. */
 export function announcementOf(task: string): string {
   return `+${task}`;
 }

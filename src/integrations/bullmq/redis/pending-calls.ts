@@ -27,7 +27,7 @@ export class PendingCalls {
   #calls = 0;
 
   constructor(
-    /** Of this process, and of this start of it. */
+    /** The name of this process and of this start of it. */
     private readonly process: string,
     private readonly dropped: (why: DroppedReply) => void,
   ) {}

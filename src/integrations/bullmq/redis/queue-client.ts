@@ -23,7 +23,7 @@ export type QueueLengths = Readonly<Record<string, Readonly<Record<string, numbe
 /** Writes to Redis: jobs, replies, and word of calls that nobody waits for. */
 export class QueueClient {
   readonly #queues = new Map<string, Queue>();
-  /** Until when a key need not be told again that it is in use; ms since the epoch. */
+  /** The time until which the expiry of a key need not be renewed; ms since the epoch. */
   readonly #lasting = new Map<string, number>();
 
   constructor(
@@ -105,7 +105,7 @@ export class QueueClient {
       deadline,
       () => this.#append(key, text),
       ({ name, message }) => {
-        // The next one has the key last, whatever became of this one.
+        // The next reply renews the expiry of the key, with any outcome of this one.
         this.#lasting.delete(key);
         if (name !== 'ReplyError') return true;
         // Nobody else is told.
@@ -188,7 +188,7 @@ export class QueueClient {
     const added = commands.xadd(key, 'MAXLEN', '~', MAX_ENTRIES, '*', 'm', text);
     const now = Date.now();
     const isLasting = now < (this.#lasting.get(key) ?? 0);
-    // Of processes that are gone nothing is kept.
+    // Keys of processes that are gone are not kept.
     if (this.#lasting.size >= MAX_KEYS) this.#lasting.clear();
     if (!isLasting) this.#lasting.set(key, now + (KEY_SECONDS * 1_000) / 4);
     await Promise.all([added, !isLasting && commands.expire(key, KEY_SECONDS)]);

@@ -86,7 +86,7 @@ export class RedisLink {
     return this.up;
   }
 
-  /** At once, whatever Redis does. */
+  /** Closes the connections at once, in any state of Redis. */
   close(): void {
     this.#away = true; // which is not said
     this.#wake.abort();

@@ -39,7 +39,7 @@ export class StreamReader {
       try {
         await this.#read();
       } catch {
-        // Redis is away, which the connection sees to; or what is at a key is no stream.
+        // Redis is away, and the connection comes back by itself. Or a key holds another type.
         await delay(PAUSE_MS, undefined, { ref: false });
       }
     }

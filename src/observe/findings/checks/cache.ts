@@ -46,7 +46,7 @@ function problemOf(stores: readonly unknown[]): Omit<Observation, 'where'> | und
   };
 }
 
-/** What cache-manager 6 and 7 ask a Keyv for, Keyv 6 has by another name. It has no options, too. */
+/** Keyv 6 has another name for the property that cache-manager 6 and 7 read. It also has no options. */
 function isKeyv6(store: unknown): boolean {
   return classOf(store) === 'Keyv' && at(store, 'opts') === undefined;
 }

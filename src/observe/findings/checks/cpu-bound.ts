@@ -2,10 +2,10 @@ import { type AppView, classOf, type Member } from '../app-view.js';
 import type { Check } from '../check.js';
 import { listed } from '../finding.js';
 
-/** Where `@CpuBound()` notes the methods of a class: a Map by their names. */
+/** The key under which `@CpuBound()` stores the methods of a class: a Map by their names. */
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 
-/** What offloads them, a provider of `ClusterModule`. */
+/** The provider of `ClusterModule` that offloads them. */
 const OFFLOAD = 'Offload';
 
 /** Holds for any number of workers, also for none. */

@@ -9,7 +9,7 @@ interface Pool {
   readonly size: number;
 }
 
-/** Connections that a database allows where nobody has set another number. */
+/** The connections that a database allows by default. */
 const ALLOWED: readonly (readonly [kind: RegExp, name: string, connections: number])[] = [
   [/^(pg|postgres)/i, 'PostgreSQL', 100],
   [/^(mysql|mariadb)/i, 'MySQL', 151],
@@ -70,7 +70,7 @@ function typeOrm(instance: unknown): Pool | undefined {
   return { kind, size: size ?? defaultOf(kind) };
 }
 
-/** Prisma has its pool in the engine, up to version 6 sized by the URL; or it is that of an adapter. */
+/** Prisma's pool is in its engine, and up to version 6 the URL sets its size; or an adapter has the pool. */
 function prisma(instance: unknown): Pool | undefined {
   const engine = at(instance, '_engineConfig');
   if (typeof at(instance, '$connect') !== 'function' || engine === undefined) return undefined;

@@ -2,7 +2,7 @@ import { at } from '../app-view.js';
 import type { Check } from '../check.js';
 import type { Situation } from '../finding.js';
 
-/** Upstreams of nginx and load balancers of AWS, where nobody has set another time. */
+/** The default of nginx upstreams and of AWS load balancers. */
 const PROXY_KEEP_ALIVE_MS = 60_000;
 
 const MS_PER_SECOND = 1_000;

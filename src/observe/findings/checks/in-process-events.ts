@@ -69,7 +69,7 @@ function isPubSub(value: unknown): boolean {
   return 'publish' in pubSub && ('asyncIterableIterator' in pubSub || 'asyncIterator' in pubSub);
 }
 
-/** What a route may stream: fields of its controller, and of the providers that the controller holds. */
+/** The objects that a route may stream: fields of its controller and of the controller's providers. */
 function streamsOf(app: AppView): Observation[] {
   if (app.providers.some(({ instance }) => extendsOneOf(instance, OURS))) return [];
   const providers = new Map(app.providers.map((provider) => [provider.instance, provider]));

@@ -5,11 +5,11 @@ import type { Situation } from '../finding.js';
 
 const BYTES_PER_MB = 1e6;
 
-/** What one worker holds, and what all of them may. */
+/** The memory of one worker, and the memory available to all workers. */
 export interface MemoryReading {
   readonly residentBytes: number;
   readonly availableBytes: number;
-  /** Who sets that limit. */
+  /** The source of that limit. */
   readonly limitedBy: string;
 }
 

@@ -8,7 +8,7 @@ const JOB = 'SCHEDULER_TYPE';
 /** With it they run in one worker. */
 const GATE = 'ClusterScheduleModule';
 
-/** What @nestjs/schedule keeps of the jobs that run. */
+/** The registry in which @nestjs/schedule keeps running jobs. */
 interface SchedulerRegistry {
   getCronJobs(): ReadonlyMap<string, unknown>;
   getIntervals(): readonly string[];

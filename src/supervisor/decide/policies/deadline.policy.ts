@@ -2,10 +2,10 @@
 export const SLICE_MS = 250;
 
 /**
- * What is left of a wait after one of its slices. A slice that ends late means
+ * The rest of a wait after one of its slices. A slice that ends late means
  * that the primary stood still (suspend, SIGSTOP, a blocked event loop): it
- * counts as a punctual one. What came meanwhile may lie unread, so at least one
- * more slice has to pass.
+ * counts as a punctual one. Messages of that time may lie unread, so at least
+ * one more slice has to pass.
  *
  * @param leftMs before the slice.
  * @param sliceMs as it was planned.

@@ -6,7 +6,7 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** What the primary knows beside the exit itself. */
+/** The facts that the primary has in addition to the exit itself. */
 export interface Circumstances {
   /** The state it left. */
   readonly state: WorkerState;

@@ -1,4 +1,4 @@
-/** What the decision to give up rests on. */
+/** The facts by which the cluster gives up. */
 export interface ClusterCondition {
   /** Whether any worker has ever become ready, and its threads could load. */
   readonly everReady: boolean;

@@ -3,10 +3,10 @@ import type { LoadReport } from '../../../contract/ipc/index.js';
 /** Above the mean by less than this is balanced: moving connections would cost more than it gains. */
 const TOLERANCE = 0.05;
 
-/** A worker that is below the mean by this lacks something: then whoever is above it gives. */
+/** A worker this far below the mean lacks load. Workers above the mean then give some away. */
 const SHORTAGE = 0.15;
 
-/** Random arrivals differ by the root of their number: what is within this many of it is chance. */
+/** Random arrivals differ by the root of their number. A difference of up to this many roots is chance. */
 const STANDARD_DEVIATIONS = 3;
 
 /** More than this is acted on at once, and followed by a quick round. */
@@ -21,7 +21,7 @@ const LASTING_ROUNDS = 2;
  */
 const COST_NOISE = 2;
 
-/** Where their mean is above it, the time of event loops says little of what waits for them. */
+/** Above this mean, event-loop time says little about the requests that wait. */
 const FULL_UTILIZATION = 0.8;
 
 /** A surplus that is not smaller by this than it was has not been helped. */
@@ -39,7 +39,7 @@ export interface Surplus {
   readonly ratio: number;
   /** Rounds in a row in which it has stayed about the same; 1 in its first. */
   readonly rounds: number;
-  /** What it was in the first of them. */
+  /** Its ratio in the first of them. */
   readonly initialRatio: number;
 }
 
@@ -65,10 +65,9 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
 }
 
 /**
- * What each worker carries: event-loop time for its requests. Where event loops
- * are full that says nothing more of what waits: then it is the time that
- * serving each connection once takes, which is what clients wait.
- * `undefined` where it cannot be told.
+ * The load of each worker: event-loop time for its requests. Full event loops
+ * hide how much waits. The load is then the time to serve each connection once,
+ * because clients wait that long. `undefined` if it cannot be told.
  */
 function loadsOf(reports: readonly LoadReport[], requests: number): (number | undefined)[] {
   const cost = sum(reports.map(({ utilization }) => utilization)) / requests;
@@ -93,7 +92,7 @@ export function nextSurplus(previous: Surplus | undefined, ratio: number): Surpl
   const { rounds, initialRatio } = previous;
   // Something else has happened, which must not wait for what could not be helped.
   if (ratio > initialRatio + CLEAR_SURPLUS) return fresh;
-  // It is no chance any more, and it is being helped.
+  // It is not chance any more, and it shrinks.
   if (ratio < initialRatio * PROGRESS) return { ...fresh, rounds: LASTING_ROUNDS };
   return { ratio, rounds: rounds + 1, initialRatio };
 }
@@ -104,9 +103,9 @@ export function isClear({ ratio }: Pick<Surplus, 'ratio'>): boolean {
 }
 
 /**
- * Whether a worker is to be asked to give its surplus away. Where that does not
- * help (a proxy pins clients to it, one client makes all the load) its clients
- * would reconnect for nothing: it is asked ever less.
+ * Whether a worker is to be asked to give its surplus away. If that does not
+ * help (a proxy pins clients to it, one client makes all the load), its clients
+ * reconnect for nothing, so it is asked less and less often.
  */
 export function isToGiveAway({ ratio, rounds }: Surplus): boolean {
   if (!isClear({ ratio }) && rounds < LASTING_ROUNDS) return false;

@@ -7,7 +7,7 @@ export interface FailureHistory {
   readonly inARow: number;
   /** Failures by the app's own fault since the last life that was twice as long as a stable one. */
   readonly shortLives: number;
-  /** The worker that failed last had been ready: it was no failed boot. */
+  /** The worker that failed last had been ready, so its boot did not fail. */
   readonly wasReady: boolean;
   /** The slot is in a crash loop, until a worker of it has lived twice as long as a stable one. */
   readonly degraded: boolean;

@@ -36,7 +36,7 @@ export function reload(step: Step, reason: string, asker: Asker): void {
 /** The program that the new workers run, or why there is none. */
 export function programFound(step: Step, program: ProgramPaths | Error): void {
   const underWay = step.state.reload;
-  // The cluster may have begun to shut down meanwhile.
+  // The cluster may have begun to shut down since.
   if (underWay === undefined || underWay.release !== undefined) return;
   if (underWay.outcome !== 'completed') return bringBack(step, underWay, program);
   if (program instanceof Error) return end(step, 'aborted', program.message);
@@ -55,7 +55,7 @@ export function settleReload(step: Step): void {
     return end(step, 'aborted', `${reason}; not every worker could go back: ${failure}`);
   }
   if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;
-  // Looked at anew each time: the cluster may have been scaled meanwhile.
+  // The slots are read each time: the cluster may have been scaled since.
   const pending = slotsOfOtherReleases(step.state, release);
   // The slot of a worker that waits for the reload comes last.
   const slot = pending.find(({ index }) => !awaitsReload(step.state, index)) ?? pending[0];
@@ -175,7 +175,7 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
   answerReload(step, result);
 }
 
-/** What a reload goes back to if it fails: the last release that stayed up. */
+/** The release to which a failed reload goes back: the last one that stayed up. */
 function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undefined {
   const { release, previous, everReady } = state;
   // The same again, while it is observed, says nothing better of it.

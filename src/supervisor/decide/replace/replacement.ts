@@ -18,9 +18,9 @@ import { answerBeforeDrain, awaitsAnswer } from './answers.js';
 const CHECK_TIMEOUT_MS = 2_000;
 
 /**
- * Asks for a replacement: the new worker is started beside the old one, and
- * only when it is ready, and for a reload has proven itself, does the old one
- * drain. Where the new one fails, the old one stays. One at a time.
+ * Asks for a replacement. The new worker starts next to the old one. The old one
+ * drains once the new one is ready and, in a reload, has proven itself. If the new
+ * one fails, the old one stays. Replacements run one at a time.
  */
 export function requestReplacement(step: Step, request: ReplacementRequest): void {
   step.set({ replacementsWaiting: [...step.state.replacementsWaiting, request] });

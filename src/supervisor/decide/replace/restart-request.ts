@@ -9,9 +9,9 @@ import { isWanted } from '../worker/workers.js';
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
- * Replaces the worker of one slot, by one of the same release. Where it is
- * being restarted already, that is everybody's who asks; a replacement for
- * another cause comes before.
+ * Replaces the worker of one slot by one of the same release. A restart under
+ * way answers everybody who asks for it. A replacement for another cause comes
+ * first.
  */
 export function restart(
   step: Step,

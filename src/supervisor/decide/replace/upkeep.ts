@@ -68,7 +68,7 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
   }
 }
 
-/** Another one would be as large at once: it is replaced all the same, but not over and over. */
+/** A new worker would be as large at once. This one is replaced anyway, but not again and again. */
 function spare(step: Step, worker: ReadyWorker, detail: string): void {
   const pauseMs = step.options.restart.maxBackoffMs;
   const { index, noReplacementBefore } = step.slotOf(worker);

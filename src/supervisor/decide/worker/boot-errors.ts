@@ -3,7 +3,7 @@ import type { Worker } from '../cluster-state.js';
 import type { Step } from '../step.js';
 
 /**
- * What has been told of errors that keep workers from coming up. Each is
+ * The errors that keep workers from coming up, as far as they were told. Each is
  * printed whole once, however many slots and attempts it fails: one worker at
  * a time may print its own, and none may print what has been printed.
  */
@@ -13,7 +13,7 @@ export interface BootErrors {
   readonly generation: number;
   readonly reported: readonly string[];
   readonly printed: readonly string[];
-  /** Of each slot its last error, and how often it has failed. */
+  /** The last error of each slot, and how often the slot has failed. */
   readonly lastOf: Readonly<Record<number, { readonly key: string; readonly times: number }>>;
 }
 
@@ -35,7 +35,7 @@ export function mayPrintBootError(step: Step, slot: number, generation: number):
   const { printed, awaited } = bootErrors;
   const last = bootErrors.lastOf[slot];
   if (last === undefined ? printed.length > 0 : printed.includes(last.key)) return false;
-  // The worker that may print could be stuck: a slot that has failed again meanwhile does not wait for it.
+  // The worker that may print could be stuck. A slot that has failed again does not wait for it.
   if (awaited && (last?.times ?? 0) < 2) return false;
   step.set({ bootErrors: { ...bootErrors, awaited: true } });
   return true;

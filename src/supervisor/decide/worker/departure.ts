@@ -48,7 +48,7 @@ export function hurrySnapshot(step: Step, worker: DrainingWorker): void {
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
 }
 
-/** A worker that was to be ended while it came up has become ready meanwhile: it serves, so it drains. */
+/** A worker was to end while it came up, and became ready first. It serves, so it drains. */
 export function drainAfterAll(step: Step, worker: DrainingWorker): void {
   const { readyAt, retirement } = worker;
   if (readyAt !== undefined || retirement === undefined) return;

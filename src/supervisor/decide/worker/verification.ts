@@ -53,7 +53,7 @@ function stopAsking(step: Step, { id }: Worker): boolean {
   return true;
 }
 
-/** Of the same generation, or of one whose reload began meanwhile. */
+/** Verifies a worker of the same generation, or of a reload that has begun since. */
 function askNext(step: Step): void {
   for (const worker of step.state.workers.values()) {
     if (worker.state === 'ready' && worker.unproven) return verify(step, worker);

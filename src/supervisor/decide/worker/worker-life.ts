@@ -127,7 +127,7 @@ function readyAfterAll(step: Step, worker: DrainingWorker): void {
   drainAfterAll(step, worker);
 }
 
-/** An error that no restart can mend ends the cluster, where no worker has ever served. */
+/** An error that no restart can fix ends a cluster in which no worker has ever served. */
 function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-failed'>): void {
   const { phase, error } = event;
   step.change(worker, { error });
@@ -187,7 +187,7 @@ function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>
 }
 
 function whenFatalAgain(step: Step, worker: DrainingWorker, event: WorkerEventOf<'fatal'>): void {
-  // What comes after the first follows from that.
+  // Later errors follow from the first one.
   if (!worker.fatal && !event.abort) noteLateError(step, worker, event.error);
   noteFatal(step, step.worker(worker.id)!, event);
 }

@@ -39,7 +39,7 @@ export class WorkerMap {
     return new WorkerMap(this.list.filter((each) => each.id !== id));
   }
 
-  /** Where it is, or would be: ids only grow. */
+  /** The index that it has or would have: ids only grow. */
   #indexOf(id: WorkerId): number {
     let [from, to] = [0, this.list.length];
     while (from < to) {

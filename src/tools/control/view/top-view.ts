@@ -12,7 +12,7 @@ const SORTS: Readonly<Record<string, { readonly title: string; readonly key: Sor
   m: { title: 'memory', key: ({ residentMemoryBytes }) => residentMemoryBytes ?? -1 },
 };
 
-/** What `top` shows: the last sample, in the order that was chosen. */
+/** The view of `top`: the last sample, in the chosen order. */
 export class TopView {
   #sort = 's';
   #sample: Sample | undefined;

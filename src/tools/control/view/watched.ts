@@ -10,15 +10,15 @@ export type Logged = Told & { readonly type: 'log' };
 /** What to say of an event. */
 export type Progress = (told: Logged) => string | undefined;
 
-/** What happened before the answer comes by another connection. */
+/** How long to wait for the last events, which come over another connection than the answer. */
 const LAST_EVENTS_MS = 50;
 
 /**
- * Asks for what takes its time. Shows what happens meanwhile, and says so if the primary falls
- * silent; one that is silent already is not asked.
+ * Makes a request that may take long. Shows the events until the answer comes, and reports a
+ * primary that stops answering. A primary that is already silent is not asked.
  *
  * @param progress `undefined` shows nothing.
- * @throws ClusterUnreachableError, and whatever `ask` throws.
+ * @throws ClusterUnreachableError, and any error of `ask`.
  */
 export async function watched<T>(
   client: ControlClient,
@@ -47,7 +47,7 @@ async function follow(events: AsyncIterable<Told>, progress: Progress | undefine
   const warn = (): void => void process.stderr.write(`${SILENCE}; waiting for it\n`);
   try {
     for await (const told of noticingSilence(events, warn)) {
-      // Who leads is news of its own, and no step of what was asked for.
+      // A change of the leader is not a step of the requested change.
       if (told.type !== 'log' || told.data.name === 'leader') continue;
       const line = progress?.(told);
       if (line !== undefined) printLine(line);

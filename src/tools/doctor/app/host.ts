@@ -1,7 +1,7 @@
 import type { ExaminationAssignment } from '../../../contract/ipc/assignment.js';
 import { ExaminedWorker, type Outcome } from './worker.js';
 
-/** What the command tells this process, as its one argument. */
+/** The task that the command gives this process, as its only argument. */
 export interface HostTask {
   readonly script: string;
   readonly examination: ExaminationAssignment;

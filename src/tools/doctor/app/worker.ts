@@ -17,7 +17,7 @@ import { HubHost } from '../../../supervisor/hub/hub-host.js';
 import { ThreadProgram } from '../../../contract/process/thread-program.js';
 import type { HubAddress } from '../../../contract/snapshot/index.js';
 
-/** What became of the app. */
+/** The outcome of the app's start. */
 export type Outcome =
   | {
       readonly type: 'examined';
@@ -48,9 +48,9 @@ export class ExaminedWorker {
   readonly #worker: Worker;
   readonly #outcome = new EventEmitter<{ outcome: [Outcome] }>();
   readonly #warnings: string[] = [];
-  /** Of what workers share: an app without it would wait for it, and warn. */
+  /** The hub that workers share: without it an app would wait for it, and warn. */
   #hub: Promise<HubAddress> | undefined;
-  /** It has called `bootstrap()`. */
+  /** Whether the app has called `bootstrap()`. */
   #isOurs = false;
   #failed = false;
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterConfigurationError, NotMeasuredError } from '../../../contract/errors/index.js';
 
-/** What is kept of what the app writes, to show where it fails. */
+/** The part of the app's output that is kept, to show it if the app fails. */
 const LAST_LINES = 10;
 const LINE_LENGTH = 240;
 
@@ -54,7 +54,8 @@ export class AppProcess {
         ),
       );
     });
-    // 'close' comes when all it wrote has been read; where it has left a child that holds its output, never.
+    // 'close' comes when all its output has been read. It never comes if a child of the process
+    // keeps the output open.
     this.#child.once('close', () => this.#end(undefined));
     this.#child.once('exit', () => setTimeout(() => this.#end(undefined), LAST_WORDS_MS));
   }
@@ -71,12 +72,12 @@ export class AppProcess {
     return this.#failure ?? new NotMeasuredError(`the app ${how}${this.lastLines}`);
   }
 
-  /** Where its log says that it listens. */
+  /** The URL on which the app listens, taken from its log. */
   get listensOn(): string | undefined {
     return /listening on (https?:\/\/[^\s",]+)/.exec(this.#said)?.[1];
   }
 
-  /** What it wrote last, as the end of a message. */
+  /** The last lines of its output, as the end of a message. */
   get lastLines(): string {
     const lines = this.#said
       .split('\n')

@@ -31,11 +31,11 @@ export interface ClusterHealth {
   readonly balancing: string;
   readonly desired: number;
   readonly ready: number;
-  /** Of each worker that says. */
+  /** The resident memory of each worker that reports it. */
   readonly residentMemoryBytes: readonly number[];
-  /** Of the busiest worker, over its last heartbeat interval. */
+  /** The utilization of the busiest worker, over its last heartbeat interval. */
   readonly eventLoopUtilization: number | undefined;
-  /** Of the worker that answered. */
+  /** The threads of the worker that answered. */
   readonly threads: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface ClusterCounters {
   readonly offloaded: number;
 }
 
-/** What answers at the health endpoint: a cluster, or why it cannot be asked. */
+/** The answer of the health endpoint: a cluster, or the reason why it cannot be asked. */
 export type HealthAnswer =
   | { readonly kind: 'cluster'; readonly health: ClusterHealth }
   | { readonly kind: 'stranger'; readonly status: number }

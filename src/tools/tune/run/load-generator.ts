@@ -42,10 +42,10 @@ export class LoadGenerator {
     });
   }
 
-  /** What went wrong in it. */
+  /** The error output of the process. */
   #said = '';
 
-  /** Resolves once it can begin: loading it is no part of a measurement. */
+  /** Resolves once the load can begin: the measurement does not include the start of this process. */
   async loaded(): Promise<void> {
     await this.#message('loaded');
   }

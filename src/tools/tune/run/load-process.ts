@@ -30,7 +30,7 @@ const { default: autocannon } = (await import(pathToFileURL(path!).href)) as {
 
 // Its parent is gone: nobody reads the result.
 process.once('disconnect', () => process.exit(0));
-// Ctrl-C reaches everybody; whoever started it ends it.
+// Ctrl-C reaches all processes; the process that started this one ends it.
 process.on('SIGINT', () => {});
 process.once('message', (request: LoadRequest) => {
   void load(request).then((report) => send({ type: 'done', report }));

@@ -1,14 +1,14 @@
-/** What the load generator is told, once it is there. */
+/** The request to the load generator, once it is loaded. */
 export interface LoadRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** Load that is not measured: code is compiled and connections are spread meanwhile. */
+  /** The time of unmeasured load, in which code is compiled and connections are spread. */
   readonly warmUpMs: number;
   readonly measureMs: number;
 }
 
-/** What it measured. */
+/** The measurements of the load generator. */
 export interface LoadReport {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;

@@ -4,7 +4,7 @@ import { cpus } from 'node:os';
 const ENOUGH_IDLE_CORES = 0.25;
 const MANY_CORES = 0.25;
 
-/** Cores of this machine that were busy and idle, whoever kept them busy. */
+/** Cores of this machine that were busy and idle, with the load of all processes. */
 export interface MachineLoad {
   readonly busyCores: number;
   readonly idleCores: number;
@@ -21,7 +21,7 @@ export function watchMachine(): () => MachineLoad {
   };
 }
 
-/** What neither the app nor the load took; `undefined` where there were cores left for both. */
+/** Busy cores that neither the app nor the load generator used; `undefined` if both had cores left. */
 export function coresOfOthers(
   { busyCores, idleCores }: MachineLoad,
   ownCores: number,

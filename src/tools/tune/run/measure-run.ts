@@ -18,7 +18,7 @@ export interface Started {
 
 const MS_PER_SECOND = 1_000;
 
-/** Code is compiled and connections are balanced, once a second, meanwhile. */
+/** During the warm-up, code is compiled and connections are balanced once a second. */
 const MIN_WARM_UP_SECONDS = 1;
 const WARM_UP_RATIO = 0.25;
 

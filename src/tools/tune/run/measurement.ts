@@ -1,7 +1,7 @@
 /** What is tried: the app is run with it in its environment. */
 export interface Setting {
   readonly workers: number;
-  /** Of each worker; not given, the app decides. */
+  /** The threads of each worker; if not given, the app decides. */
   readonly threads?: number | undefined;
 }
 
@@ -15,15 +15,15 @@ export interface Run {
   readonly failed: number;
   /** That all processes of the cluster kept busy; `undefined` where `/metrics` does not say. */
   readonly busyCores: number | undefined;
-  /** Of all processes of the cluster, as far as it says. */
+  /** The memory of all processes of the cluster, as far as it is reported. */
   readonly memoryBytes: number;
-  /** Of one worker, the mean. */
+  /** The mean memory of one worker. */
   readonly workerMemoryBytes: number;
-  /** Threads of each worker, where the route runs in them. */
+  /** Threads of each worker, if the route runs in threads. */
   readonly threads: number | undefined;
-  /** Share of the time that the event loop of the busiest worker was busy, where that is known. */
+  /** Share of the time that the event loop of the busiest worker was busy, if known. */
   readonly eventLoopUtilization: number | undefined;
-  /** That other programs took while the app wanted more; `undefined` where they did not, or it is not known. */
+  /** Cores that other programs used while the app wanted more; `undefined` if they did not, or if this is not known. */
   readonly coresOfOthers: number | undefined;
   /** Share of the time that the load generator was busy. */
   readonly generatorUtilization: number;

@@ -1,6 +1,6 @@
 /**
- * The sum of a metric's samples on a page in Prometheus text format, whatever their labels and
- * whatever `metrics.prefix` stands before its name; `undefined` where there is none.
+ * The sum of a metric's samples on a page in Prometheus text format, with any labels and any
+ * `metrics.prefix` before its name; `undefined` if there is none.
  */
 export function metricSum(page: string, name: string): number | undefined {
   const samples = [...page.matchAll(new RegExp(`^\\w*${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))];

@@ -11,12 +11,12 @@ const MS_PER_SECOND = 1_000;
 /** More than `readyTimeoutMs`: whether the app says itself why it does not come up. */
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
-/** Of the whole load, the warm-up included. */
+/** The share of the whole load, warm-up included, after which the health is read. */
 const ASK_AT_RATIO = 0.8;
 
 /**
- * What the cluster says of itself late in the load: its numbers are those of the last heartbeat
- * interval, a second by default, which should be one of load.
+ * Reads the health of the cluster late in the load: its numbers cover the last heartbeat interval
+ * (a second by default), which should be under load.
  */
 export async function healthUnderLoad(
   endpoints: ClusterEndpoints,
