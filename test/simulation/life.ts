@@ -1,10 +1,11 @@
+import { EXIT_TIMEOUT_MS } from '../../src/supervisor/decide/step.js';
 import { Broken, checkAtRest, invariants } from './invariants/index.js';
 import type { Scenario } from './scenario.js';
 import { type Observation, World } from './world.js';
 
 /** How long things happen, and how long the cluster has to get over them. */
 const FAULTS_MS = 45_000;
-const RECOVERS_WITHIN_MS = 90_000;
+const RECOVERS_WITHIN_MS = 60_000;
 
 /** Longer than any shutdown takes. */
 const ENDS_WITHIN_MS = 40_000;
@@ -61,7 +62,11 @@ export function live(scenario: Scenario, watch?: (step: Observation) => void): L
 }
 
 function recover(world: World): void {
-  for (let ms = 0; ms < RECOVERS_WITHIN_MS && !world.atRest; ms += LOOK_EVERY_MS) {
+  // What was forked before may hang in its drain: then one leaves after the other.
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = world.settings.options.shutdown;
+  const leavesMs = lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_TIMEOUT_MS;
+  const withinMs = RECOVERS_WITHIN_MS + world.state.workers.size * leavesMs;
+  for (let ms = 0; ms < withinMs && !world.atRest; ms += LOOK_EVERY_MS) {
     world.run(LOOK_EVERY_MS);
   }
   if (world.atRest) return;

@@ -1,6 +1,7 @@
 import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
 import type { WorkerId } from '../../src/supervisor/decide/cluster-state.js';
 import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
+import type { Settings } from '../../src/supervisor/decide/step.js';
 import type { Clock } from './clock.js';
 import type { Behaviour, Death } from './scenario.js';
 
@@ -9,6 +10,7 @@ export interface Surface {
   readonly clock: Clock;
   /** No fault happens any more. */
   readonly healed: boolean;
+  readonly settings: Pick<Settings, 'options'>;
   /** Workers want to lead. */
   readonly scenario: { readonly hasJobs: boolean };
   /** What the primary reads. */
@@ -25,9 +27,6 @@ export interface Surface {
 
 /** What a signal, an exit or a word of the watchdog takes. */
 const TRAVEL_MS = 1;
-
-/** A watchdog speaks when a block is half as long as it may be. */
-const TOLD_OF_BLOCK_MS = 5_000;
 
 const USUAL_BYTES = 100e6;
 /** Above the soft limit, and above the hard one. */
@@ -95,6 +94,11 @@ export class SimulatedProcess {
   /** Whether it would run what is due now, blocked or not. */
   get leads(): boolean {
     return !this.#resigned && this.around.clock.now < this.#leadsUntil;
+  }
+
+  /** The app ends by something that is no fault of this worker. */
+  crash(): void {
+    if (this.state === 'ready') this.#die('exit-1');
   }
 
   /** The primary has sent it something. */
@@ -203,7 +207,8 @@ export class SimulatedProcess {
   #block(afterToldMs: number): void {
     this.#hang();
     const since = this.around.clock.now;
-    this.#in(TOLD_OF_BLOCK_MS, () => {
+    // A watchdog speaks when a block is half as long as it may be.
+    this.#in(this.around.settings.options.heartbeat.timeoutMs / 2, () => {
       this.#watchdog({
         type: 'blocked',
         forMs: this.around.clock.now - since,
@@ -280,7 +285,11 @@ export class SimulatedProcess {
     if (kind === 'hangs') return;
     this.#in(ms, () => {
       if (this.#hung) return;
-      if (!this.#told) this.#say({ type: 'drained', report: { ...CLEAN, durationMs: ms } });
+      if (!this.#told)
+        this.#say({
+          type: 'drained',
+          report: { ...CLEAN, abortedRequests: this.id % 3, durationMs: ms },
+        });
       this.#told = true;
       this.#in(1, () => this.#die(kind === 'ends' ? 'exit-0' : 'exit-1'));
     });
@@ -339,7 +348,6 @@ const TYPE_ERROR = { name: 'TypeError', message: 'x is not a function' };
 const CLEAN = {
   unacceptedConnections: 0,
   destroyedConnections: 0,
-  abortedRequests: 0,
   destroyedWebSockets: 0,
   hookError: null,
 };

@@ -70,6 +70,8 @@ export type Deed =
   | { readonly kind: 'scale'; readonly workers: number; readonly refused: boolean }
   /** The slot may not be there. */
   | { readonly kind: 'restart'; readonly slot: number }
+  /** What all workers need goes away: whoever serves ends by that. */
+  | { readonly kind: 'outage' }
   /** The primary stands still, with or without its workers. */
   | { readonly kind: 'suspend'; readonly ms: number; readonly workersToo: boolean };
 
@@ -77,10 +79,16 @@ export type Deed =
 export interface Options {
   readonly readyTimeoutMs: number;
   readonly heartbeatMs: number;
+  readonly hungAfterMs: number;
   readonly stableAfterMs: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxFailures: number;
   readonly canaryMs: number;
   readonly observeMs: number;
   readonly lameDuckMs: number;
+  readonly drainTimeoutMs: number;
+  readonly killTimeoutMs: number;
   readonly memory: boolean;
   readonly recycle: boolean;
 }
@@ -220,6 +228,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       slot: fc.integer({ min: 0, max: 4 }),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('outage' as const) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -234,16 +243,25 @@ const options: fc.Arbitrary<Options> = fc.record({
   readyTimeoutMs: fc.constantFrom(30_000, 1_500),
   // Most events would be heartbeats else.
   heartbeatMs: often(6, 4_000, fc.constantFrom(1_000, 6_000)),
+  hungAfterMs: often(3, 10_000, fc.constantFrom(7_000, 30_000)),
   stableAfterMs: fc.constantFrom(30_000, 4_000),
+  backoffMs: often(3, 100, fc.constantFrom(20, 1_000)),
+  maxBackoffMs: often(2, 15_000, fc.constantFrom(1_000, 5_000)),
+  maxFailures: often(3, 5, fc.constantFrom(1, 2)),
   canaryMs: often(3, 1_000, fc.constant(0)),
   observeMs: often(3, 10_000, fc.constant(0)),
   lameDuckMs: often(3, 0, fc.constant(1_500)),
+  drainTimeoutMs: often(3, 10_000, fc.constantFrom(0, 1_000)),
+  killTimeoutMs: often(3, 2_000, fc.constant(300)),
   memory: fc.boolean(),
   recycle: fc.boolean(),
 });
 
 export const scenario: fc.Arbitrary<Scenario> = fc.record({
-  workers: fc.integer({ min: 1, max: 4 }),
+  workers: fc.oneof(
+    { weight: 8, arbitrary: fc.integer({ min: 1, max: 4 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 5, max: 16 }) },
+  ),
   seed: fc.nat(),
   behaviours: fc.array(behaviour, { maxLength: 32, size: 'max' }),
   deeds: fc.array(fc.record({ afterMs: fc.constantFrom(60, 0, 1, 400, 1_800, 5_000), deed }), {

@@ -6,18 +6,20 @@ const DEFAULTS = resolveOptions({}, {});
 
 /** With the options' defaults where a scenario says nothing. */
 export function settingsOf({ options, inspected }: Scenario): Settings {
-  const { readyTimeoutMs, heartbeatMs, stableAfterMs, canaryMs, observeMs, lameDuckMs } = options;
+  const { readyTimeoutMs, heartbeatMs, hungAfterMs, canaryMs, observeMs } = options;
+  const { stableAfterMs, backoffMs, maxBackoffMs, maxFailures } = options;
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = options;
   return {
     options: {
       readyTimeoutMs,
-      restart: { ...DEFAULTS.restart, stableAfterMs },
-      heartbeat: { ...DEFAULTS.heartbeat, intervalMs: heartbeatMs },
+      restart: { ...DEFAULTS.restart, stableAfterMs, backoffMs, maxBackoffMs, maxFailures },
+      heartbeat: { intervalMs: heartbeatMs, timeoutMs: hungAfterMs },
       memory: options.memory ? { softLimitBytes: 500e6, hardLimitBytes: 900e6 } : DEFAULTS.memory,
       recycle: options.recycle
         ? { ...DEFAULTS.recycle, maxRequests: 1_000, maxAgeMs: 20_000 }
         : DEFAULTS.recycle,
       reload: { canaryMs, observeMs },
-      shutdown: { ...DEFAULTS.shutdown, lameDuckMs },
+      shutdown: { ...DEFAULTS.shutdown, lameDuckMs, drainTimeoutMs, killTimeoutMs },
     },
     url: 'http://127.0.0.1:3000',
     mayBeDebugged: inspected,

@@ -33,7 +33,7 @@ export interface Observation extends Transition {
 export class World implements Surface {
   readonly clock = new Clock();
   state: ClusterState;
-  settings: Settings;
+  readonly settings: Settings;
   events = 0;
   readonly processes = new Map<WorkerId, SimulatedProcess>();
   /** Timers as the effects have left them. */
@@ -87,10 +87,6 @@ export class World implements Surface {
   /** No fault happens any more: what has begun goes its way, what is forked from now on is well. */
   heal(): void {
     this.healed = true;
-    this.settings = settingsOf({
-      ...this.scenario,
-      options: { ...this.scenario.options, memory: false, recycle: false },
-    });
     for (const process of this.processes.values()) process.heal(this.scenario.inspected);
   }
 
@@ -274,6 +270,9 @@ export class World implements Surface {
         return;
       case 'restart':
         return this.askToRestart(undefined, deed.slot);
+      case 'outage':
+        for (const process of this.processes.values()) process.crash();
+        return;
       case 'suspend':
         return this.clock.suspend(deed.ms, deed.workersToo);
     }

@@ -103,6 +103,16 @@ export const FAULTS = [
       find: `step.emit('scaling', { from: desired, to: workers, reason });`,
       replace: '',
     },
+    {
+      what: 'who scaled is not told once a new worker has failed',
+      find: 'return contendersOf(state, slot).some(',
+      replace: 'return slot.worker === undefined || contendersOf(state, slot).some(',
+    },
+    {
+      what: 'a slot that comes back has forgotten what was counted in it',
+      find: '{ ...slot, release }',
+      replace: 'newSlot(slot.index, release)',
+    },
   ]),
   ...inFile(`${CORE}replace/reload.ts`, [
     {
@@ -154,6 +164,12 @@ export const FAULTS = [
       what: 'the candidate of an aborted reload is forgotten',
       find: `withdraw(step, ({ cause }) => cause === 'reload', 'the reload was aborted');`,
       replace: '',
+    },
+    {
+      what: 'the candidate of an aborted reload boots on',
+      find: "withdraw(step, ({ cause }) => cause === 'reload', 'the reload was aborted');",
+      replace:
+        "withdraw(\n    step,\n    (each) => each.cause === 'reload' && !('phase' in each && each.phase === 'booting'),\n    'the reload was aborted',\n  );",
     },
   ]),
   ...inFile(`${CORE}transition.ts`, [
@@ -295,6 +311,11 @@ export const FAULTS = [
       find: '(restarts[cause] ?? 0) + 1',
       replace: '(restarts[cause] ?? 0) - 1',
     },
+    {
+      what: 'it is not noted which slots restart together',
+      find: '[...together, now]',
+      replace: 'together',
+    },
   ]),
   ...inFile(`${POLICIES}restart.policy.ts`, [
     {
@@ -312,6 +333,16 @@ export const FAULTS = [
       find: 'shortLives >= options.maxFailures',
       replace: 'false',
     },
+    {
+      what: 'slots that a shared cause ended come back in one moment',
+      find: 'return random * Math.min(together * backoffMs, maxBackoffMs, TOGETHER_MS);',
+      replace: 'return 0;',
+    },
+    {
+      what: 'slots that fail together wait for the same time',
+      find: ' * (1 + jitterRatio * (2 * random - 1))',
+      replace: '',
+    },
   ]),
   ...inFile(`${CORE}worker/workers.ts`, [
     {
@@ -324,12 +355,22 @@ export const FAULTS = [
       find: 'if (!mayBeDebugged) step.arm(',
       replace: 'if (mayBeDebugged) step.arm(',
     },
+    {
+      what: 'a slot forgets how many processes were started for it',
+      find: 'launches: launches + 1',
+      replace: 'launches: 1',
+    },
   ]),
   ...inFile(`${CORE}worker/worker-exit.ts`, [
     {
       what: 'the exit code tells the opposite',
       find: 'else if (!tellDeparture(',
       replace: 'else if (tellDeparture(',
+    },
+    {
+      what: 'a cluster gives up while a candidate boots',
+      find: 'untried: untried || candidateOf(state, index) !== undefined,',
+      replace: 'untried: untried && index >= 0,',
     },
     {
       what: 'a restart is not counted',
@@ -360,6 +401,16 @@ export const FAULTS = [
       what: 'nobody hears that a worker is gone',
       find: `step.do({ type: 'gone', worker: worker.id });`,
       replace: '',
+    },
+    {
+      what: 'the requests that a slot aborted are those of its last worker',
+      find: 'abortedRequests: abortedRequests + aborted,',
+      replace: 'abortedRequests: aborted,',
+    },
+    {
+      what: 'the failure of a candidate counts against its slot',
+      find: 'if (loseCandidate(step, worker, detail) || !isWanted',
+      replace: 'loseCandidate(step, worker, detail);\n  if (!isWanted',
     },
   ]),
   ...inFile(`${CORE}worker/worker-life.ts`, [
@@ -413,6 +464,16 @@ export const FAULTS = [
       find: 'starting: timeOut',
       replace: 'starting: nothing',
     },
+    {
+      what: 'what a drain aborted is not noted',
+      find: 'step.change(worker, { drain: report });',
+      replace: 'void [worker, report];',
+    },
+    {
+      what: 'the report of a block changes nothing',
+      find: 'ready: onBlockOverdue',
+      replace: 'ready: nothing',
+    },
   ]),
   ...inFile(`${CORE}worker/liveness.ts`, [
     {
@@ -445,6 +506,11 @@ export const FAULTS = [
       find: 'if (worker.ping === undefined) ping(',
       replace: 'if (worker.ping !== undefined) ping(',
     },
+    {
+      what: 'a block is given the whole time from its report on',
+      find: 'heartbeat.timeoutMs - report.forMs',
+      replace: 'heartbeat.timeoutMs',
+    },
   ]),
   ...inFile(`${CORE}replace/upkeep.ts`, [
     {
@@ -467,6 +533,16 @@ export const FAULTS = [
       find: 'const worker = step.worker(found.id)!;',
       replace: 'const worker = found;',
     },
+    {
+      what: 'a worker that is too large from the start is spared anew with each look',
+      find: 'worker.readyAt + pauseMs',
+      replace: 'step.now + pauseMs',
+    },
+    {
+      what: 'a worker that is too large from the start is never replaced',
+      find: 'if (worker.bornTooLarge) spare(step, worker, tooLarge);\n      replace(',
+      replace: 'if (worker.bornTooLarge) spare(step, worker, tooLarge);\n      else replace(',
+    },
   ]),
   ...inFile(`${POLICIES}memory.policy.ts`, [
     {
@@ -481,12 +557,29 @@ export const FAULTS = [
       find: 'Math.min(intervalMs, (timeoutMs - intervalMs) / 2)',
       replace: 'intervalMs',
     },
+    {
+      what: 'who is blocked is judged by its ping alone',
+      find: 'Math.min(pingSentAt, blockedSince ?? Infinity)',
+      replace: 'pingSentAt',
+    },
   ]),
   ...inFile(`${POLICIES}recycle.policy.ts`, [
     {
       what: 'who has served little is replaced',
       find: 'worker.requests >=',
       replace: 'worker.requests <',
+    },
+  ]),
+  ...inFile(`${POLICIES}give-up.policy.ts`, [
+    {
+      what: 'a cluster gives up while a slot has its first worker still',
+      find: '|| slots.some(({ untried }) => untried)',
+      replace: '|| slots.length === 0',
+    },
+    {
+      what: 'a cluster gives up after one try a slot',
+      find: 'failures < 2 * slots.length',
+      replace: 'failures < slots.length',
     },
   ]),
   ...inFile(`${CORE}worker/verification.ts`, [
@@ -583,6 +676,21 @@ export const FAULTS = [
       what: 'a lease that is over leaves its timer armed',
       find: `step.disarm({ type: 'lease-due' });`,
       replace: '',
+    },
+    {
+      what: 'another leader is appointed as soon as the lease of a worker that drains is over',
+      find: 'step.now < lease.until + MARGIN_MS) return;',
+      replace: 'step.now < lease.until) return;',
+    },
+    {
+      what: 'another leader is appointed as soon as the lease of a worker that is blocked is over',
+      find: 'const leftMs = lease.until + MARGIN_MS - step.now;',
+      replace: 'const leftMs = lease.until - step.now;',
+    },
+    {
+      what: 'the margin behind a lease is nothing',
+      find: 'MARGIN_MS = 100;',
+      replace: 'MARGIN_MS = 0;',
     },
   ]),
   ...inFile(`${CORE}step.ts`, [

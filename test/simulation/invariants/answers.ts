@@ -1,4 +1,4 @@
-import type { ClusterState, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import type { ClusterState, Slot, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import { nameOf, type Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
@@ -49,6 +49,7 @@ export class Answers implements Invariant {
       if (outcome === 'completed') isReplaced(state, generation);
     }
     this.#reloads(step);
+    if (state.shutdown === undefined) waitForSomething(state);
     const { replacement, reloadAskers, restartAskers } = state;
     const awaited = replacement?.phase === 'handing-over' ? replacement.predecessor : undefined;
     hold(
@@ -69,20 +70,10 @@ export class Answers implements Invariant {
   }
 
   #scaled({ state }: Observation, byWorker: boolean): void {
-    const { workers, slots, desired, replacement } = state;
-    for (const { index, worker: own } of slots.slice(0, desired)) {
-      const candidate =
-        replacement?.slot === index && replacement.phase !== 'handing-over'
-          ? replacement.candidate
-          : undefined;
-      const states = [own, candidate].map((id) => id !== undefined && workers.get(id)?.state);
-      const comesUp = states.includes('starting') && !states.includes('ready');
-      hold('who scaled is told once the new workers are ready', !comesUp, () => ({
-        index,
-        states,
-      }));
-    }
-    const surplus = [...workers.values()].filter(({ slot }) => slot >= desired);
+    const comingUp = slotsComingUp(state);
+    const all = comingUp.length === 0;
+    hold('who scaled is told once the new workers are ready', all, () => comingUp);
+    const surplus = surplusOf(state);
     hold(
       'who scaled is told once the others are gone',
       byWorker || surplus.length === 0,
@@ -133,6 +124,44 @@ export class Answers implements Invariant {
     const underWay = this.#reloadsBegun - this.#reloadsEnded;
     hold('one reload at a time', underWay === (state.reload === undefined ? 0 : 1), () => underWay);
   }
+}
+
+/** Who waits is told at the step in which it comes about, and not at some later one. */
+function waitForSomething(state: ClusterState): void {
+  const { scaleAskers, reloadAskers, restartAskers, replacement, replacementsWaiting } = state;
+  if (scaleAskers.length > 0) {
+    const [comesUp, goes] = [slotsComingUp(state).length > 0, surplusOf(state).length > 0];
+    const waits = scaleAskers.every(({ by }) => comesUp || (goes && by === 'caller'));
+    hold('who scaled waits for something', waits, () => scaleAskers);
+  }
+  const reloads = reloadAskers.length === 0 || state.reload !== undefined;
+  hold('who reloads waits for a reload', reloads, () => reloadAskers);
+  for (const { slot } of restartAskers) {
+    const waits = [replacement, ...replacementsWaiting].some(
+      (each) => each?.cause === 'restart' && each.slot === slot,
+    );
+    hold('who restarts a worker waits for its replacement', waits, () => restartAskers);
+  }
+}
+
+/** Wanted slots that are not served, and have a worker that may be ready soon. */
+function slotsComingUp({ workers, slots, desired, replacement }: ClusterState): readonly number[] {
+  const comesUp = ({ index, worker: own }: Slot): boolean => {
+    const candidate =
+      replacement?.slot === index && replacement.phase !== 'handing-over'
+        ? replacement.candidate
+        : undefined;
+    const states = [own, candidate].map((id) => id !== undefined && workers.get(id)?.state);
+    return states.includes('starting') && !states.includes('ready');
+  };
+  return slots
+    .slice(0, desired)
+    .filter(comesUp)
+    .map(({ index }) => index);
+}
+
+function surplusOf({ workers, desired }: ClusterState) {
+  return [...workers.values()].filter(({ slot }) => slot >= desired);
 }
 
 function isReplaced({ slots, desired }: ClusterState, generation: number): void {

@@ -1,9 +1,17 @@
+import type { WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** Counters only rise. */
+/** Counters only rise, and those of a slot are sums over its workers. */
 export class Counters implements Invariant {
-  after({ before, state }: Observation): void {
+  /** What each slot should have counted. */
+  readonly #forks = new Map<number, number>();
+  readonly #aborted = new Map<number, number>();
+  /** As workers said that drain. */
+  readonly #reported = new Map<WorkerId, number>();
+
+  after(step: Observation): void {
+    const { before, state } = step;
     const rises = (name: string, was: number, is: number): void =>
       hold('counters only rise', is >= was, () => ({ name, was, is }));
     rises('forks', before.forks, state.forks);
@@ -16,6 +24,7 @@ export class Counters implements Invariant {
     rises('aborted', before.reloads.aborted, state.reloads.aborted);
     rises('slots', before.slots.length, state.slots.length);
     hold('what has started has started', state.everReady || !before.everReady);
+    this.#sum(step);
     if (before.slots === state.slots) return;
     for (const { index, restarts, untried } of before.slots) {
       const after = state.slots[index]!;
@@ -24,6 +33,33 @@ export class Counters implements Invariant {
       for (const [cause, count] of Object.entries(restarts)) {
         rises(`restarts ${cause}`, count, after.restarts[cause as keyof typeof restarts] ?? 0);
       }
+    }
+    for (const { index, launches, abortedRequests } of state.slots) {
+      const [forks, aborted] = [this.#forks.get(index) ?? 0, this.#aborted.get(index) ?? 0];
+      const isSum = launches === forks && abortedRequests === aborted;
+      hold('what a slot has counted is the sum over its workers', isSum, () => ({
+        index,
+        launches,
+        forks,
+        abortedRequests,
+        aborted,
+      }));
+    }
+  }
+
+  #sum({ before, event, effects }: Observation): void {
+    for (const effect of effects) {
+      if (effect.type !== 'fork') continue;
+      this.#forks.set(effect.slot, (this.#forks.get(effect.slot) ?? 0) + 1);
+    }
+    if (event.type !== 'worker') return;
+    const worker = before.workers.get(event.worker);
+    if (worker?.state !== 'draining') return;
+    if (event.event.type === 'drained') {
+      this.#reported.set(worker.id, event.event.report.abortedRequests);
+    } else if (event.event.type === 'exited') {
+      const aborted = this.#reported.get(worker.id) ?? 0;
+      this.#aborted.set(worker.slot, (this.#aborted.get(worker.slot) ?? 0) + aborted);
     }
   }
 }

@@ -8,6 +8,8 @@ export class Kills implements Invariant {
   /** When workers were asked for something that they have a time for; in the primary's time awake. */
   readonly #asked = new Map<string, number>();
   readonly #killed = new Set<WorkerId>();
+  /** Since when workers are blocked, as their watchdogs have told; ms of the clock. */
+  readonly #blocked = new Map<WorkerId, number>();
 
   after(step: Observation): void {
     const { effects, event, world, before, state } = step;
@@ -41,6 +43,17 @@ export class Kills implements Invariant {
         hold('who does not come up in time is killed', this.#killed.has(id), () => event);
       }
     }
+    this.#noteBlock(step);
+    for (const [id, since] of this.#blocked) {
+      hold(
+        'who is blocked is killed when its time is up',
+        !this.#isOverdue(id, since, step),
+        () => ({
+          since,
+          worker: state.workers.get(id),
+        }),
+      );
+    }
     if (event.type !== 'heartbeat-due') return;
     for (const worker of state.workers.values()) {
       if (worker.state !== 'ready' || worker.debugged || this.#killed.has(worker.id)) continue;
@@ -50,6 +63,24 @@ export class Kills implements Invariant {
         () => worker,
       );
     }
+  }
+
+  #noteBlock({ event, world }: Observation): void {
+    if (event.type !== 'worker') return;
+    const { worker, event: said } = event;
+    if (said.type === 'blocked') this.#blocked.set(worker, world.clock.now - said.forMs);
+    else if (said.type === 'resumed' || said.type === 'exited') this.#blocked.delete(worker);
+  }
+
+  /** It owes an answer, and its watchdog has told when its block began: that is all it takes. After a pause of the primary all have a fresh window. */
+  #isOverdue(id: WorkerId, since: number, { state, world }: Observation): boolean {
+    const worker = state.workers.get(id);
+    if (worker?.state !== 'ready' || worker.debugged || this.#killed.has(id)) return false;
+    const { clock, settings } = world;
+    const { timeoutMs, intervalMs } = settings.options.heartbeat;
+    const until = since + timeoutMs;
+    const owes = worker.ping !== undefined && worker.ping.sentAt < until;
+    return owes && clock.now > until + 1 && since > clock.lastResumedAt + 2 * intervalMs;
   }
 
   #mayBeKilled(id: WorkerId, { event, state, before, world }: Observation): boolean {

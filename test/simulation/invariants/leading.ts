@@ -3,9 +3,12 @@ import type {
   ReadyWorker,
   WorkerId,
 } from '../../../src/supervisor/decide/cluster-state.js';
-import { LEASE_MS, MARGIN_MS } from '../../../src/supervisor/decide/leadership.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
+
+/** How long a lease lasts at most, and how long a worker may be held up between its look at it and the run. */
+const LEASE_MS = 900;
+const MARGIN_MS = 100;
 
 /** One worker at most may run what one alone is to run; and where one can, one does. */
 export class Leading implements Invariant {
@@ -13,6 +16,8 @@ export class Leading implements Invariant {
   #unanswered: number | undefined;
   /** Who may have run something last, and until when. */
   #last: { readonly worker: WorkerId; at: number } | undefined;
+  /** The last lease of a worker that has neither resigned nor exited. */
+  #granted: { readonly worker: WorkerId; readonly until: number } | undefined;
 
   after({ before, state, event, effects, world }: Observation): void {
     const { now } = world.clock;
@@ -22,6 +27,19 @@ export class Leading implements Invariant {
     hold('two workers never lead at once', leaders.length <= 1, () => leaders.map(({ id }) => id));
     const [leader] = leaders;
     if (leader !== undefined) this.#last = { worker: leader.id, at: now };
+
+    const { leader: appointed } = state.leadership;
+    const isAppointed = appointed !== undefined && appointed !== before.leadership.leader;
+    if (event.type === 'worker' && ['resigned', 'exited'].includes(event.event.type)) {
+      if (event.worker === this.#granted?.worker) this.#granted = undefined;
+    }
+    if (isAppointed && this.#granted !== undefined && this.#granted.worker !== appointed) {
+      const isOver = now >= this.#granted.until + MARGIN_MS;
+      hold('a leader comes once the lease before it and its margin are over', isOver, () => ({
+        now,
+        granted: this.#granted,
+      }));
+    }
 
     if (event.type === 'worker' && event.event.type === 'leads') {
       if (event.event.seq === this.#unanswered) this.#unanswered = undefined;
@@ -34,6 +52,7 @@ export class Leading implements Invariant {
       const isNew = before.leadership.lease?.worker !== worker;
       hold('a lease that was not answered is not renewed', isNew || this.#unanswered === undefined);
       this.#unanswered = message.seq;
+      this.#granted = { worker, until: message.until };
       hold('a lease is short', message.until <= now + LEASE_MS);
       if (this.#last !== undefined && this.#last.worker !== worker) {
         const { at } = this.#last;
@@ -43,8 +62,7 @@ export class Leading implements Invariant {
       }
     }
     this.#hasLeader(state, now);
-    const { leader: appointed } = state.leadership;
-    if (appointed !== undefined && appointed !== before.leadership.leader) {
+    if (isAppointed) {
       const first = Math.min(...candidates(state).map(({ readyAt }) => readyAt));
       const { readyAt } = state.workers.get(appointed) as ReadyWorker;
       hold('the leader is the one that has been ready longest', readyAt === first, () => appointed);

@@ -1,8 +1,9 @@
-import type { WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import type { Replacement, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
+import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import { EXIT_TIMEOUT_MS } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
-import { emitted } from './telling.js';
+import { emitted, workerOf } from './telling.js';
 
 /** Who is to leave has left in time, and so has the whole cluster. */
 export class Leaving implements Invariant {
@@ -12,12 +13,22 @@ export class Leaving implements Invariant {
   /** Somebody left as it should not have, since the shutdown began. */
   #wentWrong = false;
   #failed: number | undefined;
+  /** Workers that were lost, and how many were started for each slot. */
+  readonly #lost = new Set<WorkerId>();
+  readonly #forks = new Map<number, number>();
   #signals = 0;
   #closed = false;
 
   after(step: Observation): void {
     const { state, before, effects, event, world } = step;
     const { awake } = world.clock;
+    for (const effect of effects) {
+      if (effect.type === 'fork') {
+        this.#forks.set(effect.slot, (this.#forks.get(effect.slot) ?? 0) + 1);
+      }
+      const lost = lossOf(effect);
+      if (lost !== undefined) this.#lost.add(lost);
+    }
     for (const worker of state.workers.values()) {
       if (worker.state !== 'draining') continue;
       const since = this.#since.get(worker.id) ?? awake;
@@ -60,12 +71,14 @@ export class Leaving implements Invariant {
     hold('a shutdown ends', world.ended !== undefined && state.ended);
   }
 
-  #begin({ event, effects, world, before, state }: Observation): void {
+  #begin(step: Observation): void {
+    const { event, effects, world, before, state } = step;
     this.#begunAt = world.clock.awake;
     const failed = effects.find((each) => each.type === 'emit' && each.name === 'failed');
     if (failed?.type === 'emit' && failed.name === 'failed') {
       this.#failed = failed.event.exitCode;
       hold('a cluster that has served does not give up', !before.everReady, () => failed);
+      this.#judgeEnd(step);
     } else hold('a shutdown has a reason', event.type === 'stop', () => event);
     for (const worker of state.workers.values()) {
       hold('a shutdown asks everybody to leave', worker.state === 'draining', () => worker);
@@ -74,6 +87,27 @@ export class Leaving implements Invariant {
     for (const each of effects) {
       if (each.type !== 'send' || each.message.type !== 'drain') continue;
       hold('hooks are told the signal', each.message.signal === signal, () => each);
+    }
+  }
+
+  /** What no restart can help ends a cluster at once; else each slot has its tries, and whoever boots may still serve. */
+  #judgeEnd({ event, before, world }: Observation): void {
+    if (event.type === 'worker' && ['boot-failed', 'verified'].includes(event.event.type)) return;
+    const { replacement, workers, desired } = before;
+    const seen = (): unknown => ({ event, lost: [...this.#lost], replacement });
+    hold('a cluster gives up after two tries a slot', this.#lost.size >= 2 * desired, seen);
+    const gone = workerOf(event);
+    for (const { id, slot, state } of workers.values()) {
+      if (state !== 'starting' || id === gone || slot >= desired) continue;
+      // Its exit is on its way here.
+      if (world.processes.get(id)?.state === 'exited') continue;
+      hold(
+        'a cluster does not give up while a first worker boots',
+        this.#forks.get(slot)! > 1,
+        seen,
+      );
+      const isCandidate = replacement !== undefined && candidateOf(replacement) === id;
+      hold('a cluster does not give up while a candidate boots', !isCandidate, seen);
     }
   }
 
@@ -106,6 +140,18 @@ export class Leaving implements Invariant {
     }
     hold('an exit code tells whether all went well', exitCode === (this.#wentWrong ? 1 : 0), seen);
   }
+}
+
+/** Nobody had asked it to go; an app may close itself. */
+function lossOf(effect: Effect): WorkerId | undefined {
+  if (effect.type !== 'emit') return undefined;
+  const { name, event } = effect;
+  if (name === 'worker-died' || name === 'worker-failing') return event.worker;
+  return name === 'worker-draining' && event.cause === 'signal' ? event.worker : undefined;
+}
+
+function candidateOf(replacement: Replacement): WorkerId | undefined {
+  return replacement.phase === 'handing-over' ? undefined : replacement.candidate;
 }
 
 function boundMs({ settings, clock, hasFrozen }: Observation['world']): number {

@@ -41,6 +41,7 @@ export class Places implements Invariant {
         state.replacementsWaiting.some(({ cause }) => cause === 'reload');
       hold('a reload goes on', goesOn, () => state.reload);
     }
+    this.#ofReload(state);
     if (shutdown !== undefined) {
       const { reload, replacementsWaiting: waiting, reloadAskers, scaleAskers } = state;
       const left = waiting.length + reloadAskers.length + scaleAskers.length;
@@ -70,6 +71,23 @@ export class Places implements Invariant {
       const waits = timers.has(`start-due slot ${index}`);
       hold('a slot without a worker waits for one', waits, () => slot);
     }
+  }
+
+  /** A reload that is over leaves no candidate, and one that goes back none of the release that failed. */
+  #ofReload({ reload, replacement, replacementsWaiting }: ClusterState): void {
+    const candidacies = [
+      ...replacementsWaiting,
+      ...(replacement === undefined || replacement.phase === 'handing-over' ? [] : [replacement]),
+    ].filter(({ cause }) => cause === 'reload');
+    const isOver = reload === undefined;
+    hold(
+      'a reload that is over starts nothing',
+      !isOver || candidacies.length === 0,
+      () => candidacies,
+    );
+    if (isOver || reload.outcome === 'completed') return;
+    const isBack = candidacies.every(({ release }) => release.generation !== reload.generation);
+    hold('the way back starts nothing of what failed', isBack, () => candidacies);
   }
 
   #replacement({ replacement, workers, desired }: ClusterState): void {

@@ -16,6 +16,8 @@ export class Restarts implements Invariant {
   readonly #readyAt = new Map<WorkerId, number>();
   /** Failures of each slot since its last worker that lived well. */
   readonly #rows = new Map<number, number>();
+  /** What was told within the last moment. */
+  #together: { readonly at: number; readonly startAt: number; readonly failures: number }[] = [];
 
   after(step: Observation): void {
     const { before, state, event, effects, world } = step;
@@ -71,6 +73,31 @@ export class Restarts implements Invariant {
     hold('a crash loop is known for one', degraded === loops, () => ({ told, count }));
     const row = this.#rows.get(slot) ?? 0;
     hold('failures in a row are counted', failures === row, () => ({ told, row }));
+    this.#apart(told, longest, step.world);
+  }
+
+  /** What a shared cause has ended does not come back in one moment. */
+  #apart(told: Told, longest: number, { clock: { now }, settings }: Observation['world']): void {
+    const { failures, delayMs } = told;
+    const { backoffMs, maxBackoffMs } = settings.options.restart;
+    this.#together = this.#together.filter(({ at }) => now - at < TOGETHER_MS);
+    const others = this.#together.length;
+    const seen = (): unknown => ({ told, now, together: this.#together });
+    if (failures === 0) {
+      const most = Math.min(others * backoffMs, maxBackoffMs, TOGETHER_MS);
+      const fits = others === 0 ? delayMs === 0 : delayMs > 0 && delayMs <= most;
+      hold('who lived well waits only for those that restart with it', fits, seen);
+    }
+    const isSame = this.#together.some(({ startAt }) => startAt === now + delayMs);
+    hold('restarts do not come in one moment', !isSame || delayMs >= longest, seen);
+    this.#together.push({ at: now, startAt: now + delayMs, failures });
+    // One after the other they fill a time that grows with their number: that this many come within a
+    // hundredth of it is no chance.
+    const well = this.#together.filter((each) => each.failures === 0 && each.at === now);
+    if (well.length < 6) return;
+    const starts = well.map(({ startAt }) => startAt);
+    const spread = Math.max(...starts) - Math.min(...starts);
+    hold('restarts that come together are spread', spread >= backoffMs / 100, seen);
   }
 
   /** A failure is counted once, and its restart by its cause. */
@@ -99,6 +126,9 @@ export class Restarts implements Invariant {
 
 /** A slot whose worker came up waits no longer than this, whatever its failures are. */
 const QUICK_START_MS = 1_000;
+
+/** Restarts within this time come together. */
+const TOGETHER_MS = 1_000;
 
 type Told = Extract<Effect, { type: 'emit'; name: 'worker-restarting' }>['event'];
 

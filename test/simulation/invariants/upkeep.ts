@@ -16,6 +16,8 @@ export class Upkeep implements Invariant {
   readonly #condemned = new Set<WorkerId>();
   /** When workers became ready that were above the soft limit then. */
   readonly #bornTooLarge = new Map<WorkerId, number>();
+  /** Until when the worker of a slot may stay, because another would be no better. */
+  readonly #mayStay = new Map<number, number>();
 
   after(step: Observation): void {
     const { before, state, event, effects, world } = step;
@@ -25,9 +27,12 @@ export class Upkeep implements Invariant {
       if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#condemned.add(effect.worker);
     }
     if (state.shutdown !== undefined) return;
+    const { maxBackoffMs } = world.settings.options.restart;
     if (event.type === 'worker' && event.event.type === 'ready') {
       const tooLarge = event.event.residentBytes > world.settings.options.memory.softLimitBytes;
       if (tooLarge) this.#bornTooLarge.set(event.worker, now);
+      const slot = before.workers.get(event.worker)?.slot;
+      if (tooLarge && slot !== undefined) this.#mayStay.set(slot, now + maxBackoffMs);
     }
     if (
       replacement !== undefined &&
@@ -37,9 +42,11 @@ export class Upkeep implements Invariant {
       const { slot, candidate } = replacement;
       const isOver = state.replacement !== replacement && candidateOf(state) !== candidate;
       const failed = isOver && state.slots[slot]!.worker !== candidate && slot < state.desired;
-      if (failed) this.#failedAt.set(slot, now);
+      if (failed) {
+        this.#failedAt.set(slot, now);
+        this.#mayStay.set(slot, now + maxBackoffMs);
+      }
     }
-    const { maxBackoffMs } = world.settings.options.restart;
     const restarts = requestsOf(state).filter(({ cause }) => cause === 'restart');
     const restarting = new Set(restarts.map(({ slot }) => slot));
     hold('a slot waits for one restart', restarts.length === restarting.size, () => restarts);
@@ -84,6 +91,7 @@ export class Upkeep implements Invariant {
     if (event.type !== 'upkeep-due') return;
     const { memory, recycle } = world.settings.options;
     for (const worker of before.workers.values()) {
+      const mayWait = world.clock.now < (this.#mayStay.get(worker.slot) ?? 0);
       const reading = event.readings.get(worker.id);
       // Its exit is on its way here.
       if (reading === undefined) continue;
@@ -98,7 +106,6 @@ export class Upkeep implements Invariant {
       const [request] = requestsOf(state).filter(({ slot }) => slot === worker.slot);
       const seen = (): unknown => ({ worker, residentBytes, requests, request });
       if (residentBytes > memory.softLimitBytes) {
-        const mayWait = world.clock.now < state.slots[worker.slot]!.noReplacementBefore;
         hold(
           'who is above the soft limit is replaced',
           mayWait || request?.cause === 'memory',
@@ -110,7 +117,6 @@ export class Upkeep implements Invariant {
       const [low, high] = [1 - recycle.jitterRatio, 1 + recycle.jitterRatio];
       const surely = requests >= recycle.maxRequests * high || ageMs >= recycle.maxAgeMs * high;
       const maybe = requests >= recycle.maxRequests * low || ageMs >= recycle.maxAgeMs * low;
-      const mayWait = world.clock.now < before.slots[worker.slot]!.noReplacementBefore;
       hold(
         'who has served long enough is replaced',
         !surely || mayWait || request !== undefined,

@@ -86,7 +86,10 @@ function reasonToEnd({ state }: Step): string | undefined {
     everReady: state.everReady,
     everServed: state.served !== undefined,
     failures: state.failures,
-    slots: wantedSlots(state),
+    // A candidate may be of the release that works.
+    slots: wantedSlots(state).map(({ index, untried }) => ({
+      untried: untried || candidateOf(state, index) !== undefined,
+    })),
   });
 }
 
