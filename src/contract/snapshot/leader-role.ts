@@ -25,7 +25,3 @@ export interface LeaderRole {
    */
   tellRunning(of: object, running: readonly string[], done?: string): void;
 }
-
-/** `skipped`: the job was still running in another worker, and runs once it has ended there. */
-export const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
-export type JobOutcome = (typeof JOB_OUTCOMES)[number];

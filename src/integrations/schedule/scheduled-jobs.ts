@@ -10,12 +10,12 @@ import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { linkOfApp, providerOfApp } from './link-of-app.js';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { JobCounter } from '../../observe/metrics/job-counter.js';
 import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
 import type { ClusterLink } from '../../contract/snapshot/index.js';
-import { LeaderJobs } from '../../worker/life/leader-jobs.js';
 import { type CronJob, divertTicks, tickOwed } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
+import type { JobMetrics } from './job-metrics.js';
+import { LeaderJobs } from './leader-jobs.js';
 import { providersOf, wrapMethods } from './schedule-internals.js';
 
 /** By the metadata of the decorators of @nestjs/schedule. */
@@ -39,8 +39,12 @@ interface Cron {
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
-  readonly #counter = new JobCounter();
-  readonly #jobs = new LeaderJobs(() => this.#clusterLink.leaderRole, this.#counter.count);
+  /** Where the app is measured. */
+  #metrics: JobMetrics | undefined;
+  readonly #jobs = new LeaderJobs(
+    () => this.#clusterLink.leaderRole,
+    (job, outcome) => this.#metrics?.count(job, outcome),
+  );
   /** By what the timers of methods call. */
   readonly #declared = new Map<unknown, Cron>();
   readonly #gated = new WeakMap<CronJob, Cron>();
@@ -89,7 +93,13 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.#counter.start(providerOfApp(this.moduleRef, MetricsEndpoint));
+    await providerOfApp<MetricsEndpoint>(this.moduleRef, MetricsEndpoint)?.extend(
+      async (prefix) => {
+        const { JobMetrics } = await import('./job-metrics.js'); // it loads prom-client
+        this.#metrics = new JobMetrics(prefix);
+        return { all: this.#metrics.all, labelled: [] };
+      },
+    );
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.told(leading);

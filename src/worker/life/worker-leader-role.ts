@@ -6,7 +6,7 @@ import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 const ROUNDING_MS = 10;
 
 /**
- * The lease of a worker, while it leads: `primary/core/leadership.ts` says why no two have one.
+ * The lease of a worker, while it leads: `supervisor/decide/leadership.ts` says why no two have one.
  * Each question looks at the clock: nobody tells a worker that its lease has ended.
  */
 export class WorkerLeaderRole implements LeaderRole {

@@ -5,7 +5,7 @@ import { Cron, Interval, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { CronJob, CronTime } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterScheduleModule, EveryWorker } from '../../../../src/integrations/schedule/index.js';
-import { LeaderJobs } from '../../../../src/worker/life/leader-jobs.js';
+import { LeaderJobs } from '../../../../src/integrations/schedule/leader-jobs.js';
 import { ClusterTestingModule } from '../../../../src/integrations/testing/index.js';
 import { appOf, NOW } from '../../support/scheduled-app.js';
 

@@ -4,7 +4,7 @@ import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/sched
 import { CronJob } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterScheduleModule, EveryWorker } from '../../../../src/integrations/schedule/index.js';
-import { LeaderJobs } from '../../../../src/worker/life/leader-jobs.js';
+import { LeaderJobs } from '../../../../src/integrations/schedule/leader-jobs.js';
 import { appOf, NOW } from '../../support/scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW + 100 }));

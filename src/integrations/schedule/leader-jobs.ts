@@ -1,5 +1,6 @@
 import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
-import type { JobOutcome, LeaderRole, Leading } from '../../contract/snapshot/index.js';
+import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
+import type { JobOutcome } from './job-metrics.js';
 
 /** Something that one worker alone is to run; each worker has it. Times are of `Date.now()`. */
 export interface Job {

@@ -1,5 +1,8 @@
 import { Counter, type Metric } from 'prom-client';
-import { JOB_OUTCOMES, type JobOutcome } from '../../contract/snapshot/index.js';
+
+/** `skipped`: the job was still running in another worker, and runs once it has ended there. */
+const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
+export type JobOutcome = (typeof JOB_OUTCOMES)[number];
 
 /** Apps may name jobs after what they have many of. */
 const MAX_NAMES = 200;

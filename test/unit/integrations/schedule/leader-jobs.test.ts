@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LeaderRole, Leading } from '../../../../src/contract/snapshot/index.js';
-import { type Job, LeaderJobs } from '../../../../src/worker/life/leader-jobs.js';
+import { type Job, LeaderJobs } from '../../../../src/integrations/schedule/leader-jobs.js';
 
 const NOW = 1_800_000_000_000;
 
