@@ -3,14 +3,14 @@ import { DiscoveryService } from '@nestjs/core';
 import { eventMethodsOf } from './cluster-event.decorator.js';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { checkEventName } from '../contract/options/index.js';
-import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterPort, type LifecyclePort } from '../contract/snapshot/index.js';
 
 /** Finds the `@OnClusterEvent()` methods of all controllers and providers. */
 @Injectable()
 export class ClusterEventExplorer implements OnModuleInit {
   constructor(
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
-    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterPort & LifecyclePort,
   ) {}
 
   /** @throws ClusterConfigurationError for a class whose instances come and go, or an unknown event. */

@@ -3,17 +3,18 @@ import type { ClusterEventName, ClusterEvents } from '../contract/events/index.j
 import { checkEventName } from '../contract/options/index.js';
 import {
   CLUSTER_LINK,
-  type ClusterLink,
+  type ClusterPort,
   type ClusterSnapshot,
   type ReloadResult,
   type RestartResult,
+  type SharedStatePort,
   type WorkerIdentity,
 } from '../contract/snapshot/index.js';
 
 /** An app's view of the cluster that it runs in. */
 @Injectable()
 export class ClusterService {
-  constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterLink) {}
+  constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterPort & SharedStatePort) {}
 
   /**
    * Which worker this process is. Slot 0 is one process of the cluster at any

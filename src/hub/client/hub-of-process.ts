@@ -1,4 +1,4 @@
-import type { ClusterLink } from '../../contract/snapshot/index.js';
+import type { ClusterPort, SharedStatePort } from '../../contract/snapshot/index.js';
 import { dialInProcess } from './in-process.js';
 import { dialSocket } from './dial-socket.js';
 import { HubClient } from './hub-client.js';
@@ -8,12 +8,14 @@ const KEY = Symbol.for('nestjs-cluster.hub');
 
 const holder = globalThis as { [KEY]?: HubClient | undefined };
 
+type Link = ClusterPort & SharedStatePort;
+
 /** @param link of this process; `undefined` where `bootstrap()` was not called: the hub is in the process then. */
-export function hubOf(link: ClusterLink | undefined): HubClient {
+export function hubOf(link: Link | undefined): HubClient {
   return (holder[KEY] ??= dial(link));
 }
 
-function dial(link: ClusterLink | undefined): HubClient {
+function dial(link: Link | undefined): HubClient {
   const find = link?.findHub();
   const hub = new HubClient(
     find === undefined

@@ -21,7 +21,7 @@ const MAX_WAIT_MS = 3_000;
 export function shareSessions(
   engine: Engine,
   server: EventEmitter,
-  link: ClusterLink,
+  link: Pick<ClusterLink, 'identity' | 'warn' | 'passage' | 'findHub' | 'onDrain'>,
   hub: Pick<HubClient, 'ready'>,
 ): void {
   const find = link.findHub();

@@ -1,6 +1,5 @@
 import type { ModuleRef } from '@nestjs/core';
-import { CLUSTER_LINK } from '../../contract/snapshot/cluster-link.token.js';
-import type { ClusterLink } from '../../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/cluster-link.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { SoloLink } from '../../worker/link/solo-link.js';
 

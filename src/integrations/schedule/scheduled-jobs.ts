@@ -11,7 +11,7 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { linkOfApp, providerOfApp } from './link-of-app.js';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
-import type { ClusterLink } from '../../contract/snapshot/index.js';
+import type { LifecyclePort, SharedStatePort } from '../../contract/snapshot/index.js';
 import { type CronJob, divertTicks, tickOwed } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
 import type { JobMetrics } from './job-metrics.js';
@@ -49,7 +49,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   readonly #declared = new Map<unknown, Cron>();
   readonly #gated = new WeakMap<CronJob, Cron>();
   readonly #unwrap: readonly ((() => void) | undefined)[];
-  #link: ClusterLink | undefined;
+  #link: (LifecyclePort & SharedStatePort) | undefined;
   /** Jobs that are not gated. */
   #everywhere = 0;
 
@@ -114,7 +114,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     this.#jobs.close();
   }
 
-  get #clusterLink(): ClusterLink {
+  get #clusterLink(): LifecyclePort & SharedStatePort {
     return (this.#link ??= linkOfApp(this.moduleRef));
   }
 

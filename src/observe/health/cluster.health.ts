@@ -10,7 +10,8 @@ import { Terminus } from './terminus.js';
 @Injectable()
 export class ClusterHealthIndicator {
   constructor(
-    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(CLUSTER_LINK)
+    private readonly link: Pick<ClusterLink, 'accepting' | 'identity' | 'snapshot'>,
     @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
   ) {}
 

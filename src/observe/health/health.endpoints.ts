@@ -9,8 +9,8 @@ import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoin
 import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
-  type ClusterLink,
   type HealthVerdict,
+  type LifecyclePort,
 } from '../../contract/snapshot/index.js';
 import { AppChecks } from './app-checks.js';
 import { appIndicators } from './app-indicators.js';
@@ -41,7 +41,7 @@ export class HealthEndpoints {
     @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
     @Inject(ProcessMemoryHealthIndicator) private readonly memory: ProcessMemoryHealthIndicator,
     @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
-    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+    @Inject(CLUSTER_LINK) private readonly link: Pick<LifecyclePort, 'accepting'>,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {}
 

@@ -19,6 +19,10 @@ import type { ProcessMetrics } from './process-metrics.js';
 import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
+type Link = Pick<
+  ClusterLink,
+  'identity' | 'observeResponses' | 'provideMetrics' | 'collectMetrics'
+>;
 
 /** Measures this process and serves the metrics of the whole cluster. */
 @Injectable()
@@ -30,7 +34,7 @@ export class MetricsEndpoint {
   /** The page that is being made: requests that come during this time get it as well. */
   #page: Promise<MetricsPage> | undefined;
 
-  constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterLink) {}
+  constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
 
   /** Before anybody registers a route: on Fastify only those are seen that come after. */
   followRoutes(adapter: AbstractHttpAdapter): void {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
-import type { ClusterLink, RequestScope } from '../../contract/snapshot/index.js';
+import type { RequestScope, RequestsPort } from '../../contract/snapshot/index.js';
 import type { Watch } from './call.js';
 
 /**
@@ -11,7 +11,7 @@ import type { Watch } from './call.js';
 export class WaitingClient {
   readonly #scopes = new AsyncLocalStorage<RequestScope>();
 
-  constructor(private readonly link: ClusterLink) {}
+  constructor(private readonly link: Pick<RequestsPort, 'followScopes' | 'watchClient'>) {}
 
   follow(): void {
     this.link.followScopes((scope) => this.#scopes.enterWith(scope));

@@ -13,7 +13,6 @@ import { decodeJson, encodeJson } from '../../../../src/hub/client/json-payload.
 import { dismiss } from '../../../../src/hub/socket.io/dismiss.js';
 import { LateComers } from '../../../../src/hub/socket.io/late-packets.js';
 import { tagsOf } from '../../../../src/hub/socket.io/session-store.js';
-import type { ClusterLink } from '../../../../src/contract/snapshot/index.js';
 
 describe('what adapters tell each other', () => {
   const copied = (value: unknown) => decodeJson(encodeJson(value));
@@ -136,11 +135,16 @@ it('a reason for which no session can be shared is told once, and it is tried ag
   );
   syncBuiltinESMExports();
   const warn = vi.fn();
-  const link = { findHub: () => find, identity: { slot: 0 }, warn, onDrain: () => {} };
+  const link = {
+    findHub: () => find,
+    identity: { slot: 0, pid: 1, generation: 0 },
+    warn,
+    onDrain: () => {},
+  };
   const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} };
   const ready = () => Promise.resolve(true);
   const shared = engine as unknown as Engine;
-  shareSessions(shared, new EventEmitter(), link as unknown as ClusterLink, { ready });
+  shareSessions(shared, new EventEmitter(), link, { ready });
   await vi.waitFor(() => expect(find).toHaveBeenCalledTimes(3));
   await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
   expect(warn.mock.calls.flat()).toEqual([
@@ -153,11 +157,16 @@ it('a reason for which no session can be shared is told once, and it is tried ag
 
 it('a client gets its session id once this worker hears the others', async () => {
   const find = () => Promise.resolve({ path: join(tmpdir(), `${process.pid}.hub`), token: '' });
-  const link = { findHub: () => find, identity: { slot: 0 }, warn: vi.fn(), onDrain: () => {} };
+  const link = {
+    findHub: () => find,
+    identity: { slot: 0, pid: 1, generation: 0 },
+    warn: vi.fn(),
+    onDrain: () => {},
+  };
   const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
   let open = (_is: boolean): void => {};
   const ready = () => new Promise<boolean>((resolve) => (open = resolve));
-  shareSessions(engine, new EventEmitter(), link as unknown as ClusterLink, { ready });
+  shareSessions(engine, new EventEmitter(), link, { ready });
   const given = vi.fn();
   void Promise.resolve(engine.generateId({} as never)).then(given);
   await new Promise((resolve) => setTimeout(resolve, 100));

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterHealthIndicator } from '../../../../src/observe/health/cluster.health.js';
 import type { MinReady } from '../../../../src/contract/options/module.js';
-import type {
-  ClusterLink,
-  ClusterSnapshot,
-  WorkerSnapshot,
-} from '../../../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot, WorkerSnapshot } from '../../../../src/contract/snapshot/index.js';
 import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
 
 const SNAPSHOT: ClusterSnapshot = {
@@ -56,7 +52,7 @@ async function check(
       snapshot: { ...SNAPSHOT, workers: workersOf(workers), ...snapshot },
       ageMs,
     }),
-  } as unknown as ClusterLink;
+  };
   const indicator = new ClusterHealthIndicator(link, terminus ?? TERMINUS_12);
   const { cluster } = await indicator.check('cluster', minReady === undefined ? {} : { minReady });
   return cluster;
@@ -106,7 +102,7 @@ describe('the health of the cluster', () => {
         return { snapshot: { ...SNAPSHOT, workers: workersOf([ready]) }, ageMs: 0 };
       },
     };
-    const indicator = new ClusterHealthIndicator(link as unknown as ClusterLink, TERMINUS_12);
+    const indicator = new ClusterHealthIndicator(link, TERMINUS_12);
     expect((await indicator.check()).cluster).toMatchObject({ reason: 'this worker is draining' });
   });
 

@@ -2,19 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { EventLoopHealthIndicator } from '../../../../src/observe/health/event-loop.health.js';
 import { judge } from '../../../../src/observe/health/limits.js';
 import { ProcessMemoryHealthIndicator } from '../../../../src/observe/health/memory.health.js';
-import type { ClusterLink } from '../../../../src/contract/snapshot/index.js';
+import type { SharedStatePort, WorkerStats } from '../../../../src/contract/snapshot/index.js';
 import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
 
 const MIB = 1024 * 1024;
 
-const link = {
-  stats: () => ({
-    eventLoopUtilization: 0.5,
-    eventLoopDelayP99Ms: 81,
-    residentMemoryBytes: 200 * MIB,
-    heapUsedBytes: 100 * MIB,
-  }),
-} as ClusterLink;
+const link: Pick<SharedStatePort, 'stats'> = {
+  stats: () =>
+    ({
+      eventLoopUtilization: 0.5,
+      eventLoopDelayP99Ms: 81,
+      residentMemoryBytes: 200 * MIB,
+      heapUsedBytes: 100 * MIB,
+    }) as WorkerStats,
+};
 
 describe('a limit', () => {
   it.each([

@@ -5,11 +5,7 @@ import type { EndpointRequest } from '../../../../src/observe/endpoints/mount-en
 import { decodeBody, encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
 import { MetricsEndpoint } from '../../../../src/observe/metrics/metrics.endpoint.js';
 import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
-import type {
-  ClusterLink,
-  CollectedMetrics,
-  MetricsSource,
-} from '../../../../src/contract/snapshot/index.js';
+import type { CollectedMetrics, MetricsSource } from '../../../../src/contract/snapshot/index.js';
 import { MetricsPage } from '../../../support/metrics-page.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { counter } from '../../support/metric-families.js';
@@ -35,7 +31,7 @@ async function start({ perWorker = false, slot = 3 } = {}) {
     provideMetrics: (given: MetricsSource) => (source = given),
     collectMetrics: () =>
       new Promise<CollectedMetrics>((resolve) => void collections.push(resolve)),
-  } as unknown as ClusterLink;
+  };
   const adapter = {
     getType: () => 'express',
     get: (_path: string, handle: typeof handler) => (handler = handle),

@@ -1,2 +1,0 @@
-/** Injection token of this process's `ClusterLink`. */
-export const CLUSTER_LINK = Symbol('nestjs-cluster.link');
