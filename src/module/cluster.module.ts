@@ -47,11 +47,7 @@ import {
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
 import type { ClusterOptions } from '../contract/options/index.js';
-import {
-  CLUSTER_LINK,
-  type ClusterLink,
-  type SharedStatePort,
-} from '../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 
 const PUBLIC_PROVIDERS = [
   ClusterService,
@@ -117,7 +113,7 @@ export class ClusterModule
   constructor(
     @Inject(HttpAdapterHost) private readonly host: HttpAdapterHost,
     @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
-    @Inject(CLUSTER_LINK) private readonly link: Omit<ClusterLink, keyof SharedStatePort>,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
     @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,

@@ -10,11 +10,7 @@ import {
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
-import {
-  CLUSTER_LINK,
-  type ClusterLink,
-  type SharedStatePort,
-} from '../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { startTracing } from './tracing/start-tracing.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
 import { Dispatcher } from './admission/dispatcher.js';
@@ -58,7 +54,7 @@ export class Offload {
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
     @Inject(MODULE_ORIGIN) private readonly moduleOrigin: string | undefined,
-    @Inject(CLUSTER_LINK) private readonly link: Omit<ClusterLink, keyof SharedStatePort>,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
     @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
     @Optional() @Inject(REMOTE_RUNNER) private readonly remote?: RemoteRunner,
   ) {}

@@ -1,21 +1,13 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import type { Server } from 'node:http';
 import { constants } from 'node:os';
 import { createEventLog, type EmitEvent, EventListeners } from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
 import { whenFree } from '../../contract/process/when-free.js';
-import { AppEnd, type LeaveSteps } from '../../worker/drain/app-end.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
-import { bringUp } from '../../worker/boot/bring-up.js';
-import { connectionLimit } from '../../worker/http/connection-limit.js';
-import { presetExpressPrototypes } from '../../worker/http/express-prototypes.js';
-import { HttpServers } from '../../worker/listen/http-servers.js';
-import { emptySockets, expectClose } from '../../worker/drain/leave-sockets.js';
 import { listen } from '../../worker/listen/listen.js';
 import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/nest-signals.js';
 import { SoloLink } from '../../worker/link/solo-link.js';
-import { isHttpApp, type WorkerApp } from '../../worker/life/worker-app.interface.js';
+import { ServedApp } from '../../worker/life/served-app.js';
 import type {
   AppOf,
   AppSource,
@@ -31,161 +23,153 @@ import { tellOfListener } from '../tell-of-listener.js';
 /** One process has no one to reload: SIGHUP ends it, but drained. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
+const NO_ADMIN_LISTENER =
+  'there is no admin listener with workers: 0, since there is no primary; ask the app';
+
 /**
  * Runs the app in this process: same address, endpoints and drain as a cluster.
  *
  * @throws AddressUnavailableError, and whatever creating the app throws.
  */
-export async function runStandalone<S extends AppSource>(
+export function runStandalone<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,
   options: ResolvedClusterOptions,
 ): Promise<StandaloneRuntime<AppOf<S>>> {
-  const startedAt = performance.now();
   settleAsyncContexts();
-  const output = guardOutput(options.log);
-  const log = createEventLog(options.log, output);
-  const link = new SoloLink(true, output.dropped, (message) => log('warning', { message }));
-  const listeners = new EventListeners(tellOfListener(log), options.on);
-  const emit: EmitEvent = (name, event) => {
-    log(name, event);
-    listeners.call(name, event);
-    link.events.call(name, event);
-  };
-  if (options.admin !== undefined) {
-    emit('warning', {
-      message: 'there is no admin listener with workers: 0, since there is no primary; ask the app',
-    });
-  }
-  link.follow(options);
-  setCurrentLink(link);
-  const warn = (message: string): void => emit('warning', { message });
-  const limit = connectionLimit(link.local.tracker, warn);
-  const servers = new HttpServers(
-    (server) => link.local.follow(server),
-    (server) => limit.applyTo(server),
-  );
-  const appEnd = new AppEnd();
-  let signals = 0;
-  let stop: ((signal: NodeJS.Signals) => void) | undefined;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    // Until the app is up there is nothing to drain.
-    if (stop === undefined) process.exit(128 + constants.signals[signal]);
-    stop(signal);
-  };
-  let hooksTold = false;
-  const leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, onSignal, () => {
-    if (!hooksTold) emit('warning', { message: HOOKS_TAKEN_OVER });
-    hooksTold = true;
-  });
-  /** The process may go on, and start another app: test suites do. */
-  const letGo = (): void => {
-    setCurrentLink(undefined);
-    servers.stop();
-    leaveSignalsToNest();
-    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
-    // Without ClusterModule nobody else does.
-    link.end();
-  };
-  const created = (app: WorkerApp): void => {
-    if (isHttpApp(app)) {
-      if (options.expressPrototypes) presetExpressPrototypes(app);
-      servers.add(app.getHttpServer() as Server);
-    }
-    appEnd.created(app);
-  };
-  const create = () => createAppBy(createApp, { worker: link.identity });
-  const { app, url } = await serve(create, created, options, warn).catch((error: unknown) => {
-    letGo();
-    throw error;
-  });
-  link.local.state = 'ready';
-
-  let drained: Promise<number> | undefined;
-  const shutdown = (signal?: string): Promise<number> => {
-    appEnd.signal ??= signal;
-    link.local.state = 'draining';
-    const steps: LeaveSteps = {
-      stopAccepting: (atOnce, rpc) => {
-        for (const server of servers.further) expectClose(server);
-        return emptySockets([...servers.all, ...rpc], Promise.resolve(), atOnce);
-      },
-    };
-    drained ??= appEnd.drain(link.local, steps, options.shutdown).then((report) => {
-      letGo();
-      const reset = report.unacceptedConnections;
-      if (reset > 0) {
-        emit('warning', { message: `reset ${reset} connections that were not accepted in time` });
-      }
-      if (report.hookError === null) return 0;
-      emit('warning', { message: report.hookError });
-      return 1;
-    });
-    return drained;
-  };
-  appEnd.takeOver(app, { leave: shutdown, warn });
-  stop = (signal) => {
-    signals += 1;
-    const forcedCode = 128 + constants.signals[signal];
-    if (signals === 1) {
-      emit('stopping', { reason: signal, workers: 0, force: 'drain' });
-      void shutdown(signal).then(async (exitCode) => {
-        await appEnd.endTelemetry(options.shutdown);
-        const code = signals > 1 ? forcedCode : exitCode;
-        emit('stopped', { exitCode: code, uptimeMs: performance.now() - startedAt });
-        process.exit(code);
-      });
-    } else if (signals === 2) {
-      emit('stopping', { reason: signal, workers: 0, force: 'destroy' });
-      appEnd.force();
-    } else {
-      process.exit(forcedCode);
-    }
-  };
-  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
-  if (options.doctor.warnings) {
-    const { startWarnings } = await import('../../observe/findings/start-warnings.js');
-    startWarnings(app, options.doctor.ignore, { workers: 1 }).forEach(warn);
-  }
-  if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
-  // A reader of this line may send a signal next.
-  const { endpoints } = link.local;
-  emit('listening', { url, workers: 0, balancing: 'none', ports: [], endpoints, adminUrl: null });
-  return {
-    role: 'standalone',
-    app,
-    url: url as StandaloneRuntime<AppOf<S>>['url'],
-    shutdown: async () => {
-      for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
-      await shutdown();
-    },
-  };
+  return new Standalone(options).run(createApp);
 }
 
-/** Creates the app, and has it listen on its address, if it has an HTTP server. */
-async function serve<App extends INestApplicationContext>(
-  createApp: () => Promise<App>,
-  created: (app: App) => void,
-  { address, addressGiven }: ResolvedClusterOptions,
-  warn: (message: string) => void,
-): Promise<{ readonly app: App; readonly url: string | null }> {
-  const open = () => whenFree(() => BoundSocket.open(address));
-  // An app without an HTTP server does not need the default address.
-  let socket = addressGiven ? await open() : undefined;
-  let taken = false;
-  try {
-    const app = await createApp();
-    created(app);
-    const url = await bringUp(app, {
-      enter: () => {},
-      listen: async (httpApp) => {
-        socket ??= await open();
-        taken = true; // from here on the socket is the server's
-        return listen(httpApp, socket.target, socket.handle);
-      },
-      warn,
+/** A process that serves an app, and has no primary. */
+class Standalone {
+  readonly #startedAt = performance.now();
+  readonly #emit: EmitEvent;
+  readonly #warn = (message: string): void => this.#emit('warning', { message });
+  readonly #link: SoloLink;
+  readonly #served: ServedApp;
+  readonly #leaveSignalsToNest: () => void;
+  #signals = 0;
+  #drained: Promise<number> | undefined;
+
+  constructor(private readonly options: ResolvedClusterOptions) {
+    const output = guardOutput(options.log);
+    const log = createEventLog(options.log, output);
+    this.#link = new SoloLink(true, output.dropped, (message) => log('warning', { message }));
+    const listeners = new EventListeners(tellOfListener(log), options.on);
+    this.#emit = (name, event) => {
+      log(name, event);
+      listeners.call(name, event);
+      this.#link.events.call(name, event);
+    };
+    this.#link.follow(options);
+    this.#served = new ServedApp(this.#link.local, options, this.#warn);
+    this.#served.sockets.beLast(); // no other process holds them
+    this.#served.sockets.primaryLetGo();
+    let told = false;
+    this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () => {
+      if (!told) this.#warn(HOOKS_TAKEN_OVER);
+      told = true;
     });
-    return { app, url };
-  } finally {
-    if (!taken) socket?.close();
   }
+
+  async run<S extends AppSource>(
+    createApp: (context: CreateAppContext) => Promise<S> | S,
+  ): Promise<StandaloneRuntime<AppOf<S>>> {
+    const { admin, doctor, addressGiven } = this.options;
+    const { local } = this.#link;
+    if (admin !== undefined) this.#warn(NO_ADMIN_LISTENER);
+    setCurrentLink(this.#link);
+    const { app, url } = await this.#start(createApp).catch((error: unknown) => {
+      this.#letGo();
+      throw error;
+    });
+    local.state = 'ready';
+    for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
+    if (doctor.warnings) {
+      const { startWarnings } = await import('../../observe/findings/start-warnings.js');
+      startWarnings(app, doctor.ignore, { workers: 1 }).forEach(this.#warn);
+    }
+    if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
+    // A reader of this line may send a signal next.
+    const reached = { ports: [], endpoints: local.endpoints, adminUrl: null };
+    this.#emit('listening', { url, workers: 0, balancing: 'none', ...reached });
+    return {
+      role: 'standalone',
+      app,
+      url: url as StandaloneRuntime<AppOf<S>>['url'],
+      shutdown: async () => {
+        this.#ignoreStopSignals();
+        await this.#shutdown();
+      },
+    };
+  }
+
+  /** Creates the app, and has it listen on its address, if it has an HTTP server. */
+  async #start<S extends AppSource>(createApp: (context: CreateAppContext) => Promise<S> | S) {
+    const { address, addressGiven } = this.options;
+    const open = () => whenFree(() => BoundSocket.open(address));
+    // An app without an HTTP server does not need the default address.
+    let socket = addressGiven ? await open() : undefined;
+    let taken = false;
+    try {
+      const app = await createAppBy(createApp, { worker: this.#link.identity });
+      const url = await this.#served.start(app, {
+        listen: async (httpApp) => {
+          socket ??= await open();
+          taken = true; // from here on the socket is the server's
+          return listen(httpApp, socket.target, socket.handle);
+        },
+        leave: (signal) => this.#shutdown(signal),
+      });
+      return { app, url };
+    } finally {
+      if (!taken) socket?.close();
+    }
+  }
+
+  #shutdown(signal?: string): Promise<number> {
+    this.#served.signal ??= signal;
+    this.#link.local.state = 'draining';
+    return (this.#drained ??= this.#drain());
+  }
+
+  /** @returns the exit code. */
+  async #drain(): Promise<number> {
+    const report = await this.#served.drain(this.options.shutdown);
+    this.#letGo();
+    const { unacceptedConnections: reset, hookError } = report;
+    if (reset > 0) this.#warn(`reset ${reset} connections that were not accepted in time`);
+    if (hookError !== null) this.#warn(hookError);
+    return hookError === null ? 0 : 1;
+  }
+
+  /** The process may go on, and start another app: test suites do. */
+  #letGo(): void {
+    setCurrentLink(undefined);
+    this.#served.sockets.stop();
+    this.#leaveSignalsToNest();
+    this.#ignoreStopSignals();
+    // Without ClusterModule nobody else does.
+    this.#link.end();
+  }
+
+  #ignoreStopSignals(): void {
+    for (const signal of STOP_SIGNALS) process.off(signal, this.#onSignal);
+  }
+
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    const forcedCode = 128 + constants.signals[signal];
+    // Until the app is up there is nothing to drain.
+    if (!this.#served.isUp) process.exit(forcedCode);
+    this.#signals += 1;
+    if (this.#signals > 2) process.exit(forcedCode);
+    const force = this.#signals === 1 ? 'drain' : 'destroy';
+    this.#emit('stopping', { reason: signal, workers: 0, force });
+    if (force === 'destroy') return this.#served.force();
+    void this.#shutdown(signal).then(async (exitCode) => {
+      await this.#served.endTelemetry(this.options.shutdown);
+      const code = this.#signals > 1 ? forcedCode : exitCode;
+      this.#emit('stopped', { exitCode: code, uptimeMs: performance.now() - this.#startedAt });
+      process.exit(code);
+    });
+  };
 }

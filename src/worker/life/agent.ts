@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import { inspect } from 'node:util';
 import { ClusterError } from '../../contract/errors/index.js';
 import type { OwnAssignment } from '../../contract/ipc/assignment.js';
@@ -10,11 +9,7 @@ import {
 } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { PassedHandle } from '../../contract/snapshot/index.js';
-import { AppEnd, type LeaveSteps } from '../drain/app-end.js';
 import { BootWatch } from '../boot/boot-watch.js';
-import { bringUp } from '../boot/bring-up.js';
-import { connectionLimit } from '../http/connection-limit.js';
-import { presetExpressPrototypes } from '../http/express-prototypes.js';
 import { ListenRequest } from '../listen/listen-request.js';
 import { LocalProcess } from '../link/local-process.js';
 import { hangProfile } from '../watchdog/hang-profile.js';
@@ -22,13 +17,13 @@ import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../http/rebalance.js';
+import { ServedApp } from './served-app.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
-import { type HttpApp, isHttpApp, type WorkerApp } from './worker-app.interface.js';
+import { isHttpApp, type WorkerApp } from './worker-app.interface.js';
 import { WorkerLink } from '../link/worker-link.js';
 import { WorkerReports } from '../link/worker-reports.js';
 import { answerSignals } from './worker-signals.js';
-import { WorkerSockets } from '../listen/worker-sockets.js';
 
 /** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
 const UNCAUGHT_MS = 100;
@@ -46,9 +41,7 @@ export class WorkerAgent {
   readonly #channel = new PrimaryChannel();
   readonly #rebalance: Rebalance;
   readonly #reports: WorkerReports;
-  readonly #appEnd = new AppEnd();
-  #app: WorkerApp | undefined;
-  readonly #sockets: WorkerSockets;
+  readonly #served: ServedApp;
   readonly #listenRequest = new ListenRequest(this.#channel);
   #exitCode = 0;
   #asked = false; // the primary, to be let go
@@ -70,13 +63,9 @@ export class WorkerAgent {
       () => this.#end(1),
     );
     this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
-    const { tracker } = this.#local;
-    this.#sockets = new WorkerSockets(
-      (server) => this.#local.follow(server),
-      connectionLimit(tracker, (message) => this.link.warn(message)),
-    );
-    this.#rebalance = new Rebalance(tracker);
+    this.#rebalance = new Rebalance(this.#local.tracker);
     this.link = new WorkerLink(this.#local, this.#channel, workers);
+    this.#served = new ServedApp(this.#local, options, (message) => this.link.warn(message));
     this.link.follow(options);
     this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
@@ -101,22 +90,15 @@ export class WorkerAgent {
     let phase = 'create' as BootPhase;
     try {
       const app = await createApp();
-      const server = isHttpApp(app) ? this.#addServerOf(app) : undefined;
-      this.#appEnd.created(app);
-      const url = await bringUp(app, {
+      if (isHttpApp(app)) this.#reports.watch.routes.follow(app.getHttpAdapter?.());
+      const url = await this.#served.start(app, {
         enter: (next) => (phase = next),
         listen: (httpApp) => this.#listenRequest.listen(httpApp),
-        warn: (message) => this.link.warn(message),
+        leave: (signal) => this.#closeItself(signal),
       });
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => this.#reports.fatal(error, true));
-      this.#appEnd.takeOver(app, {
-        leave: (signal) => this.#closeItself(signal),
-        warn: (message) => this.link.warn(message),
-      });
-      this.#app = app;
-      if (server !== undefined) this.#sockets.mayAdopt(server);
       this.#local.state = 'ready';
       this.#local.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests
@@ -134,14 +116,6 @@ export class WorkerAgent {
     }
   }
 
-  #addServerOf(app: HttpApp): Server {
-    if (this.options.expressPrototypes) presetExpressPrototypes(app);
-    this.#reports.watch.routes.follow(app.getHttpAdapter?.());
-    const server = app.getHttpServer() as Server;
-    this.#sockets.add(server);
-    return server;
-  }
-
   #onMessage(message: PrimaryMessage, handle: unknown): void {
     // Questions are numbered, and so are their answers; `check` is the one that the primary asks.
     if ('id' in message && message.type !== 'check') return this.link.answer(message);
@@ -150,9 +124,9 @@ export class WorkerAgent {
       case 'listen-refused':
         return this.#listenRequest.answer(message, handle);
       case 'adopt':
-        return this.#sockets.adopt(message.slot, handle);
+        return this.#served.sockets.adopt(message.slot, handle);
       case 'release':
-        return this.#sockets.release(message.slot);
+        return this.#served.sockets.release(message.slot);
       case 'ping':
         return this.#reports.pong(message.seq);
       case 'lead':
@@ -166,16 +140,16 @@ export class WorkerAgent {
       case 'give-away':
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
-        this.#appEnd.signal ??= message.signal ?? LEAVE_SIGNAL;
-        this.#appEnd.snapshotTo = message.snapshotTo;
-        if (message.cause === 'shutdown') this.#sockets.beLast();
+        this.#served.signal ??= message.signal ?? LEAVE_SIGNAL;
+        this.#served.snapshotTo = message.snapshotTo;
+        if (message.cause === 'shutdown') this.#served.sockets.beLast();
         return void this.#leave(this.options.shutdown);
       case 'passed':
         return this.link.passage.taken(message, handle as PassedHandle | undefined);
       case 'released':
-        return this.#sockets.primaryLetGo();
+        return this.#served.sockets.primaryLetGo();
       case 'force':
-        return this.#appEnd.force();
+        return this.#served.force();
       case 'event':
         return this.link.hear(message);
       case 'collect':
@@ -189,11 +163,11 @@ export class WorkerAgent {
 
   /** Somebody else than the primary wants the worker to go. */
   async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
-    this.#appEnd.signal ??= signal;
-    if (this.#app === undefined) this.#boot.end(); // the app has not failed
+    this.#served.signal ??= signal;
+    if (!this.#served.isUp) this.#boot.end(); // the app has not failed
     if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // a signal comes first
     this.#asked = true;
-    if (this.#app === undefined) this.#end(0);
+    if (!this.#served.isUp) this.#end(0);
   }
 
   /** Its app closes itself, and may have something to do afterwards, such as to say how it ends. */
@@ -208,17 +182,13 @@ export class WorkerAgent {
     if (this.#local.state === 'draining') return;
     this.#local.state = 'draining';
     this.link.leaderRole.resign();
-    if (this.#app === undefined) return this.#end(0);
-    const steps: LeaveSteps = {
-      stopAccepting: (atOnce, rpc) => this.#sockets.leave(atOnce, rpc),
-      beforeClose: async () => {
-        await this.#reports.lastMetrics();
-        await this.#appEnd.leaveSnapshot();
-      },
-    };
-    const report = await this.#appEnd.drain(this.#local, steps, shutdown);
+    if (!this.#served.isUp) return this.#end(0);
+    const report = await this.#served.drain(shutdown, async () => {
+      await this.#reports.lastMetrics();
+      await this.#served.leaveSnapshot();
+    });
     await this.#channel.send({ type: 'drained', report });
-    await this.#appEnd.endTelemetry(shutdown);
+    await this.#served.endTelemetry(shutdown);
     this.#resolveDrained();
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
   }
@@ -228,22 +198,22 @@ export class WorkerAgent {
     process.stderr.write(`${inspect(error)}\n`);
     this.#reports.fatal(error, false);
     this.#exitCode = 1;
-    this.#sockets.leaveToOthers();
-    this.#appEnd.cutShort();
+    this.#served.sockets.leaveToOthers();
+    this.#served.cutShort();
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
 
   async #onOrphaned(): Promise<void> {
     outliveChannel();
     this.link.abandon();
-    this.#appEnd.signal ??= LEAVE_SIGNAL;
+    this.#served.signal ??= LEAVE_SIGNAL;
     // A drain that was under way had been given other times, by a primary that is gone.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
-    setTimeout(() => this.#appEnd.force(), drainTimeoutMs);
+    setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
     if (await isPrimaryGone(this.#primaryPid)) {
-      this.#sockets.beLast();
-      this.#sockets.primaryLetGo();
+      this.#served.sockets.beLast();
+      this.#served.sockets.primaryLetGo();
     }
     await this.#leave(ORPHAN_SHUTDOWN);
   }

@@ -27,6 +27,11 @@ export class WorkerSockets {
     this.#servers = new HttpServers(found, (server) => limit.applyTo(server));
   }
 
+  /** Looks for no more servers. */
+  stop(): void {
+    this.#servers.stop();
+  }
+
   /** The app's own server, which may not listen yet. */
   add(server: Server): void {
     this.#servers.add(server);
