@@ -39,7 +39,7 @@ interface Cron {
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
-  /** Where the app is measured. */
+  /** `undefined` until the app is found to have metrics. */
   #metrics: JobMetrics | undefined;
   readonly #jobs = new LeaderJobs(
     () => this.#clusterLink.leaderRole,
