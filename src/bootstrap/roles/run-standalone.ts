@@ -145,7 +145,7 @@ class Standalone {
   /** The process may go on, and start another app: test suites do. */
   #letGo(): void {
     setCurrentLink(undefined);
-    this.#served.sockets.stop();
+    this.#served.sockets.servers.stop();
     this.#leaveSignalsToNest();
     this.#ignoreStopSignals();
     // Without ClusterModule nobody else does.

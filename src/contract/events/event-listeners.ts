@@ -1,8 +1,6 @@
 import { EventEmitter } from 'node:events';
+import type { LinkEventListener } from '../snapshot/index.js';
 import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './cluster-events.js';
-
-/** A listener of any event. */
-export type AnyEventListener = (event: never) => unknown;
 
 /** The event listeners of this process. An error or a rejection of a listener ends nothing. */
 export class EventListeners {
@@ -18,11 +16,11 @@ export class EventListeners {
     }
   }
 
-  on(name: ClusterEventName, listener: AnyEventListener): void {
+  on(name: ClusterEventName, listener: LinkEventListener): void {
     this.#listeners.on(name, listener as () => void);
   }
 
-  off(name: ClusterEventName, listener: AnyEventListener): void {
+  off(name: ClusterEventName, listener: LinkEventListener): void {
     this.#listeners.off(name, listener as () => void);
   }
 

@@ -89,7 +89,7 @@ export class ServedApp {
   async #open(app: HttpApp, { enter, listen }: StartSteps): Promise<string> {
     if (this.options.expressPrototypes) presetExpressPrototypes(app);
     const server = app.getHttpServer() as Server;
-    this.sockets.add(server);
+    this.sockets.servers.add(server);
     let url: string;
     if (server.listening) {
       this.warn(ALREADY_LISTENING);

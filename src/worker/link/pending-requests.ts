@@ -29,13 +29,8 @@ export class PendingRequests<T> {
    * the answer, or with `undefined` at the deadline or when the channel closes.
    */
   ask(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
-    this.#shared ??= this.#askNow(send).finally(() => (this.#shared = undefined));
+    this.#shared ??= this.askAlone(send).finally(() => (this.#shared = undefined));
     return this.#shared;
-  }
-
-  /** The same for a question that is its own each time: none is shared. */
-  askAlone(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
-    return this.#askNow(send);
   }
 
   answer(id: number, answer: T): void {
@@ -47,7 +42,8 @@ export class PendingRequests<T> {
     for (const settle of this.#waiting.values()) settle(undefined);
   }
 
-  #askNow(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
+  /** The same for a question that is its own each time: none is shared. */
+  askAlone(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const end = (): void => {

@@ -17,8 +17,6 @@ const MEASURE_MS = 1_000;
 const NO_PRIMARY =
   'this process runs alone; start the app by bootstrap() with workers of 1 or more';
 
-const NO_BALANCING = 'none';
-
 /** The link of a process that has no primary: it answers for itself. */
 export class SoloLink extends LocalLink implements ClusterLink {
   readonly workers = 1;
@@ -34,7 +32,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
     protected readonly say: (message: string) => void = () => {},
   ) {
     const identity = { slot: 0, pid: process.pid, generation: 0 };
-    super(new LocalProcess(identity, NO_BALANCING, droppedLogLines));
+    super(new LocalProcess(identity, 'none', droppedLogLines));
     this.leaderRole = soloLeader(this.local);
     this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
   }

@@ -131,10 +131,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 
   /** The primary is gone: nobody will answer any more. */
   abandon(): void {
-    this.#snapshots.abandon();
-    this.#collections.abandon();
-    for (const pending of [this.#reloads, this.#restarts, this.#scalings, this.#hubs])
-      pending.abandon();
+    const asked = [this.#snapshots, this.#collections, this.#reloads, this.#restarts];
+    for (const pending of [...asked, this.#scalings, this.#hubs]) pending.abandon();
   }
 
   /** Whether what would be given without the primary is the picture of a cluster that still boots. */

@@ -8,7 +8,7 @@ import { emptySockets, expectClose, stopAccepting } from '../drain/leave-sockets
 
 /** Everything that a worker listens on: its own servers, and the sockets of slots that have no worker. */
 export class WorkerSockets {
-  readonly #servers: HttpServers;
+  readonly servers: HttpServers;
   #adopted: AdoptedSockets | undefined;
   /** Nobody is to accept from them after this process. */
   #last = false;
@@ -24,17 +24,7 @@ export class WorkerSockets {
     found: (server: Server) => void,
     private readonly limit: ConnectionLimit,
   ) {
-    this.#servers = new HttpServers(found, (server) => limit.applyTo(server));
-  }
-
-  /** Looks for no more servers. */
-  stop(): void {
-    this.#servers.stop();
-  }
-
-  /** The app's own server, which may not listen yet. */
-  add(server: Server): void {
-    this.#servers.add(server);
+    this.servers = new HttpServers(found, (server) => limit.applyTo(server));
   }
 
   /** The app listens: what comes over an adopted socket is for `server`. */
@@ -74,8 +64,8 @@ export class WorkerSockets {
    * @returns what was reset.
    */
   async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {
-    for (const server of this.#servers.further) expectClose(server);
-    const sockets = [...this.#servers.all, ...(this.#adopted?.leave() ?? []), ...others];
+    for (const server of this.servers.further) expectClose(server);
+    const sockets = [...this.servers.all, ...(this.#adopted?.leave() ?? []), ...others];
     if (this.#last) return emptySockets(sockets, this.#released, atOnce);
     for (const socket of sockets) stopAccepting(socket);
     return 0;
