@@ -43,13 +43,13 @@ const MOST_LOADED: Readonly<Record<string, number>> = {
   './bootstrap': 3_600,
   './schedule': 7_260,
   './testing': 6_000,
-  './bullmq': 6_700,
+  './bullmq': 6_710,
   './lock': 3_550,
   './throttler': 3_430,
   './cache': 4_020,
   './events': 5_120,
   './pub-sub': 3_540,
-  './socket.io': 4_640,
+  './socket.io': 4_680,
 };
 
 const texts = new Map(

@@ -1,4 +1,5 @@
 import type { WorkerStats } from './cluster-snapshot.js';
+import type { Socket } from 'node:net';
 import type { CollectedMetrics } from './collected-metrics.js';
 
 /** The address of the hub, and the token by which it recognises workers of this cluster. */
@@ -60,8 +61,18 @@ export interface PassedHandle {
 /** Takes a connection that another worker has passed on, with the bytes that were read from it. */
 export type TakeConnection = (handle: PassedHandle, head: Buffer) => void;
 
+/** The limit of open connections, for those between workers: each of them takes a descriptor, too. */
+export interface RelayLimit {
+  /** Whether there may be another one; if not, a connection counts as turned away. */
+  admits(): boolean;
+  /** Counts a connection between workers until it closes. */
+  count(socket: Socket): void;
+}
+
 /** Passes open connections from worker to worker, through the primary. */
 export interface Passage {
+  /** Missing where nothing is limited. */
+  readonly limit?: RelayLimit;
   /** From now on this process gets the connections that are passed to `name`. Resolves once the primary knows. */
   open(name: string, take: TakeConnection): Promise<void>;
   /**

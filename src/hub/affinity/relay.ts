@@ -1,20 +1,35 @@
 import {
   Agent,
+  type AgentOptions,
   type ClientRequest,
   type IncomingMessage,
   request as httpRequest,
   type ServerResponse,
 } from 'node:http';
-import { createConnection } from 'node:net';
+import { createConnection, type NetConnectOpts, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
+import type { RelayLimit } from '../../contract/snapshot/index.js';
 import { RELEASE } from './owner-door.js';
 import { hasBody, headOf, relayedHeaders, requestHeaders } from './request-head.js';
 
+/** Idle connections to an owner: each takes a descriptor here and one in the owner. */
+const IDLE: AgentOptions = { keepAlive: true, maxFreeSockets: 8, timeout: 5_000 };
+
 /** Relays requests to the workers that own their sessions, through the doors of these. */
 export class Relay {
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #kept: Agent;
+  readonly #single: Agent;
+  /** A drain releases all requests at once, and one connection to each owner is enough for that. */
+  readonly #releases: Agent;
   /** How to end what goes on, without loss. */
   readonly #open = new Set<() => void>();
+
+  /** @param limit counts the connections to owners; above it requests are refused. */
+  constructor(private readonly limit?: RelayLimit) {
+    this.#kept = this.#agentWith(IDLE);
+    this.#single = this.#agentWith({ keepAlive: false });
+    this.#releases = this.#agentWith({ ...IDLE, maxSockets: 1 });
+  }
 
   get open(): Iterable<() => void> {
     return this.#open;
@@ -35,7 +50,8 @@ export class Relay {
     const { method, url } = request;
     const isPost = method === 'POST';
     if (!isPost && hasBody(request)) return refuse(response);
-    const options = { socketPath: path, path: url, agent: isPost ? false : this.#agent };
+    if (this.limit?.admits() === false) return refuse(response, 503, 'Service unavailable');
+    const options = { socketPath: path, path: url, agent: isPost ? this.#single : this.#kept };
     let relayed: ClientRequest;
     try {
       relayed = httpRequest({ ...options, method, headers: requestHeaders(request.headers) });
@@ -43,13 +59,15 @@ export class Relay {
       return refuse(response); // Node reads some paths and headers that it does not write
     }
     const release = (): void => {
-      httpRequest({ ...options, method: 'GET', headers: { [RELEASE]: '1' } })
+      httpRequest({ ...options, agent: this.#releases, headers: { [RELEASE]: '1' } })
         .on('response', (answer) => answer.resume())
         .on('error', () => {})
         .end();
     };
     if (method === 'GET') this.#open.add(release);
     relayed.on('response', (answer) => {
+      // An owner at its limit: this client's connection must end, or this process reaches its own.
+      if (answer.statusCode === 503) response.setHeader('Connection', 'close');
       response.writeHead(answer.statusCode!, relayedHeaders(answer.headers));
       pipeline(answer, response, () => {});
     });
@@ -73,7 +91,8 @@ export class Relay {
     head: Buffer,
     gone: () => void,
   ): void {
-    const owner = createConnection({ path, allowHalfOpen: true });
+    if (this.limit?.admits() === false) return void client.destroy();
+    const owner = this.#connect({ path, allowHalfOpen: true });
     const leave = (): void => void owner.end();
     owner.once('error', gone);
     client.once('error', () => owner.destroy());
@@ -94,10 +113,21 @@ export class Relay {
       owner.pipe(client);
     });
   }
+
+  #agentWith(options: AgentOptions): Agent {
+    const connect = (to: object): Socket => this.#connect(to as NetConnectOpts);
+    return Object.assign(new Agent(options), { createConnection: connect });
+  }
+
+  #connect(to: NetConnectOpts): Socket {
+    const socket = createConnection(to);
+    this.limit?.count(socket);
+    return socket;
+  }
 }
 
 /** In the words of Engine.IO. What the client still sends is not read. */
-function refuse(response: ServerResponse): void {
+function refuse(response: ServerResponse, status = 400, message = 'Bad request'): void {
   const headers = { 'Content-Type': 'application/json', Connection: 'close' };
-  response.writeHead(400, headers).end('{"code":3,"message":"Bad request"}');
+  response.writeHead(status, headers).end(JSON.stringify({ code: 3, message }));
 }

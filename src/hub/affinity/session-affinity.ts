@@ -31,7 +31,7 @@ const CHECK_MS = 1_000;
  */
 export class SessionAffinity {
   readonly #owner: string;
-  readonly #relay = new Relay();
+  readonly #relay: Relay;
   /** Connections that others have passed on: they go no further. */
   readonly #taken = new WeakSet<Duplex>();
   #address: HubAddress | undefined;
@@ -48,6 +48,7 @@ export class SessionAffinity {
     private readonly own: OwnSessions,
   ) {
     this.#owner = newOwner(link.identity.slot);
+    this.#relay = new Relay(link.passage?.limit);
   }
 
   /** How to end, without loss, what is relayed now. */
@@ -60,7 +61,7 @@ export class SessionAffinity {
     try {
       const address = await this.find();
       const path = pathOf(address, this.#owner);
-      const door = await openDoor(path, this.own);
+      const door = await openDoor(path, this.own, this.link.passage?.limit);
       const remove = (): void => removeSocket(path);
       process.once('exit', remove);
       const check = setInterval(() => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { Server } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import type { RelayLimit } from '../../contract/snapshot/index.js';
 import type { RequestTracker } from './request-tracker.js';
 
 /** Descriptors that connections leave to the rest of the process: at least, and at most. */
@@ -7,6 +8,9 @@ const MIN_RESERVE = 64;
 const MAX_RESERVE = 1_024;
 /** Between these, a share of all. */
 const RESERVE_RATIO = 0.25;
+
+/** Share of the limit above which nothing is relayed: the rest is for other clients and probes. */
+const RELAY_RATIO = 0.875;
 
 /** Time for a connection to send its first byte once the limit is reached. */
 const SILENT_GRACE_MS = 1_000;
@@ -77,9 +81,11 @@ interface Limited {
  * for all sockets that it listens on together. A value that the app has set on a server holds for
  * that server.
  */
-export class ConnectionLimit {
+export class ConnectionLimit implements RelayLimit {
   readonly #max: number | undefined;
   readonly #limited = new WeakMap<Server, Limited>();
+  /** Connections to and from other workers. */
+  #relaying = 0;
   #told = false;
   #sweep: NodeJS.Timeout | undefined;
 
@@ -90,6 +96,17 @@ export class ConnectionLimit {
     private readonly warn: (message: string) => void,
   ) {
     this.#max = openFiles === undefined ? undefined : connectionsWithin(openFiles);
+  }
+
+  admits(): boolean {
+    const isFree = this.#max === undefined || this.#open < this.#max * RELAY_RATIO;
+    if (!isFree) this.#onDrop();
+    return isFree;
+  }
+
+  count(socket: Socket): void {
+    this.#relaying += 1;
+    socket.once('close', () => (this.#relaying -= 1));
   }
 
   /** Limits a server of the app, which listens; a second call for it changes nothing. */
@@ -141,7 +158,11 @@ export class ConnectionLimit {
   }
 
   get #isFull(): boolean {
-    return this.#max !== undefined && this.tracked.openConnections >= this.#max;
+    return this.#max !== undefined && this.#open >= this.#max;
+  }
+
+  get #open(): number {
+    return this.tracked.openConnections + this.#relaying;
   }
 
   #onDrop(limited?: Limited): void {

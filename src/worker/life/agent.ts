@@ -64,8 +64,8 @@ export class WorkerAgent {
     );
     this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
     this.#rebalance = new Rebalance(this.#local.tracker);
-    this.link = new WorkerLink(this.#local, this.#channel, workers);
     this.#served = new ServedApp(this.#local, options, (message) => this.link.warn(message));
+    this.link = new WorkerLink(this.#local, this.#channel, workers, this.#served.limit);
     this.link.follow(options);
     this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));

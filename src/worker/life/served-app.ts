@@ -6,7 +6,7 @@ import { type ClosableApp, takeOverClose } from '../drain/app-close.js';
 import { drain } from '../drain/drain.js';
 import { QueueWorkers } from '../drain/queue-workers.js';
 import { dropTerminusDelay } from '../drain/terminus-delay.js';
-import { connectionLimit } from '../http/connection-limit.js';
+import { type ConnectionLimit, connectionLimit } from '../http/connection-limit.js';
 import { presetExpressPrototypes } from '../http/express-prototypes.js';
 import type { LocalProcess } from '../link/local-process.js';
 import { addressOf, ALREADY_LISTENING } from '../listen/listen.js';
@@ -31,6 +31,7 @@ const LEAST_TELEMETRY_MS = 250;
 
 /** The app of a process, with a primary or without: starts it, limits its connections, and ends it. */
 export class ServedApp {
+  readonly limit: ConnectionLimit;
   readonly sockets: WorkerSockets;
   /** Why it ends, for the app's shutdown hooks. */
   signal: string | undefined;
@@ -53,8 +54,8 @@ export class ServedApp {
     private readonly options: ResolvedClusterOptions,
     private readonly warn: (message: string) => void,
   ) {
-    const limit = connectionLimit(local.tracker, warn);
-    this.sockets = new WorkerSockets((server) => local.follow(server), limit);
+    this.limit = connectionLimit(local.tracker, warn);
+    this.sockets = new WorkerSockets((server) => local.follow(server), this.limit);
   }
 
   /** Whether it has started, and ends by a drain alone. */

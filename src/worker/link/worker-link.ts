@@ -14,6 +14,7 @@ import {
   type HealthVerdict,
   type HubAddress,
   type LinkEventListener,
+  type RelayLimit,
   type ReloadResult,
   type RestartResult,
   SCRAPE_TIMEOUT_MS,
@@ -61,10 +62,11 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     local: LocalProcess,
     private readonly channel: PrimaryChannel,
     readonly workers: number = 1,
+    limit?: RelayLimit,
   ) {
     super(local);
     this.leaderRole = new WorkerLeaderRole((message) => void channel.send(message));
-    this.passage = new WorkerPassage(channel);
+    this.passage = new WorkerPassage(channel, limit);
   }
 
   /** Takes in an answer of the primary. */

@@ -1,5 +1,10 @@
 import { MAX_PASSED_HEAD_BYTES, type PassedConnection } from '../../contract/ipc/index.js';
-import type { PassedHandle, Passage, TakeConnection } from '../../contract/snapshot/index.js';
+import type {
+  PassedHandle,
+  Passage,
+  RelayLimit,
+  TakeConnection,
+} from '../../contract/snapshot/index.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /**
@@ -13,7 +18,10 @@ export class WorkerPassage implements Passage {
   readonly #takers = new Map<string, TakeConnection>();
   #passing = 0;
 
-  constructor(private readonly channel: Pick<PrimaryChannel, 'send' | 'open'>) {}
+  constructor(
+    private readonly channel: Pick<PrimaryChannel, 'send' | 'open'>,
+    readonly limit?: RelayLimit,
+  ) {}
 
   open(name: string, take: TakeConnection): Promise<void> {
     this.#takers.set(name, take);

@@ -1,8 +1,17 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { once } from 'node:events';
+import {
+  createServer,
+  get,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { HTTPParser } from 'http-parser-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { RelayLimit } from '../../../../src/contract/snapshot/index.js';
+import { RELEASE } from '../../../../src/hub/affinity/owner-door.js';
 import { Relay } from '../../../../src/hub/affinity/relay.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
 
@@ -180,6 +189,96 @@ it('a path that Node sends to nobody is refused', () =>
     expect([...relay.open]).toEqual([]);
     server.close();
   }));
+
+describe('connections to the owner', () => {
+  async function frontOf(
+    limit: RelayLimit,
+    use: (url: string, relay: Relay) => Promise<void>,
+    path = owner.path,
+  ): Promise<void> {
+    const relay = new Relay(limit);
+    const server = createServer((request, response) => {
+      relay.request(path, request, response, () => response.writeHead(502).end());
+    });
+    server.on('upgrade', (request, socket, first) => {
+      relay.upgrade(path, request, socket, first, () => socket.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, relay);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  it('are not opened above the limit of the process', () =>
+    withOwner(async () => {
+      const limit = { admits: () => false, count: vi.fn() };
+      await frontOf(limit, async (url) => {
+        for (const method of ['GET', 'POST']) {
+          const answer = await fetch(url, { method });
+          expect([answer.status, answer.headers.get('connection')]).toEqual([503, 'close']);
+        }
+        const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
+        const [error] = await once(get(url, { headers }), 'error');
+        expect(error).toMatchObject({ code: 'ECONNRESET' });
+      });
+      expect(owner.connections).toEqual([]);
+      expect(limit.count).not.toHaveBeenCalled();
+    }));
+
+  it('count as connections of the process, each once, and few wait for further requests', () =>
+    withOwner(async () => {
+      const counted = new Set<net.Socket>();
+      const limit = {
+        admits: () => true,
+        count: vi.fn((socket: net.Socket) => counted.add(socket)),
+      };
+      await frontOf(limit, async (url) => {
+        for (let i = 0; i < 2; i += 1) await (await fetch(url)).text();
+        expect(limit.count).toHaveBeenCalledOnce();
+        await (await fetch(url, { method: 'POST', body: 'a' })).text();
+        expect(limit.count).toHaveBeenCalledTimes(2);
+        await Promise.all(Array.from({ length: 40 }, async () => (await fetch(url)).text()));
+        const open = () => [...counted].filter(({ destroyed }) => !destroyed);
+        await vi.waitFor(() => expect(open().length).toBeLessThanOrEqual(8), 5_000);
+        expect(open().length).toBeGreaterThan(0);
+        for (const socket of open()) expect(socket.timeout).toBeGreaterThan(0);
+        for (const socket of open()) socket.emit('timeout');
+        expect(open()).toEqual([]);
+      });
+    }));
+
+  it('are one alone for all that a drain releases', async () => {
+    const path = join(temporaryDirectory(), 'owner');
+    const waiting: ServerResponse[] = [];
+    const released = vi.fn();
+    const server = createServer((request, response) => {
+      if (request.headers[RELEASE] === undefined) return waiting.push(response);
+      released();
+      return response.end();
+    });
+    await once(server.listen(path), 'listening');
+    const limit = { admits: () => true, count: vi.fn() };
+    const polls = 5;
+    await frontOf(
+      limit,
+      async (url, relay) => {
+        const answers = Array.from({ length: polls }, async () => (await fetch(url)).text());
+        await vi.waitFor(() => expect(waiting).toHaveLength(polls), 5_000);
+        for (const release of relay.open) release();
+        await vi.waitFor(() => expect(released).toHaveBeenCalledTimes(polls), 5_000);
+        expect(limit.count).toHaveBeenCalledTimes(polls + 1);
+        for (const response of waiting) response.end();
+        await Promise.all(answers);
+      },
+      path,
+    );
+    server.closeAllConnections();
+    server.close();
+  });
+});
 
 /** The same numbers for the same seed. */
 function random(seed: number): (below: number) => number {

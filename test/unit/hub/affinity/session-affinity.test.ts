@@ -3,6 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { RELEASE } from '../../../../src/hub/affinity/owner-door.js';
 import { SessionAffinity } from '../../../../src/hub/affinity/session-affinity.js';
 import { newOwner, newSessionId, ownerOf } from '../../../../src/hub/affinity/session-id.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
@@ -75,4 +76,30 @@ it('a passed connection is closed, and counted, where there is no room for it', 
   expect(handle.close).toHaveBeenCalledOnce();
   expect(dropped).toHaveBeenCalledOnce();
   expect(connected).not.toHaveBeenCalled();
+});
+
+it('the door refuses requests above the limit, and still releases those that wait', async () => {
+  const path = join(temporaryDirectory(), 'hub.hub');
+  const limit = { admits: () => false, count: vi.fn() };
+  const passage = { open: async () => {}, pass: () => undefined, limit };
+  const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn(), passage };
+  const own = { request: vi.fn(), upgrade: vi.fn(), release: vi.fn() };
+  const find = async () => ({ path, token: '' });
+  const affinity = new SessionAffinity(link, find, new EventEmitter(), own);
+  await affinity.open();
+  const socketPath = path.replace(/\.hub$/, `.${ownerOf(affinity.newSessionId())}.hub`);
+  const statusOf = (headers: Record<string, string>) =>
+    new Promise((resolve) => {
+      get({ socketPath, headers }, (answer) => resolve(answer.resume().statusCode)).on(
+        'error',
+        ({ message }) => resolve(message),
+      );
+    });
+  expect(await statusOf({})).toBe(503);
+  expect(await statusOf({ Connection: 'Upgrade', Upgrade: 'websocket' })).toBe('socket hang up');
+  expect(await statusOf({ [RELEASE]: '1' })).toBe(200);
+  expect(own.release).toHaveBeenCalledOnce();
+  expect(own.request).not.toHaveBeenCalled();
+  expect(own.upgrade).not.toHaveBeenCalled();
+  expect(limit.count).toHaveBeenCalledTimes(3);
 });
