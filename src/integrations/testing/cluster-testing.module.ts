@@ -4,18 +4,11 @@ import { ClusterHealthIndicator } from '../../observe/health/cluster.health.js';
 import { EventLoopHealthIndicator } from '../../observe/health/event-loop.health.js';
 import { OffloadHealthIndicator } from '../../observe/health/offload.health.js';
 import { Terminus } from '../../observe/health/terminus.js';
-import { Offload, type OffloadSnapshot } from '../../offload/index.js';
+import { Offload } from '../../offload/index.js';
+import { IDLE } from '../../offload/task/offload-snapshot.js';
 import { MODULE_OPTIONS, resolveModuleOptions } from '../../contract/options/module.js';
 import { CLUSTER_LINK } from '../../contract/snapshot/index.js';
 import { type FakeCluster, TestingLink } from './testing-link.js';
-
-const IDLE: OffloadSnapshot = {
-  threads: 0,
-  running: 0,
-  queueSize: 0,
-  fullForMs: 0,
-  unavailable: false,
-};
 
 const EXPORTED = [
   ClusterService,

@@ -96,15 +96,7 @@ async function measure(
   });
 }
 
-function runOf({
-  report,
-  before,
-  after,
-  elapsedSeconds,
-  machine,
-  health,
-  eventLoopUtilization,
-}: {
+function runOf(measured: {
   report: LoadReport;
   before: ClusterCounters | undefined;
   after: ClusterCounters | undefined;
@@ -113,6 +105,7 @@ function runOf({
   health: ClusterHealth;
   eventLoopUtilization: number | undefined;
 }): Run {
+  const { report, before, after, elapsedSeconds, machine, health } = measured;
   const memory = health.residentMemoryBytes.reduce((sum, bytes) => sum + bytes, 0);
   const known = before !== undefined && after !== undefined;
   const offloaded =
@@ -129,7 +122,7 @@ function runOf({
     memoryBytes: memory + (after?.primaryMemoryBytes ?? 0),
     workerMemoryBytes: memory / Math.max(1, health.residentMemoryBytes.length),
     threads: offloaded ? health.threads : undefined,
-    eventLoopUtilization,
+    eventLoopUtilization: measured.eventLoopUtilization,
     generatorUtilization: report.utilization,
   };
 }
