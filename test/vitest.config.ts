@@ -15,6 +15,8 @@ const processes = {
   // Above what a test waits for one thing: so that it says for which.
   testTimeout: 120_000,
   hookTimeout: 120_000,
+  // In CI a test has a second try; `support/flaky-reporter.ts` names it and bounds their number.
+  retry: process.env['CI'] ? 1 : 0,
 };
 
 /** What a project needs beside its folder; see the table of them. */
@@ -62,6 +64,7 @@ export default defineConfig({
     reporters: [
       'default',
       './support/left-out-reporter.ts',
+      './support/flaky-reporter.ts',
       ...(report === undefined ? [] : [['json', { outputFile: report }] as ['json', object]]),
     ],
     projects: [

@@ -107,7 +107,9 @@ describe('connections', () => {
   );
 
   it('that a killed worker had accepted are all that is lost with it', async () => {
-    const cluster = await ClusterProcess.start({ options: { balancing, restart: RESTARTS } });
+    const cluster = await ClusterProcess.start({
+      options: { balancing, restart: RESTARTS, heartbeat: { timeoutMs: 60_000 } },
+    });
     const port = portOf(cluster);
     const before = openDescriptorsOf(cluster.pid);
     const load = new NewConnections([cluster.url]);
