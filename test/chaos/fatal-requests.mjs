@@ -21,12 +21,14 @@ const { values } = parseArgs({
     fatal: { type: 'string', default: '5' },
     others: { type: 'string', default: '200' },
     adapter: { type: 'string', default: 'express' },
+    losses: { type: 'boolean', default: false },
   },
 });
 const kinds = values.kinds.split(',');
 const workers = Number(values.workers);
 const fixtures = join(import.meta.dirname, '../fixtures');
 
+const began = performance.now();
 const events = [];
 let url;
 const cluster = spawn(process.execPath, [join(fixtures, 'app.mjs')], {
@@ -49,7 +51,7 @@ const cluster = spawn(process.execPath, [join(fixtures, 'app.mjs')], {
 const hear = (line) => {
   if (!line.startsWith('{"')) return;
   const event = JSON.parse(line);
-  events.push(event);
+  events.push({ ...event, heardMs: performance.now() - began });
   if (event.event === 'started') url = event.url;
   if (event.event?.startsWith('quarantine')) console.log(event.message);
 };
@@ -62,43 +64,46 @@ process.once('exit', () => cluster.kill('SIGKILL'));
 while (url === undefined && exit === undefined) await delay(50);
 
 const agent = new http.Agent({ keepAlive: true });
+
+/** @returns how it ended, with what is needed to explain a loss. */
 function ask(path, kept) {
   return new Promise((resolve) => {
-    const began = performance.now();
+    const sentMs = performance.now() - began;
     const request = http.get(`${url}${path}`, { agent: kept ? agent : false, timeout: 15_000 });
+    const ended = (status) => {
+      const tookMs = performance.now() - began - sentMs;
+      resolve({ status, path, sentMs, tookMs, reused: request.reusedSocket });
+    };
     request.on('response', (response) => {
       response.resume();
-      const took = () => resolve({ status: response.statusCode, ms: performance.now() - began });
-      response.on('end', took).on('error', () => resolve({ status: 'reset' }));
+      response.on('end', () => ended(response.statusCode)).on('error', () => ended('cut off'));
     });
-    request.on('timeout', () => request.destroy());
-    request.on('error', ({ code }) => resolve({ status: code }));
+    request.on('timeout', () => request.destroy(new Error('no answer')));
+    request.on('error', ({ code, message }) => ended(code ?? message));
   });
 }
 
-/** @returns how often each status came, once all have. */
-function steadily(perSecond, pathOf, seconds) {
+/** Requests at a constant rate, whatever becomes of those before. Resolves once each has ended. */
+async function steadily(perSecond, pathOf, seconds) {
   const counts = {};
-  const running = [];
-  const began = performance.now();
-  return new Promise((resolve) => {
-    let sent = 0;
-    const timer = setInterval(() => {
-      const elapsed = (performance.now() - began) / 1_000;
-      if (elapsed >= seconds) {
-        clearInterval(timer);
-        void Promise.all(running).then(() => resolve(counts));
-        return;
-      }
-      for (; sent < elapsed * perSecond; sent += 1) {
-        const asked = ask(pathOf(sent), sent % 2 === 0).then(({ status }) => {
-          counts[status] = (counts[status] ?? 0) + 1;
-        });
-        running.push(asked);
-        if (running.length > 1_000) running.splice(0, 500);
-      }
-    }, 10);
-  });
+  const lost = [];
+  const running = new Set();
+  const count = (ended) => {
+    counts[ended.status] = (counts[ended.status] ?? 0) + 1;
+    if (ended.status !== 200) lost.push(ended);
+  };
+  const from = performance.now();
+  let sent = 0;
+  for (let elapsed = 0; elapsed < seconds; elapsed = (performance.now() - from) / 1_000) {
+    for (; sent < elapsed * perSecond; sent += 1) {
+      const asked = ask(pathOf(sent), sent % 2 === 0).then(count);
+      running.add(asked);
+      void asked.then(() => running.delete(asked));
+    }
+    await delay(10);
+  }
+  await Promise.all(running);
+  return { sent, counts, lost };
 }
 
 const seconds = Number(values.seconds);
@@ -107,15 +112,11 @@ const [fatal, others] = await Promise.all([
   steadily(Number(values.fatal), (n) => `/fatal/${kinds[n % kinds.length]}/bad`, seconds),
   steadily(Number(values.others), (n) => wellPaths[n % wellPaths.length], seconds),
 ]);
-const dead = new Set(
+const deaths = new Map(
   events
     .filter(({ event }) => event === 'worker-died' || event === 'worker-failing')
-    .map(({ pid }) => pid),
+    .map(({ pid, heardMs, cause }) => [pid, { atMs: heardMs, cause: cause ?? 'crash' }]),
 );
-const causes = {};
-for (const { event, cause } of events) {
-  if (event === 'worker-died') causes[cause] = (causes[cause] ?? 0) + 1;
-}
 await delay(Number(values.rest) * 1_000);
 const whole = await new Promise((resolve) => {
   http
@@ -126,21 +127,35 @@ const whole = await new Promise((resolve) => {
     })
     .on('error', () => resolve(undefined));
 });
-const sent = Object.values(others).reduce((sum, count) => sum + count, 0);
-const lost = sent - (others[200] ?? 0);
-const result = {
-  kinds,
-  workers,
-  seconds,
-  deaths: dead.size,
-  causes,
-  fatal,
-  others,
-  lostShare: lost / sent,
-  ready: whole?.ready,
-  exit,
-};
-console.log(JSON.stringify(result));
-const holds = exit === undefined && whole?.ready === workers && lost / sent <= 0.01;
+const lostShare = others.lost.length / others.sent;
+if (values.losses) {
+  const line = (atMs, text) => ({ atMs, text: `${(atMs / 1_000).toFixed(2)} s: ${text}` });
+  const lines = [
+    ...[...deaths].map(([pid, { atMs, cause }]) => line(atMs, `worker ${pid} ended: ${cause}`)),
+    ...others.lost.map(({ status, path, sentMs, tookMs, reused }) =>
+      line(
+        sentMs + tookMs,
+        `lost ${path}: ${status}, ${Math.round(tookMs)} ms after it was sent on a ${reused ? 'used' : 'new'} connection`,
+      ),
+    ),
+  ];
+  for (const { text } of lines.sort((one, other) => one.atMs - other.atMs)) console.log(text);
+}
+console.log(
+  JSON.stringify({
+    kinds,
+    workers,
+    seconds,
+    adapter: values.adapter,
+    deaths: deaths.size,
+    causes: [...deaths.values()].map(({ cause }) => cause),
+    fatal: fatal.counts,
+    others: others.counts,
+    lostShare,
+    ready: whole?.ready,
+    exit,
+  }),
+);
+const holds = exit === undefined && whole?.ready === workers && lostShare <= 0.01;
 cluster.kill('SIGKILL');
 process.exitCode = holds ? 0 : 1;
