@@ -10,22 +10,21 @@ import type { ClusterEvent } from './decide/cluster-event.js';
 import type { Served, WorkerId } from './decide/cluster-state.js';
 import type { Effect } from './decide/effect.js';
 import type { Settings } from './decide/step.js';
-import { newCluster, transition } from './decide/transition.js';
+import { newCluster } from './decide/transition.js';
 import { EventQueue } from './event-queue.js';
 import type { ProcessEvent } from './processes/fork-worker.js';
 import { Inspections } from './serve/inspections.js';
 import { laterBy } from './later.js';
-import { ClusterAcceptors } from './listening/cluster-acceptors.js';
 import type { Listening } from './listening/listening.interface.js';
 import { reserve } from './listening/reserve.js';
 import { MetricsRelay } from './serve/metrics-relay.js';
 import { PrimaryMeter } from './serve/primary-meter.js';
 import { Quarantine, QUARANTINE_TICK_MS } from './quarantine/quarantine.js';
 import type { Program } from './processes/release.js';
-import { startWorker } from './processes/start-worker.js';
 import { Switchboard } from './switchboard.js';
 import { Ticks } from './ticks.js';
 import { Timers } from './timers.js';
+import { newTools } from './tools.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
@@ -59,7 +58,6 @@ export class Supervisor {
   readonly #quarantine: Quarantine;
   /** Looks into a worker, also one that does not answer. */
   readonly inspections: Inspections;
-  readonly #acceptors = new ClusterAcceptors();
   readonly #ticks = new Ticks();
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
   readonly #askers = new Askers(
@@ -84,7 +82,7 @@ export class Supervisor {
     private readonly program: Program,
     private readonly emit: EmitEvent,
     droppedLogLines: () => number,
-    private readonly startProcess = startWorker,
+    private readonly tools = newTools(),
   ) {
     this.#settings = {
       options,
@@ -162,7 +160,7 @@ export class Supervisor {
   /** Has the core say what becomes of the cluster, and does what it says. */
   #decide(event: ClusterEvent): void {
     const now = performance.now();
-    const { state, effects } = transition(this.#table.state, event, now, this.#settings);
+    const { state, effects } = this.tools.decide(this.#table.state, event, now, this.#settings);
     this.#table.update(state);
     for (const effect of effects) this.#effects.post(effect);
     // These answers change nobody's life, and there are many.
@@ -176,7 +174,7 @@ export class Supervisor {
         const { worker } = effect;
         const tell = (told: ProcessEvent) => this.#post({ type: 'process', worker, told });
         const { program, options } = this;
-        return this.#table.add(worker, this.startProcess(effect, program, options, tell));
+        return this.#table.add(worker, this.tools.startProcess(effect, program, options, tell));
       }
       case 'send':
         return this.#table.find(effect.worker)?.send(effect.message);
@@ -217,7 +215,7 @@ export class Supervisor {
         return this.#closeSockets();
       case 'close-acceptors': {
         const closed = () => this.#post({ type: 'acceptors-closed' });
-        return void this.#acceptors.close().then(closed, closed);
+        return void this.tools.acceptors.close().then(closed, closed);
       }
       case 'serving':
         return this.#resolveServing(effect.served);

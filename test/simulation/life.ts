@@ -1,7 +1,11 @@
 import { EXIT_TIMEOUT_MS } from '../../src/supervisor/decide/step.js';
-import { Broken, checkAtRest, invariants } from './invariants/index.js';
+import { Clock } from './clock.js';
+import { CorePrimary } from './core-primary.js';
+import { Broken, checkAtRest, type Invariant, invariants } from './invariants/index.js';
 import type { Scenario } from './scenario.js';
+import { ShellPrimary } from './shell-primary.js';
 import { type Observation, World } from './world.js';
+import { inWorldTime } from './world-time.js';
 
 /** How long things happen, and how long the cluster has to get over them. */
 const FAULTS_MS = 45_000;
@@ -19,6 +23,13 @@ const REST_MS = 2_000;
 /** A life has some hundred events. With more it goes in circles. */
 const MAX_EVENTS = 30_000;
 
+/** How a life is played. */
+export interface Manner {
+  readonly watch?: ((step: Observation) => void) | undefined;
+  /** With the real supervisor around the core. */
+  readonly shell?: boolean | undefined;
+}
+
 /** How many events a life had. */
 export interface Life {
   readonly events: number;
@@ -31,15 +42,30 @@ export interface Life {
  *
  * @throws Broken, or whatever the core throws.
  */
-export function live(scenario: Scenario, watch?: (step: Observation) => void): Life {
+export function live(scenario: Scenario, { watch, shell = false }: Manner = {}): Life {
   const all = invariants();
   let routine = 0;
-  const world = new World(scenario, (step) => {
+  const observe = (step: Observation): void => {
     watch?.(step);
     if (isRoutine(step)) routine += 1;
     for (const each of all) each.after(step);
-    if (world.events > MAX_EVENTS) throw new Broken('a life comes to an end', world.events);
-  });
+    if (step.world.events > MAX_EVENTS) {
+      throw new Broken('a life comes to an end', step.world.events);
+    }
+  };
+  const clock = new Clock();
+  const events = shell
+    ? inWorldTime(clock, scenario.seed, () => {
+        // It knows by Node's arguments whether it may be debugged.
+        const undebugged = { ...scenario, inspected: false };
+        return play(new World(undebugged, observe, (world) => new ShellPrimary(world), clock), all);
+      })
+    : play(new World(scenario, observe, (world) => new CorePrimary(world)), all);
+  return { events, eventful: events - routine };
+}
+
+/** @returns how many events there were. */
+function play(world: World, all: readonly Invariant[]): number {
   world.begin();
   world.run(FAULTS_MS);
   world.heal();
@@ -58,7 +84,7 @@ export function live(scenario: Scenario, watch?: (step: Observation) => void): L
     world.run(ENDS_WITHIN_MS);
     checkAtRest(all, { state: world.state, world });
   }
-  return { events: world.events, eventful: world.events - routine };
+  return world.events;
 }
 
 function recover(world: World): void {

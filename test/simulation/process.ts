@@ -48,7 +48,7 @@ export class SimulatedProcess {
   /** Reads no message and runs no handler. */
   #hung = false;
   /** What it has been sent while it was hung. */
-  #unread: PrimaryMessage[] = [];
+  #unread: (() => void)[] = [];
   /** It was asked whether its threads are fit, and has not answered. */
   #owesVerdict = false;
   #told = false;
@@ -101,13 +101,17 @@ export class SimulatedProcess {
     if (this.state === 'ready') this.#die('exit-1');
   }
 
-  /** The primary has sent it something. */
-  receive(message: PrimaryMessage): void {
+  /** The primary has sent it something. @param read is called once it reads that. */
+  receive(message: PrimaryMessage, read?: () => void): void {
     const { clock } = this.around;
     this.#lastHeardAt = Math.max(clock.now + this.behaviour.lagMs, this.#lastHeardAt);
     this.#at(this.#lastHeardAt, () => {
-      if (this.#hung) this.#unread.push(message);
-      else this.#obey(message);
+      const obey = (): void => {
+        read?.();
+        this.#obey(message);
+      };
+      if (this.#hung) this.#unread.push(obey);
+      else obey();
     });
   }
 
@@ -219,7 +223,7 @@ export class SimulatedProcess {
         this.#hung = false;
         this.silentSince = this.behaviour.pong === 'never' ? this.around.clock.now : undefined;
         this.#watchdog({ type: 'resumed' });
-        for (const message of this.#unread.splice(0)) this.#obey(message);
+        for (const obey of this.#unread.splice(0)) obey();
       });
     });
   }

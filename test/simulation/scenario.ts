@@ -108,6 +108,8 @@ export interface Scenario {
   readonly inspected: boolean;
   /** Its workers have something that one alone is to run. */
   readonly hasJobs: boolean;
+  /** Some messages cannot be sent, and the primary's own acceptors end late. */
+  readonly sendFails: boolean;
 }
 
 /** A worker without faults. */
@@ -283,4 +285,5 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   inspected: often(20, false, fc.constant(true)),
   // Last: what is drawn before stays what it was. A leader has many leases.
   hasJobs: often(15, false, fc.constant(true)),
+  sendFails: often(3, false, fc.constant(true)),
 });

@@ -6,6 +6,7 @@ const HELP = `npm run simulate -- [options]
 
   --seed N    the life to play, or the first of several; default 1
   --runs N    how many lives, one for each seed from N on; default 1 with --seed, else 10000
+  --shell     with the real supervisor around the core
   --path P    the shortest form of a failure of that seed, as a run has printed it
 
 Ends with 0 where every invariant holds, else with 1.`;
@@ -37,7 +38,7 @@ async function main(settings) {
 
 /** @returns `undefined` where help is asked for. @throws UsageError */
 function readSettings(args) {
-  const { help, seed, runs, path } = parsed(args);
+  const { help, seed, runs, path, shell = false } = parsed(args);
   if (help) return undefined;
   if (path !== undefined && !/^\d+(:\d+)*$/.test(path)) {
     throw new UsageError(`--path takes numbers with colons between them, not '${path}'`);
@@ -48,6 +49,7 @@ function readSettings(args) {
     seed: numberOf('--seed', seed ?? '1', 0),
     runs: path === undefined ? numberOf('--runs', runs ?? (alone ? '1' : '10000'), 1) : 1,
     path,
+    shell,
   };
 }
 
@@ -60,6 +62,7 @@ function parsed(args) {
         seed: { type: 'string' },
         runs: { type: 'string' },
         path: { type: 'string' },
+        shell: { type: 'boolean' },
       },
     }).values;
   } catch (error) {

@@ -12,6 +12,8 @@ export interface Lives {
   readonly path?: string | undefined;
   /** Whether a failure is made as short as can be; default true. */
   readonly shrinks?: boolean;
+  /** With the real supervisor around the core; default false. */
+  readonly shell?: boolean | undefined;
 }
 
 export interface Outcome {
@@ -29,16 +31,17 @@ export interface Failure {
   readonly invariant: string;
   readonly message: string;
   readonly scenario: Scenario;
+  readonly shell: boolean;
   /** One line an event. */
   readonly diary: readonly string[];
 }
 
 /** Plays lives until one fails. */
-export function simulate({ seed, runs, path, shrinks = true }: Lives): Outcome {
+export function simulate({ seed, runs, path, shrinks = true, shell = false }: Lives): Outcome {
   let events = 0;
   let eventful = 0;
   const property = fc.property(scenario, (each) => {
-    const life = live(each);
+    const life = live(each, { shell });
     events += life.events;
     eventful += life.eventful;
   });
@@ -54,7 +57,7 @@ export function simulate({ seed, runs, path, shrinks = true }: Lives): Outcome {
     if (result.failed) {
       const [shortest] = result.counterexample ?? [];
       if (shortest === undefined) throw result.errorInstance;
-      const failure = tell(seed + played, result.counterexamplePath ?? '', shortest);
+      const failure = tell(seed + played, result.counterexamplePath ?? '', shortest, shell);
       return { lives: played + 1, events, eventful, failure };
     }
   }
@@ -62,7 +65,14 @@ export function simulate({ seed, runs, path, shrinks = true }: Lives): Outcome {
 }
 
 /** What is to be printed of a failure. */
-export function describeFailure({ seed, path, message, diary, scenario: of }: Failure): string {
+export function describeFailure({
+  seed,
+  path,
+  message,
+  diary,
+  scenario: of,
+  shell,
+}: Failure): string {
   const shown = diary.length > MAX_LINES ? ['…', ...diary.slice(-MAX_LINES)] : diary;
   return [
     `does not hold: ${message}`,
@@ -70,16 +80,16 @@ export function describeFailure({ seed, path, message, diary, scenario: of }: Fa
     ...shown,
     '',
     `scenario: ${JSON.stringify(of)}`,
-    `again: npm run simulate -- --seed ${seed} --path ${path}`,
+    `again: npm run simulate -- ${shell ? '--shell ' : ''}--seed ${seed} --path ${path}`,
   ].join('\n');
 }
 
 const MAX_LINES = 200;
 
-function tell(seed: number, path: string, shortest: Scenario): Failure {
+function tell(seed: number, path: string, shortest: Scenario, shell: boolean): Failure {
   const diary = new Diary();
   try {
-    live(shortest, (step) => diary.note(step));
+    live(shortest, { watch: (step) => diary.note(step), shell });
   } catch (error) {
     const { message, stack } = error as Error;
     const isBroken = error instanceof Broken;
@@ -89,6 +99,7 @@ function tell(seed: number, path: string, shortest: Scenario): Failure {
       invariant: isBroken ? error.invariant : `the core throws nothing (${message})`,
       message: isBroken ? message : String(stack),
       scenario: shortest,
+      shell,
       diary: diary.lines,
     };
   }

@@ -11,7 +11,7 @@ const MAX_UNSENT = 64;
 const MAX_UNSENT_EVENTS = 32;
 
 /** Messages that a worker must get in any case. Each is sent a few times in its life at most. */
-const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
+export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'adopt',
   'release',
   'drain',

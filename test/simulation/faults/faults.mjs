@@ -1,5 +1,6 @@
 const CORE = 'src/supervisor/decide/';
 const POLICIES = 'src/supervisor/decide/policies/';
+const SHELL = 'src/supervisor/';
 
 /** A small fault: `find` is there once in its file, and the simulation finds what `replace` makes of it. */
 export const FAULTS = [
@@ -700,8 +701,95 @@ export const FAULTS = [
       replace: 'this.fired(timer);',
     },
   ]),
+  ...inShell('supervisor.ts', [
+    {
+      what: 'a process that SIGKILL did not end is not given up',
+      find: `return this.#post({ type: 'process', worker: effect.worker, told });`,
+      replace: 'return void told;',
+    },
+    {
+      what: 'the shell disarms no timer',
+      find: 'return this.#timers.disarm(effect.timer);',
+      replace: 'return;',
+    },
+    {
+      what: 'nobody hears that the acceptors are closed',
+      find: `const closed = () => this.#post({ type: 'acceptors-closed' });`,
+      replace: 'const closed = () => {};',
+    },
+    {
+      what: 'one effect that fails ends the others of its step',
+      find: 'for (const effect of effects) this.#effects.post(effect);',
+      replace: 'for (const effect of effects) this.#perform(effect);',
+    },
+    {
+      what: 'the heartbeat goes round half as often',
+      find: 'every(this.options.heartbeat.intervalMs, () => this.#beat());',
+      replace: 'every(4 * this.options.heartbeat.intervalMs, () => this.#beat());',
+    },
+  ]),
+  ...inShell('timers.ts', [
+    {
+      what: 'a timer that is armed again leaves the one before',
+      find: '    this.disarm(timer);',
+      replace: '',
+    },
+    {
+      what: 'the time of a worker goes on while the primary stands still',
+      find: `if ('worker' in timer) {`,
+      replace: `if (timer.type === 'none') {`,
+    },
+  ]),
+  ...inShell('event-queue.ts', [
+    {
+      what: 'an event that a handler causes is handled within it',
+      find: 'if (this.#handling) return;',
+      replace: '',
+    },
+  ]),
+  ...inShell('switchboard.ts', [
+    {
+      what: 'the switchboard keeps a heartbeat to itself',
+      find: `        worker.report(message.stats);
+        return message;`,
+      replace: `        worker.report(message.stats);
+        return undefined;`,
+    },
+    {
+      what: 'who asks for a restart is taken for another slot',
+      find: `return { type: 'restart', slot: message.slot, reason, asker };`,
+      replace: `return { type: 'restart', slot: message.slot + 1, reason, asker };`,
+    },
+  ]),
+  ...inShell('processes/worker-table.ts', [
+    {
+      what: 'a process that has exited stays in the table',
+      find: 'this.#handles.delete(id);',
+      replace: '',
+    },
+    {
+      what: 'the table forgets the state of the core',
+      find: `update(state: ClusterState): void {
+    this.#state = state;`,
+      replace: `update(state: ClusterState): void {
+    if (state.workers.size > 0) this.#state = state;`,
+    },
+  ]),
+  ...inShell('processes/worker-handle.ts', [
+    {
+      what: 'a message that was read still counts as unread',
+      find: `        this.#unsent -= 1;
+        settled?.();`,
+      replace: '        settled?.();',
+    },
+  ]),
 ];
 
 function inFile(file, faults) {
   return faults.map((fault) => ({ file, ...fault }));
+}
+
+/** They need the real supervisor around the core. */
+function inShell(file, faults) {
+  return inFile(`${SHELL}${file}`, faults).map((fault) => ({ ...fault, shell: true }));
 }

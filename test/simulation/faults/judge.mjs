@@ -15,7 +15,7 @@ export function judge(fault, { seed, runs, endsWithinMs = ENDS_WITHIN_MS }) {
     (simulation) =>
       new Promise((resolve, reject) => {
         const worker = new Worker(new URL('thread.mjs', import.meta.url), {
-          workerData: { simulation, seed, runs },
+          workerData: { simulation, seed, runs, shell: fault.shell },
         });
         const timer = setTimeout(() => {
           resolve({ problem: `NOT JUDGED within ${endsWithinMs / 1_000} s` });

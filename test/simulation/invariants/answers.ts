@@ -14,6 +14,8 @@ export class Answers implements Invariant {
   after(step: Observation): void {
     const { effects, state, world, event, before } = step;
     if (event.type === 'restart') {
+      const isOwn = event.asker.by === 'caller' || event.asker.slot === event.slot;
+      hold('a worker that asks for its restart is restarted itself', isOwn, () => event);
       // One that is under way is everybody's.
       const first = before.restartAskers.find(({ slot }) => slot === event.slot);
       const { replacement } = before;

@@ -75,7 +75,7 @@ export class Candidates implements Invariant {
     hold('a candidate is ready before it takes over', proof.readyAt !== undefined, seen);
     const { canaryMs } = world.settings.options.reload;
     if (cause === 'reload' && before.reload?.outcome === 'completed') {
-      const lived = world.clock.awake - proof.readyAt! >= canaryMs - 1;
+      const lived = world.clock.awake - proof.readyAt! >= canaryMs - 1 - world.earlyMs;
       hold('a candidate of a reload has lived before it takes over', lived, seen);
       hold('a candidate of a reload is well before it takes over', proof.healthy === true, seen);
       const fit = !proof.verifiable || this.#proven.has(release.generation);

@@ -15,7 +15,7 @@ import { Telling } from './telling.js';
 import { Timers } from './timers.js';
 import { Upkeep } from './upkeep.js';
 
-export { Broken, type Invariant } from './invariant.js';
+export { Broken, hold, type Invariant } from './invariant.js';
 
 /** All that holds of one life of a cluster. */
 export function invariants(): readonly Invariant[] {

@@ -87,7 +87,8 @@ export class Kills implements Invariant {
     const { readyTimeoutMs, memory } = world.settings.options;
     const { awake } = world.clock;
     const worker = before.workers.get(id);
-    const since = (key: string): number => awake - (this.#asked.get(`${key} ${id}`) ?? Infinity);
+    const since = (key: string): number =>
+      awake + world.earlyMs - (this.#asked.get(`${key} ${id}`) ?? Infinity);
     if (event.type === 'stop') return state.shutdown?.phase === 'killing';
     if (event.type === 'heartbeat-due') return isSilent(worker, world);
     if (event.type === 'upkeep-due') {

@@ -5,6 +5,9 @@ import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted, workerOf } from './telling.js';
 
+/** As long as the primary waits for connections that it has accepted. */
+const ACCEPTORS_CLOSE_WITHIN_MS = 5_000;
+
 /** Who is to leave has left in time, and so has the whole cluster. */
 export class Leaving implements Invariant {
   /** In the primary's time awake. */
@@ -18,6 +21,8 @@ export class Leaving implements Invariant {
   readonly #forks = new Map<number, number>();
   #signals = 0;
   #closed = false;
+  /** When the primary began to close its own acceptors, until it has; in its time awake. */
+  #closesSince: number | undefined;
 
   after(step: Observation): void {
     const { state, before, effects, event, world } = step;
@@ -40,16 +45,21 @@ export class Leaving implements Invariant {
     if (before.shutdown === undefined) this.#begin(step);
     for (const effect of effects) {
       if (effect.type === 'close-sockets') this.#closed = true;
+      if (effect.type === 'close-acceptors') this.#closesSince = awake;
       if (effect.type !== 'emit' || effect.name !== 'worker-stopped') continue;
       if (effect.event.problem !== null) this.#wentWrong = true;
     }
     this.#impatience(step);
     const lasts = awake - this.#begunAt!;
     hold('a shutdown ends within its bound', state.ended || lasts <= boundMs(world), () => lasts);
+    const closesFor = awake - (this.#closesSince ?? awake);
+    const knows = state.ended || closesFor <= ACCEPTORS_CLOSE_WITHIN_MS;
+    hold('the core is told that the acceptors are closed', knows, () => closesFor);
     const { lameDuckMs } = world.settings.options.shutdown;
     const late = lasts > lameDuckMs + 50 + 300 * world.clock.suspensions;
     hold('sockets are closed after the lame duck', this.#closed || !late, () => lasts);
     if (event.type === 'acceptors-closed') {
+      this.#closesSince = undefined;
       for (const { id } of state.workers.values()) {
         const told = effects.some(
           (each) => each.type === 'send' && each.worker === id && each.message.type === 'released',

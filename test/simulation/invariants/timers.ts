@@ -1,5 +1,6 @@
 import type { ClusterState, Timer, Worker } from '../../../src/supervisor/decide/cluster-state.js';
 import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
+import { keyOf } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
@@ -13,6 +14,10 @@ export class Timers implements Invariant {
   after({ before, state, event, effects, world }: Observation): void {
     for (const effect of effects) {
       if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#killed.add(effect.worker);
+    }
+    if (event.type === 'due') {
+      const isArmed = before.timers.has(keyOf(event.timer));
+      hold('no timer comes due that was disarmed', isArmed, () => event.timer);
     }
     if (event.type === 'due' && 'worker' in event.timer) {
       this.#over.add(`${event.timer.type} ${event.timer.worker}`);

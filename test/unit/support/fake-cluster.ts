@@ -13,6 +13,7 @@ import {
 import type { Listening } from '../../../src/supervisor/listening/listening.interface.js';
 import type { ProcessExit } from '../../../src/supervisor/decide/policies/exit-cause.policy.js';
 import type { Program, ProgramPaths } from '../../../src/supervisor/processes/release.js';
+import { transition } from '../../../src/supervisor/decide/transition.js';
 import { Supervisor } from '../../../src/supervisor/supervisor.js';
 import type {
   ClusterSnapshot,
@@ -85,13 +86,10 @@ export class FakeCluster {
         earlier === undefined ? this.program : (this.missing ?? earlier),
       revive: (release: unknown) => release,
     } as unknown as Program;
-    this.supervisor = new Supervisor(
-      this.options,
-      listening,
-      program,
-      this.emit,
-      () => 0,
-      ({ slot, release, printsBootError }, _program, _options, tell) => {
+    this.supervisor = new Supervisor(this.options, listening, program, this.emit, () => 0, {
+      decide: transition,
+      acceptors: { close: () => Promise.resolve() },
+      startProcess: ({ slot, release, printsBootError }, _program, _options, tell) => {
         const { generation, script } = release;
         const worker = new FakeWorker(
           { slot, pid: ++this.#pid, generation, state: 'starting' },
@@ -101,7 +99,7 @@ export class FakeCluster {
         this.forks.push({ slot, generation, script, printsBootError });
         return worker.handle;
       },
-    );
+    });
     void this.supervisor.ended.then((exitCode) => (this.exitCode = exitCode));
     this.supervisor.start();
     if (state === 'ready') for (const worker of this.forked) worker.becomeReady();

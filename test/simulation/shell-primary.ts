@@ -1,0 +1,217 @@
+import { resolveOptions } from '../../src/contract/options/check/resolve-options.js';
+import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
+import type { Asker, ClusterState, WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import { SLICE_MS } from '../../src/supervisor/decide/policies/deadline.policy.js';
+import { transition } from '../../src/supervisor/decide/transition.js';
+import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
+import type { Program, ProgramPaths } from '../../src/supervisor/processes/release.js';
+import { DECISIVE, WorkerHandle } from '../../src/supervisor/processes/worker-handle.js';
+import { Supervisor } from '../../src/supervisor/supervisor.js';
+import { Broken, hold } from './invariants/index.js';
+import type { Observation, Primary } from './primary.js';
+import type { SimulatedProcess } from './process.js';
+import { RELEASE, type SIGINT, type World } from './world.js';
+
+/** Above what Linux gives: /proc knows none of them. */
+const FIRST_PID = 2 ** 22;
+
+/** One message of so many cannot be sent, and one end of the acceptors comes so late. */
+const EVERY = 7;
+const LATE_MS = 4_000;
+
+/** The real supervisor, with its table, timers, switchboard and channels. Its processes are the world's. */
+export class ShellPrimary implements Primary {
+  /** A slice that ends late may have been awake for none of its time, and be late by one unseen. */
+  readonly earlyMs = 2 * SLICE_MS;
+  readonly #supervisor: Supervisor;
+  readonly #ears = new Map<WorkerId, (told: ProcessEvent) => void>();
+  /** Checked once its effects have come about. */
+  #unchecked: Observation | undefined;
+  /** The supervisor goes on after an error: the life ends by it here. */
+  #broken: unknown;
+  #sent = 0;
+  state!: ClusterState;
+
+  constructor(private readonly world: World) {
+    const { options, url } = world.settings;
+    const { workers } = world.scenario;
+    this.#supervisor = new Supervisor(
+      { ...resolveOptions({ workers }, {}), ...options },
+      {
+        balancing: 'shared',
+        url,
+        ports: [],
+        grant: () => {},
+        reserve: () => {
+          if (world.refuses) throw new Error('no address');
+        },
+        settle: () => {},
+        close: () => 0,
+      },
+      {
+        resolve: () => RELEASE,
+        find: (earlier?: ProgramPaths) => world.find(earlier),
+      } as unknown as Program,
+      (name, event) => {
+        if (name === 'warning') this.#warned(event as { message: string; error?: unknown });
+        this.#supervisor.tellWorkers(name, event);
+      },
+      () => 0,
+      {
+        decide: (...given) => this.#decide(...given),
+        startProcess: ({ worker, slot, release }, _program, _options, tell) => {
+          const process = world.fork(worker, release.script);
+          this.#ears.set(worker, tell);
+          process.start();
+          const identity = { slot, pid: FIRST_PID + worker, generation: release.generation };
+          return new WorkerHandle(identity, {
+            isConnected: () => {
+              this.#mind(worker);
+              return process.state !== 'exited';
+            },
+            send: (message, _handle, sent) => this.#send(process, message, sent),
+            kill: (signal) => process.signal(signal),
+          });
+        },
+        acceptors: { close: () => this.#closed() },
+      },
+    );
+  }
+
+  begin(): void {
+    this.#supervisor.start();
+  }
+
+  stop(signal: typeof SIGINT | undefined): void {
+    this.#supervisor.stop('test', signal?.name);
+  }
+
+  reload(asker: Asker): void {
+    if (asker.by === 'worker') return this.#ask(asker.worker, 'reload-request', { id: asker.id });
+    void this.#supervisor.reload('test');
+  }
+
+  scale(workers: number, asker: Asker): void {
+    if (asker.by === 'worker')
+      return this.#ask(asker.worker, 'scale-request', { id: asker.id, workers });
+    void this.#supervisor.scale(workers, 'test').catch(() => {});
+  }
+
+  restart(slot: number, asker: Asker): void {
+    if (asker.by === 'worker')
+      return this.#ask(asker.worker, 'restart-request', { id: asker.id, slot });
+    void this.#supervisor.restart(slot, 'test');
+  }
+
+  hear(worker: WorkerId, event: WorkerEvent): void {
+    const { type } = event;
+    if (type === 'exited') return this.#hear(worker, { type: 'exit', exit: event.exit });
+    if (type === 'channel-error' || type === 'channel-broken') {
+      return this.#hear(worker, { type, error: new Error(event.error.message) });
+    }
+    if (type === 'foreign-version') return this.#ask(worker, 'ready', { v: event.version });
+    if (type === 'ready') {
+      this.#ask(worker, 'subscribe', { events: ['worker-ready', 'worker-died'] });
+      this.#ask(worker, 'listen-request', {});
+    }
+    const { residentBytes = 0, requests = 0 } = this.world.processes.get(worker) ?? {};
+    const stats = { residentMemoryBytes: residentBytes, requestsTotal: requests };
+    this.#ask(worker, type, type === 'pong' ? { ...event, stats } : event);
+  }
+
+  settle(): void {
+    this.#check();
+    if (this.#broken !== undefined) throw this.#broken;
+  }
+
+  #ask(worker: WorkerId, type: string, fields: object): void {
+    const message: unknown = JSON.parse(JSON.stringify({ ...ENVELOPE, type, ...fields }));
+    this.#hear(worker, { type: 'message', message });
+  }
+
+  #hear(worker: WorkerId, told: ProcessEvent): void {
+    this.#ears.get(worker)?.(told);
+    if (told.type === 'exit') this.#ears.delete(worker);
+  }
+
+  readonly #decide: typeof transition = (before, event, now, settings) => {
+    this.#check();
+    if (event.type === 'worker' && event.event.type === 'exited') this.world.buried(event.worker);
+    try {
+      const result = transition(before, event, now, settings);
+      this.state = result.state;
+      this.#unchecked = { ...result, before, event, world: this.world };
+      return result;
+    } catch (error) {
+      this.#broken ??= error;
+      throw error;
+    }
+  };
+
+  #check(): void {
+    const step = this.#unchecked;
+    if (step === undefined || this.#broken !== undefined) return;
+    this.#unchecked = undefined;
+    try {
+      this.world.check(step);
+      if (this.world.events % EVERY === 0) this.#compare();
+    } catch (error) {
+      this.#broken = error;
+    }
+  }
+
+  /** The snapshot is what /health, metrics and commands see. */
+  #compare(): void {
+    const { workers } = this.#supervisor.snapshot();
+    const seen = workers.flatMap(({ pid, generation }) => (pid ? [`${pid} ${generation}`] : []));
+    const real = [...this.state.workers.values()].map(
+      ({ id, generation }) => `${FIRST_PID + id} ${generation}`,
+    );
+    hold('the snapshot has every process that the core knows', same(seen, real), () => ({
+      seen,
+      real,
+    }));
+  }
+
+  /** Something is to be said to a worker. */
+  #mind(worker: WorkerId): void {
+    const isKnown = [this.state, this.#unchecked?.before].some((each) => each?.workers.has(worker));
+    if (!isKnown) this.#broken ??= new Broken('nobody speaks to a process that is gone', worker);
+  }
+
+  #warned({ message, error }: { readonly message: string; readonly error?: unknown }): void {
+    if (error === undefined || JSON.stringify(error).includes(EAGAIN)) return;
+    this.#broken ??= new Broken(
+      'the shell carries out every effect',
+      `${message}: ${JSON.stringify(error)}`,
+    );
+  }
+
+  readonly #send = (process: SimulatedProcess, message: unknown, sent: () => void): void => {
+    const { type } = message as { readonly type: string };
+    const isVital = DECISIVE.has(type as never) || ['ping', 'lead'].includes(type);
+    this.#sent += 1;
+    if (this.#fails && !isVital && this.#sent % EVERY === 0) throw new Error(EAGAIN);
+    process.receive(message as never, sent);
+  };
+
+  get #fails(): boolean {
+    return this.world.scenario.sendFails && !this.world.healed;
+  }
+
+  /** As a promise that knows the time of the world. */
+  #closed(): Promise<void> {
+    const then = (closed: () => void) =>
+      void this.world.clock.in(this.#fails ? LATE_MS : 0, closed);
+    // oxlint-disable-next-line unicorn/no-thenable -- a promise would be kept outside of the world's time
+    return { then } as unknown as Promise<void>;
+  }
+}
+
+const EAGAIN = 'write EAGAIN';
+
+const ENVELOPE = { ns: 'nestjs-cluster', v: 1 };
+
+function same(a: readonly string[], b: readonly string[]): boolean {
+  return [...a].sort().join() === [...b].sort().join();
+}
