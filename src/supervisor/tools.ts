@@ -2,7 +2,7 @@ import { transition } from './decide/transition.js';
 import { ClusterAcceptors } from './listening/cluster-acceptors.js';
 import { startWorker } from './processes/start-worker.js';
 
-/** What a supervisor decides with, and how it reaches the machine. The simulation has others. */
+/** The decisions of a supervisor, and its ways to the machine. The simulation replaces them. */
 export interface Tools {
   readonly decide: typeof transition;
   readonly startProcess: typeof startWorker;
