@@ -38,7 +38,7 @@ class PinnedClients {
 }
 
 describe('a worker that is killed', () => {
-  it('takes only its requests in flight with it, and is replaced (C1)', async () => {
+  it('takes only its requests in flight with it, and is replaced', async () => {
     // Nobody is moved away from the victim before it is killed.
     const cluster = await ClusterProcess.start({ options: { rebalance: false } });
     const [victim, survivor] = cluster.workerPids as [number, number];
@@ -77,7 +77,7 @@ describe('a worker that is killed', () => {
     expect(isReaped(victim)).toBe(true);
   });
 
-  it('leaves the connections made while none is alive waiting, not refused (C1)', async () => {
+  it('leaves the connections made while none is alive waiting, not refused', async () => {
     const cluster = await ClusterProcess.start({
       options: { restart: { backoffMs: 1_000, jitterRatio: 0 } },
     });
@@ -128,7 +128,7 @@ describe('a worker that is killed', () => {
 
 describe('a worker that ends by its own fault', () => {
   it.each([
-    { fault: 'by process.abort() (C4)', path: '/faults/abort', cause: 'crash', detail: 'SIGABRT' },
+    { fault: 'by process.abort()', path: '/faults/abort', cause: 'crash', detail: 'SIGABRT' },
     {
       fault: 'by process.exit(0)',
       path: '/faults/exit',
@@ -154,7 +154,7 @@ describe('a worker that ends by its own fault', () => {
 });
 
 describe('a crash loop', () => {
-  it('of one slot is slowed down and called degraded, while the others serve (C6)', async () => {
+  it('of one slot is slowed down and called degraded, while the others serve', async () => {
     const cluster = new ClusterProcess({
       options: { restart: { jitterRatio: 0 } },
       env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '1' },
@@ -191,7 +191,7 @@ describe('a crash loop', () => {
     expect(await load.stop()).toMatchObject({ refused: 0, timeout: 0, 'bad-status': 0 });
   });
 
-  it('of every slot is slowed down, and never ends a cluster whose workers come up (C7)', async () => {
+  it('of every slot is slowed down, and never ends a cluster whose workers come up', async () => {
     const broken = join(temporaryDirectory(), 'broken');
     writeFileSync(broken, '');
     const cluster = new ClusterProcess({
@@ -223,7 +223,7 @@ describe('a crash loop', () => {
 });
 
 describe('a primary that is gone', () => {
-  it('leaves no worker and no held port behind when it is killed under load (C11)', async () => {
+  it('leaves no worker and no held port behind when it is killed under load', async () => {
     const cluster = await ClusterProcess.start();
     expect(cluster.survivors()).toHaveLength(3);
     const load = new Load(cluster.url, '/wait/5', { clients: 4 });
@@ -238,7 +238,7 @@ describe('a primary that is gone', () => {
     (await holdPort(Number(new URL(cluster.url).port))).close();
   });
 
-  it('leaves no worker behind when it dies of an error of its own (C13)', async () => {
+  it('leaves no worker behind when it dies of an error of its own', async () => {
     const cluster = new ClusterProcess({ env: runtimeBehaviour('primary-throws') });
 
     const { code } = await cluster.exited();

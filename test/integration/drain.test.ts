@@ -27,7 +27,7 @@ const on = (adapter: string, name = 'announce-requests') => ({
 });
 
 describe('the drain', () => {
-  it('closes parked keep-alive connections by FIN (D1)', async () => {
+  it('closes parked keep-alive connections by FIN', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(ONE_ADAPTER),
@@ -45,7 +45,7 @@ describe('the drain', () => {
     expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
-  it('answers a request in flight with "Connection: close" and ends its connection (D2)', async () => {
+  it('answers a request in flight with "Connection: close" and ends its connection', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
@@ -67,7 +67,7 @@ describe('the drain', () => {
     expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
-  it('answers every request that was pipelined before it began (D2)', async () => {
+  it('answers every request that was pipelined before it began', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
@@ -105,7 +105,7 @@ describe('the drain', () => {
     expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
-  it('closes the app after its last response: what the app closes is still there (D12)', async () => {
+  it('closes the app after its last response: what the app closes is still there', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       env: { ...on(OTHER_ADAPTER, 'pool'), ...gates.env },
@@ -129,7 +129,7 @@ describe('the drain', () => {
     expect(cluster.all('worker-stopped').map(({ problem }) => problem)).toEqual([null, null]);
   });
 
-  it('turns readiness off while requests are still served, then stops to accept (D13)', async () => {
+  it('turns readiness off while requests are still served, then stops to accept', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { lameDuckMs: 5_000, drainTimeoutMs: NEVER_MS } },
       env: on(ONE_ADAPTER),
@@ -172,7 +172,7 @@ describe('the drain', () => {
     expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
-  it('counts no connection that is gone, whoever closed it (D14)', async () => {
+  it('counts no connection that is gone, whoever closed it', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(OTHER_ADAPTER),
@@ -293,7 +293,7 @@ describe('the drain', () => {
 });
 
 describeOnce('a shutdown hook', () => {
-  it('that rejects is logged, and the drain ends all the same (D9)', async () => {
+  it('that rejects is logged, and the drain ends all the same', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('hook-rejects') });
 
     cluster.kill('SIGTERM');
@@ -305,7 +305,7 @@ describeOnce('a shutdown hook', () => {
   });
 
   // Nest 12 logs such an error and keeps it to itself; Nest 11 gives it to app.close().
-  it('that rejects is told in the line of its worker, and by the exit code, on Nest 11 (D9)', async () => {
+  it('that rejects is told in the line of its worker, and by the exit code, on Nest 11', async () => {
     const cluster = await ClusterProcess.start({
       program: 'nest11',
       options: { workers: 1 },
@@ -325,7 +325,7 @@ describeOnce('a shutdown hook', () => {
   });
 
   it.each(['app', 'nest11'] as const)(
-    'that hangs is waited for until killTimeoutMs, and told, also by the exit code (D10) (%s)',
+    'that hangs is waited for until killTimeoutMs, and told, also by the exit code (%s)',
     async (program) => {
       const cluster = await ClusterProcess.start({
         program,

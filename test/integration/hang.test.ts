@@ -18,7 +18,7 @@ describe('a worker that hangs', () => {
   it.each([
     { kind: 'regexp', what: 'a catastrophic regular expression', frame: /^matchCatastrophically / },
     { kind: 'wait', what: 'Atomics.wait()', frame: /^sleepWithoutCpu / },
-  ])('in $what is killed and shown (H1)', async ({ kind, frame }) => {
+  ])('in $what is killed and shown', async ({ kind, frame }) => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: SURE },
       env: behaviour('hang-routes'),
@@ -37,7 +37,7 @@ describe('a worker that hangs', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  itOnce('is killed without a watchdog too, and then without its stack (H1)', async () => {
+  itOnce('is killed without a watchdog too, and then without its stack', async () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: SURE, watchdog: false },
       env: behaviour('hang-routes'),
@@ -52,7 +52,7 @@ describe('a worker that hangs', () => {
     await replacementOf(cluster, died.worker!, died.pid!);
   });
 
-  itOnce('because it is stopped from outside is ended by SIGKILL and replaced (H4)', async () => {
+  itOnce('because it is stopped from outside is ended by SIGKILL and replaced', async () => {
     const cluster = await ClusterProcess.start({ options: { heartbeat: SURE } });
     const [victim, other] = cluster.workerPids as [number, number];
 
@@ -70,7 +70,7 @@ describe('a worker that hangs', () => {
     });
   });
 
-  it('is one of all, and the connections of a flood wait and are answered (H3)', async () => {
+  it('is one of all, and the connections of a flood wait and are answered', async () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: { ...SURE, timeoutMs: 6_000 } },
     });
@@ -100,38 +100,35 @@ describe('a worker that hangs', () => {
     expect(residentBytesOf(cluster.pid)).toBeLessThan(before.resident + 20e6);
   });
 
-  itOnce(
-    'in its shutdown, and ignores SIGTERM, is ended by SIGKILL at killTimeoutMs (H13)',
-    async () => {
-      const cluster = await ClusterProcess.start({
-        options: {
-          workers: 1,
-          heartbeat: false,
-          shutdown: { drainTimeoutMs: 300, killTimeoutMs: 300 },
-        },
-        env: behaviour('hang-ignores-sigterm'),
-      });
-      const [pid] = cluster.workerPids as [number];
-      const blocked = request(cluster.url, '/block-for-ever');
-      await cluster.until('the block', () => cluster.output.includes('blocking'));
-      process.kill(pid, 'SIGTERM');
+  itOnce('in its shutdown, and ignores SIGTERM, is ended by SIGKILL at killTimeoutMs', async () => {
+    const cluster = await ClusterProcess.start({
+      options: {
+        workers: 1,
+        heartbeat: false,
+        shutdown: { drainTimeoutMs: 300, killTimeoutMs: 300 },
+      },
+      env: behaviour('hang-ignores-sigterm'),
+    });
+    const [pid] = cluster.workerPids as [number];
+    const blocked = request(cluster.url, '/block-for-ever');
+    await cluster.until('the block', () => cluster.output.includes('blocking'));
+    process.kill(pid, 'SIGTERM');
 
-      cluster.kill('SIGTERM');
+    cluster.kill('SIGTERM');
 
-      expect(await cluster.exited()).toEqual({ code: 1, signal: null });
-      expect(await blocked).toMatchObject({ outcome: 'reset' });
-      expect(cluster.all('worker-stopped')).toMatchObject([
-        { pid, problem: 'it did not end in time and was killed' },
-      ]);
-      expect(cluster.survivors()).toEqual([]);
-    },
-  );
+    expect(await cluster.exited()).toEqual({ code: 1, signal: null });
+    expect(await blocked).toMatchObject({ outcome: 'reset' });
+    expect(cluster.all('worker-stopped')).toMatchObject([
+      { pid, problem: 'it did not end in time and was killed' },
+    ]);
+    expect(cluster.survivors()).toEqual([]);
+  });
 });
 
 describe('a primary that is killed', () => {
   // Within 3 s: seconds/deadlines.test.ts has that.
   it.each([{ heartbeat: {} }, ...(IS_FIRST_RUN ? [{ heartbeat: false as const }] : [])])(
-    'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat (C12)',
+    'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat',
     async ({ heartbeat }) => {
       const cluster = await orphans(heartbeat);
 

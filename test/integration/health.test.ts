@@ -89,7 +89,7 @@ async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
 }
 
 describe('a worker that does not answer', () => {
-  it('is told by the other when it is stopped (X1)', async () => {
+  it('is told by the other when it is stopped', async () => {
     const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
     await request(cluster.url, '/metrics');
     const [stopped] = cluster.workerPids;
@@ -109,7 +109,7 @@ describe('a worker that does not answer', () => {
     expect(cluster.workerPids).toContain(stopped);
   });
 
-  it('is told by the other when its event loop is blocked (X1)', async () => {
+  it('is told by the other when its event loop is blocked', async () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: PATIENT },
       env: behaviour('blocks'),
@@ -191,7 +191,7 @@ describe.each([
   { minReady: 0.6, status: 503 },
   { minReady: 'all', status: 503 },
 ])('with one of two workers down and minReady $minReady', ({ minReady, status }) => {
-  it(`is live, and answers ${status} for ready (X8)`, async () => {
+  it(`is live, and answers ${status} for ready`, async () => {
     const cluster = await ClusterProcess.start({
       options: { restart: NO_RESTART },
       env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady } }) },

@@ -33,7 +33,7 @@ async function replacementReady(cluster: ClusterProcess, died: LogLine): Promise
 }
 
 describe('the soft memory limit', () => {
-  it('replaces workers that cross it together one after the other, and leaking ones again and again, and loses no request (M1, M3)', async () => {
+  it('replaces workers that cross it together one after the other, and leaking ones again and again, and loses no request', async () => {
     const workers = 2;
     const cluster = await ClusterProcess.start({
       options: { workers, memory: { softLimitBytes: LIMIT_BYTES } },
@@ -145,7 +145,7 @@ describe('the hard memory limit', () => {
 });
 
 describe('a worker that runs out of memory by itself', () => {
-  it('in V8 is told from one that aborts: cause oom (M4)', async () => {
+  it('in V8 is told from one that aborts: cause oom', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
       env: behaviour('memory-routes'),
@@ -178,7 +178,7 @@ const mayMakeGroups = await (async () => {
 
 if (mayMakeGroups) {
   describe('in a container that limits memory', () => {
-    it('each worker gets its share of the limit as its heap, and one that the kernel kills is of cause oom: the primary survives (M5)', async () => {
+    it('each worker gets its share of the limit as its heap, and one that the kernel kills is of cause oom: the primary survives', async () => {
       const limitBytes = 640 * MIB;
       const group = MemoryGroup.create(limitBytes)!;
       onTestFinished(() => group.remove());

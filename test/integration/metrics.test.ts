@@ -91,7 +91,7 @@ describe("the app's own metrics", () => {
 
   afterAll(() => cluster.destroy());
 
-  it('are merged over the workers as their type and aggregator say (X7)', async () => {
+  it('are merged over the workers as their type and aggregator say', async () => {
     const asked = await askEveryWorker(cluster, '/count');
 
     const page = await scrapeBoth(cluster);
@@ -112,7 +112,7 @@ describe("the app's own metrics", () => {
     expect(page.values('cat_max')).toEqual([2]);
     expect(page.values('cat_average')).toEqual([1.5]);
     expect(page.values('cat_omitted')).toEqual([]);
-    // Also where it is 0 (X7).
+    // Also where it is 0.
     expect(page.values('cat_zero')).toEqual([0]);
     expect(page.text).toContain('# TYPE cats_total counter\n');
     expect(page.text).toContain('# HELP cats_total Cats\n');
@@ -135,7 +135,7 @@ describe("the app's own metrics", () => {
     expect((await scrape(cluster)).sum('nestjs_cluster_worker_restarts_total')).toBe(0);
   });
 
-  it('never fall, however often workers are killed (X3)', async () => {
+  it('never fall, however often workers are killed', async () => {
     const already = (await scrapeBoth(cluster)).sum('cats_total');
     const load = new Load(cluster.url, '/count', { clients: 2, pauseMs: 4 });
     await eventually(
@@ -186,7 +186,7 @@ describe("the app's own metrics", () => {
 });
 
 describe('parallel scrapes', () => {
-  it('are all answered, share one collection, and cost the primary little (X4)', async () => {
+  it('are all answered, share one collection, and cost the primary little', async () => {
     const cluster = await started({ env: behaviour('slow-collect') });
     const before = (await scrapeBoth(cluster)).sum('collects_total');
     const cpuBefore = cpuTimeMs(cluster.pid);

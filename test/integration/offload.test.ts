@@ -293,7 +293,7 @@ describe('the number of threads', () => {
   });
 
   itOnce(
-    'grows with the calls that wait to that of the cores in all workers together, with one in each (T14)',
+    'grows with the calls that wait to that of the cores in all workers together, with one in each',
     async () => {
       const cores = availableParallelism();
       const one = await start(1);
@@ -320,7 +320,7 @@ describe('the number of threads', () => {
     },
   );
 
-  it('heeds the cores that the process may use (T14)', async () => {
+  it('heeds the cores that the process may use', async () => {
     const cluster = await start(1, {}, ['taskset', '-c', '0']);
 
     const held = ['core-0', 'core-1'].map((name) => askJson(cluster.url, `/faults/hold/${name}`));
@@ -335,7 +335,7 @@ describe('the number of threads', () => {
     await Promise.all(held);
   });
 
-  itOnce('is not to be evaded by several tasks a thread: that is refused (T6)', async () => {
+  itOnce('is not to be evaded by several tasks a thread: that is refused', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 1 },
       env: {

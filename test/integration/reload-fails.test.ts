@@ -47,12 +47,12 @@ describe('a reload of a broken build', () => {
 
   it.each([
     {
-      what: 'with a syntax error (R4)',
+      what: 'with a syntax error',
       deploy: () => build.write('export function setup() {'),
       reason: /SyntaxError/,
     },
     {
-      what: 'that throws at import (R4)',
+      what: 'that throws at import',
       deploy: deploys('throws-at-import'),
       reason: /DATABASE_URL is not set/,
     },
@@ -145,7 +145,7 @@ describe('a reload of a broken build', () => {
 describe('a reload whose new worker never becomes ready', () => {
   afterEach(stopAll);
 
-  it('is aborted at readyTimeoutMs, and the workers before it serve on (R5)', async () => {
+  it('is aborted at readyTimeoutMs, and the workers before it serve on', async () => {
     const gate = join(temporaryDirectory(), 'gate');
     writeFileSync(gate, '');
     const cluster = await ClusterProcess.start({

@@ -56,51 +56,46 @@ describe('a reload', () => {
   it.each([
     { adapter: 'express', workers: 2, reloads: 1 },
     { adapter: 'fastify', workers: 1, reloads: 2 },
-  ])(
-    'loses no request: $adapter, $workers workers (R1, R2, R3, S10)',
-    async ({ adapter, workers, reloads }) => {
-      const cluster = await ClusterProcess.start({
-        options: { workers, reload: { canaryMs: 50 } },
-        env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
+  ])('loses no request: $adapter, $workers workers', async ({ adapter, workers, reloads }) => {
+    const cluster = await ClusterProcess.start({
+      options: { workers, reload: { canaryMs: 50 } },
+      env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
+    });
+    const traffic = new Traffic(cluster.url, 1);
+    await traffic.serves(100);
+
+    for (let generation = 1; generation <= reloads; generation++) {
+      cluster.kill('SIGHUP');
+      expect(await ended(cluster, generation)).toMatchObject({
+        level: 'info',
+        outcome: 'completed',
+        reason: null,
       });
-      const traffic = new Traffic(cluster.url, 1);
-      await traffic.serves(100);
+      await traffic.until(`answer of generation ${generation}`, () => traffic.seen.has(generation));
+    }
+    await traffic.serves(100);
 
-      for (let generation = 1; generation <= reloads; generation++) {
-        cluster.kill('SIGHUP');
-        expect(await ended(cluster, generation)).toMatchObject({
-          level: 'info',
-          outcome: 'completed',
-          reason: null,
-        });
-        await traffic.until(`answer of generation ${generation}`, () =>
-          traffic.seen.has(generation),
-        );
-      }
-      await traffic.serves(100);
+    expect(await traffic.stop()).toEqual([]);
+    expect([...traffic.seen.keys()].toSorted(ascending)).toEqual(
+      Array.from({ length: reloads + 1 }, (_, generation) => generation),
+    );
+    const slots = Array.from({ length: workers }, (_, slot) => slot);
+    expect(generations(cluster)).toEqual(slots.map((slot) => [slot, reloads]));
+    expect(cluster.all('worker-died')).toEqual([]);
+    expect(cluster.all('stopping')).toEqual([]);
+    expect(cluster.all('worker-stopped')).toHaveLength(reloads * workers);
+    for (const stopped of cluster.all('worker-stopped')) {
+      expect(stopped).toMatchObject({ cause: 'reload', problem: null, abortedRequests: 0 });
+    }
+    const page = await scrape(cluster.url);
+    expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([
+      reloads,
+    ]);
+    expect(page.values('nestjs_cluster_generation')).toEqual([reloads]);
+    await onlyLeft(cluster, workers);
+  });
 
-      expect(await traffic.stop()).toEqual([]);
-      expect([...traffic.seen.keys()].toSorted(ascending)).toEqual(
-        Array.from({ length: reloads + 1 }, (_, generation) => generation),
-      );
-      const slots = Array.from({ length: workers }, (_, slot) => slot);
-      expect(generations(cluster)).toEqual(slots.map((slot) => [slot, reloads]));
-      expect(cluster.all('worker-died')).toEqual([]);
-      expect(cluster.all('stopping')).toEqual([]);
-      expect(cluster.all('worker-stopped')).toHaveLength(reloads * workers);
-      for (const stopped of cluster.all('worker-stopped')) {
-        expect(stopped).toMatchObject({ cause: 'reload', problem: null, abortedRequests: 0 });
-      }
-      const page = await scrape(cluster.url);
-      expect(page.values('nestjs_cluster_reloads_total', { outcome: 'completed' })).toEqual([
-        reloads,
-      ]);
-      expect(page.values('nestjs_cluster_generation')).toEqual([reloads]);
-      await onlyLeft(cluster, workers);
-    },
-  );
-
-  it('drains what is in flight only until drainTimeoutMs, and counts what it cuts (R10)', async () => {
+  it('drains what is in flight only until drainTimeoutMs, and counts what it cuts', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, reload: { canaryMs: 0 }, shutdown: { drainTimeoutMs: 500 } },
       env: CONTROLLED,
@@ -201,7 +196,7 @@ describe('a reload', () => {
     expect(before.workers).toBe(1);
   });
 
-  it('lets each generation bind the same addresses as the one before it (R12)', async () => {
+  it('lets each generation bind the same addresses as the one before it', async () => {
     const port = await freePorts(1);
     const cluster = await ClusterProcess.start({
       options: { workers: 1, reload: { canaryMs: 50 } },
@@ -271,7 +266,7 @@ describe('reload() inside a request', () => {
     }
   });
 
-  it('is one with those of SIGHUP and of the runtime that come meanwhile (R9)', async () => {
+  it('is one with those of SIGHUP and of the runtime that come meanwhile', async () => {
     const agent = await agentOf(cluster.url, cluster.workerPids[1]!);
     generation += 1;
 
@@ -296,7 +291,7 @@ describe('reload() inside a request', () => {
     });
   });
 
-  it('is answered also to a worker that is on its way out already (R9)', async () => {
+  it('is answered also to a worker that is on its way out already', async () => {
     const agent = await agentOf(cluster.url, cluster.workerPids[0]!);
     const late = request(cluster.url, '/reload-when-draining', { method: 'POST', agent });
     await inFlight(cluster, 1);
@@ -357,7 +352,7 @@ describe('a release behind a symlink', () => {
     expect(await ended(cluster, 3)).toMatchObject({ outcome: 'completed' });
   }
 
-  /** One that is not there at a reload aborts it, and what is missing is said (R4). */
+  /** One that is not there at a reload aborts it, and what is missing is said. */
   async function notThere({ cluster, releases }: Deployed): Promise<void> {
     const before = cluster.workerPids;
     releases.pointTo('rel1');
@@ -394,7 +389,7 @@ describe('a release behind a symlink', () => {
       andThen: notThere,
     },
   ])(
-    'takes effect with a reload that completes, and not before: script named $named; $also (R7, R4)',
+    'takes effect with a reload that completes, and not before: script named $named; $also',
     async ({ script, andThen }) => {
       const releases = new Releases();
       const rel1 = { release: 'rel1', cwd: releases.add('rel1') };
@@ -412,7 +407,7 @@ describe('a release behind a symlink', () => {
     },
   );
 
-  it('that was the working directory by its real path, and was deleted, is left for the next one (R7)', async () => {
+  it('that was the working directory by its real path, and was deleted, is left for the next one', async () => {
     const releases = new Releases();
     const rel1 = releases.add('rel1');
     const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
@@ -460,7 +455,7 @@ describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
     return { cluster, primary };
   }
 
-  it('shuts down instead (S10)', async () => {
+  it('shuts down instead', async () => {
     const { cluster, primary } = await onTerminal();
 
     process.kill(primary, 'SIGHUP');
@@ -472,7 +467,7 @@ describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
     expect(cluster.all('reload-started')).toEqual([]);
   });
 
-  it('is what closing the terminal sends, and nothing is left behind (S10)', async () => {
+  it('is what closing the terminal sends, and nothing is left behind', async () => {
     const { cluster } = await onTerminal();
 
     process.kill(cluster.pid, 'SIGKILL');

@@ -33,7 +33,7 @@ describe('an idle cluster', () => {
     // As Ctrl-C does.
     { signal: 'SIGINT', target: 'the whole process group' },
   ] as const)(
-    'exits with 0 within 1 s of a $signal to $target, and leaves nothing (S1)',
+    'exits with 0 within 1 s of a $signal to $target, and leaves nothing',
     async ({ signal, target }) => {
       const cluster = await ClusterProcess.start({
         within: ['setsid'],
@@ -69,7 +69,7 @@ describe('an idle cluster', () => {
 
   // Some container hosts let nobody make namespaces.
   if (spawnSync(pidNamespace[0]!, [...pidNamespace.slice(1), 'true']).status === 0) {
-    it('exits with 0 within 1 s of a SIGTERM as PID 1 of a container (S5)', async () => {
+    it('exits with 0 within 1 s of a SIGTERM as PID 1 of a container', async () => {
       const cluster = await ClusterProcess.start({
         options: { workers: 1 },
         within: pidNamespace,
@@ -92,7 +92,7 @@ describe('a further signal', () => {
     { first: 'SIGTERM', second: 'SIGTERM', code: 143 },
     { first: 'SIGTERM', second: 'SIGINT', code: 130 },
   ] as const)(
-    'destroys connections, and exits with $code: $first, then $second (S4)',
+    'destroys connections, and exits with $code: $first, then $second',
     async ({ first, second, code }) => {
       const cluster = await ClusterProcess.start({ env: behaviour('announce-requests') });
       const slow = request(cluster.url, '/wait/60000');
@@ -113,7 +113,7 @@ describe('a further signal', () => {
     },
   );
 
-  it('that is the third kills even a worker that blocks its event loop (S4)', async () => {
+  it('that is the third kills even a worker that blocks its event loop', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('faults') });
     const blocked = request(cluster.url, '/faults/block');
     await cluster.until('a blocked worker', () => /^blocking \d+$/m.test(cluster.output));
@@ -136,7 +136,7 @@ describe('a signal during boot', () => {
     { ms: 60, target: 'primary' },
     { ms: 450, target: 'process group' },
   ])(
-    'ends everything within 2 s when the $target gets SIGTERM $ms ms after the start (B9)',
+    'ends everything within 2 s when the $target gets SIGTERM $ms ms after the start',
     async ({ ms, target }) => {
       const cluster = new ClusterProcess({ within: ['setsid'] });
       await delay(ms);
@@ -152,7 +152,7 @@ describe('a signal during boot', () => {
   );
 
   it.each(['never-ready', 'blocks-boot'])(
-    'exits with 0 within 2 s when it comes while a worker is stuck in its boot: %s (B9)',
+    'exits with 0 within 2 s when it comes while a worker is stuck in its boot: %s',
     async (app) => {
       const cluster = new ClusterProcess({ env: { ...behaviour(app), TEST_SLOTS: '1' } });
       await cluster.event('listening');
@@ -187,7 +187,7 @@ describe('a drain', () => {
 
 describe('workers whose primary is killed', () => {
   it.each([{ heartbeat: {} }, { heartbeat: false as const }])(
-    'are gone within 3 s: idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat (C12)',
+    'are gone within 3 s: idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat',
     async ({ heartbeat }) => {
       const cluster = await orphans(heartbeat);
 

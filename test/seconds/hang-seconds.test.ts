@@ -55,7 +55,7 @@ function expectNobodyFailed(cluster: ClusterProcess, pids: readonly number[]): v
 }
 
 describe('a worker that only seems to hang', () => {
-  it('is not killed for a block, or a pause of the garbage collector, below timeoutMs (H10)', async () => {
+  it('is not killed for a block, or a pause of the garbage collector, below timeoutMs', async () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: { intervalMs: 500, timeoutMs: 3_000 } },
       env: behaviour('hang-routes'),
@@ -76,7 +76,7 @@ describe('a worker that only seems to hang', () => {
     expectNobodyFailed(cluster, pids);
   });
 
-  it('is not killed for short blocks in a row that are longer than timeoutMs together (H10)', async () => {
+  it('is not killed for short blocks in a row that are longer than timeoutMs together', async () => {
     // A ping may have to wait for two of them, where both were ready to be read.
     const blockMs = 500;
     const cluster = await ClusterProcess.start({
@@ -104,7 +104,7 @@ describe('a worker that only seems to hang', () => {
       by: 'an argument',
       start: { env: behaviour('hang-routes'), execArgv: ['--inspect=127.0.0.1:0'] },
     },
-  ])('is left alone while an inspector is open by $by (H9)', async ({ start }) => {
+  ])('is left alone while an inspector is open by $by', async ({ start }) => {
     const options = { workers: 1, heartbeat: FAST };
     const cluster = await ClusterProcess.start({ options, ...start });
     const pids = cluster.workerPids;
@@ -116,7 +116,7 @@ describe('a worker that only seems to hang', () => {
     expectNobodyFailed(cluster, pids);
   });
 
-  it('is left alone in its boot too while an inspector is open (H9)', async () => {
+  it('is left alone in its boot too while an inspector is open', async () => {
     const readyTimeoutMs = 1_000;
     const cluster = new ClusterProcess({
       options: { readyTimeoutMs },
@@ -138,7 +138,7 @@ describe('a worker that only seems to hang', () => {
     expect(cluster.all('worker-died')).toEqual([]);
   });
 
-  it('is left alone while an inspector is open that SIGUSR1 opened in it (H9, S9)', async () => {
+  it('is left alone while an inspector is open that SIGUSR1 opened in it', async () => {
     const port = await freePorts(2);
     const cluster = await ClusterProcess.start({
       options: { workers: 1, heartbeat: FAST },
@@ -156,7 +156,7 @@ describe('a worker that only seems to hang', () => {
     expectNobodyFailed(cluster, pids);
   });
 
-  it('because its primary was stopped, or its whole group, keeps its pid (H5)', async () => {
+  it('because its primary was stopped, or its whole group, keeps its pid', async () => {
     // Stopped for as many times the timeout as 20 s are of 3 s.
     const heartbeat = { intervalMs: 150, timeoutMs: 1_000 };
     const stopMs = (20 / 3) * heartbeat.timeoutMs;
@@ -188,7 +188,7 @@ describe('a worker that only seems to hang', () => {
     expect(await primary.event('worker-died')).toMatchObject({ worker: 0, cause: 'hang' });
   });
 
-  it('because the wall clock jumps by an hour is not killed, and waits no longer to restart (H8)', async () => {
+  it('because the wall clock jumps by an hour is not killed, and waits no longer to restart', async () => {
     // Side by side: it is waited for most of the time.
     await Promise.all(clocks().map(({ start }) => expectJumpsIgnored(start())));
   });

@@ -99,7 +99,7 @@ describe('the admin listener', () => {
     expect(page.values('cats_total')).toHaveLength(1);
   });
 
-  it('answers while clients flood the app (X9)', async () => {
+  it('answers while clients flood the app', async () => {
     const load = new Load(cluster.url, '/wait/0', { clients: 32, keepAlive: true });
     await load.served(100);
     for (let i = 0; i < 5; i += 1) {
@@ -156,7 +156,7 @@ describe('the admin listener', () => {
     expect(slow.text).toMatch(/^(HTTP\/1\.1 408 |$)/);
   });
 
-  it('tells of workers that all do not answer, and shows what they last sent (X1)', async () => {
+  it('tells of workers that all do not answer, and shows what they last sent', async () => {
     const before = await scrapeAll(admin);
     await stopped(cluster.workerPids, async () => {
       const unanswered = await eventually(

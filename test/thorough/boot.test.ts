@@ -56,7 +56,7 @@ describe('an app that cannot be created', () => {
       frame: /at .*Injector\.\w+ \(.*\.js:\d+/,
     },
   ])(
-    'exits with 70 and the first frame when $fault, and shows it whole once: CLUSTER_BOOT_LOGS=$bootLogs (B1)',
+    'exits with 70 and the first frame when $fault, and shows it whole once: CLUSTER_BOOT_LOGS=$bootLogs',
     async ({ workers = 1, program, app, bootLogs, error, frame }) => {
       const cluster = new ClusterProcess({
         ...(program !== undefined && { program }),
@@ -94,7 +94,7 @@ describe('an app that cannot be created', () => {
     },
   );
 
-  it('exits with 70 and names the file when a module has a syntax error (B1)', async () => {
+  it('exits with 70 and names the file when a module has a syntax error', async () => {
     const path = join(temporaryDirectory(), 'broken.mjs');
     writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
     const cluster = new ClusterProcess({
@@ -113,7 +113,7 @@ describe('an app that cannot be created', () => {
     expect(cluster.survivors()).toEqual([]);
   });
 
-  it('counts an exit with 0 before ready as a failure, and exits with 70 (B1)', async () => {
+  it('counts an exit with 0 before ready as a failure, and exits with 70', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 1 },
       env: { ...behaviour('exits-before-ready'), CLUSTER_BOOT_LOGS: 'all' },
@@ -133,7 +133,7 @@ describe('an app that cannot be created', () => {
 });
 
 describe('a worker that does not become ready', () => {
-  it('because it exits with 0 has failed, also once others serve (B1)', async () => {
+  it('because it exits with 0 has failed, also once others serve', async () => {
     const exits = join(temporaryDirectory(), 'exits');
     const cluster = await ClusterProcess.start({
       options: { restart: { maxBackoffMs: 300 } },
@@ -154,7 +154,7 @@ describe('a worker that does not become ready', () => {
     await cluster.until('both', () => cluster.workerPids.length === 2);
   });
 
-  it('is killed at readyTimeoutMs while the others serve (B2)', async () => {
+  it('is killed at readyTimeoutMs while the others serve', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 2, readyTimeoutMs: 8_000 },
       env: { ...behaviour('never-ready'), TEST_SLOTS: '1' },
@@ -175,7 +175,7 @@ describe('a worker that does not become ready', () => {
     await cluster.event('worker-restarting', (line) => line['slot'] === 1);
   });
 
-  it('ends the cluster with 70 when it is each one of them (B3)', async () => {
+  it('ends the cluster with 70 when it is each one of them', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 2, readyTimeoutMs: 1_500 },
       env: { ...behaviour('never-ready'), TEST_SLOTS: '0,1' },
@@ -258,7 +258,7 @@ async function refusedAddress(start: StartOptions): Promise<string> {
 
 describe('an address that is taken', () => {
   it.each([{ workers: 2 }, { workers: 0 }])(
-    'exits with 69 and names the port that another process holds, workers $workers (B5)',
+    'exits with 69 and names the port that another process holds, workers $workers',
     async ({ workers }) => {
       const holder = net.createServer().listen(0, '127.0.0.1');
       onTestFinished(() => void holder.close());
@@ -272,7 +272,7 @@ describe('an address that is taken', () => {
     },
   );
 
-  it('refuses a second instance and leaves the first alone (B5, B8)', async () => {
+  it('refuses a second instance and leaves the first alone', async () => {
     const first = await ClusterProcess.start();
     const pids = first.workerPids;
     const port = Number(new URL(first.url).port);
@@ -285,7 +285,7 @@ describe('an address that is taken', () => {
     expect((await request(first.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('refuses a unix socket that somebody listens on, and leaves it alone (B5, B8)', async () => {
+  it('refuses a unix socket that somebody listens on, and leaves it alone', async () => {
     const path = join(temporaryDirectory(), 'app.sock');
     const first = await ClusterProcess.start({ options: { path, workers: 1 } });
     const inode = statSync(path).ino;
@@ -298,7 +298,7 @@ describe('an address that is taken', () => {
     expect((await request(first.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('takes over the unix socket that a killed instance left (B5)', async () => {
+  it('takes over the unix socket that a killed instance left', async () => {
     const path = join(temporaryDirectory(), 'app.sock');
     const killed = await ClusterProcess.start({ options: { path, workers: 1 } });
     await killed.destroy();
@@ -309,7 +309,7 @@ describe('an address that is taken', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('refuses a path that is a file of somebody, and leaves it alone (B5)', async () => {
+  it('refuses a path that is a file of somebody, and leaves it alone', async () => {
     const path = join(temporaryDirectory(), 'data.db');
     writeFileSync(path, 'precious');
 
@@ -329,7 +329,7 @@ describe('an address that this user may not have', () => {
 
   // Some container hosts let everybody have every port.
   if (firstFreePort > 80) {
-    it('exits with 69 and names EACCES for a privileged port (B6)', async () => {
+    it('exits with 69 and names EACCES for a privileged port', async () => {
       const message = await refusedAddress({ options: { port: 80 }, within });
 
       expect(message).toContain('EACCES');
@@ -337,7 +337,7 @@ describe('an address that this user may not have', () => {
     });
   }
 
-  it('exits with 69 and names EACCES for a path in a foreign directory (B6)', async () => {
+  it('exits with 69 and names EACCES for a path in a foreign directory', async () => {
     const directory = temporaryDirectory();
     await chmod(directory, 0o555);
     const path = join(directory, 'app.sock');
@@ -354,7 +354,7 @@ describe('a signal during boot', () => {
   const moments = [30, 60, 120, 200, 300, 450, 700, Math.round(Math.random() * 1_000)];
 
   it.each(moments.map((ms, i) => ({ ms, target: i % 2 === 0 ? 'primary' : 'process group' })))(
-    'ends everything when the $target gets SIGTERM $ms ms after the start (B9)',
+    'ends everything when the $target gets SIGTERM $ms ms after the start',
     async ({ ms, target }) => {
       const cluster = new ClusterProcess({ within: ['setsid'] });
       await delay(ms);
@@ -369,7 +369,7 @@ describe('a signal during boot', () => {
     },
   );
 
-  it('exits with 0 when it comes while the workers are booting (B9)', async () => {
+  it('exits with 0 when it comes while the workers are booting', async () => {
     const cluster = new ClusterProcess({ execArgv: ANNOUNCE_PROCESSES });
     await cluster.until('a worker process', () => startedProcesses(cluster).length > 1);
 
@@ -384,7 +384,7 @@ describe('a signal during boot', () => {
 });
 
 describe('where cluster.isPrimary lies', () => {
-  it('starts nothing in a thread, nor in a process that a worker forks (B10)', async () => {
+  it('starts nothing in a thread, nor in a process that a worker forks', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
       env: runtimeBehaviour('run-again'),
@@ -413,7 +413,7 @@ describe('where cluster.isPrimary lies', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it("refuses to run in a worker of somebody else's cluster, and says what to do (B10)", async () => {
+  it("refuses to run in a worker of somebody else's cluster, and says what to do", async () => {
     const cluster = new ClusterProcess({
       program: join(fixtures, 'foreign-cluster.mjs'),
       execArgv: ANNOUNCE_PROCESSES,
@@ -465,13 +465,13 @@ describe('a wrong configuration', () => {
       options: { port: 'one', workers: 'all' },
       named: ['port: "one" ', port, 'workers: "all" ', workers],
     },
-  ])('is refused with 78 and one line: options $options (B12)', async ({ options, named }) => {
+  ])('is refused with 78 and one line: options $options', async ({ options, named }) => {
     const line = await refusedConfiguration({ env: { TEST_OPTIONS: JSON.stringify(options) } });
 
     for (const part of named) expect(line).toContain(part);
   });
 
-  it('is refused with 78 and one line: a number that is NaN (B12)', async () => {
+  it('is refused with 78 and one line: a number that is NaN', async () => {
     const line = await refusedConfiguration({ program: join(fixtures, 'nan.mjs') });
 
     for (const part of ['readyTimeoutMs: NaN ', ms(1)]) expect(line).toContain(part);
@@ -487,7 +487,7 @@ describe('a wrong configuration', () => {
     { name: 'CLUSTER_WORKERS', value: 'abc', allowed: workers },
     { name: 'CLUSTER_LOG_FORMAT', value: 'xml', allowed: "'text', 'json', 'pino', 'nest'" },
     { name: 'CLUSTER_BOOT_LOGS', value: 'one', allowed: "'first', 'all', 'none'" },
-  ])('is refused with 78 and one line: $name=$value (B12)', async ({ name, value, allowed }) => {
+  ])('is refused with 78 and one line: $name=$value', async ({ name, value, allowed }) => {
     const line = await refusedConfiguration({ env: { [name]: value } });
 
     for (const part of [`${name}: "${value}" `, allowed]) expect(line).toContain(part);
@@ -499,7 +499,7 @@ describe('a wrong configuration', () => {
       options: { health: { path: '/x' }, metrics: { path: '/x' } },
       named: ['health.path ("/x")', 'metrics.path ("/x")', 'change one of them'],
     },
-  ])('of the module ends the cluster with 78 at once: $options (B12)', async (row) => {
+  ])('of the module ends the cluster with 78 at once: $options', async (row) => {
     const cluster = new ClusterProcess({
       env: { TEST_MODULE_OPTIONS: JSON.stringify(row.options) },
       execArgv: ANNOUNCE_PROCESSES,
@@ -514,7 +514,7 @@ describe('a wrong configuration', () => {
     expect(cluster.survivors()).toEqual([]);
   });
 
-  it('of the module ends the cluster with 78 at once when a factory made it (B12)', async () => {
+  it('of the module ends the cluster with 78 at once when a factory made it', async () => {
     const cluster = new ClusterProcess({
       env: { ...behaviour('module-async'), TEST_ASYNC: '{"helth":false}' },
     });
@@ -538,7 +538,7 @@ if (mayMakeGroups) {
     it.each([
       { cpus: 0.25, workers: 1 },
       { cpus: 1.25, workers: 1 },
-    ])('starts $workers worker on $cpus cores (B13)', async ({ cpus, workers }) => {
+    ])('starts $workers worker on $cpus cores', async ({ cpus, workers }) => {
       const group = CpuGroup.create(cpus)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({

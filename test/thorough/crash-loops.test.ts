@@ -20,7 +20,7 @@ function limitDescriptors(pid: number, limits: string): void {
 }
 
 describe('a crash loop', () => {
-  it('at a cadence just above the stable time is found out, and is over once a worker lives (C8)', async () => {
+  it('at a cadence just above the stable time is found out, and is over once a worker lives', async () => {
     const broken = join(temporaryDirectory(), 'broken');
     writeFileSync(broken, '');
     // A message may be late by a part of it.

@@ -59,7 +59,7 @@ async function openAtLeast(cluster: ClusterProcess, connections: number): Promis
 }
 
 describe('the drain of WebSockets', () => {
-  it('tells those of a Nest gateway to close with 1001, and ends when they have (D6)', async () => {
+  it('tells those of a Nest gateway to close with 1001, and ends when they have', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(ONE_ADAPTER, 'drain-gateway'),
@@ -80,7 +80,7 @@ describe('the drain of WebSockets', () => {
     expectNoCut(cluster);
   });
 
-  itOnce('tells one that the app talks to all the time, between two messages (D6)', async () => {
+  itOnce('tells one that the app talks to all the time, between two messages', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(OTHER_ADAPTER, 'drain-bare-ws'),
@@ -100,7 +100,7 @@ describe('the drain of WebSockets', () => {
     expectNoCut(cluster);
   });
 
-  it('lets a handshake that the app still decides on end first (D6)', async () => {
+  it('lets a handshake that the app still decides on end first', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(ONE_ADAPTER, 'drain-bare-ws'),
@@ -119,7 +119,7 @@ describe('the drain of WebSockets', () => {
     { how: 'attached', adapter: ONE_ADAPTER },
     { how: 'routed', adapter: OTHER_ADAPTER },
   ])(
-    'tells those of a server $how in createApp() that has said nothing since its handshake (D6)',
+    'tells those of a server $how in createApp() that has said nothing since its handshake',
     async ({ how, adapter }) => {
       const cluster = await ClusterProcess.start({
         options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
@@ -154,7 +154,7 @@ describe('the drain of WebSockets', () => {
     expectNoCut(cluster);
   });
 
-  itOnce('destroys those that ignore it at the deadline, and counts them (D6)', async () => {
+  itOnce('destroys those that ignore it at the deadline, and counts them', async () => {
     const cluster = await ClusterProcess.start({
       // Enough for the polite one.
       options: { workers: 1, shutdown: { drainTimeoutMs: 4_000 } },
@@ -200,7 +200,7 @@ describe('the drain of WebSockets', () => {
     expect((await request(cluster.url, '/hello', { headers: h2c })).status).toBe(200);
   });
 
-  it('counts none that is gone, whoever closed it (D14)', async () => {
+  it('counts none that is gone, whoever closed it', async () => {
     const cluster = await ClusterProcess.start({ env: on(OTHER_ADAPTER, 'drain-gateway') });
     const clients = await many(6, () => WebSocketClient.open(cluster.url));
     const deaf = await many(2, () => openDeafWebSocket(cluster.url));
@@ -281,7 +281,7 @@ describe('the drain of event streams', () => {
       path: '/raw-sse',
       source: 'one whose source writes on after the end',
     },
-  ])('ends $source, with its body complete (D7)', async ({ adapter, path }) => {
+  ])('ends $source, with its body complete', async ({ adapter, path }) => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(adapter, 'drain-event-streams'),
@@ -305,7 +305,7 @@ describe('the drain of event streams', () => {
     expectNoCut(cluster);
   });
 
-  it('gives a client that is behind all that was written before the end (D7)', async () => {
+  it('gives a client that is behind all that was written before the end', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(OTHER_ADAPTER, 'drain-event-streams'),
@@ -330,7 +330,7 @@ describe('the drain of event streams', () => {
     expectNoCut(cluster);
   });
 
-  itOnce('ends those of the sample app (D7)', async () => {
+  itOnce('ends those of the sample app', async () => {
     const cluster = await ClusterProcess.start({
       program: 'sample',
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
@@ -348,7 +348,7 @@ describe('the drain of event streams', () => {
     expectNoCut(cluster);
   });
 
-  itOnce('counts none whose client is gone (D14)', async () => {
+  itOnce('counts none whose client is gone', async () => {
     const cluster = await ClusterProcess.start({ env: on(ONE_ADAPTER, 'drain-event-streams') });
     const streams = await many(4, () => RawClient.open(cluster.url));
     for (const stream of streams) stream.get('/sse');
@@ -381,7 +381,7 @@ describe('the drain of slow clients', () => {
     '',
   ].join('\r\n');
 
-  it('answers an upload that ends within the deadline, and a head that does (D5)', async () => {
+  it('answers an upload that ends within the deadline, and a head that does', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       env: on(ONE_ADAPTER, 'drain-bodies'),
@@ -410,7 +410,7 @@ describe('the drain of slow clients', () => {
     expectNoCut(cluster);
   });
 
-  it('cuts an upload that does not, and one-byte senders, at the deadline (D5)', async () => {
+  it('cuts an upload that does not, and one-byte senders, at the deadline', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: 1_000 } },
       env: on(OTHER_ADAPTER, 'drain-bodies'),
@@ -433,7 +433,7 @@ describe('the drain of slow clients', () => {
     expectNoProblem(cluster);
   });
 
-  it('gives a slow reader the whole of its response, and cuts one that stopped (D5)', async () => {
+  it('gives a slow reader the whole of its response, and cuts one that stopped', async () => {
     const cluster = await ClusterProcess.start({
       // Enough for the slow one.
       options: { workers: 1, shutdown: { drainTimeoutMs: 6_000 } },
@@ -466,7 +466,7 @@ describe('the drain of slow clients', () => {
 });
 
 describe('a drain with everything that holds one at once', () => {
-  it('ends by its deadline, and says what it cut (D5, D6, D7)', async () => {
+  it('ends by its deadline, and says what it cut', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: 4_000 } },
       env: on(ONE_ADAPTER, 'drain-everything'),

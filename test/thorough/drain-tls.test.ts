@@ -175,7 +175,7 @@ describe('the drain of HTTPS', () => {
     });
   });
 
-  itOnce('counts no connection and no request whose client is gone (D14)', async () => {
+  itOnce('counts no connection and no request whose client is gone', async () => {
     const cluster = await start(ONE_HTTPS);
     const mine = keepAliveTls();
     const count = () => counted(async (path) => (await getSecurely(cluster.url, path, mine)).body);
@@ -200,7 +200,7 @@ describe('the drain of HTTPS', () => {
     expect(after.total).toBeGreaterThan(before.total);
   });
 
-  it('tells WebSockets to close with 1001 (D6)', async () => {
+  it('tells WebSockets to close with 1001', async () => {
     const cluster = await start(OTHER_HTTPS, { env: behaviour('drain-gateway') });
     const socket = new WebSocket(cluster.url.replace(/^https?/, 'wss'), {
       rejectUnauthorized: false,
@@ -221,7 +221,7 @@ describe('the drain of HTTP/2', () => {
   const open = ({ url }: ClusterProcess, server: TestServer) =>
     Http2Client.open(server === 'http2' ? url : secure(url));
 
-  it('finishes streams in flight, says GOAWAY, and closes idle sessions (D8)', async () => {
+  it('finishes streams in flight, says GOAWAY, and closes idle sessions', async () => {
     const gates = Gates.forTest();
     const cluster = await start(ONE_HTTP2, { env: gates.env });
     const idle = await open(cluster, ONE_HTTP2);
@@ -245,7 +245,7 @@ describe('the drain of HTTP/2', () => {
     expectNoCut(cluster);
   });
 
-  it('cuts streams at the deadline, so that it shows, and counts them (D8)', async () => {
+  it('cuts streams at the deadline, so that it shows, and counts them', async () => {
     const cluster = await start(OTHER_HTTP2, { drainTimeoutMs: 1_000, env: behaviour('streams') });
     const busy = await open(cluster, OTHER_HTTP2);
     const held = [busy.get('/stream'), busy.get('/stream'), busy.get('/wait/60000')];
@@ -267,7 +267,7 @@ describe('the drain of HTTP/2', () => {
     });
   });
 
-  itOnce('ends event streams with their bodies complete (D7)', async () => {
+  itOnce('ends event streams with their bodies complete', async () => {
     const cluster = await start(ONE_HTTP2, { env: behaviour('drain-event-streams') });
     const client = await open(cluster, ONE_HTTP2);
     const stream = client.get('/sse');
@@ -280,7 +280,7 @@ describe('the drain of HTTP/2', () => {
     expectNoCut(cluster);
   });
 
-  it('counts requests and sessions in /health and /metrics, and none that is gone (D14)', async () => {
+  it('counts requests and sessions in /health and /metrics, and none that is gone', async () => {
     const cluster = await start(OTHER_HTTP2);
     const mine = await open(cluster, OTHER_HTTP2);
     const count = () => counted(async (path) => (await mine.get(path)).body);
@@ -321,7 +321,7 @@ describe('the drain of HTTP/2', () => {
 });
 
 describe('a client of HTTP/1.1 on a server of HTTP/2', () => {
-  it('is drained as on any other: its request finishes, its idle connection is closed (D8)', async () => {
+  it('is drained as on any other: its request finishes, its idle connection is closed', async () => {
     const gates = Gates.forTest();
     const cluster = await start('http2-tls', { env: gates.env });
     const parked = keepAliveTls();

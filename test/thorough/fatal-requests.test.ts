@@ -36,38 +36,35 @@ describe.each(['express', 'fastify'])('a request that ends its worker, on %s', (
     ['timer', 3],
     ['loop', 3],
     ['heap', 4],
-  ])(
-    'is kept from the app after a few deaths, and nothing else is: %s (P1)',
-    async (kind, deaths) => {
-      const workers = 2;
-      const cluster = await ClusterProcess.start({
-        options: { ...OPTIONS, workers },
-        env: { ...behaviour('fatal'), ...SMALL_HEAP, TEST_ADAPTER: adapter },
-      });
-      const others = new SteadyLoad(cluster.url, ['/hello', `/fatal/${kind}/good`], 100);
+  ])('is kept from the app after a few deaths, and nothing else is: %s', async (kind, deaths) => {
+    const workers = 2;
+    const cluster = await ClusterProcess.start({
+      options: { ...OPTIONS, workers },
+      env: { ...behaviour('fatal'), ...SMALL_HEAP, TEST_ADAPTER: adapter },
+    });
+    const others = new SteadyLoad(cluster.url, ['/hello', `/fatal/${kind}/good`], 100);
 
-      const answers = await repeat(cluster.url, `/fatal/${kind}/bad`, 100);
+    const answers = await repeat(cluster.url, `/fatal/${kind}/bad`, 100);
 
-      const died = new Set(
-        [...cluster.all('worker-failing'), ...cluster.all('worker-died')].map(({ pid }) => pid),
-      );
-      expect(died.size).toBeLessThanOrEqual(deaths);
-      expect(answers.at(-1)).toBe(503);
-      expect(cluster.all('quarantined')).toMatchObject([
-        {
-          level: 'error',
-          method: 'GET',
-          route: `/fatal/${kind}/:id`,
-          path: `/fatal/${kind}/bad`,
-          wholeRoute: false,
-        },
-      ]);
-      expect((await request(cluster.url, `/fatal/${kind}/good`)).outcome).toBe('ok');
-      await others.stop();
-      expect(others.lost.length).toBeLessThanOrEqual(0.01 * others.answeredAt.length);
-      expect(cluster.all('failed')).toEqual([]);
-    },
-  );
+    const died = new Set(
+      [...cluster.all('worker-failing'), ...cluster.all('worker-died')].map(({ pid }) => pid),
+    );
+    expect(died.size).toBeLessThanOrEqual(deaths);
+    expect(answers.at(-1)).toBe(503);
+    expect(cluster.all('quarantined')).toMatchObject([
+      {
+        level: 'error',
+        method: 'GET',
+        route: `/fatal/${kind}/:id`,
+        path: `/fatal/${kind}/bad`,
+        wholeRoute: false,
+      },
+    ]);
+    expect((await request(cluster.url, `/fatal/${kind}/good`)).outcome).toBe('ok');
+    await others.stop();
+    expect(others.lost.length).toBeLessThanOrEqual(0.01 * others.answeredAt.length);
+    expect(cluster.all('failed')).toEqual([]);
+  });
 });
 
 /** Sends a request, and leaves at once. */
@@ -78,7 +75,7 @@ async function sendAndLeave(base: string, path: string): Promise<void> {
 }
 
 describe('requests that end their workers, of clients that have gone', () => {
-  it('are not served from the accept queue once a worker has ended (P2)', async () => {
+  it('are not served from the accept queue once a worker has ended', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('fatal') });
     await request(cluster.url, '/fatal/reject/bad');
     await cluster.until('another worker', () => cluster.all('worker-ready').length === 3);

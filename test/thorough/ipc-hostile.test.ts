@@ -65,7 +65,7 @@ describe('a worker that misuses its channel', () => {
     ['flood-of-snapshot-requests'],
     ['forged-blocked', 'forged-checked', 'ready-twice', 'scale-without-end', 'unread-answers'],
     ['watchdog-garbage', 'watchdog-lines', 'watchdog-closed'],
-  ])('by %s … neither ends nor fattens the primary (I8)', async (...ways) => {
+  ])('by %s … neither ends nor fattens the primary', async (...ways) => {
     const cluster = await startHostile();
     const pids = cluster.workerPids;
     const before = peakBytes(cluster.pid);
@@ -85,7 +85,7 @@ describe('a worker that misuses its channel', () => {
 
   // A cluster each: after two of them the route would be under quarantine.
   it.each(['malformed-frame', 'no-json', 'reserved-ack', 'reserved-query'])(
-    'by %s is replaced, and does not end the primary (I4, I8)',
+    'by %s is replaced, and does not end the primary',
     async (how) => {
       const cluster = await startHostile();
       const [hostile, other] = cluster.workerPids;
@@ -122,7 +122,7 @@ describe('a worker that misuses its channel', () => {
 });
 
 describe('a listener of the user', () => {
-  it('that throws ends nothing, whatever the event (C13)', async () => {
+  it('that throws ends nothing, whatever the event', async () => {
     const cluster = await ClusterProcess.start({
       options: { restart: { backoffMs: 1 }, reload: { canaryMs: 1 } },
       env: { ...behaviour('faults'), ...runtimeBehaviour('drain-throwing-listeners') },

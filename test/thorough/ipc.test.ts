@@ -85,7 +85,7 @@ async function sendFromApp(
 }
 
 describe('the primary', () => {
-  it('survives to send to workers that die (I1)', async () => {
+  it('survives to send to workers that die', async () => {
     const cluster = await ClusterProcess.start({ options: { restart: RESTARTS } });
     const loads = ['/health', '/metrics', '/health/ready'].map(
       (path) => new Load(cluster.url, path, { clients: 4, pauseMs: 4 }),
@@ -113,7 +113,7 @@ describe('the primary', () => {
     expect((await clusterReport(cluster.url)).ready).toBe(2);
   });
 
-  it('replaces a worker that closes the channel itself and goes on sending (I2)', async () => {
+  it('replaces a worker that closes the channel itself and goes on sending', async () => {
     const cluster = await ClusterProcess.start({
       options: { restart: RESTARTS },
       env: behaviour('disconnects'),
@@ -134,7 +134,7 @@ describe('the primary', () => {
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
 
-  it('survives that a worker closes the channel while it drains (I2)', async () => {
+  it('survives that a worker closes the channel while it drains', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { lameDuckMs: 60_000, drainTimeoutMs: 60_000 } },
       env: behaviour('disconnects'),
@@ -150,7 +150,7 @@ describe('the primary', () => {
     expect(cluster.survivors()).toEqual([]);
   });
 
-  it('leaves the messages of the app to the app (I8)', async () => {
+  it('leaves the messages of the app to the app', async () => {
     const cluster = await startWithMessages();
     const pids = cluster.workerPids;
     const messages = [
@@ -185,7 +185,7 @@ describe('the primary', () => {
     expect((await clusterReport(cluster.url)).ready).toBe(1);
   });
 
-  itOnce('drops broken messages in its own name, and says so once (I8)', async () => {
+  itOnce('drops broken messages in its own name, and says so once', async () => {
     const cluster = await startWithMessages();
     const pids = cluster.workerPids;
     const ours = { ns: 'nestjs-cluster', v: 1 };
@@ -235,7 +235,7 @@ describe('the primary', () => {
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
 
-  itOnce('survives messages in its own name that are whole, and false (I8)', async () => {
+  itOnce('survives messages in its own name that are whole, and false', async () => {
     const cluster = await startWithMessages();
     const pids = cluster.workerPids;
     const ours = { ns: 'nestjs-cluster', v: 1 };
@@ -313,7 +313,7 @@ describeOnce('a worker with another version of this package', () => {
 });
 
 describeOnce('while the primary does not answer', () => {
-  it('/health tells the last known state and its age within 1 s (I7)', async () => {
+  it('/health tells the last known state and its age within 1 s', async () => {
     const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
     const pids = cluster.workerPids;
     // By then each worker has learned from a heartbeat that the other is ready too.
@@ -344,7 +344,7 @@ describeOnce('while the primary does not answer', () => {
     expect(cluster.workerPids).toEqual(pids);
   });
 
-  it('/metrics answers too (I7)', async () => {
+  it('/metrics answers too', async () => {
     const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
     await request(cluster.url, '/metrics');
 
@@ -354,7 +354,7 @@ describeOnce('while the primary does not answer', () => {
     await answeredWithin(1_500, ask, ({ outcome }) => expect(outcome).toBe('ok'));
   });
 
-  it('no request hangs, however much is waiting in the channel (I7)', async () => {
+  it('no request hangs, however much is waiting in the channel', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, heartbeat: PATIENT },
       env: behaviour('big-metrics'),
@@ -380,7 +380,7 @@ describeOnce('while the primary does not answer', () => {
   });
 
   it.each(['/health', '/metrics'])(
-    'a request for %s that is pending as it dies is answered or ended (I7)',
+    'a request for %s that is pending as it dies is answered or ended',
     async (path) => {
       const cluster = await ClusterProcess.start({
         options: { heartbeat: PATIENT },

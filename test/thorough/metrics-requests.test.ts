@@ -379,7 +379,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
 
   afterAll(stopAll);
 
-  it('are all complete, and share few collections (X4)', async () => {
+  it('are all complete, and share few collections', async () => {
     const before = (await scrapeAll(admin)).sum('collects_total');
 
     const SCRAPES = 50;

@@ -60,7 +60,7 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
   });
   afterAll(stopAll);
 
-  it('refuses what comes on top of a full queue by 503 with Retry-After (T1)', async () => {
+  it('refuses what comes on top of a full queue by 503 with Retry-After', async () => {
     const [first, ...others] = Array.from({ length: 10 }, (_, i) => `${mode}-full-${i}`);
     const running = request(cluster.url, `/faults/hold/${first}`);
     await wrote(cluster, `begun ${first}`);
@@ -145,7 +145,7 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
 
   const abortedTasks = async () => (await TaskCounts.of(cluster)).of('aborted');
 
-  it('ends the thread that works for it, and has another at once (T3)', async () => {
+  it('ends the thread that works for it, and has another at once', async () => {
     const before = await abortedTasks();
     const thread = await threadOf(cluster);
     const leaving = leavable(cluster, `/faults/loop/${named('loop')}`);
@@ -230,7 +230,7 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     expect(writtenTimes(cluster, `begun ${named('left')}`)).toBe(0);
   });
 
-  it('runs those that wait behind it in the new thread (T12)', async () => {
+  it('runs those that wait behind it in the new thread', async () => {
     const thread = await threadOf(cluster);
     const leaving = leavable(cluster, `/faults/loop/${named('ahead')}`);
     await wrote(cluster, `begun ${named('ahead')}`);
@@ -373,7 +373,7 @@ describe('a thread that is lost', () => {
     return result;
   }
 
-  it('to an endless loop is replaced after timeoutMs, the others unharmed (T4)', async () => {
+  it('to an endless loop is replaced after timeoutMs, the others unharmed', async () => {
     const looping = await besideOther('beside-loop', async () =>
       askJson(cluster.url, '/faults/loop-briefly/loop'),
     );
@@ -382,7 +382,7 @@ describe('a thread that is lost', () => {
     expect(looping.body.message).toBe('Faults.loopBriefly did not end within 500 ms');
   });
 
-  it('because its client left, harms no other task (T6)', async () => {
+  it('because its client left, harms no other task', async () => {
     await besideOther('beside-left', async () => {
       const leaving = leavable(cluster, '/faults/loop/left-alone');
       await wrote(cluster, 'begun left-alone');
@@ -391,7 +391,7 @@ describe('a thread that is lost', () => {
     });
   });
 
-  it('to a full heap fails its task by 500, and no process (T8)', async () => {
+  it('to a full heap fails its task by 500, and no process', async () => {
     const full = await besideOther('beside-heap', async () =>
       askJson(cluster.url, '/faults/out-of-memory'),
     );
@@ -423,7 +423,7 @@ describe('a thread that is lost', () => {
     ['throw-later', 'thrown'],
     ['reject-later', 'rejected'],
   ])(
-    'to an error outside of any task (%s) is replaced, and no process ends (T13)',
+    'to an error outside of any task (%s) is replaced, and no process ends',
     async (route, how) => {
       const { status, body } = await askJson(cluster.url, `/faults/${route}/idle-${route}`);
       expect(status).toBe(200);
@@ -448,7 +448,7 @@ describe('a thread that is lost', () => {
 describe('a fault', () => {
   afterEach(stopAll);
 
-  it('outside of a task fails the task that runs in that thread, and no other (T13)', async () => {
+  it('outside of a task fails the task that runs in that thread, and no other', async () => {
     const cluster = await start({ threads: 1 });
     await askJson(cluster.url, '/faults/throw-later/beside-a-task');
     const running = askJson(cluster.url, '/faults/hold/beside-the-error');
@@ -530,7 +530,7 @@ function cpuMsOf(pid: number): number {
   return (utime! + stime!) * 10;
 }
 
-describeOnce('a file that is missing when a thread is to be replaced (T9)', () => {
+describeOnce('a file that is missing when a thread is to be replaced', () => {
   let cluster: ClusterProcess;
   let path: string;
   let source: string;
@@ -610,7 +610,7 @@ describeOnce('a file that is missing when a thread is to be replaced (T9)', () =
 describeOnce('the drain', () => {
   afterEach(stopAll);
 
-  it('finishes tasks that run and tasks that wait, with a request or without one (T11)', async () => {
+  it('finishes tasks that run and tasks that wait, with a request or without one', async () => {
     const cluster = await start(
       { threads: 1 },
       { options: { shutdown: { drainTimeoutMs: NEVER_MS } } },
@@ -636,7 +636,7 @@ describeOnce('the drain', () => {
     expect(writtenTimes(cluster, 'background drain-background completed')).toBe(1);
   });
 
-  it('ends at its deadline what still runs, endless loops too (T11)', async () => {
+  it('ends at its deadline what still runs, endless loops too', async () => {
     const cluster = await start(
       { threads: 2 },
       { options: { shutdown: { drainTimeoutMs: 500, killTimeoutMs: 10_000 } } },

@@ -37,7 +37,7 @@ function point(link: string, to: string): void {
   renameSync(`${link}.new`, link);
 }
 
-it('answers commands, begins the hub, and begins threads anew after its first release was removed (P4)', async () => {
+it('answers commands, begins the hub, and begins threads anew after its first release was removed', async () => {
   const root = temporaryDirectory();
   const current = join(root, 'current');
   for (const name of ['rel1', 'rel2']) addRelease(join(root, name));

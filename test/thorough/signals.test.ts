@@ -68,7 +68,7 @@ describe('a request in flight when the cluster is told to stop', () => {
 });
 
 describe('a signal to one worker', () => {
-  it('SIGTERM drains and replaces it, and is no failure (S6)', async () => {
+  it('SIGTERM drains and replaces it, and is no failure', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       env: { ...behaviour('announce-requests'), ...gates.env },
@@ -140,7 +140,7 @@ describe('a signal to one worker', () => {
 });
 
 describe('SIGUSR1', () => {
-  it("to the primary opens Node's inspector, and is none of our signals (S9)", async () => {
+  it("to the primary opens Node's inspector, and is none of our signals", async () => {
     const cluster = await ClusterProcess.start({ options: { workers: 1 } });
     const pids = cluster.workerPids;
 

@@ -51,7 +51,7 @@ describe('an error in a worker that nobody caught', () => {
     { what: 'an exception', path: '/crash/throw', text: 'thrown outside of a request' },
     { what: 'a rejection', path: '/crash/reject', text: 'rejected outside of a request' },
   ])(
-    'has it replaced at once, while it answers what it has begun, and ends then: $what (C2)',
+    'has it replaced at once, while it answers what it has begun, and ends then: $what',
     async ({ path, text }) => {
       const { cluster, victim, other, held, crash, release } = await startWithHeldRequest();
 
@@ -83,7 +83,7 @@ describe('an error in a worker that nobody caught', () => {
     },
   );
 
-  it('cuts what is still in flight at the drain deadline (C2)', async () => {
+  it('cuts what is still in flight at the drain deadline', async () => {
     const { cluster, victim, held, crash } = await startWithHeldRequest({
       workers: 1,
       shutdown: { drainTimeoutMs: 500 },
@@ -98,7 +98,7 @@ describe('an error in a worker that nobody caught', () => {
   it.each([
     { what: 'by a second one', path: '/crash/twice', first: 'thrown first' },
     { what: 'by a storm of them', path: '/crash/storm', first: 'thrown again and again' },
-  ])('is not kept from its drain $what (C2)', async ({ path, first }) => {
+  ])('is not kept from its drain $what', async ({ path, first }) => {
     const { cluster, victim, held, crash, release } = await startWithHeldRequest();
 
     await crash(path);
@@ -119,7 +119,7 @@ describe('an error in a worker that nobody caught', () => {
     await expectRestarts(cluster, { crash: 1 });
   });
 
-  it('counts once where the worker ends before its drain does (C2)', async () => {
+  it('counts once where the worker ends before its drain does', async () => {
     const { cluster, victim, held, crash } = await startWithHeldRequest();
 
     await crash('/crash/exit-while-draining');
@@ -131,7 +131,7 @@ describe('an error in a worker that nobody caught', () => {
     await expectRestarts(cluster, { crash: 1 });
   });
 
-  it('that throws nothing at all is one like any other (C2)', async () => {
+  it('that throws nothing at all is one like any other', async () => {
     const { cluster, victim, held, crash, release } = await startWithHeldRequest({ workers: 1 });
 
     expect(await crash('/crash/nothing')).toMatchObject({ pid: victim, level: 'error' });
@@ -141,7 +141,7 @@ describe('an error in a worker that nobody caught', () => {
     expect(await cluster.event('worker-died')).toMatchObject({ pid: victim, cause: 'crash' });
   });
 
-  it('does not hold up a shutdown, nor is it cut by one (C2)', async () => {
+  it('does not hold up a shutdown, nor is it cut by one', async () => {
     const { cluster, held, crash, release } = await startWithHeldRequest({ workers: 1 });
     await crash('/crash/throw');
 
@@ -182,7 +182,7 @@ describe('an error in a worker that nobody caught', () => {
     expect(cluster.all('worker-died')).toEqual([]);
   });
 
-  it('is left to the app where that has a handler of its own (C2)', async () => {
+  it('is left to the app where that has a handler of its own', async () => {
     const cluster = await ClusterProcess.start({
       env: { ...behaviour('crash-routes'), TEST_HANDLES: '1' },
     });

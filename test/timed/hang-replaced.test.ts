@@ -10,7 +10,7 @@ import { scrape } from '../support/scrape.js';
 afterEach(stopAll);
 
 describe('a worker that hangs', () => {
-  it('in an endless loop is replaced within 4.5 s, and the log names route and function (H1)', async () => {
+  it('in an endless loop is replaced within 4.5 s, and the log names route and function', async () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: { timeoutMs: 3_000 } },
       env: behaviour('hang-routes'),

@@ -323,7 +323,7 @@ describe('a message that is wrong', () => {
   });
 
   it.each([null, undefined, 'x', 5, [], {}, { cmd: 'NODE_x' }, { type: 'leaving' }])(
-    "passes by where it is the app's own: %j (I8)",
+    "passes by where it is the app's own: %j",
     (message) => {
       const { receiveRaw, warnings } = start();
       expect(receiveRaw(message)).toBeUndefined();

@@ -43,7 +43,7 @@ describe('a slot whose worker failed', () => {
     expect(cluster.picture).toEqual(['0: gen=0 ready', '1: gen=0 starting']);
   });
 
-  it('is degraded with its fifth failure, and is said to be (C6)', () => {
+  it('is degraded with its fifth failure, and is said to be', () => {
     const { cluster, fail, degraded } = start();
     for (let i = 0; i < 4; i += 1) fail(0);
     expect(degraded()).toEqual([]);
@@ -138,7 +138,7 @@ describe('the crash loop of a slot', () => {
 describe('the cluster', () => {
   const failed = ({ cluster }: ReturnType<typeof start>) => cluster.events('failed');
 
-  it('gives up where no worker has ever become ready after two tries a slot (B3)', async () => {
+  it('gives up where no worker has ever become ready after two tries a slot', async () => {
     const started = start(2, {}, 'starting');
     const { cluster } = started;
     for (const slot of [0, 1, 0]) cluster.restart(slot);
@@ -160,7 +160,7 @@ describe('the cluster', () => {
     expect(failed(started)).toMatchObject([{ message: 'no worker became ready in 11 attempts' }]);
   });
 
-  it('that has served never ends by itself, however often all of its workers fail (P1)', () => {
+  it('that has served never ends by itself, however often all of its workers fail', () => {
     const started = start(2);
     const { cluster, degraded } = started;
     for (let i = 0; i < 100; i += 1) started.fail(i % 2);

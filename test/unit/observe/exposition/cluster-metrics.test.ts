@@ -265,7 +265,7 @@ describe('the metrics of the cluster', () => {
     expect(page.values('nestjs_cluster_reloads_total')).toEqual([0, 0, 0]);
   });
 
-  it('say which slot is in a crash loop (C6)', () => {
+  it('say which slot is in a crash loop', () => {
     const page = pageOf([
       READY,
       { ...READY, slot: 1, degraded: true },

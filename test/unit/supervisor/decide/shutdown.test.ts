@@ -66,7 +66,7 @@ describe('the first request to stop', () => {
     expect(cluster.forked).toHaveLength(2);
   });
 
-  it('ends with 0 when the last worker is gone, not before (S1)', async () => {
+  it('ends with 0 when the last worker is gone, not before', async () => {
     const { cluster, signal } = start();
     signal();
     cluster.forked[0]!.exit({ code: 0 });
@@ -74,7 +74,7 @@ describe('the first request to stop', () => {
     expect(await end(cluster)).toBe(0);
   });
 
-  it('ends with 1 where a worker did not end as it should (D10)', async () => {
+  it('ends with 1 where a worker did not end as it should', async () => {
     const { cluster, signal } = start();
     signal();
     cluster.forked[0]!.exit({ code: 1 });
@@ -99,7 +99,7 @@ describe('the first request to stop', () => {
 });
 
 describe('each further request to stop', () => {
-  it('asks harder: destroy, kill, and kill for ever (S4)', () => {
+  it('asks harder: destroy, kill, and kill for ever', () => {
     const { cluster, signal } = start(1);
     const worker = cluster.current(0);
     const seen = () => [worker.sent('force').length, worker.signals];

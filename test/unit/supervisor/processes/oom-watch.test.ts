@@ -10,7 +10,7 @@ describe('a kill for want of memory', () => {
   it.each([
     ['the counter has grown', [3, 4], [true]],
     ['the counter has grown by several', [0, 9], [true]],
-  ] as const)('has happened where %s (M5)', (_, values, killed) => {
+  ] as const)('has happened where %s', (_, values, killed) => {
     const watch = watchOver(...values);
     expect(killed.map(() => watch.hasKilled())).toEqual(killed);
   });

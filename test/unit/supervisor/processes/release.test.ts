@@ -48,7 +48,7 @@ function missing(program: Program): string {
 }
 
 describe('a program', () => {
-  it('that was started in a symlinked directory follows the symlink with each reload (R7)', () => {
+  it('that was started in a symlinked directory follows the symlink with each reload', () => {
     const { root, current, point } = deployment();
     // `cd current && node dist/main.js`: the kernel and Node know the real path, the shell the symlink.
     const program = new Program({
@@ -63,7 +63,7 @@ describe('a program', () => {
     expect(program.resolve()).toEqual(of(root, 'rel1'));
   });
 
-  it('whose script was named through a symlink follows it; the directory stays (R7)', () => {
+  it('whose script was named through a symlink follows it; the directory stays', () => {
     const { root, current, point } = deployment();
     const program = new Program({
       script: join(current, 'dist/main.js'),

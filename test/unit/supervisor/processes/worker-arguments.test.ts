@@ -113,7 +113,7 @@ describe('a worker may be held up by a debugger', () => {
     [['--inspect-brk'], '', true],
     [['--enable-source-maps', '--inspect-wait=0'], '', true],
     [[], '--enable-source-maps --inspect-brk=0', true],
-  ])('with %j and NODE_OPTIONS=%j: %s (H9)', (execArgv, nodeOptions, debugged) => {
+  ])('with %j and NODE_OPTIONS=%j: %s', (execArgv, nodeOptions, debugged) => {
     expect(mayBeDebugged(execArgv, nodeOptions)).toBe(debugged);
   });
 });

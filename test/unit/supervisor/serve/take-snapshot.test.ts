@@ -180,7 +180,7 @@ describe('a snapshot', () => {
     expect(ready).toBe(1);
   });
 
-  it('counts what is ready and what is degraded, and says which slots are in a crash loop (C6)', () => {
+  it('counts what is ready and what is degraded, and says which slots are in a crash loop', () => {
     const places: Place[] = (['ready', 'starting', 'draining', 'ready'] as const).map((state) => ({
       holds: new FakeWorker({ state }),
     }));
@@ -235,7 +235,7 @@ describe('a snapshot', () => {
     expect(JSON.parse(JSON.stringify(snapshot))).toEqual(snapshot);
   });
 
-  it('tells what drains of a slot had to cut off (R10)', () => {
+  it('tells what drains of a slot had to cut off', () => {
     const { workers } = snapshotOf([{ holds: new FakeWorker(), abortedRequests: 4 }]);
     expect(workers[0]!.abortedRequestsTotal).toBe(4);
   });

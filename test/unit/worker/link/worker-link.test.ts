@@ -157,7 +157,7 @@ describe('reload() in a worker', () => {
     expect(await reload).toEqual(RESULT);
   });
 
-  it('is one question where it is called twice (R9)', async () => {
+  it('is one question where it is called twice', async () => {
     const { link, sent } = start();
     const both = Promise.all([link.reload(), link.reload()]);
     expect(sent('reload-request')).toHaveLength(1);
@@ -165,7 +165,7 @@ describe('reload() in a worker', () => {
     expect(await both).toEqual([RESULT, RESULT]);
   });
 
-  it('rejects when the primary is gone (I7)', async () => {
+  it('rejects when the primary is gone', async () => {
     const { link } = start();
     const reload = link.reload();
     link.abandon();
@@ -256,7 +256,7 @@ describe('scale() in a worker', () => {
     ).not.toThrow();
   });
 
-  it('rejects when the primary is gone (I7)', async () => {
+  it('rejects when the primary is gone', async () => {
     const { link } = start();
     const all = Promise.allSettled([link.scale(2), link.scale(3)]);
     link.abandon();

@@ -52,7 +52,7 @@ describe('a worker ran out of memory', () => {
     [code(134), 'ready'],
     [signal('SIGABRT'), 'starting'],
     [code(134), 'starting'],
-  ] as const)('where it aborted and had said nothing: %j while %s (M4)', (exit, state) => {
+  ] as const)('where it aborted and had said nothing: %j while %s', (exit, state) => {
     expect(causeOf(exit, { state })).toBe('oom');
   });
 
@@ -62,14 +62,14 @@ describe('a worker ran out of memory', () => {
     [signal('SIGABRT'), 'starting', 'boot'],
     [code(134), 'starting', 'boot'],
   ] as const)(
-    'not where an error of its own explains the abort: %j while %s is %s (C4)',
+    'not where an error of its own explains the abort: %j while %s is %s',
     (exit, state, cause) => {
       expect(causeOf(exit, { state, explained: true })).toBe(cause);
     },
   );
 
   it.each(['ready', 'starting'] as const)(
-    'where the kernel has killed for want of memory and it ended by SIGKILL, while %s (M5)',
+    'where the kernel has killed for want of memory and it ended by SIGKILL, while %s',
     (state) => {
       expect(causeOf(signal('SIGKILL'), { state, oomKill: true })).toBe('oom');
       expect(causeOf(signal('SIGKILL'), { state, oomKill: true, explained: true })).toBe('oom');

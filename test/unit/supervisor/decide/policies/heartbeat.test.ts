@@ -39,7 +39,7 @@ describe('a worker is hung', () => {
     expect(isHung(silence({ blockedSince }), Number.MAX_SAFE_INTEGER, 10_000)).toBe(false);
   });
 
-  it.each([undefined, 0])('never under a debugger (blocked since %s) (H9)', (blockedSince) => {
+  it.each([undefined, 0])('never under a debugger (blocked since %s)', (blockedSince) => {
     const paused = silence({ pingSentAt: 0, blockedSince, debugged: true });
     expect(isHung(paused, 3_600_000, 10_000)).toBe(false);
   });
@@ -279,14 +279,14 @@ describe('the heartbeat', () => {
       expect(worker.signals).toEqual([]);
     });
 
-    it('gives also the block a fresh window after a late round (H5)', () => {
+    it('gives also the block a fresh window after a late round', () => {
       const { worker } = blocked();
       clock.frozenMs = 20_000;
       wait(600); // a round
       expectKill(worker, 10_000);
     });
 
-    it('judges nobody between two rounds where the next one is late: answers may lie unread (H5)', () => {
+    it('judges nobody between two rounds where the next one is late: answers may lie unread', () => {
       const { worker } = blocked();
       wait(4_601); // just after a round
       clock.frozenMs = 2_000;
@@ -309,7 +309,7 @@ describe('the heartbeat', () => {
       expect(worker.signals).toEqual([]);
     });
 
-    it('kills nobody under a debugger (H9)', () => {
+    it('kills nobody under a debugger', () => {
       const { worker } = start();
       wait(1_000);
       attachDebugger(worker);

@@ -135,7 +135,7 @@ describe('a crash loop', () => {
     expect(last([CRASH], { ...OPTIONS, maxFailures: 1 }).degraded).toBe(true);
   });
 
-  it('is seen whatever the cadence: also of workers that die at 31 s each time (C8)', () => {
+  it('is seen whatever the cadence: also of workers that die at 31 s each time', () => {
     expect(degraded(lives(31_000, 31_000, 31_000, 31_000, 31_000)).at(-1)).toBe(true);
     expect(delays(lives(31_000, 31_000, 31_000, 31_000, 31_000))).toEqual([0, 0, 0, 0, 0]);
   });

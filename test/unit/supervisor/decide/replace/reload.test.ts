@@ -28,20 +28,17 @@ const decisionsOf = ({ inbox }: FakeWorker) =>
   inbox.filter((type) => type === 'reloaded' || type === 'drain');
 
 describe('a reload', () => {
-  it.each([1, 2, 4])(
-    'replaces every worker of %d, one after the other (R1, R3)',
-    async (workers) => {
-      const cluster = start(workers);
-      const told = cluster.reload();
-      expect(cluster.replaceSlots(workers)).toEqual([...Array(workers).keys()]);
-      await cluster.settled();
-      expect(told).toEqual([COMPLETED]);
-      expect(cluster.picture).toEqual(
-        [...Array(workers).keys()].map((slot) => `${slot}: gen=1 ready`),
-      );
-      expect(cluster.forked).toHaveLength(2 * workers);
-    },
-  );
+  it.each([1, 2, 4])('replaces every worker of %d, one after the other', async (workers) => {
+    const cluster = start(workers);
+    const told = cluster.reload();
+    expect(cluster.replaceSlots(workers)).toEqual([...Array(workers).keys()]);
+    await cluster.settled();
+    expect(told).toEqual([COMPLETED]);
+    expect(cluster.picture).toEqual(
+      [...Array(workers).keys()].map((slot) => `${slot}: gen=1 ready`),
+    );
+    expect(cluster.forked).toHaveLength(2 * workers);
+  });
 
   it('never has fewer workers ready than there should be', () => {
     const cluster = start(3);
@@ -141,30 +138,25 @@ describe('a reload whose new worker fails', () => {
     ['the first', 0, ['0: gen=0 ready', '1: gen=0 ready', '2: gen=0 ready']],
     ['the second', 1, ['0: gen=1 ready', '1: gen=0 ready', '2: gen=0 ready']],
     ['the last', 2, ['0: gen=1 ready', '1: gen=1 ready', '2: gen=0 ready']],
-  ])(
-    'is aborted at %s: whatever has not been replaced serves on (R4)',
-    async (_, after, picture) => {
-      const cluster = start(3);
-      const told = cluster.reload();
-      cluster.replaceSlots(after);
-      const error = { name: 'Error', message: 'no such module' };
-      cluster.newest(after).say({ type: 'boot-failed', phase: 'create', error });
-      cluster.newest(after).exit();
-      await cluster.settled();
-      expect(told).toEqual([
-        {
-          outcome: 'aborted',
-          generation: 1,
-          reason: `worker=${after} gen=1: exited with code 1: Error: no such module${after > 0 ? OVERWRITTEN : ''}`,
-        },
-      ]);
-      expect(cluster.picture.toSorted()).toEqual(picture);
-      expect(cluster.forked).toHaveLength(3 + after + 1);
-      expect(cluster.events('reload-ended')).toEqual([
-        { ...told[0], durationMs: after * CANARY_MS },
-      ]);
-    },
-  );
+  ])('is aborted at %s: whatever has not been replaced serves on', async (_, after, picture) => {
+    const cluster = start(3);
+    const told = cluster.reload();
+    cluster.replaceSlots(after);
+    const error = { name: 'Error', message: 'no such module' };
+    cluster.newest(after).say({ type: 'boot-failed', phase: 'create', error });
+    cluster.newest(after).exit();
+    await cluster.settled();
+    expect(told).toEqual([
+      {
+        outcome: 'aborted',
+        generation: 1,
+        reason: `worker=${after} gen=1: exited with code 1: Error: no such module${after > 0 ? OVERWRITTEN : ''}`,
+      },
+    ]);
+    expect(cluster.picture.toSorted()).toEqual(picture);
+    expect(cluster.forked).toHaveLength(3 + after + 1);
+    expect(cluster.events('reload-ended')).toEqual([{ ...told[0], durationMs: after * CANARY_MS }]);
+  });
 
   it('is counted as aborted, and is no generation of the cluster', () => {
     const cluster = start();
@@ -240,7 +232,7 @@ describe('a reload of a program that is not there', () => {
 });
 
 describe('several reloads at once', () => {
-  it('are one, and everybody is told how it ended (R9)', async () => {
+  it('are one, and everybody is told how it ended', async () => {
     const cluster = start();
     const told = [cluster.reload(), cluster.reload()];
     cluster.replaceSlots(1);

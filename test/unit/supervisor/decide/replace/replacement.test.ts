@@ -43,7 +43,7 @@ const restarted = (cluster: FakeCluster) =>
   cluster.events('worker-restarting').map(({ slot }) => slot);
 
 describe('a worker that is replaced by a reload', () => {
-  it('serves on beside the new one until that is ready, old enough and well (R1)', () => {
+  it('serves on beside the new one until that is ready, old enough and well', () => {
     const { cluster, old, candidate } = reloading();
     const undisturbed = () => {
       expect([old.handle.state, old.sent('drain')]).toEqual(['ready', []]);
@@ -138,7 +138,7 @@ describe('the past of a slot', () => {
 });
 
 describe('one slot at a time', () => {
-  it('is replaced: the next one has its turn when the old worker of the one before is gone (M3)', () => {
+  it('is replaced: the next one has its turn when the old worker of the one before is gone', () => {
     const cluster = start(3);
     for (const slot of [0, 1, 2]) cluster.current(slot).askToBeReplaced();
     for (const [index, turns] of [[0], [0, 1], [0, 1, 2]].entries()) {
@@ -203,7 +203,7 @@ describe('one slot at a time', () => {
 
 describe('a candidate that fails', () => {
   const WAYS: readonly [string, string, (cluster: FakeCluster) => void][] = [
-    ['at boot (R4)', 'exited with code 1', (cluster) => cluster.newest(0).exit(CRASH)],
+    ['at boot', 'exited with code 1', (cluster) => cluster.newest(0).exit(CRASH)],
     [
       'within its canary time',
       'exited with code 1',

@@ -54,7 +54,7 @@ describe('a worker that is above the soft limit from the start', () => {
 });
 
 describe('a worker above the soft limit', () => {
-  it('is replaced: it serves until the new one is ready (M1)', () => {
+  it('is replaced: it serves until the new one is ready', () => {
     const cluster = start(SOFT);
     const old = cluster.newest(1);
     holds(old, 201);
@@ -134,7 +134,7 @@ describe('a worker above the soft limit', () => {
 });
 
 describe('workers that are too large or too old together', () => {
-  it('are replaced one slot at a time, and said to be when their turn has come (M3)', () => {
+  it('are replaced one slot at a time, and said to be when their turn has come', () => {
     const cluster = start(SOFT, 3);
     for (const worker of cluster.forked) holds(worker, 300);
     check();

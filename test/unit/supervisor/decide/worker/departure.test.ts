@@ -211,29 +211,26 @@ describe('the report of a worker that failed', () => {
       'while it drained',
       (worker: FakeWorker) => worker.say({ type: 'fatal', error: ERROR, abort: false }),
     ],
-  ])(
-    'says what blocked it %s, for as long as it was blocked by the time it ended (H1)',
-    (_, before) => {
-      const { cluster, worker } = start();
-      vi.advanceTimersByTime(5_000);
-      before(worker);
-      worker.say({ type: 'blocked', ...REPORT });
-      vi.advanceTimersByTime(1_500);
-      worker.exit(KILLED);
-      expect(cluster.events('worker-died')).toMatchObject([
-        {
-          blocked: {
-            forMs: 3_000,
-            requests: [
-              { method: 'GET', path: '/spin', forMs: 2_990 },
-              { method: 'POST', path: '/cats', forMs: 21_500 },
-            ],
-            frames: REPORT.frames,
-          },
+  ])('says what blocked it %s, for as long as it was blocked by the time it ended', (_, before) => {
+    const { cluster, worker } = start();
+    vi.advanceTimersByTime(5_000);
+    before(worker);
+    worker.say({ type: 'blocked', ...REPORT });
+    vi.advanceTimersByTime(1_500);
+    worker.exit(KILLED);
+    expect(cluster.events('worker-died')).toMatchObject([
+      {
+        blocked: {
+          forMs: 3_000,
+          requests: [
+            { method: 'GET', path: '/spin', forMs: 2_990 },
+            { method: 'POST', path: '/cats', forMs: 21_500 },
+          ],
+          frames: REPORT.frames,
         },
-      ]);
-    },
-  );
+      },
+    ]);
+  });
 
   it('says what blocked it while it came up, and nothing of a block that was over', () => {
     const { cluster, worker } = start({}, 'starting');
@@ -259,7 +256,7 @@ describe('a worker that has met an error which nobody caught', () => {
     return cluster.events('worker-died');
   };
 
-  it('drains by itself: it is told nothing, and is said to be failing, with the error (C2)', () => {
+  it('drains by itself: it is told nothing, and is said to be failing, with the error', () => {
     const { cluster, worker } = collapsed();
     expect(cluster.picture).toEqual(['0: gen=0 draining']);
     expect([...worker.sent('drain'), ...worker.signals]).toEqual([]);

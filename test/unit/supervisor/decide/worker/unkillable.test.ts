@@ -6,7 +6,7 @@ afterEach(() => vi.useRealTimers());
 
 const GIVEN_UP_MS = 10_000;
 
-describe('a process that SIGKILL does not end (P3)', () => {
+describe('a process that SIGKILL does not end', () => {
   it('is given up: its slot gets another worker, and one line says so', () => {
     const cluster = new FakeCluster(2);
     const stuck = cluster.current(0);
