@@ -1110,9 +1110,13 @@ describe('close()', () => {
     expect(observer.outcomes).toEqual(['aborted']);
   });
 
-  it('may be called when nothing is going on, and twice', () => {
-    const { dispatcher } = start();
+  it('counts nothing twice when it is called twice', async () => {
+    const { dispatcher, observer, submit } = start();
+    submit();
+    submit();
     dispatcher.close();
     dispatcher.close();
+    await settled();
+    expect(observer.outcomes).toEqual(['rejected', 'aborted']);
   });
 });

@@ -2,7 +2,7 @@ import { type Metric, Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OffloadSnapshot } from '../../../../src/offload/task/offload-snapshot.js';
 import { OffloadMetrics } from '../../../../src/offload/offload.metrics.js';
-import { TASK_OUTCOMES, UNOBSERVED } from '../../../../src/offload/task/task.js';
+import { TASK_OUTCOMES } from '../../../../src/offload/task/task.js';
 import { TASK } from '../../support/fake-runner.js';
 
 const OTHER = { ...TASK, name: 'Cats.weigh', index: 1 };
@@ -100,13 +100,5 @@ describe('the metrics of @CpuBound() methods', () => {
     expect([all.length, labelled.length]).toEqual([3, 2]);
     // A second one would have a name that is taken.
     expect(() => start()).not.toThrow();
-  });
-});
-
-describe('where nothing is measured', () => {
-  it('whatever is told is dropped', () => {
-    UNOBSERVED.began(TASK, 1);
-    UNOBSERVED.ran(TASK, 1);
-    UNOBSERVED.ended(TASK, 'completed');
   });
 });
