@@ -109,7 +109,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await page.getByRole('button', { name: 'Scale' }).click();
     await page.getByRole('spinbutton', { name: 'Workers' }).fill('3');
     await page.keyboard.press('Enter');
-    await status().getByText('Scaled from 2 to 3: 3 of 3 are ready.').waitFor();
+    await status().getByText('scaled from 2 to 3 workers').waitFor();
     await rows().nth(2).waitFor();
 
     await page.getByRole('button', { name: 'Reload' }).click();
@@ -117,7 +117,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(cluster.all('reload-started')).toEqual([]);
     await confirm('Reload', 'Reload');
-    await status().getByText('every worker is of generation 1').waitFor();
+    await status().getByText('reload gen=1 completed').waitFor();
 
     // Those before them are shown until they have left.
     await eventually(
@@ -126,7 +126,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
       (count) => count === 3,
     );
     await confirm('Restart worker 2', 'Restart');
-    await status().getByText('Worker 2 was replaced').waitFor();
+    await status().getByText('worker 2 restarted').waitFor();
   });
 
   it.each(WIDTHS.flatMap((width) => SCHEMES.map((scheme) => ({ width, scheme }))))(
@@ -178,7 +178,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
 
   it('says that the cluster has ended', async () => {
     await confirm('Stop', 'Stop the cluster');
-    await page.getByText('The cluster has stopped (exit code 0).').waitFor();
+    await status().getByText('stopped').waitFor();
     await page.getByRole('alert').getByText('Not live').waitFor();
     expect((await cluster.exited()).code).toBe(0);
   });

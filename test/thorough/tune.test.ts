@@ -108,7 +108,7 @@ describe('what cannot be measured is refused:', () => {
 
     const error = await refusal(69, script(source));
 
-    expect(error).toContain('(status 200) says nothing of a cluster');
+    expect(error).toContain('(status 200) does not show a cluster');
     expect(error).toContain('--health-path');
   });
 

@@ -32,7 +32,6 @@ export {
   availableCores,
   availableWorkers,
   MEMORY_OF_PRIMARY_BYTES,
-  MEMORY_PER_WORKER_BYTES,
 } from './check/available-workers.js';
 export { type CgroupLimits, readCgroupLimits, readOomKills } from './check/cgroup.js';
 export { ADMIN_TOKEN_VARIABLE } from './check/environment.js';

@@ -2,6 +2,9 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { MAX_PORT, MAX_WORKERS } from '../../contract/options/index.js';
 
+/** `EX_USAGE` of sysexits.h. */
+export const USAGE_EXIT_CODE = 64;
+
 /** A parser of a whole number from 1 to `max`. */
 export function wholeNumber(max: number, what: string): (text: string) => number {
   return (text) => {
@@ -11,23 +14,19 @@ export function wholeNumber(max: number, what: string): (text: string) => number
   };
 }
 
-/** A parser of a number with or without decimals. */
-export function decimal(min: number, max: number, what: string): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}(?:\.\d{1,9})?$/.test(text) ? Number(text) : NaN;
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`expected ${what} from ${min} to ${max}.`);
-  };
-}
-
 export const portNumber = wholeNumber(MAX_PORT, 'a port');
 export const workerCount = wholeNumber(MAX_WORKERS, 'a whole number');
 
-/** Slots begin at 0. */
-export function slotNumber(text: string): number {
+function slotNumber(text: string): number {
   if (/^\d{1,3}$/.test(text) && Number(text) < MAX_WORKERS) return Number(text);
   throw new InvalidArgumentError('expected the number of a slot, as status shows it.');
 }
+
+export const SLOT_ARGUMENT = [
+  '<slot>',
+  'number of the slot, from 0; status shows them',
+  slotNumber,
+] as const;
 
 /** A name that is valid for an upstream, a chain and a table. */
 export function identifier(text: string): string {
@@ -67,8 +66,8 @@ export function listenAddress(text: string): string {
   return text;
 }
 
-/** An address or a network of a proxy; collects those that are given. */
-export function proxyAddress(text: string, others: readonly string[]): readonly string[] {
+/** Adds an address or a network of a proxy to the ones before it. */
+export function proxyAddress(text: string, others: readonly string[] = []): readonly string[] {
   const [, address = '', bits] = /^([\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)]!;
   if (Number(bits ?? 0) <= most) return [...others, text];
@@ -82,9 +81,40 @@ export function bodySize(text: string): string {
 }
 
 export function httpUrl(text: string): string {
-  // Its host goes into a configuration, where a URL may hold what ends a word there.
+  // The host goes into a configuration: it may hold nothing that ends a word there.
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && isHostName(hostOf(text))) {
     return text;
   }
   throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:3000/health.');
+}
+
+/** The default address of an app. */
+const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
+
+/** A route, as a path of the app at the default address, or as a URL. */
+export function routeUrl(text: string): string {
+  if (text.startsWith('/') && URL.canParse(DEFAULT_ORIGIN + text)) return DEFAULT_ORIGIN + text;
+  if (/^https?:/i.test(text)) return httpUrl(text);
+  throw new InvalidArgumentError(
+    'expected a path such as /cats, or a URL such as http://127.0.0.1:8080/cats.',
+  );
+}
+
+/** A path of an endpoint. */
+export function endpointPath(text: string): string {
+  if (/^\/[^\s?#]*$/.test(text)) return text;
+  throw new InvalidArgumentError('expected a path such as /health.');
+}
+
+/** Adds a `Name: value` to the headers before it. */
+export function addHeader(
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*(.*)$/.exec(text) ?? [];
+  // oxlint-disable-next-line no-control-regex -- they would end the header
+  if (name === undefined || value === undefined || /[\u0000-\u001f\u007f]/.test(value)) {
+    throw new InvalidArgumentError("expected a header such as 'Authorization: Bearer …'.");
+  }
+  return { ...headers, [name.toLowerCase()]: value };
 }

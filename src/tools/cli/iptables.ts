@@ -4,9 +4,8 @@ interface IptablesOptions {
 }
 
 /**
- * A shell script that spreads connections to the public port over the workers,
- * one after the other, by a chain of its own. Run again, it replaces what it
- * had set up before, also for another port or number of workers.
+ * A shell script that spreads connections to the public port over the workers in turn, by a chain
+ * of its own. If it runs again, it replaces its rules, also for another port or number of workers.
  */
 export function iptablesScript(
   ports: readonly number[],
@@ -14,8 +13,8 @@ export function iptablesScript(
 ): string {
   const { iptables, chain, jump } = words(options);
   return `#!/bin/sh
-# ${ports.length} workers of nestjs-cluster behind port ${listen}. Run it as root; the workers have to listen
-# on all interfaces (no "host", or '0.0.0.0').
+# ${ports.length} workers of nestjs-cluster behind port ${listen}. Run it as root. The workers have to
+# listen on all interfaces (no "host", or '0.0.0.0').
 set -e
 
 # The chain is replaced at once: no connection finds it half full.
@@ -34,11 +33,11 @@ done
 `;
 }
 
-/** A shell script that removes the rules of {@link iptablesScript}; without such rules it does nothing. */
+/** A shell script that removes the rules of {@link iptablesScript}, if there are any. */
 export function iptablesRemovalScript(options: IptablesOptions): string {
   const { iptables, chain, jump } = words(options);
   return `#!/bin/sh
-# Takes away the rules of nestjs-cluster. Run it as root.
+# Removes the rules of nestjs-cluster. Run it as root.
 set -e
 rules=$(${iptables} --wait -t nat -S)
 for hook in PREROUTING OUTPUT; do
@@ -64,7 +63,7 @@ function words({ ipv6, name }: IptablesOptions) {
   return {
     iptables: ipv6 ? 'ip6tables' : 'iptables',
     chain,
-    // The same for every port, so that it is found again.
+    // The same for every port, so that a later run finds it.
     jump: `-p tcp -m addrtype --dst-type LOCAL -j ${chain}`,
   };
 }

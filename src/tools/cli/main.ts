@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from './program.js';
 
-// A reader that leaves early (head, a pager) ends no command: the exit code is still its outcome.
+// A reader that leaves early (head, a pager) does not end the command, so the exit code is right.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') return;
   process.stderr.write(`error: cannot write the output: ${error.message}\n`);

@@ -1,7 +1,6 @@
 /**
- * A ruleset that spreads connections to the public port over the workers, one
- * after the other, over IPv4 and IPv6, in a table of its own. Loaded again, it replaces what it had
- * set up before, in one step.
+ * A ruleset that spreads connections to the public port over the workers in turn, over IPv4 and
+ * IPv6, in a table of its own. If it is loaded again, it replaces that table in one step.
  */
 export function nftablesRuleset(
   ports: readonly number[],

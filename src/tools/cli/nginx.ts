@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 
-/** Node closes a kept connection after 5 s without a request; nginx has to be the first. */
+/** Node closes a kept connection after 5 s without a request. nginx has to close it before. */
 const UPSTREAM_KEEP_ALIVE_SECONDS = 4;
 
 /** Kept connections of each nginx process to each worker. */
@@ -15,18 +15,18 @@ export interface NginxOptions {
   /** As nginx writes sizes: `1m`. */
   readonly maxBodySize: string;
   /** Addresses and networks whose `X-Forwarded-` headers are believed. */
-  readonly trustedProxy: readonly string[];
+  readonly trustedProxy?: readonly string[];
 }
 
 /**
- * A file for nginx's `conf.d`: an upstream of the workers and a server that
- * uses it, with kept connections, WebSockets and streams.
+ * A file for nginx's `conf.d`: an upstream of the workers and a server that uses it, with kept
+ * connections, WebSockets and streams.
  *
- * @throws ClusterConfigurationError where nginx would listen on a port of a worker.
+ * @throws ClusterConfigurationError if nginx would listen on a port of a worker.
  */
 export function nginxConfiguration(
   ports: readonly number[],
-  { host, listen, name, maxBodySize, trustedProxy }: NginxOptions,
+  { host, listen, name, maxBodySize, trustedProxy = [] }: NginxOptions,
 ): string {
   const publicPort = Number(/\d+$/.exec(listen)![0]);
   if (ports.includes(publicPort)) {
@@ -39,10 +39,10 @@ export function nginxConfiguration(
   return `# ${ports.length} workers of nestjs-cluster. Include it in the http block, e.g. as conf.d/${name}.conf.
 upstream ${name} {
   least_conn;
-  # The primary holds the ports: a worker that is being replaced is no failure.
+  # The primary holds the ports: while a worker is replaced, its port takes connections.
 ${ports.map((port) => `  server ${address}:${port} max_fails=0;`).join('\n')}
   keepalive ${ports.length * CONNECTIONS_PER_WORKER};
-  # Shorter than Node's own (5 s): else a request may meet a connection that is just being closed.
+  # Shorter than Node's own (5 s), so that no request meets a connection that is being closed.
   keepalive_timeout ${UPSTREAM_KEEP_ALIVE_SECONDS}s;
 }
 
@@ -76,7 +76,7 @@ ${isBehind ? realAddress(trustedProxy) : ''}
 `;
 }
 
-/** Headers of a proxy in front of nginx: taken from that proxy alone. */
+/** Takes the headers of a proxy in front of nginx from that proxy alone. */
 function trustOf(trustedProxy: readonly string[], name: string): string {
   return `
 geo $realip_remote_addr $${name}_trusted {

@@ -1,7 +1,7 @@
 import { connect, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-/** An address of this machine answers at once, unless a packet filter drops what comes to it. */
+/** An address of this machine answers at once, unless a packet filter drops the packets. */
 const TIMEOUT_MS = 500;
 
 export function isLoopback(host: string): boolean {
@@ -9,7 +9,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Finds out whether others than a proxy on this machine reach a port.
+ * Finds out whether other machines reach a port.
  *
  * @param addresses of this machine. Default: all but loopback and link-local ones.
  * @returns the first address, with the port, that takes a connection.

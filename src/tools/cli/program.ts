@@ -10,6 +10,7 @@ import {
   listenAddress,
   portNumber,
   proxyAddress,
+  USAGE_EXIT_CODE,
   workerCount,
 } from './arguments.js';
 import { addChangeCommands } from '../control/change-commands.js';
@@ -22,7 +23,6 @@ import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration, type NginxOptions } from './nginx.js';
 import { goesAround, isLoopback, openAddress } from './open-address.js';
-import { addPlanCommand } from '../plan/command.js';
 import { addTuneCommand } from '../tune/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';
 
@@ -36,19 +36,13 @@ interface PortOptions {
 
 const DEFAULT_URL = 'http://127.0.0.1:3000/health';
 const DEFAULT_NAME = 'nestjs_cluster';
-const DEFAULT_PORT = 80;
-
-/** `EX_USAGE` of sysexits.h. 1 says that something was refused, failed or found. */
-const USAGE_EXIT_CODE = 64;
+const DEFAULT_LISTEN_PORT = 80;
 
 const { version } = JSON.parse(
   readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
 ) as { version: string };
 
-/**
- * Runs the command with these arguments. It writes to standard output, and where it fails ends the
- * process.
- */
+/** Runs the command with these arguments. If it fails, it ends the process. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
     await createProgram().parseAsync(args, { from: 'user' });
@@ -64,7 +58,7 @@ function createProgram(): Command {
     .description('Shows and steers clusters of NestJS apps, and prepares apps for them.')
     .version(version)
     .showHelpAfterError('(--help shows what there is)')
-    // Commands that are added to it inherit this.
+    // Commands that are added later inherit this.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE))
     .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 
@@ -77,7 +71,6 @@ function createProgram(): Command {
   program.commandsGroup('Before production:');
   addDoctorCommand(program);
   addTuneCommand(program);
-  addPlanCommand(program);
   program.commandsGroup('A proxy or packet filter in front of the workers:');
   addGenerators(program);
   program.helpCommand('help [command]', 'Shows the help of a command');
@@ -86,29 +79,27 @@ function createProgram(): Command {
 
 function addGenerators(program: Command): void {
   generator(program, 'nginx', 'Prints a configuration of nginx that balances over the workers')
-    .addOption(
-      new Option('--listen <[address:]port>', 'public address')
-        .argParser(listenAddress)
-        .default(String(DEFAULT_PORT)),
+    .option(
+      '--listen <[address:]port>',
+      'public address',
+      listenAddress,
+      String(DEFAULT_LISTEN_PORT),
     )
-    .addOption(
-      new Option(
-        '--host <address>',
-        'where nginx reaches the workers (default: the host of --url)',
-      ).argParser(hostName),
+    .option(
+      '--host <address>',
+      'where nginx reaches the workers (default: the host of --url)',
+      hostName,
     )
-    .addOption(
-      new Option('--max-body-size <size>', 'largest body of a request, e.g. 512k or 20m; then 413')
-        .argParser(bodySize)
-        .default('1m'),
+    .option(
+      '--max-body-size <size>',
+      'largest body of a request, e.g. 512k or 20m; then 413',
+      bodySize,
+      '1m',
     )
-    .addOption(
-      new Option(
-        '--trusted-proxy <address>',
-        'a proxy or its network (10.0.0.0/8) in front of nginx, which tells the address of the client; may be given again',
-      )
-        .argParser(proxyAddress)
-        .default([], 'none'),
+    .option(
+      '--trusted-proxy <address>',
+      'a proxy or its network (10.0.0.0/8) in front of nginx, which tells the address of the client; may be given again',
+      proxyAddress,
     )
     .action(async (options: PortOptions & Omit<NginxOptions, 'host'> & { host?: string }) => {
       const ports = await workerPorts(program, options);
@@ -125,7 +116,7 @@ function addGenerators(program: Command): void {
     'iptables',
     'Prints a shell script of iptables rules that balance over the workers',
   )
-    .addOption(publicPort())
+    .option('--listen <port>', 'public port', portNumber, DEFAULT_LISTEN_PORT)
     .option('--ipv6', 'rules of ip6tables', false)
     .option('--remove', 'print the script that takes the rules away again', false)
     .action(async (options: PortOptions & { listen: number; ipv6: boolean; remove: boolean }) => {
@@ -137,7 +128,7 @@ function addGenerators(program: Command): void {
     });
 
   generator(program, 'nftables', 'Prints a ruleset of nftables that balances over the workers')
-    .addOption(publicPort())
+    .option('--listen <port>', 'public port', portNumber, DEFAULT_LISTEN_PORT)
     .action(async (options: PortOptions & { listen: number }) => {
       process.stdout.write(nftablesRuleset(await workerPorts(program, options), options));
     });
@@ -148,11 +139,7 @@ function generator(program: Command, name: string, description: string): Command
     .command(name)
     .summary(description)
     .description(`${description}. Writes to standard output, changes nothing.`)
-    .addOption(
-      new Option('--url <url>', 'health endpoint of the running cluster')
-        .argParser(httpUrl)
-        .default(DEFAULT_URL),
-    )
+    .option('--url <url>', 'health endpoint of the running cluster', httpUrl, DEFAULT_URL)
     .addOption(
       new Option('--port <port>', 'port of the first worker, instead of asking (with --workers)')
         .argParser(portNumber)
@@ -163,17 +150,15 @@ function generator(program: Command, name: string, description: string): Command
         .argParser(workerCount)
         .conflicts('url'),
     )
-    .addOption(
-      new Option('--name <name>', 'name of what is set up, where there is more than one cluster')
-        .argParser(identifier)
-        .default(DEFAULT_NAME),
+    .option(
+      '--name <name>',
+      'name of what is set up, where there is more than one cluster',
+      identifier,
+      DEFAULT_NAME,
     );
 }
 
-const publicPort = () =>
-  new Option('--listen <port>', 'public port').argParser(portNumber).default(DEFAULT_PORT);
-
-/** With `port` and `workers` nothing is asked; else the running cluster is. */
+/** Computes the ports from `port` and `workers`, or asks the running cluster. */
 async function workerPorts(
   program: Command,
   { url, port, workers }: PortOptions,
@@ -185,7 +170,7 @@ async function workerPorts(
   );
 }
 
-/** What is quoted from outside must not move the cursor or rename the terminal. */
+/** Text from outside must not move the cursor or rename the terminal. */
 function withoutControls(text: string): string {
   return clean(text).replaceAll('\r', '');
 }

@@ -1,14 +1,15 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError, ClusterUnreachableError } from '../../contract/errors/index.js';
 import { BALANCING_STRATEGIES, MAX_PORT, MAX_WORKERS } from '../../contract/options/index.js';
+import { reasonOf } from '../app/endpoints.js';
 
-/** A worker that is blocked does not answer; another would, but nobody says which. */
+/** A blocked worker does not answer. Nobody can choose another one. */
 const TIMEOUT_MS = 5_000;
 
 const INSTEAD = 'or describe it with --port and --workers';
-const NO_CLUSTER = `its answer says nothing of a cluster. Give the URL of its health endpoint, which has to show details (health.details), ${INSTEAD}`;
+const NO_CLUSTER = `its answer does not show a cluster. Give the URL of its health endpoint, which has to show details (health.details), ${INSTEAD}`;
 
-/** What is read of `/health`. It comes from outside and goes into scripts: nothing but numbers passes. */
+/** The used part of `/health`. It goes into scripts, so nothing but numbers may pass. */
 const healthSchema = v.object({
   details: v.object({
     cluster: v.object({
@@ -39,8 +40,8 @@ export function describedPorts(port: number, workers: number): readonly number[]
 /**
  * The ports of the workers of the cluster whose `/health` is at `url`.
  *
- * @throws ClusterUnreachableError where nothing, or something else, answers there.
- * @throws ClusterConfigurationError where its workers have no ports of their own.
+ * @throws ClusterUnreachableError if nothing answers there, or something else.
+ * @throws ClusterConfigurationError if its workers have no ports of their own.
  */
 export async function runningPorts(url: string): Promise<readonly number[]> {
   const health = v.safeParse(healthSchema, await readJson(url));
@@ -57,7 +58,7 @@ export async function runningPorts(url: string): Promise<readonly number[]> {
     );
   }
   if (ports.length < desired) throw new ClusterUnreachableError(url, NO_CLUSTER);
-  // Slots that were scaled away keep theirs; the others serve them.
+  // Slots that were scaled away keep their ports, and the other workers serve them.
   return ports.slice(0, desired);
 }
 
@@ -66,10 +67,11 @@ async function readJson(url: string): Promise<unknown> {
   try {
     response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
-    const { message, cause } = error as Error;
-    const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
-    throw new ClusterUnreachableError(url, `${why}. Start the cluster, give its --url, ${INSTEAD}`);
+    throw new ClusterUnreachableError(
+      url,
+      `${reasonOf(error)}. Start the cluster, give its --url, ${INSTEAD}`,
+    );
   }
-  // Also with 503: a cluster that is not healthy yet already has ports.
+  // 503 too: a cluster that is not healthy yet already has ports.
   return response.json().catch(() => undefined);
 }

@@ -1,30 +1,33 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { USAGE_EXIT_CODE } from '../cli/arguments.js';
 import { appName } from '../../contract/files/app-name.js';
-import { NoClusterError } from '../../contract/errors/index.js';
+import { ClusterError, NoClusterError } from '../../contract/errors/index.js';
 import { controlDirectories, problemOfDirectory } from '../../contract/files/control-address.js';
 import { listeningSockets } from '../../contract/files/stale-sockets.js';
 
-/** A control socket and the parts of its name. They are known even if no primary answers. */
+/** A control socket, found by its name: its primary need not answer. */
 export interface FoundCluster {
-  /** Its name; the path of its socket, if the user has set that path. */
+  /** The name of the cluster, or the path of its socket if the user has given that. */
   readonly name: string;
   readonly pid: number | undefined;
   readonly path: string;
 }
 
-/** It takes several clusters to be in doubt. Exit code 64. */
-export class AmbiguousClusterError extends Error {}
+/** Several clusters could be meant. Exit code 64 (`EX_USAGE`). */
+export class AmbiguousClusterError extends ClusterError {
+  readonly code = 'CLUSTER_AMBIGUOUS';
+  readonly exitCode = USAGE_EXIT_CODE;
+}
 
-/** The message if no cluster is found. */
 export const NOBODY =
   'no cluster of this user is running here, or it has no control socket; --cluster takes the path of one that is elsewhere';
 
 /**
- * The cluster that is meant.
+ * Finds the cluster that the user means.
  *
- * @param wanted its name, the pid of its primary or the path of its socket. If it is left out, the
- *   only cluster is meant, or the only one of the app in whose directory the command runs.
+ * @param wanted its name, the pid of its primary or the path of its socket. Default: the only
+ *   cluster, or the only one of the app in whose directory the command runs.
  * @throws NoClusterError, AmbiguousClusterError
  */
 export async function findCluster(wanted: string | undefined): Promise<FoundCluster> {
@@ -60,7 +63,7 @@ function ofThisApp(clusters: readonly FoundCluster[]): FoundCluster | undefined 
   return own;
 }
 
-/** All clusters of this user that listen; what dead ones have left is removed. */
+/** All clusters of this user that listen. Removes the sockets of dead ones. */
 export async function clustersOfUser(): Promise<readonly FoundCluster[]> {
   return (await Promise.all(controlDirectories().filter(isOwn).map(listeningSockets))).flat();
 }
@@ -69,7 +72,7 @@ export function labelOf({ name, pid }: FoundCluster): string {
   return pid === undefined ? name : `${name} (pid ${pid})`;
 }
 
-/** Whether the kernel has stopped the process, as SIGSTOP and debuggers do; Linux tells. */
+/** Whether SIGSTOP or a debugger has stopped the process. Known on Linux alone. */
 export function isStopped(pid: number | undefined): boolean {
   try {
     return /^\d+ \(.*\) [Tt] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

@@ -8,7 +8,7 @@ import { printJson, printLine, printLines } from './view/output.js';
 import { type Column, formatSeconds, formatTable } from './view/table.js';
 import { STATUS_COLUMNS, summarize } from './view/workers-table.js';
 
-/** A cluster's own status, or the reason why it does not answer. */
+/** A cluster, with its status or the reason why it does not answer. */
 interface Listed {
   readonly name: string;
   readonly pid: number | undefined;
@@ -25,11 +25,7 @@ const COLUMNS: readonly Column<Listed>[] = [
   { title: 'pid', value: ({ pid }) => String(pid) },
   { title: 'workers', value: of(({ cluster }) => `${cluster.ready}/${cluster.desired}`) },
   { title: 'up', value: of(({ startedAt }) => uptimeOf(startedAt)) },
-  {
-    title: 'address',
-    value: of(addressOf),
-    left: true,
-  },
+  { title: 'address', value: of(addressOf), left: true },
   { title: 'node', value: of(({ node }) => node), left: true },
   {
     title: 'status',
@@ -43,12 +39,13 @@ export function addInspectCommands(program: Command): void {
     .summary('Lists the clusters of this user')
     .description('Lists the clusters of this user that run on this machine.')
     .action(async ({ json }: { readonly json: boolean }) => list(json));
-  const status = controlCommand(program, {
-    usage: 'status',
+
+  controlCommand(program, {
+    name: 'status',
     summary: 'Shows a cluster and its workers',
     example: 'status --cluster shop',
   }).action(async (options: ControlOptions) => {
-    const client = await clientFor(status, options);
+    const client = await clientFor(options);
     const answer = await client.get<ClusterStatus>('/v1/status');
     if (options.json) return printJson(answer);
     const { name, pid, version, node, startedAt, cluster } = answer;
@@ -83,11 +80,10 @@ async function list(json: boolean): Promise<void> {
   } else if (listed.length > 0) {
     printLines(formatTable(COLUMNS, listed));
   }
-  if (listed.length > 0) return;
-  throw new NoClusterError(NOBODY);
+  if (listed.length === 0) throw new NoClusterError(NOBODY);
 }
 
-/** Nothing is bound for an app without an HTTP server. */
+/** An app without an HTTP server has no address. */
 function addressOf({ options, cluster }: ClusterStatus): string {
   if (cluster.balancing === 'none') return '-';
   return 'path' in options ? options.path : `${options.host ?? '*'}:${options.port}`;

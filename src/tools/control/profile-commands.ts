@@ -1,8 +1,8 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { oneLine } from '../../contract/errors/index.js';
 import { MAX_PROFILE_SECONDS } from '../../contract/options/index.js';
 import type { WorkerStack } from '../../contract/snapshot/index.js';
-import { slotNumber, wholeNumber } from '../cli/arguments.js';
+import { SLOT_ARGUMENT, wholeNumber } from '../cli/arguments.js';
 import { summarizeProfile } from '../profiles/summarize-profile.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
 import { printJson, printLine, printLines } from './view/output.js';
@@ -42,83 +42,82 @@ const KINDS = [
   },
 ] as const;
 
+type Kind = (typeof KINDS)[number];
+
 /** Commands that look into a worker. */
 export function addProfileCommands(program: Command): void {
-  addStackCommand(program);
-  for (const kind of KINDS) addRecordCommand(program, kind);
-}
-
-function addStackCommand(program: Command): void {
-  const command = controlCommand(program, {
-    usage: 'stack',
+  controlCommand(program, {
+    name: 'stack',
     summary: 'Shows what a worker is doing, blocked or not',
     description:
       'Shows what a worker is doing, blocked or not. If it is slow only now and then, cpu-profile sees more',
     example: 'stack 1',
   })
-    .argument('<slot>', 'number of the slot, from 0; status shows them', slotNumber)
+    .argument(...SLOT_ARGUMENT)
     .action(async (slot: number, options: ControlOptions) => {
-      const client = await clientFor(command, options);
+      const client = await clientFor(options);
       const stack = await client.get<WorkerStack>(`/v1/workers/${slot}/stack`, STACK_MS);
-      process.stdout.write(options.json ? `${JSON.stringify(stack)}\n` : inWords(stack));
+      if (options.json) printJson(stack);
+      else printLines(inWords(stack));
       if (stack.problem !== null) process.exitCode = 1;
     });
+  for (const kind of KINDS) addRecordCommand(program, kind);
 }
 
-function addRecordCommand(
-  program: Command,
-  { name, summary, prints, extension, defaultSeconds }: (typeof KINDS)[number],
-): void {
+function addRecordCommand(program: Command, kind: Kind): void {
+  const { name, summary, prints, extension, defaultSeconds } = kind;
   const isTimed = defaultSeconds !== undefined;
   const command = controlCommand(program, {
-    usage: name,
+    name,
     summary,
     description: `${summary}. ${prints}`,
     example: isTimed ? `${name} 1 --seconds 5 -o slow.${extension}` : `${name} 1`,
   })
-    .argument('<slot>', 'number of the slot, from 0; status shows them', slotNumber)
+    .argument(...SLOT_ARGUMENT)
     .option('-o, --output <file>', `file to write (default: worker-<slot>-<time>.${extension})`)
-    .action(async (slot: number, options: RecordOptions) => {
-      const client = await clientFor(command, options);
-      const { seconds, output = `worker-${slot}-${timestamp()}.${extension}` } = options;
-      const query = seconds === undefined ? '' : `?seconds=${seconds}`;
-      const interruption = new Interruption();
-      const open = () =>
-        client.open('POST', `/v1/workers/${slot}/${name}${query}`, {
-          body: {},
-          signal: interruption.signal,
-        });
-      const written = await watched(client, undefined, () => record(output, open)).catch(
-        (error: unknown) => {
-          interruption.endProcess();
-          throw error;
-        },
-      );
-      const summarized = isTimed
-        ? await summarizeProfile(name, { file: output, bytes: written })
-        : undefined;
-      const { summary, lines = [] } = summarized ?? {};
-      const result = { slot, kind: name, file: output, bytes: written, summary };
-      const size =
-        written < 1e6 ? `${Math.ceil(written / 1e3)} kB` : `${Math.round(written / 1e6)} MB`;
-      if (options.json) return printJson(result);
-      printLine(
-        `worker=${slot}: ${output} (${size}); open it in Chrome's developer tools or in VS Code`,
-      );
-      if (lines.length > 0) printLines(lines);
-    });
+    .action((slot: number, options: RecordOptions) => record(kind, slot, options));
   if (!isTimed) return;
-  command.addOption(
-    new Option('-s, --seconds <n>', `length of the profile, 1 to ${MAX_PROFILE_SECONDS}`)
-      .argParser(wholeNumber(MAX_PROFILE_SECONDS, 'a whole number'))
-      .default(defaultSeconds),
+  command.option(
+    '-s, --seconds <n>',
+    `length of the profile, 1 to ${MAX_PROFILE_SECONDS}`,
+    wholeNumber(MAX_PROFILE_SECONDS, 'a whole number'),
+    defaultSeconds,
   );
 }
 
 async function record(
-  output: string,
-  open: () => ReturnType<Awaited<ReturnType<typeof clientFor>>['open']>,
-): Promise<number> {
+  { name, extension, defaultSeconds }: Kind,
+  slot: number,
+  options: RecordOptions,
+): Promise<void> {
+  const client = await clientFor(options);
+  const { seconds, output = `worker-${slot}-${timestamp()}.${extension}` } = options;
+  const path = `/v1/workers/${slot}/${name}${seconds === undefined ? '' : `?seconds=${seconds}`}`;
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => interrupted.abort(signal));
+  }
+  const { signal } = interrupted;
+  const open = () => client.open('POST', path, { body: {}, signal });
+  let bytes: number;
+  try {
+    bytes = await watched(client, undefined, () => write(output, open));
+  } catch (error) {
+    // The half file is removed: the signal can now end the process as it would have at once.
+    if (signal.aborted) process.kill(process.pid, signal.reason as NodeJS.Signals);
+    throw error;
+  }
+  const { summary, lines = [] } =
+    (defaultSeconds !== undefined && (await summarizeProfile(name, { file: output, bytes }))) || {};
+  if (options.json) return printJson({ slot, kind: name, file: output, bytes, summary });
+  const size = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${Math.round(bytes / 1e6)} MB`;
+  printLine(
+    `worker=${slot}: ${output} (${size}); open it in Chrome's developer tools or in VS Code`,
+  );
+  if (lines.length > 0) printLines(lines);
+}
+
+async function write(output: string, open: () => Promise<AsyncIterable<Buffer>>): Promise<number> {
   const file = await ProfileFile.create(output);
   try {
     return await file.take(await open());
@@ -127,35 +126,12 @@ async function record(
   }
 }
 
-/** Ctrl-C leaves no half file, and ends the command as it ends others. */
-class Interruption {
-  readonly #controller = new AbortController();
-  #by: NodeJS.Signals | undefined;
-
-  constructor() {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.once(name, () => {
-        this.#by = name;
-        this.#controller.abort();
-      });
-    }
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  endProcess(): void {
-    if (this.#by !== undefined) process.kill(process.pid, this.#by);
-  }
-}
-
-/** In UTC, as a file may be called. */
+/** In UTC, without characters that a file name may not have. */
 function timestamp(): string {
   return new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
 }
 
-function inWords({ slot, pid, blockedForMs, requests, frames, problem }: WorkerStack): string {
+function inWords({ slot, pid, blockedForMs, requests, frames, problem }: WorkerStack): string[] {
   const worker = `worker=${slot} pid=${pid}`;
   const state =
     problem !== null
@@ -171,14 +147,13 @@ function inWords({ slot, pid, blockedForMs, requests, frames, problem }: WorkerS
   return [
     `${worker} ${state}`,
     ...frames.map((frame) => `    at ${oneLine(frame)}`),
-    // Without an answer of its main thread that is not known.
+    // With a problem the requests are not known.
     ...(flight.length > 0
       ? ['in flight:', ...flight]
       : problem === null
         ? ['no request in flight']
         : []),
-    '',
-  ].join('\n');
+  ];
 }
 
 function seconds(ms: number): string {

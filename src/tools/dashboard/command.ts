@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { ClusterRefusedError } from '../../contract/errors/index.js';
 import { httpUrl, portNumber } from '../cli/arguments.js';
 import { ControlClient } from '../control/control-client.js';
@@ -11,38 +11,33 @@ import { DashboardServer } from './dashboard-server.js';
 interface DashboardOptions extends ControlOptions {
   readonly port?: number;
   readonly readOnly: boolean;
-  /** `true` where neither `--metrics` nor `--no-metrics` was given. */
+  /** `true` if neither `--metrics` nor `--no-metrics` was given. */
   readonly metrics: string | boolean;
 }
 
 /** `nestjs-cluster dashboard`. */
 export function addDashboardCommand(program: Command): void {
   controlCommand(program, {
-    usage: 'dashboard',
+    name: 'dashboard',
     summary: 'Serves a page that shows a running cluster, and steers it',
     description:
       'Serves a page on 127.0.0.1 that shows a running cluster, and steers it, until Ctrl-C. The printed link opens it once',
     example: 'dashboard --port 9900 --read-only',
   })
-    .addOption(
-      new Option('-p, --port <port>', 'port of the page (default: one that is free)').argParser(
-        portNumber,
-      ),
-    )
+    .option('-p, --port <port>', 'port of the page (default: one that is free)', portNumber)
     .option('--read-only', 'show, and change nothing', false)
-    .addOption(
-      new Option(
-        '--metrics <url>',
-        'page of metrics with the latency (default: that of the admin listener or the app)',
-      ).argParser(httpUrl),
+    .option(
+      '--metrics <url>',
+      'page of metrics with the latency (default: that of the admin listener or the app)',
+      httpUrl,
     )
     .option('--no-metrics', 'leave the metrics alone')
-    .action((options: DashboardOptions, command: Command) => serve(options, command));
+    .action((options: DashboardOptions) => serve(options));
 }
 
-async function serve(options: DashboardOptions, command: Command): Promise<void> {
+async function serve(options: DashboardOptions): Promise<void> {
   const { readOnly, metrics, json } = options;
-  let next: ControlClient | undefined = await clientFor(command, options);
+  let next: ControlClient | undefined = await clientFor(options);
   const first = next.cluster;
   const feed = new ClusterFeed({
     readOnly,
@@ -81,7 +76,7 @@ async function serve(options: DashboardOptions, command: Command): Promise<void>
   process.exit(0);
 }
 
-/** The same cluster, which has another pid once it has been started again. */
+/** Finds the same cluster, which has another pid if it has been started again. */
 async function findAgain({ name, pid, path }: FoundCluster): Promise<FoundCluster> {
   if (pid === undefined) return findCluster(path);
   return findCluster(String(pid)).catch(() => findCluster(name));

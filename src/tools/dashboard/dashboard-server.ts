@@ -19,7 +19,7 @@ const REQUEST_MS = 5_000;
 const MAX_CONNECTIONS = 64;
 const KEEP_ALIVE_MS = 2_000;
 
-/** A file of the page, besides what the control socket's answers can be. */
+/** An answer like one of the control socket, or a file of the page. */
 type PageAnswer =
   Answer | { readonly status: number; readonly contentType: string; readonly body: Buffer };
 
@@ -28,7 +28,7 @@ interface Replied {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Serves the page, to the browser that opens the link. */
+/** Serves the page to the browser that opens the link. */
 export class DashboardServer {
   readonly #access = new Access();
   readonly #server: Server;
@@ -57,7 +57,7 @@ export class DashboardServer {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Opens the page once; the one before it opens nothing any more. A fragment is sent to no server. */
+  /** Opens the page once. The link before it is void. The token is in the fragment, which is never sent. */
   newLink(): string {
     return `http://${HOST}:${this.#port}/#token=${this.#access.newLink()}`;
   }
@@ -78,7 +78,7 @@ export class DashboardServer {
 
   async #reply(request: IncomingMessage): Promise<Replied> {
     guardBrowser(request, this.#port);
-    // A path such as //other:1 is no URL of ours, and no error of ours either.
+    // Not `new URL()`: it throws for a path such as //other:x.
     const path = (request.url ?? '/').split('?')[0]!;
     if (!path.startsWith('/api/')) return { answer: await page(request, path) };
     if (path === '/api/session' && request.method === 'POST') return this.#open(request);
@@ -114,9 +114,10 @@ export class DashboardServer {
     const body = ((await readBody(request)) ?? {}) as Record<string, unknown>;
     const { client } = this.feed;
     if (client === undefined) throw new Refusal(503, 'NO_CLUSTER', 'there is no cluster yet');
-    // A primary that is stopped would begin it later, also when the browser has left.
+    // A stopped primary would begin the change later, even if the browser has left by then.
     await client.get('/v1/status');
-    return ok(await act(client, Object(body) as typeof body));
+    const { done, text } = await act(client, Object(body) as typeof body);
+    return ok({ done, text });
   }
 }
 
@@ -133,7 +134,7 @@ function send(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if ('stream' in answer) {
-    // The client has already left: the stream ends with its response.
+    // The client has already left, so nothing else ends the stream.
     if (response.destroyed) return void answer.stream.destroy();
     response.writeHead(answer.status, { ...SECURITY_HEADERS, 'Content-Type': answer.contentType });
     response.flushHeaders();
@@ -145,7 +146,7 @@ function send(
     ...headers,
     'Content-Type': 'json' in answer ? 'application/json; charset=utf-8' : answer.contentType,
     'Content-Length': body.length,
-    // What is left of a body that nobody read is not taken for a request.
+    // The rest of an unread body must not be taken for a request.
     ...(answer.status >= 400 && { Connection: 'close' }),
   });
   response.end(body);

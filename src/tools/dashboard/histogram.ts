@@ -1,3 +1,5 @@
+import { samplesOf } from '../app/endpoints.js';
+
 /** Counts up to a bound in seconds, over all series of a histogram. */
 export type Buckets = ReadonlyMap<number, number>;
 
@@ -15,13 +17,6 @@ export function bucketsOf(page: string, name: string, without: string): Buckets 
     buckets.set(seconds, (buckets.get(seconds) ?? 0) + value);
   }
   return buckets;
-}
-
-/** The sum of all series of a metric, or `undefined` if there is none. */
-export function sumOf(page: string, name: string): number | undefined {
-  let sum: number | undefined;
-  for (const { value } of samplesOf(page, name)) sum = (sum ?? 0) + value;
-  return sum;
 }
 
 /** The counts between two readings; `undefined` if the counters were reset. */
@@ -50,12 +45,4 @@ export function quantile(buckets: Buckets, share: number): number | undefined {
     [lower, below] = [bound, count];
   }
   return lower;
-}
-
-function* samplesOf(
-  page: string,
-  name: string,
-): Generator<{ readonly labels: string; readonly value: number }> {
-  const line = new RegExp(`^\\w*${name}(?:\\{(.*)\\})? ([\\d.e+-]+)`, 'gm');
-  for (const [, labels = '', value] of page.matchAll(line)) yield { labels, value: Number(value) };
 }

@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PublishedOptions } from '../../control/published-options.js';
-import { bucketsOf, type Buckets, quantile, since, sumOf } from './histogram.js';
+import { sumOf } from '../app/endpoints.js';
+import { bucketsOf, type Buckets, quantile, since } from './histogram.js';
 
-/** Workers measure latency for their metrics alone, so that it is to be had from there. */
+/** Figures from the page of metrics: nothing else has the latency. */
 export interface Readings {
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
   readonly p99Ms: number | null;
-  /** Calls of `@CpuBound()` methods that wait for a thread. */
+  /** Waiting calls of `@CpuBound()` methods. */
   readonly queued: number | null;
-  /** Such calls that ended, a second. */
+  /** Ended calls of `@CpuBound()` methods, a second. */
   readonly offloaded: number | null;
 }
 
@@ -78,7 +79,7 @@ export class MetricsSource {
 
   #take(url: string, page: string): void {
     const at = this.now();
-    // The requests for metrics would otherwise be most of the requests of a quiet cluster.
+    // In a quiet cluster most requests would otherwise be the requests for metrics.
     const latency = bucketsOf(page, LATENCY, new URL(url).pathname);
     if (latency.size === 0) return this.#failed(url, `${url} has no ${LATENCY} (yet)`);
     const tasks = sumOf(page, TASKS);
@@ -113,7 +114,7 @@ export class MetricsSource {
 export function metricsUrlOf(options: PublishedOptions): string | undefined {
   const { admin } = options;
   const at = admin ?? ('port' in options ? options : undefined);
-  // Port 0 is whichever was free.
+  // With port 0 the real port is not known.
   if (at === undefined || typeof at.port !== 'number' || at.port === 0) return undefined;
   return `http://${reachable(at.host)}:${at.port}/metrics`;
 }

@@ -4,12 +4,11 @@ import type { HostTask } from './app/host.js';
 import type { Outcome } from './app/worker.js';
 import { NotMeasuredError, oneLine } from '../../contract/errors/index.js';
 import type { Finding } from '../../observe/findings/finding.js';
-import { AppProcess } from '../tune/run/app-process.js';
-import type { Interruption } from '../tune/run/interruption.js';
+import { AppProcess } from '../app/app-process.js';
+import type { Interruption } from '../app/interruption.js';
 import type { DoctorReport } from './report.js';
 
-/** What is looked at. */
-export interface Subject {
+interface Subject {
   /** Path of the file that calls `bootstrap()`. */
   readonly script: string;
   readonly workers: number | undefined;
@@ -23,19 +22,19 @@ const NO_LOADER =
   '; the file is TypeScript: give the built one, or have Node load it: NODE_OPTIONS="--import tsx"';
 
 /**
- * Starts an app, has it looked at and ends it, with all that it has started.
+ * Starts an app, examines it, and ends it with all that it has started.
  *
  * @throws NotMeasuredError if the app does not start.
  */
 export async function examineApp(
   { script, workers, examination }: Subject,
-  { started, signal }: Pick<Interruption, 'started' | 'signal'>,
+  { started, signal }: Interruption,
 ): Promise<DoctorReport> {
   let outcome: Outcome | undefined;
   const task: HostTask = { script, examination };
   const app = new AppProcess(
     [process.execPath, HOST, JSON.stringify(task)],
-    // This only changes the number that the app sees; one worker is started anyway.
+    // This only changes the number that the app sees: one worker starts anyway.
     workers === undefined ? {} : { CLUSTER_WORKERS: String(workers) },
     (message) => (outcome = message as Outcome),
   );
@@ -63,7 +62,7 @@ function reportOf(
   const found = report.findings as readonly Finding[];
   const hooks = found.some(({ name }) => name === 'shutdown-hooks');
   const told = warnings
-    // This text already has its own finding.
+    // The warning has a finding of its own.
     .filter((text) => !(hooks && text.startsWith('enableShutdownHooks()')))
     .map((text) => findingOf(text, main));
   return {
@@ -81,7 +80,7 @@ function reportOf(
   };
 }
 
-/** A warning of the worker says what happened, then what to do. */
+/** A warning says what happened, then what to do. */
 function findingOf(warning: string, main: string): Finding {
   const end = warning.lastIndexOf('; ');
   return {
@@ -94,7 +93,7 @@ function findingOf(warning: string, main: string): Finding {
   };
 }
 
-/** Files below the working directory are known by their path from there. */
+/** Shows files below the working directory by their path from there. */
 function shortened(where: string): string {
   return where.replaceAll(`${process.cwd()}/`, '');
 }

@@ -11,15 +11,7 @@ export interface DoctorReport {
   readonly ignored: readonly string[];
 }
 
-export function isWrong({ findings }: DoctorReport): boolean {
-  return findings.some(({ level }) => level === 'problem');
-}
-
-export function jsonOf(report: DoctorReport): string {
-  return `${JSON.stringify(report, undefined, 2)}\n`;
-}
-
-/** A table of names and places, with what to say of each below it. */
+/** A table of names and places, with the problem and its remedy below each. */
 export function pageOf({ main, workers, findings, ignored }: DoctorReport): string {
   const problems = findings.filter(({ level }) => level === 'problem').length;
   const width = Math.max(...findings.map(({ name }) => name.length), 0);

@@ -1,11 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { oneLine } from '../../contract/errors/index.js';
 
+/** A summary is short: so many functions are shown, */
+export const MAX_FUNCTIONS = 5;
+
+/** and so many callers of each, usually the service and the controller. */
+export const MAX_CALLERS = 3;
+
 /** A function, as V8's profiles name it. */
 export interface CallFrame {
   readonly functionName: string;
   readonly url: string;
-  /** From 0; -1 where V8 knows none. */
+  /** From 0; -1 if V8 knows none. */
   readonly lineNumber: number;
   readonly columnNumber: number;
 }
@@ -39,12 +45,12 @@ export class CallTree {
   }
 }
 
-/** Neither Node's own, nor a package's, nor native. */
+/** Whether a function belongs to the app, not to Node or a package. */
 function isOfApp({ url }: CallFrame): boolean {
   return url !== '' && !url.startsWith('node:') && !url.includes('/node_modules/');
 }
 
-/** `find (/app/dist/shop.service.js:18:10)`, without what a terminal would obey. */
+/** `find (/app/dist/shop.service.js:18:10)`, without control characters. */
 export function nameOf({ functionName, url, lineNumber, columnNumber }: CallFrame): string {
   const name = functionName || '(anonymous)';
   return oneLine(

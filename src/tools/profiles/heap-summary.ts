@@ -1,5 +1,4 @@
-import { type CallFrame, CallTree, nameOf } from './call-tree.js';
-import { MAX_CALLERS, MAX_FUNCTIONS } from './limits.js';
+import { type CallFrame, CallTree, MAX_CALLERS, MAX_FUNCTIONS, nameOf } from './call-tree.js';
 
 interface HeapNode {
   readonly id: number;

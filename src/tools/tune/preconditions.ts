@@ -1,15 +1,15 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AddressUnavailableError, NotMeasuredError } from '../../contract/errors/index.js';
-import { reasonOf } from './run/cluster-endpoints.js';
-import type { Plan } from './plan.js';
+import { reasonOf } from '../app/endpoints.js';
+import type { Plan } from './run/measurement.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** The slowest answer that is waited for before the load. */
+/** How long to wait for the route before the load. */
 const ROUTE_TIMEOUT_MS = 30_000;
 
-/** @throws AddressUnavailableError where another process would be measured. */
+/** @throws AddressUnavailableError if another process listens there, which would be measured instead. */
 export async function refuseTakenAddress(url: string, interrupted: AbortSignal): Promise<void> {
   const { hostname, port, protocol, host } = new URL(url);
   const socket = net.connect({
@@ -31,10 +31,10 @@ export async function refuseTakenAddress(url: string, interrupted: AbortSignal):
 }
 
 /**
- * A load of errors measures nothing. A 503 with `Retry-After` is asked again as it says: threads may
- * still start, and on a busy machine for seconds.
+ * Asks the route once before the load, since a load of errors measures nothing. Asks again after a
+ * 503 with `Retry-After`: threads may still start, on a busy machine for seconds.
  *
- * @throws NotMeasuredError where the route does not answer with 2xx or 3xx within 30 s.
+ * @throws NotMeasuredError if the route does not answer with 2xx or 3xx within 30 s.
  */
 export async function refuseFailingRoute(
   { url, headers }: Pick<Plan, 'url' | 'headers'>,
@@ -53,7 +53,7 @@ export async function refuseFailingRoute(
   }
 }
 
-/** `retryAfterMs` is `undefined` where to ask again would change nothing. */
+/** `retryAfterMs` is `undefined` if asking again would not help. */
 async function answerOf(
   url: string,
   headers: Readonly<Record<string, string>>,

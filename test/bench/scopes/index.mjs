@@ -7,7 +7,6 @@ import { offload } from './offload.mjs';
 import { offloadCost } from './offload-cost.mjs';
 import { openLoop } from './open-loop.mjs';
 import { overload } from './overload.mjs';
-import { plan } from './plan.mjs';
 import { queuedCall } from './queued-call.mjs';
 import { refill } from './refill.mjs';
 import { reload } from './reload.mjs';
@@ -31,7 +30,6 @@ export const OWN_SCOPES = {
   'offload-cost': offloadCost,
   disconnects,
   scrape,
-  plan,
   distributed,
   'queued-call': queuedCall,
   hub,

@@ -1,6 +1,6 @@
 import { oneLine } from '../../../contract/errors/index.js';
 
-/** Ends the process with its reader. For commands that only show, and have no end of their own. */
+/** Ends the process once nobody reads its output. For commands that do not end by themselves. */
 export function endWithReader(): void {
   process.stdout.once('error', () => process.exit(0));
 }
@@ -14,14 +14,11 @@ export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** One line of JSON. JSON leaves the control characters beyond ASCII as they are. */
+/** One line of JSON. `JSON.stringify` does not escape the control characters beyond ASCII. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${jsonLine(value)}\n`);
-}
-
-export function jsonLine(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
+  const text = JSON.stringify(value).replaceAll(
     /[\u007f-\u009f]/g,
     (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
   );
+  process.stdout.write(`${text}\n`);
 }

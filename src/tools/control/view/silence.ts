@@ -1,11 +1,15 @@
 import type { Told } from '../control-client.js';
 
-/** A primary sends a sample a second: one that is blocked or stopped is noticed within 2 s. */
+/** A primary sends a sample a second, so this notices within 2 s that it is blocked or stopped. */
 const SILENT_MS = 1_800;
 
 export const SILENCE = 'the primary does not answer: it is blocked or stopped';
 
-/** Calls `silent` where nothing comes for too long, and once only until something comes. */
+export function warnOfSilence(): void {
+  process.stderr.write(`${SILENCE}\n`);
+}
+
+/** Calls `silent` once whenever nothing has come for too long. */
 export async function* noticingSilence(
   source: AsyncIterable<Told>,
   silent: () => void,
@@ -17,7 +21,7 @@ export async function* noticingSilence(
       yield told;
     }
   } catch (error) {
-    // The process was killed in the middle of an answer.
+    // The primary was killed in the middle of its answer.
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
   } finally {
     clearTimeout(timer);

@@ -7,7 +7,7 @@ import { noticingSilence, SILENCE } from './silence.js';
 /** An event of the log, while a command waits. */
 export type Logged = Told & { readonly type: 'log' };
 
-/** What to say of an event. */
+/** The line to show for an event. */
 export type Progress = (told: Logged) => string | undefined;
 
 /** How long to wait for the last events, which come over another connection than the answer. */
@@ -38,7 +38,7 @@ export async function watched<T>(
   }
 }
 
-/** A primary with as many event streams as it takes lives, and is asked without being watched. */
+/** A primary that has too many event streams still takes the request, so it is asked without them. */
 function unlessRefused(error: unknown): undefined {
   if (!(error instanceof ClusterRefusedError)) throw error;
 }
@@ -53,6 +53,6 @@ async function follow(events: AsyncIterable<Told>, progress: Progress | undefine
       if (line !== undefined) printLine(line);
     }
   } catch {
-    // It was ended, or the cluster has: the answer tells.
+    // The stream was ended, or the cluster has ended: the answer tells.
   }
 }

@@ -8,8 +8,8 @@ export interface HostTask {
 }
 
 /**
- * The process between the command and the worker, which leads a process group
- * of its own: whatever the app starts can be ended with it.
+ * The process between the command and the worker. It leads a process group of its own, so that the
+ * command can end everything that the app starts.
  */
 const { script, examination } = JSON.parse(process.argv[2]!) as HostTask;
 const worker = new ExaminedWorker(script, examination);
@@ -22,7 +22,7 @@ async function end(outcome?: Outcome): Promise<never> {
   process.exit(0);
 }
 
-// Ctrl-C, or a command that is gone.
+// Ctrl-C, or the command has died.
 process.once('SIGTERM', () => void end());
 process.once('disconnect', () => void end());
 await end(await worker.outcome());

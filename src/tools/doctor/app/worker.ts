@@ -24,31 +24,31 @@ export type Outcome =
       readonly report: ExaminationMessage;
       readonly warnings: readonly string[];
     }
-  /** In words that go on from "the app". */
+  /** `why` continues "the app". */
   | { readonly type: 'failed'; readonly why: string };
 
-/** A database that does not answer keeps some apps waiting for ever. */
+/** Some apps wait for ever for a database that does not answer. */
 const READY_MS = 60_000;
 
 /** A program may listen somewhere before it calls `bootstrap()`. */
 const BOOTSTRAP_MS = 3_000;
 
-/** For the output of an app that has failed. */
+/** Time for the output of an app that has failed. */
 const LAST_WORDS_MS = 1_000;
 
-/** For shutdown hooks; by default a cluster gives them less. */
+/** Time for shutdown hooks. By default a cluster gives them less. */
 const CLOSE_MS = 5_000;
 
 /**
- * The one worker that a doctor has started. To it the doctor is a primary that
- * lets it listen on a free port of the loopback address: the address of the
- * app, its admin listener and the number of its workers mean nothing.
+ * The one worker that the doctor starts. The doctor acts as its primary and lets it listen on a free
+ * port of the loopback address: the app's address, admin listener and number of workers have no
+ * effect.
  */
 export class ExaminedWorker {
   readonly #worker: Worker;
   readonly #outcome = new EventEmitter<{ outcome: [Outcome] }>();
   readonly #warnings: string[] = [];
-  /** The hub that workers share: without it an app would wait for it, and warn. */
+  /** An app that uses the hub would otherwise wait for it, and warn. */
   #hub: Promise<HubAddress> | undefined;
   /** Whether the app has called `bootstrap()`. */
   #isOurs = false;
@@ -82,7 +82,7 @@ export class ExaminedWorker {
     });
   }
 
-  /** Resolves when the app has been looked at, or will not be. */
+  /** Resolves once the app has been examined or has failed. */
   async outcome(): Promise<Outcome> {
     const timer = setTimeout(() => {
       const missing = this.#isOurs
@@ -95,13 +95,13 @@ export class ExaminedWorker {
     return outcome as Outcome;
   }
 
-  /** Has the app close itself, so that its shutdown hooks run, and ends the process. */
+  /** Closes the app, so that its shutdown hooks run, and ends the process. */
   async end(): Promise<void> {
     const { process: child } = this.#worker;
     if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit').then(() => true);
     const endsWithin = (ms: number) => Promise.race([ended, delay(ms, false)]);
-    // It ends by itself, when it has said why.
+    // It ends by itself once it has said why.
     if (this.#failed && (await endsWithin(LAST_WORDS_MS))) return;
     if (this.#isOurs) {
       this.#send({ type: 'drain', cause: 'scale' });
@@ -158,7 +158,7 @@ export class ExaminedWorker {
   }
 }
 
-/** It ends with this process. */
+/** The hub's thread ends with this process. */
 async function openHub(warn: (message: string) => void): Promise<HubAddress> {
   return (await HubHost.open(new ThreadProgram('hub'), warn)).address();
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { metricSum } from './metric-sum.js';
+import { reasonOf, sumOf } from '../../app/endpoints.js';
 
-/** A worker that is blocked does not answer; what is asked for then is asked again. */
+/** A blocked worker does not answer. The request is then made again. */
 const TIMEOUT_MS = 5_000;
 
 const CPU_OF_WORKERS = 'nestjs_cluster_worker_cpu_seconds_total';
@@ -9,7 +9,7 @@ const CPU_OF_PRIMARY = 'nestjs_cluster_primary_cpu_seconds_total';
 const MEMORY_OF_PRIMARY = 'nestjs_cluster_primary_resident_memory_bytes';
 const OFFLOADED = 'nestjs_cluster_offload_tasks_total';
 
-/** What is read of `/health`. */
+/** The used part of `/health`. */
 const healthSchema = v.object({
   details: v.object({
     cluster: v.object({
@@ -39,7 +39,7 @@ export interface ClusterHealth {
   readonly threads: number | undefined;
 }
 
-/** What is read of `/metrics`. */
+/** The used part of `/metrics`. */
 export interface ClusterCounters {
   readonly cpuSeconds: number;
   readonly primaryMemoryBytes: number;
@@ -53,7 +53,7 @@ export type HealthAnswer =
   | { readonly kind: 'stranger'; readonly status: number }
   | { readonly kind: 'silent'; readonly why: string };
 
-/** The endpoints of the app that runs. */
+/** The endpoints of the running app. */
 export class ClusterEndpoints {
   constructor(
     readonly healthUrl: string,
@@ -70,7 +70,7 @@ export class ClusterEndpoints {
       signal.throwIfAborted();
       return { kind: 'silent', why: reasonOf(error) };
     }
-    // Also with 503: what else the app checks is its own affair.
+    // 503 too: other checks of the app do not matter here.
     const health = v.safeParse(healthSchema, body);
     if (!health.success) return { kind: 'stranger', status: response.status };
     const { cluster, offload } = health.output.details;
@@ -89,7 +89,7 @@ export class ClusterEndpoints {
     };
   }
 
-  /** @returns `undefined` where the app shows no metrics of its cluster. */
+  /** @returns `undefined` if the app shows no metrics of its cluster. */
   async counters(signal: AbortSignal): Promise<ClusterCounters | undefined> {
     let page: string;
     try {
@@ -99,12 +99,12 @@ export class ClusterEndpoints {
       signal.throwIfAborted();
       return undefined;
     }
-    const cpuOfWorkers = metricSum(page, CPU_OF_WORKERS);
+    const cpuOfWorkers = sumOf(page, CPU_OF_WORKERS);
     if (cpuOfWorkers === undefined) return undefined;
     return {
-      cpuSeconds: cpuOfWorkers + (metricSum(page, CPU_OF_PRIMARY) ?? 0),
-      primaryMemoryBytes: metricSum(page, MEMORY_OF_PRIMARY) ?? 0,
-      offloaded: metricSum(page, OFFLOADED) ?? 0,
+      cpuSeconds: cpuOfWorkers + (sumOf(page, CPU_OF_PRIMARY) ?? 0),
+      primaryMemoryBytes: sumOf(page, MEMORY_OF_PRIMARY) ?? 0,
+      offloaded: sumOf(page, OFFLOADED) ?? 0,
     };
   }
 }
@@ -114,16 +114,10 @@ function largest(values: readonly (number | null | undefined)[]): number | undef
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-/** On a connection of its own: a kept one would be another one to balance, and would outlive the app. */
+/** On a new connection: a kept one would be balanced too, and would outlive the app. */
 function ask(url: string, signal: AbortSignal): Promise<Response> {
   return fetch(url, {
     headers: { connection: 'close' },
     signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
   });
-}
-
-/** Why `fetch` failed, in the words of what is underneath. */
-export function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  return cause instanceof Error && cause.message !== '' ? cause.message : message;
 }

@@ -1,24 +1,18 @@
 import { NotMeasuredError } from '../../../contract/errors/index.js';
-import { AppProcess } from './app-process.js';
+import { AppProcess } from '../../app/app-process.js';
+import type { Interruption } from '../../app/interruption.js';
 import { type ClusterCounters, ClusterEndpoints, type ClusterHealth } from './cluster-endpoints.js';
 import { LoadGenerator } from './load-generator.js';
 import type { LoadReport } from './load-protocol.js';
 import { coresOfOthers, type MachineLoad, watchMachine } from './machine-load.js';
-import type { Run, Setting } from './measurement.js';
-import type { Plan } from '../plan.js';
+import type { Plan, Run, Setting } from './measurement.js';
 import { refuseFailingRoute, refuseTakenAddress } from '../preconditions.js';
 import { clusterReady, healthUnderLoad } from './readiness.js';
 import { environmentOf } from '../recommendation.js';
 
-/** Everything that was started, so that it can be killed at once. */
-export interface Started {
-  add(process: { kill(): void }): void;
-  delete(process: { kill(): void }): void;
-}
-
 const MS_PER_SECOND = 1_000;
 
-/** During the warm-up, code is compiled and connections are balanced once a second. */
+/** Compiling the code and balancing the connections takes this long. */
 const MIN_WARM_UP_SECONDS = 1;
 const WARM_UP_RATIO = 0.25;
 
@@ -26,14 +20,14 @@ const WARM_UP_RATIO = 0.25;
 const OFFLOADED_RATIO = 0.5;
 
 /**
- * Starts the app with a setting, loads it, ends it.
+ * Starts the app with a setting, loads it and ends it.
  *
- * @throws ClusterError where the app cannot be measured.
+ * @throws ClusterError if the app cannot be measured.
  */
 export async function measureRun(
   plan: Plan,
   setting: Setting,
-  { started, interrupted }: { started: Started; interrupted: AbortSignal },
+  { started, signal: interrupted }: Interruption,
 ): Promise<Run> {
   await refuseTakenAddress(plan.url, interrupted);
   const app = new AppProcess(plan.command, environmentOf(setting));
@@ -45,7 +39,7 @@ export async function measureRun(
     return await measure(plan, setting, { app, load, over });
   } catch (error) {
     interrupted.throwIfAborted();
-    // Whatever failed after the app had ended failed for that.
+    // Once the app has ended, everything else fails because of that.
     throw app.ended.aborted ? app.failure : error;
   } finally {
     await Promise.all([app.end(), load.end()]);
@@ -136,7 +130,7 @@ function noAnswers({ failures }: LoadReport, { url, connections, seconds }: Plan
   );
 }
 
-/** Rejects when the signal does: what is waited for then never comes. */
+/** Rejects when the signal aborts, since the result then never comes. */
 async function unlessOver<T>(promise: Promise<T>, over: AbortSignal): Promise<T> {
   over.throwIfAborted();
   let stop!: () => void;
@@ -148,6 +142,6 @@ async function unlessOver<T>(promise: Promise<T>, over: AbortSignal): Promise<T>
     return await Promise.race([promise, aborted]);
   } finally {
     over.removeEventListener('abort', stop);
-    promise.catch(() => {}); // it fails later, with nobody waiting
+    promise.catch(() => {}); // nobody waits for it any more
   }
 }

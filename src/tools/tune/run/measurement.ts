@@ -1,4 +1,17 @@
-/** What is tried: the app is run with it in its environment. */
+/** What is measured, and how. */
+export interface Plan {
+  readonly command: readonly string[];
+  readonly url: string;
+  readonly healthUrl: string;
+  readonly metricsUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Path of the module. */
+  readonly autocannon: string;
+}
+
+/** The numbers that the app gets in its environment. */
 export interface Setting {
   readonly workers: number;
   /** The threads of each worker; if not given, the app decides. */
@@ -13,7 +26,7 @@ export interface Run {
   readonly p99Ms: number;
   /** Answers with another status, and requests without an answer. */
   readonly failed: number;
-  /** That all processes of the cluster kept busy; `undefined` where `/metrics` does not say. */
+  /** Cores that all processes of the cluster kept busy; `undefined` if `/metrics` does not say. */
   readonly busyCores: number | undefined;
   /** The memory of all processes of the cluster, as far as it is reported. */
   readonly memoryBytes: number;
@@ -23,7 +36,7 @@ export interface Run {
   readonly threads: number | undefined;
   /** Share of the time that the event loop of the busiest worker was busy, if known. */
   readonly eventLoopUtilization: number | undefined;
-  /** Cores that other programs used while the app wanted more; `undefined` if they did not, or if this is not known. */
+  /** Cores that other programs took from the app; `undefined` if they took none, or if it is not known. */
   readonly coresOfOthers: number | undefined;
   /** Share of the time that the load generator was busy. */
   readonly generatorUtilization: number;
@@ -32,7 +45,7 @@ export interface Run {
 /** A setting and the medians of its runs. */
 export interface Measurement extends Run {
   readonly setting: Setting;
-  /** By how much the throughput of its runs differs from their middle. */
+  /** How far the throughput of its runs is from their middle. */
   readonly spreadRatio: number;
 }
 
@@ -62,7 +75,7 @@ function isNumber(value: number | undefined): value is number {
   return value !== undefined;
 }
 
-/** The middle value; of an even number of values the mean of the middle two. */
+/** The middle value, or the mean of the two middle values. */
 function median(values: readonly number[]): number | undefined {
   const sorted = values.toSorted((a, b) => a - b);
   const [low, high] = [Math.floor((sorted.length - 1) / 2), Math.ceil((sorted.length - 1) / 2)];

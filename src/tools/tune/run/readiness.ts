@@ -3,15 +3,15 @@ import {
   ClusterConfigurationError,
   ClusterUnreachableError,
 } from '../../../contract/errors/index.js';
-import type { AppProcess } from './app-process.js';
+import type { AppProcess } from '../../app/app-process.js';
 import type { ClusterEndpoints, ClusterHealth } from './cluster-endpoints.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** More than `readyTimeoutMs`: whether the app says itself why it does not come up. */
+/** More than the default `readyTimeoutMs`, so that the app itself can say why it does not start. */
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
-/** The share of the whole load, warm-up included, after which the health is read. */
+/** When the health is read, as a share of the load with its warm-up. */
 const ASK_AT_RATIO = 0.8;
 
 /**
@@ -28,7 +28,7 @@ export async function healthUnderLoad(
   return answer.kind === 'cluster' ? answer.health : undefined;
 }
 
-/** Resolves once as many workers as there should be are ready. */
+/** Resolves once all workers are ready. */
 export async function clusterReady(
   endpoints: ClusterEndpoints,
   workers: number,
@@ -45,7 +45,7 @@ export async function clusterReady(
     if (answer.kind === 'stranger') {
       throw new ClusterUnreachableError(
         endpoints.healthUrl,
-        `the answer there (status ${answer.status}) says nothing of a cluster. The app has to use ClusterModule.forRoot(), whose health endpoint has to show details (health.details); --health-path says where it is`,
+        `the answer there (status ${answer.status}) does not show a cluster. The app has to use ClusterModule.forRoot(), whose health endpoint has to show details (health.details); --health-path says where it is`,
       );
     }
     if (answer.kind === 'silent') refuseOtherAddress(endpoints.healthUrl, app.listensOn);
@@ -54,7 +54,7 @@ export async function clusterReady(
         answer.kind === 'silent' ? answer.why : `${answer.health.ready} of ${workers} are ready`;
       throw new ClusterUnreachableError(
         endpoints.healthUrl,
-        `not ready within ${READY_TIMEOUT_MS / MS_PER_SECOND} s: ${why}. Where the app listens elsewhere, give --url its address${app.lastLines}`,
+        `not ready within ${READY_TIMEOUT_MS / MS_PER_SECOND} s: ${why}. If the app listens elsewhere, give its address in --url${app.lastLines}`,
       );
     }
     await delay(POLL_MS, undefined, { signal: over });

@@ -171,7 +171,9 @@ describe('an answer of something else', () => {
     const error: unknown = await runningPorts(URL).catch((each: unknown) => each);
     expect(error).toBeInstanceOf(ClusterUnreachableError);
     const { message } = error as Error;
-    expect(message).toContain(`cannot ask the cluster at ${URL}: its answer says nothing`);
+    expect(message).toContain(
+      `cannot ask the cluster at ${URL}: its answer does not show a cluster`,
+    );
     expect(message).toContain('health.details');
     expect(message).not.toMatch(/rm -rf|\p{Cc}/u);
   });

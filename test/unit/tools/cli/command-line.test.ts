@@ -302,33 +302,3 @@ describe('an answer of something else', () => {
     expect(error).toContain('CLUSTER_BALANCING=ports');
   });
 });
-
-describe('plan', () => {
-  it('prints what a load takes, with what was assumed', async () => {
-    const text = await printed('plan', '--rps', '20000', '--cpu-ms', '0.2', '--pool-size', '5');
-    expect(text).toMatch(/^pods +3$/m);
-    expect(text).toContain(
-      'Assumed: --wait-ms 0, --cores-per-pod 2, --memory-per-worker-mb 135, --utilization 0.7.\nCLUSTER_WORKERS=2\n',
-    );
-  });
-
-  it('prints JSON', async () => {
-    const json = JSON.parse(await printed('plan', '--rps', '100', '--offload-ms', '20', '--json'));
-    expect(json).toMatchObject({
-      input: { rps: 100, offloadMs: 20, offloadShare: 1 },
-      plan: { pods: 2, workers: 1, threads: 2 },
-    });
-    expect(json.assumed).toContain('offloadShare');
-  });
-
-  it.each([
-    [['plan'], "required option '--rps <n>'"],
-    [['plan', '--rps', '0'], 'expected requests a second from 0.001'],
-    [['plan', '--rps', '1e3'], 'expected requests a second from 0.001'],
-    [['plan', '--rps', '1', '--utilization', '1'], 'expected a ratio from 0.05 to 0.95'],
-    [['plan', '--rps', '1', '--cpu-ms', '0'], 'expected milliseconds from 0.001'],
-    [['plan', '--rps', '1', '--pool', '2'], "unknown option '--pool'"],
-  ])('refuses %j with 64', async (args, message) => {
-    expect(await refusal(64, ...args)).toContain(message);
-  });
-});

@@ -2,9 +2,9 @@ import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { coresOfOthers } from '../../../../../src/tools/tune/run/machine-load.js';
 import { measurementOf } from '../../../../../src/tools/tune/run/measurement.js';
-import { metricSum } from '../../../../../src/tools/tune/run/metric-sum.js';
+import { sumOf } from '../../../../../src/tools/app/endpoints.js';
 import { measurementTable } from '../../../../../src/tools/tune/measurement-table.js';
-import { addHeader, endpointPath, routeUrl } from '../../../../../src/tools/tune/target.js';
+import { addHeader, endpointPath, routeUrl } from '../../../../../src/tools/cli/arguments.js';
 import { measured } from '../../../support/tune-measurements.js';
 
 describe('a measurement', () => {
@@ -55,12 +55,12 @@ describe('the sum of a metric', () => {
   ].join('\n');
 
   it('is that of all its labels, with a prefix too', () => {
-    expect(metricSum(page, 'nestjs_cluster_worker_cpu_seconds_total')).toBe(3.5);
-    expect(metricSum(page, 'nestjs_cluster_primary_cpu_seconds_total')).toBe(0.25);
+    expect(sumOf(page, 'nestjs_cluster_worker_cpu_seconds_total')).toBe(3.5);
+    expect(sumOf(page, 'nestjs_cluster_primary_cpu_seconds_total')).toBe(0.25);
   });
 
   it('is unknown where there is none', () => {
-    expect(metricSum(page, 'nestjs_cluster_worker_cpu')).toBeUndefined();
+    expect(sumOf(page, 'nestjs_cluster_worker_cpu')).toBeUndefined();
   });
 });
 

@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ClusterConfigurationError, NotMeasuredError } from '../../../contract/errors/index.js';
+import { ClusterConfigurationError, NotMeasuredError } from '../../contract/errors/index.js';
 
-/** The part of the app's output that is kept, to show it if the app fails. */
+/** The kept part of the app's output, shown if the app fails. */
 const LAST_LINES = 10;
 const LINE_LENGTH = 240;
 
-/** After so long a signal is followed by the next. */
+/** How long to wait after a signal before the next. */
 const PATIENCE_MS = 5_000;
 const POLL_MS = 20;
 
-/** For what a process wrote before it ended. */
+/** Time to read what a process wrote before it ended. */
 const LAST_WORDS_MS = 200;
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -18,25 +18,23 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'it may not be run (EACCES)',
 };
 
-/** The user's app: the command that was given, and all it starts. */
+/** The user's app: the given command and all processes that it starts. */
 export class AppProcess {
   readonly #child: ChildProcess;
   #said = '';
-  /** Why it cannot be measured any more. */
   #failure: Error | undefined;
-  /** Aborts when the app has ended. */
   readonly #ended = new AbortController();
 
   constructor(
     readonly command: readonly string[],
     environment: Readonly<Record<string, string>>,
-    /** For a program of Node's that tells what it finds. */
+    /** Opens a channel to the command, which has to be Node. */
     onMessage?: (message: unknown) => void,
   ) {
     const [program, ...args] = command;
     this.#child = spawn(program!, args, {
-      // A group of its own: a signal reaches what a shell or npm has started too, and Ctrl-C of the
-      // terminal does not, so that the app is asked to end once.
+      // In a group of its own, signals also reach processes that a shell or npm has started. Ctrl-C
+      // in the terminal does not reach the group, so the app is asked to end once.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', ...(onMessage ? (['ipc'] as const) : [])],
       env: { ...process.env, ...environment },
@@ -54,18 +52,17 @@ export class AppProcess {
         ),
       );
     });
-    // 'close' comes when all its output has been read. It never comes if a child of the process
-    // keeps the output open.
+    // 'close' comes when all output has been read. It never comes if a child keeps the output open.
     this.#child.once('close', () => this.#end(undefined));
     this.#child.once('exit', () => setTimeout(() => this.#end(undefined), LAST_WORDS_MS));
   }
 
-  /** Aborts when the app has ended: nothing is to be waited for any more. */
+  /** Aborts when the app has ended. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Why it has ended, with the last it wrote. */
+  /** Why the app has ended, with its last lines. */
   get failure(): Error {
     const { exitCode, signalCode } = this.#child;
     const how = signalCode === null ? `ended with code ${exitCode}` : `was killed by ${signalCode}`;
@@ -87,17 +84,17 @@ export class AppProcess {
     return lines.length === 0 ? ' and wrote nothing' : `; the last it wrote:${lines.join('')}`;
   }
 
-  /** Ends all of it: asked, asked again, killed. */
+  /** Asks all processes to end, asks again, then kills them. */
   async end(): Promise<void> {
     for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
-      // The command alone: a worker that is signalled too would be replaced.
+      // Signals the command alone: a worker that gets a signal too would be replaced.
       if (signal === 'SIGKILL' || this.ended.aborted) this.#signalGroup(signal);
       else this.#child.kill(signal);
       if (await this.#goneWithin(PATIENCE_MS)) return;
     }
   }
 
-  /** Ends all of it without a word, e.g. as this process exits. */
+  /** Kills all processes at once, e.g. as this process exits. */
   kill(): void {
     this.#signalGroup('SIGKILL');
   }
@@ -106,7 +103,7 @@ export class AppProcess {
     const deadline = performance.now() + ms;
     let asked = this.ended.aborted;
     while (this.#signalGroup(0)) {
-      // A shell has ended and left its child.
+      // A shell may have ended and left its child.
       if (this.ended.aborted && !asked) {
         asked = true;
         this.#signalGroup('SIGTERM');
@@ -117,14 +114,14 @@ export class AppProcess {
     return true;
   }
 
-  /** @returns whether there was anybody. */
+  /** @returns whether a process of the group was there. */
   #signalGroup(signal: NodeJS.Signals | 0): boolean {
     const { pid } = this.#child;
     if (pid === undefined) return false;
     try {
       return process.kill(-pid, signal);
     } catch (error) {
-      // EPERM: on macOS also where only zombies are left
+      // EPERM: on macOS also if only zombies are left
       return (error as NodeJS.ErrnoException).code === 'EPERM' && !this.ended.aborted;
     }
   }
