@@ -4,7 +4,6 @@ import { machineClockMs } from '../contract/ipc/machine-clock.js';
 import { reportError } from '../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../contract/snapshot/index.js';
-import { Askers } from './serve/askers.js';
 import { Balance, BALANCE_TICK_MS } from './serve/balance.js';
 import type { ClusterEvent } from './decide/cluster-event.js';
 import type { Served, WorkerId } from './decide/cluster-state.js';
@@ -16,9 +15,9 @@ import type { ProcessEvent } from './processes/fork-worker.js';
 import { Inspections } from './serve/inspections.js';
 import { laterBy } from './later.js';
 import type { Listening } from './listening/listening.interface.js';
-import { reserve } from './listening/reserve.js';
 import { MetricsRelay } from './serve/metrics-relay.js';
 import { PrimaryMeter } from './serve/primary-meter.js';
+import { Requests } from './serve/requests.js';
 import { Quarantine, QUARANTINE_TICK_MS } from './quarantine/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
@@ -60,13 +59,14 @@ export class Supervisor {
   readonly inspections: Inspections;
   readonly #ticks = new Ticks();
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
-  readonly #askers = new Askers(
+  readonly #requests = new Requests(
     (worker, message) => this.#table.find(worker)?.send(message),
     (event) => this.#post(event),
+    () => this.#table.snapshot(),
   );
-  readonly reload = this.#askers.reload;
-  readonly scale = this.#askers.scale;
-  readonly restart = this.#askers.restart;
+  readonly reload = this.#requests.reload;
+  readonly scale = this.#requests.scale;
+  readonly restart = this.#requests.restart;
   readonly #onError = ({ type }: { readonly type: string }, error: unknown): void =>
     this.#warn(`unexpected error on ${type}`, error);
   readonly #queue = new EventQueue<Happening>(
@@ -158,7 +158,8 @@ export class Supervisor {
   }
 
   /** Has the core say what becomes of the cluster, and does what it says. */
-  #decide(event: ClusterEvent): void {
+  #decide(happened: ClusterEvent): void {
+    const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
     const now = performance.now();
     const { state, effects } = this.tools.decide(this.#table.state, event, now, this.#settings);
     this.#table.update(state);
@@ -202,13 +203,8 @@ export class Supervisor {
         const handle = this.#table.remove(effect.worker);
         return handle && this.#relay.retire(handle);
       }
-      case 'answer-reload':
-      case 'answer-restart':
-      case 'answer-scale':
-      case 'refuse-scale':
-        return this.#askers.answer(effect, () => this.#table.snapshot());
-      case 'reserve':
-        return this.#post(reserve(this.listening, effect));
+      case 'answer':
+        return this.#requests.answer(effect);
       case 'find-program':
         return this.#post({ type: 'program-found', program: this.program.find(effect.earlier) });
       case 'close-sockets':
@@ -223,6 +219,17 @@ export class Supervisor {
         this.#ticks.stop();
         this.#timers.stop();
         return this.#resolveEnded(effect.exitCode);
+    }
+  }
+
+  /** Has something to listen on for as many workers before the core decides. */
+  #reserve(event: ClusterEvent & { readonly type: 'scale' }): ClusterEvent {
+    if (this.#table.state.shutdown !== undefined) return event;
+    try {
+      this.listening.reserve(event.workers);
+      return event;
+    } catch (error) {
+      return { ...event, error: error as Error };
     }
   }
 

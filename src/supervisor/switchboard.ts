@@ -69,7 +69,7 @@ export class Switchboard {
   receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
     const event = this.#eventOf(worker, told);
     if (event === undefined) return undefined;
-    return 'asker' in event ? event : { type: 'worker', worker, event };
+    return 'requester' in event ? event : { type: 'worker', worker, event };
   }
 
   #eventOf(id: WorkerId, told: ProcessEvent): WorkerEvent | AskedByWorker | undefined {
@@ -169,18 +169,18 @@ export class Switchboard {
       case 'ready':
         return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
       case 'reload-request': {
-        const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
-        return { type: 'reload', reason: `reload() in worker=${slot}`, asker };
+        const requester = { by: 'worker', worker: id, slot, id: message.id } as const;
+        return { type: 'reload', reason: `reload() in worker=${slot}`, requester };
       }
       case 'scale-request': {
-        const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
+        const requester = { by: 'worker', worker: id, slot, id: message.id } as const;
         const { workers } = message;
-        return { type: 'scale', workers, reason: `scale() in worker=${slot}`, asker };
+        return { type: 'scale', workers, reason: `scale() in worker=${slot}`, requester };
       }
       case 'restart-request': {
-        const asker = { by: 'worker', worker: id, slot, id: message.id } as const;
+        const requester = { by: 'worker', worker: id, slot, id: message.id } as const;
         const reason = `restart() in worker=${slot}`;
-        return { type: 'restart', slot: message.slot, reason, asker };
+        return { type: 'restart', slot: message.slot, reason, requester };
       }
       case 'lead-request':
       case 'leads':

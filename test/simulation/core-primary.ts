@@ -1,6 +1,6 @@
 import type { ClusterEvent, WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
 import type {
-  Asker,
+  Requester,
   ClusterState,
   Timer,
   WorkerId,
@@ -34,16 +34,17 @@ export class CorePrimary implements Primary {
     this.#post({ type: 'stop', reason: 'test', signal });
   }
 
-  reload(asker: Asker): void {
-    this.#post({ type: 'reload', reason: 'test', asker });
+  reload(requester: Requester): void {
+    this.#post({ type: 'reload', reason: 'test', requester });
   }
 
-  scale(workers: number, asker: Asker): void {
-    this.#post({ type: 'scale', workers, reason: 'test', asker });
+  scale(workers: number, requester: Requester): void {
+    const error = this.world.refuses ? new Error('no address') : undefined;
+    this.#post({ type: 'scale', workers, reason: 'test', requester, error });
   }
 
-  restart(slot: number, asker: Asker): void {
-    this.#post({ type: 'restart', slot, reason: 'test', asker });
+  restart(slot: number, requester: Requester): void {
+    this.#post({ type: 'restart', slot, reason: 'test', requester });
   }
 
   hear(worker: WorkerId, event: WorkerEvent): void {
@@ -90,19 +91,11 @@ export class CorePrimary implements Primary {
         return this.#arm(effect.timer, effect.ms);
       case 'disarm':
         return this.#disarm(keyOf(effect.timer));
-      case 'reserve': {
-        const { workers, reason, asker } = effect;
-        const error = world.refuses ? new Error('no address') : undefined;
-        return this.#post({ type: 'reserved', workers, reason, asker, error });
-      }
       case 'find-program':
         return this.#post({ type: 'program-found', program: world.find(effect.earlier) });
       case 'close-acceptors':
         return void world.clock.in(0, () => this.#post({ type: 'acceptors-closed' }));
-      case 'answer-reload':
-      case 'answer-restart':
-      case 'answer-scale':
-      case 'refuse-scale':
+      case 'answer':
       case 'emit':
       case 'end':
       case 'joined':

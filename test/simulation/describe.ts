@@ -28,15 +28,13 @@ function describeEvent(event: ClusterEvent, { before }: Observation): string {
     case 'due':
       return `time is up: ${keyOf(event.timer)}`;
     case 'reload':
-      return `reload, asked by ${asker(event)}`;
+      return `reload, asked by ${requester(event)}`;
     case 'program-found':
       return event.program instanceof Error ? 'the program is not there' : 'the program is there';
     case 'scale':
-      return `scale to ${event.workers}, asked by ${asker(event)}`;
+      return `scale to ${event.workers}${event.error ? ' (refused)' : ''}, asked by ${requester(event)}`;
     case 'restart':
-      return `restart of slot ${event.slot}, asked by ${asker(event)}`;
-    case 'reserved':
-      return `reserved for ${event.workers}${event.error ? ': refused' : ''}`;
+      return `restart of slot ${event.slot}, asked by ${requester(event)}`;
     case 'stop':
       return `stop by ${event.signal?.name ?? 'a call'}`;
     case 'begin':
@@ -69,13 +67,11 @@ function describeEffect(effect: Effect): string {
     }
     case 'find-program':
       return effect.earlier === undefined ? effect.type : `find gen=${effect.earlier.generation}`;
-    case 'answer-reload':
-      return `answer ${asker(effect)}: ${effect.result.outcome}`;
-    case 'answer-restart':
-      return `answer ${asker(effect)}: restart ${effect.result.outcome}`;
-    case 'answer-scale':
-    case 'refuse-scale':
-      return `${effect.type} ${asker(effect)}`;
+    case 'answer': {
+      const { type, ...more } = effect.answer;
+      const outcome = 'result' in more ? ` (${more.result.outcome})` : '';
+      return `answer ${requester(effect)}: ${type}${outcome}`;
+    }
     case 'joined':
     case 'abandon':
       return `${effect.type} ${effect.worker}`;
@@ -84,7 +80,6 @@ function describeEffect(effect: Effect): string {
     case 'arm':
     case 'disarm':
     case 'gone':
-    case 'reserve':
     case 'serving':
     case 'close-sockets':
     case 'close-acceptors':
@@ -92,7 +87,7 @@ function describeEffect(effect: Effect): string {
   }
 }
 
-function asker({ asker: { by, id } }: { asker: { by: string; id: number } }): string {
+function requester({ requester: { by, id } }: { requester: { by: string; id: number } }): string {
   return `${by} ${id}`;
 }
 

@@ -1,5 +1,9 @@
 import type { ClusterEvent, WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type { Asker, ClusterState, WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import type {
+  Requester,
+  ClusterState,
+  WorkerId,
+} from '../../src/supervisor/decide/cluster-state.js';
 import type { Transition } from '../../src/supervisor/decide/transition.js';
 import type { SIGINT, World } from './world.js';
 
@@ -10,9 +14,9 @@ export interface Primary {
   readonly earlyMs: number;
   begin(): void;
   stop(signal: typeof SIGINT | undefined): void;
-  reload(asker: Asker): void;
-  scale(workers: number, asker: Asker): void;
-  restart(slot: number, asker: Asker): void;
+  reload(requester: Requester): void;
+  scale(workers: number, requester: Requester): void;
+  restart(slot: number, requester: Requester): void;
   /** Reads what a worker has said, or the end of its process. */
   hear(worker: WorkerId, event: WorkerEvent): void;
   /** Checks what it has not checked yet. @throws Broken */

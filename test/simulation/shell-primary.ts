@@ -1,6 +1,10 @@
 import { resolveOptions } from '../../src/contract/options/check/resolve-options.js';
 import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type { Asker, ClusterState, WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import type {
+  Requester,
+  ClusterState,
+  WorkerId,
+} from '../../src/supervisor/decide/cluster-state.js';
 import { SLICE_MS } from '../../src/supervisor/decide/policies/deadline.policy.js';
 import { transition } from '../../src/supervisor/decide/transition.js';
 import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
@@ -86,20 +90,21 @@ export class ShellPrimary implements Primary {
     this.#supervisor.stop('test', signal?.name);
   }
 
-  reload(asker: Asker): void {
-    if (asker.by === 'worker') return this.#ask(asker.worker, 'reload-request', { id: asker.id });
+  reload(requester: Requester): void {
+    if (requester.by === 'worker')
+      return this.#ask(requester.worker, 'reload-request', { id: requester.id });
     void this.#supervisor.reload('test');
   }
 
-  scale(workers: number, asker: Asker): void {
-    if (asker.by === 'worker')
-      return this.#ask(asker.worker, 'scale-request', { id: asker.id, workers });
+  scale(workers: number, requester: Requester): void {
+    if (requester.by === 'worker')
+      return this.#ask(requester.worker, 'scale-request', { id: requester.id, workers });
     void this.#supervisor.scale(workers, 'test').catch(() => {});
   }
 
-  restart(slot: number, asker: Asker): void {
-    if (asker.by === 'worker')
-      return this.#ask(asker.worker, 'restart-request', { id: asker.id, slot });
+  restart(slot: number, requester: Requester): void {
+    if (requester.by === 'worker')
+      return this.#ask(requester.worker, 'restart-request', { id: requester.id, slot });
     void this.#supervisor.restart(slot, 'test');
   }
 

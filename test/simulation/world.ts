@@ -1,5 +1,9 @@
 import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type { Asker, ClusterState, WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import type {
+  Requester,
+  ClusterState,
+  WorkerId,
+} from '../../src/supervisor/decide/cluster-state.js';
 import { keyOf, type Settings } from '../../src/supervisor/decide/step.js';
 import type { ProgramPaths } from '../../src/supervisor/processes/release.js';
 import { Clock } from './clock.js';
@@ -94,14 +98,14 @@ export class World implements Surface {
   /** Nothing is under way, and every worker serves that should. */
   get atRest(): boolean {
     const { slots, desired, workers, reload, replacement, shutdown } = this.state;
-    const { replacementsWaiting, reloadAskers, scaleAskers, restartAskers, everReady } = this.state;
+    const { replacementsWaiting, pendingRequests, everReady } = this.state;
     if (shutdown !== undefined) return this.ended !== undefined;
     return (
       everReady &&
       reload === undefined &&
       replacement === undefined &&
       replacementsWaiting.length === 0 &&
-      reloadAskers.length + scaleAskers.length + restartAskers.length === 0 &&
+      pendingRequests.length === 0 &&
       slots.every(({ index, worker }) => index >= desired || stateOf(worker) === 'ready') &&
       [...workers.values()].every(({ slot }) => slot < desired)
     );
@@ -128,18 +132,18 @@ export class World implements Surface {
 
   askForReload(by: WorkerId | undefined, deployment = WELL_DEPLOYED): void {
     this.#program = this.#deploy(deployment);
-    this.primary.reload(this.#asker(by));
+    this.primary.reload(this.#requester(by));
   }
 
   askToScale(by: WorkerId | undefined, workers = 2): void {
-    this.primary.scale(workers, this.#asker(by));
+    this.primary.scale(workers, this.#requester(by));
   }
 
   /** A worker asks for its own. */
   askToRestart(by: WorkerId | undefined, slot = 0): void {
-    const asker = this.#asker(by);
-    const which = asker.by === 'worker' ? asker.slot : slot;
-    this.primary.restart(which, asker);
+    const requester = this.#requester(by);
+    const which = requester.by === 'worker' ? requester.slot : slot;
+    this.primary.restart(which, requester);
   }
 
   /** Notes what a step has brought about, and has it checked. */
@@ -150,8 +154,8 @@ export class World implements Surface {
       if (effect.type === 'arm') this.armed.add(keyOf(effect.timer));
       else if (effect.type === 'disarm') this.armed.delete(keyOf(effect.timer));
       else if (effect.type === 'end') this.ended = effect.exitCode;
-      else if ('asker' in effect && effect.type !== 'reserve') {
-        const name = nameOf(effect.asker);
+      else if (effect.type === 'answer') {
+        const name = nameOf(effect.requester);
         this.answered.set(name, (this.answered.get(name) ?? 0) + 1);
       }
     }
@@ -206,19 +210,19 @@ export class World implements Surface {
     }
   }
 
-  #asker(by: WorkerId | undefined): Asker {
+  #requester(by: WorkerId | undefined): Requester {
     const slot = by === undefined ? undefined : this.state.workers.get(by)?.slot;
-    const asker: Asker =
+    const requester: Requester =
       by === undefined || slot === undefined
         ? { by: 'caller', id: (this.#callers += 1) }
         : { by: 'worker', worker: by, slot, id: this.asked.size + 1 };
-    this.asked.add(nameOf(asker));
-    return asker;
+    this.asked.add(nameOf(requester));
+    return requester;
   }
 }
 
-export function nameOf(asker: Asker): string {
-  return `${asker.by} ${asker.id}`;
+export function nameOf(requester: Requester): string {
+  return `${requester.by} ${requester.id}`;
 }
 
 export const SIGINT = { name: 'SIGINT', number: 2 } as const;

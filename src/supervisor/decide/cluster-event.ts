@@ -1,7 +1,7 @@
 import type { DrainReport, ErrorReport, WorkerMessage } from '../../contract/ipc/index.js';
 import type { ProgramPaths } from '../processes/release.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
-import type { Asker, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
+import type { Requester, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
 
 /** An event, with everything that the decision needs to know of the world. */
 export type ClusterEvent =
@@ -14,33 +14,22 @@ export type ClusterEvent =
       readonly eventLoopUtilization: number;
     }
   | { readonly type: 'upkeep-due'; readonly readings: ReadonlyMap<WorkerId, Reading> }
-  | {
-      readonly type: 'reload';
-      readonly reason: string;
-      readonly asker: Asker;
-    }
+  | { readonly type: 'reload'; readonly reason: string; readonly requester: Requester }
   /** Answers the effect `find-program`: where its names lead now, or why they lead nowhere. */
   | { readonly type: 'program-found'; readonly program: ProgramPaths | Error }
   | {
       readonly type: 'scale';
       readonly workers: number;
       readonly reason: string;
-      readonly asker: Asker;
-    }
-  /** Answers the effect `reserve`. */
-  | {
-      readonly type: 'reserved';
-      readonly workers: number;
-      readonly reason: string;
-      readonly asker: Asker;
-      /** Why there is nothing to listen on. */
-      readonly error: Error | undefined;
+      readonly requester: Requester;
+      /** Why as many workers would have nothing to listen on. */
+      readonly error?: Error | undefined;
     }
   | {
       readonly type: 'restart';
       readonly slot: number;
       readonly reason: string;
-      readonly asker: Asker;
+      readonly requester: Requester;
       /** The path to which the old worker sends a heap snapshot after its last request. */
       readonly snapshotTo?: string | undefined;
     }

@@ -139,8 +139,8 @@ export interface HandingOver extends ReplacementRequest {
   readonly predecessor: WorkerId;
 }
 
-/** The asker of something that takes a while. It gets one answer. */
-export type Asker =
+/** The one that asked for something that takes a while. It gets one answer. */
+export type Requester =
   | { readonly by: 'caller'; readonly id: number }
   /** It may have to leave in the course of it: it is told before, while it can still hear. */
   | {
@@ -149,6 +149,14 @@ export type Asker =
       readonly slot: number;
       readonly id: number;
     };
+
+/** A request that has no answer yet. */
+export interface PendingRequest {
+  readonly for: 'reload' | 'scale' | 'restart';
+  /** The slot of a restart. */
+  readonly slot?: number;
+  readonly requester: Requester;
+}
 
 export interface ReloadUnderWay {
   /** Its number; of the reload that is taken back, too. */
@@ -224,9 +232,7 @@ export interface ClusterState {
   /** Number of the last reload that began. */
   readonly lastReload: number;
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
-  readonly reloadAskers: readonly Asker[];
-  readonly scaleAskers: readonly Asker[];
-  readonly restartAskers: readonly { readonly slot: number; readonly asker: Asker }[];
+  readonly pendingRequests: readonly PendingRequest[];
 
   readonly replacement: Replacement | undefined;
   readonly replacementsWaiting: readonly ReplacementRequest[];

@@ -1,7 +1,7 @@
 import type { ClusterEventName, ClusterEvents } from '../../contract/events/index.js';
 import type { PrimaryMessage } from '../../contract/ipc/index.js';
 import type { ReloadResult, RestartResult } from '../../contract/snapshot/index.js';
-import type { Asker, Served, Timer, WorkerId } from './cluster-state.js';
+import type { Requester, Served, Timer, WorkerId } from './cluster-state.js';
 import type { Release } from '../processes/release.js';
 
 /** What is to be done: the interpreter does it, in this order, and decides nothing. */
@@ -33,19 +33,7 @@ export type Effect =
   /** It has exited. */
   | { readonly type: 'gone'; readonly worker: WorkerId }
   | Emit
-  | { readonly type: 'answer-reload'; readonly asker: Asker; readonly result: ReloadResult }
-  | { readonly type: 'answer-restart'; readonly asker: Asker; readonly result: RestartResult }
-  /** With the cluster as it is now. */
-  | { readonly type: 'answer-scale'; readonly asker: Asker }
-  /** There would be nothing to listen on. */
-  | { readonly type: 'refuse-scale'; readonly asker: Asker; readonly error: Error }
-  /** Make sure that there is something to listen on for as many slots; `reserved` tells. */
-  | {
-      readonly type: 'reserve';
-      readonly workers: number;
-      readonly reason: string;
-      readonly asker: Asker;
-    }
+  | { readonly type: 'answer'; readonly requester: Requester; readonly answer: Answer }
   /**
    * Find out what the workers of a reload are to run, or whether the files of an earlier release
    * are still there; `program-found` tells.
@@ -57,6 +45,15 @@ export type Effect =
   /** The cluster has started. */
   | { readonly type: 'serving'; readonly served: Served }
   | { readonly type: 'end'; readonly exitCode: number };
+
+/** The answer to a request. */
+export type Answer =
+  | { readonly type: 'reloaded'; readonly result: ReloadResult }
+  | { readonly type: 'restarted'; readonly result: RestartResult }
+  /** The shell adds a snapshot of the cluster. */
+  | { readonly type: 'scaled' }
+  /** There would be nothing to listen on. */
+  | { readonly type: 'scale-refused'; readonly error: Error };
 
 /** An event of the cluster; the interpreter puts the identity of the worker in its place. */
 export type Emit = {

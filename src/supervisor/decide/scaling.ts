@@ -1,52 +1,48 @@
-import type { Asker, Slot } from './cluster-state.js';
+import type { ClusterEvent } from './cluster-event.js';
+import type { Requester, Slot } from './cluster-state.js';
+import { answerRequests } from './replace/answers.js';
 import { retire } from './worker/departure.js';
 import { loseCandidate } from './replace/replacement.js';
 import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';
 import { contendersOf, isServed, startSlot, wantedSlots } from './worker/workers.js';
 
-/** Somebody wants another number of workers: there has to be something to listen on first. */
-export function scale(step: Step, workers: number, reason: string, asker: Asker): void {
-  if (step.state.shutdown !== undefined) step.do({ type: 'answer-scale', asker });
-  else step.do({ type: 'reserve', workers, reason, asker });
-}
-
-/** The asker is told once the new workers are ready, or have failed, and the others are gone. */
-export function scaleTo(
+/** The requester is told once the new workers are ready, or have failed, and the others are gone. */
+export function scale(
   step: Step,
-  workers: number,
-  reason: string,
-  asker: Asker,
-  error: Error | undefined,
+  { workers, reason, requester, error }: ClusterEvent & { readonly type: 'scale' },
 ): void {
-  if (step.state.shutdown !== undefined) return step.do({ type: 'answer-scale', asker });
-  if (error !== undefined) return step.do({ type: 'refuse-scale', asker, error });
-  step.set({ scaleAskers: [...step.state.scaleAskers, asker] });
-  const { desired } = step.state;
-  if (workers !== desired) {
-    step.emit('scaling', { from: desired, to: workers, reason });
-    resize(step, workers);
-    for (const { index } of wantedSlots(step.state).slice(desired)) {
-      const slot = step.state.slots[index]!;
-      if (slot.worker === undefined) startSlot(step, slot);
-    }
-    for (const { index } of step.state.slots.slice(workers, desired)) dismiss(step, index);
+  const { desired, shutdown, pendingRequests } = step.state;
+  if (shutdown !== undefined) {
+    return step.do({ type: 'answer', requester, answer: { type: 'scaled' } });
   }
+  if (error !== undefined) {
+    return step.do({ type: 'answer', requester, answer: { type: 'scale-refused', error } });
+  }
+  step.set({ pendingRequests: [...pendingRequests, { for: 'scale', requester }] });
+  if (workers === desired) return;
+  step.emit('scaling', { from: desired, to: workers, reason });
+  resize(step, workers);
+  for (const { index } of wantedSlots(step.state).slice(desired)) {
+    const slot = step.state.slots[index]!;
+    if (slot.worker === undefined) startSlot(step, slot);
+  }
+  for (const { index } of step.state.slots.slice(workers, desired)) dismiss(step, index);
 }
 
 /** After each event: tells those who wait, if what they asked for has come about. */
 export function settleScaling(step: Step): void {
-  const { scaleAskers, workers, desired } = step.state;
-  if (scaleAskers.length === 0 || wantedSlots(step.state).some((slot) => isComingUp(step, slot))) {
-    return;
-  }
+  const { pendingRequests, workers, desired } = step.state;
+  if (!pendingRequests.some((each) => each.for === 'scale')) return;
+  if (wantedSlots(step.state).some((slot) => isComingUp(step, slot))) return;
   const surplus = workers.values().some(({ slot }) => slot >= desired);
-  answer(step, (asker) => asker.by === 'worker' || !surplus);
+  const isMet = ({ by }: Requester): boolean => by === 'worker' || !surplus;
+  answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
 }
 
 /** Nothing more will come about. */
 export function cancelScaling(step: Step): void {
-  answer(step, () => true);
+  answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale');
 }
 
 export function newSlot(index: number, release: Slot['release']): Slot {
@@ -91,10 +87,4 @@ function dismiss(step: Step, index: number): void {
 function isComingUp({ state }: Step, slot: Slot): boolean {
   if (isServed(state, slot)) return false;
   return contendersOf(state, slot).some(({ state: each }) => each === 'starting');
-}
-
-function answer(step: Step, whom: (asker: Asker) => boolean): void {
-  const { scaleAskers } = step.state;
-  step.set({ scaleAskers: scaleAskers.filter((asker) => !whom(asker)) });
-  for (const asker of scaleAskers.filter(whom)) step.do({ type: 'answer-scale', asker });
 }

@@ -11,7 +11,7 @@ import { beginNextReplacement } from './replace/replacement.js';
 import { restart, settleRestarts } from './replace/restart-request.js';
 import { maintain, settleUpkeep } from './replace/upkeep.js';
 import { startWhereNeeded } from './restart.js';
-import { newSlot, scale, scaleTo, settleScaling } from './scaling.js';
+import { newSlot, scale, settleScaling } from './scaling.js';
 import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
 import { type Settings, Step } from './step.js';
 import { live } from './worker/worker-life.js';
@@ -61,9 +61,7 @@ export function newCluster(
     reload: undefined,
     lastReload: release.generation,
     reloads: { completed: 0, aborted: 0, reverted: 0 },
-    reloadAskers: [],
-    scaleAskers: [],
-    restartAskers: [],
+    pendingRequests: [],
     replacement: undefined,
     replacementsWaiting: [],
     checks: 0,
@@ -101,13 +99,11 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'upkeep-due':
       return maintain(step, event.readings);
     case 'reload':
-      return reload(step, event.reason, event.asker);
+      return reload(step, event.reason, event.requester);
     case 'program-found':
       return programFound(step, event.program);
     case 'scale':
-      return scale(step, event.workers, event.reason, event.asker);
-    case 'reserved':
-      return scaleTo(step, event.workers, event.reason, event.asker, event.error);
+      return scale(step, event);
     case 'restart':
       return restart(step, event);
     case 'stop':

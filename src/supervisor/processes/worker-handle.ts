@@ -4,7 +4,7 @@ import type { WorkerIdentity, WorkerState, WorkerStats } from '../../contract/sn
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from '../listening/bound-socket.js';
 
-/** Messages that may wait to be read: more would only pile up, and the asker has a deadline. */
+/** Messages that may wait to be read: more would only pile up, and the requester has a deadline. */
 const MAX_UNSENT = 64;
 
 /** Events among them: the rest is left for what is asked and answered. */

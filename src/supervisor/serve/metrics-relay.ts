@@ -59,9 +59,9 @@ export class MetricsRelay {
   ) {}
 
   /** A worker sent its metrics and wants everybody's. */
-  collectFor(asker: WorkerHandle, id: number, body: string, serializedAt: number): void {
-    this.#keep(asker, body, serializedAt);
-    this.#join((collected) => asker.send({ type: 'collected', id, ...collected }), asker);
+  collectFor(requester: WorkerHandle, id: number, body: string, serializedAt: number): void {
+    this.#keep(requester, body, serializedAt);
+    this.#join((collected) => requester.send({ type: 'collected', id, ...collected }), requester);
   }
 
   /** The primary itself wants everybody's metrics. */
@@ -147,15 +147,15 @@ export class MetricsRelay {
     });
   }
 
-  /** Calls `listener` when all have answered, or it is time. An asker has sent its metrics already. */
-  #join(listener: (collected: CollectedMetrics) => void, asker?: WorkerHandle): void {
-    this.#collection ??= this.#begin(asker);
+  /** Calls `listener` when all have answered, or it is time. An requester has sent its metrics already. */
+  #join(listener: (collected: CollectedMetrics) => void, requester?: WorkerHandle): void {
+    this.#collection ??= this.#begin(requester);
     this.#collection.listeners.push(listener);
-    this.#noLongerWaitFor(asker);
+    this.#noLongerWaitFor(requester);
   }
 
-  #begin(asker: WorkerHandle | undefined): Collection {
-    const others = this.#answering.filter((worker) => worker !== asker);
+  #begin(requester: WorkerHandle | undefined): Collection {
+    const others = this.#answering.filter((worker) => worker !== requester);
     for (const worker of others) {
       this.#asked.add(worker);
       worker.send({ type: 'collect' });

@@ -95,11 +95,6 @@ export const FAULTS = [
       replace: '',
     },
     {
-      what: 'who scaled is told twice',
-      find: 'step.set({ scaleAskers: scaleAskers.filter((asker) => !whom(asker)) });',
-      replace: '',
-    },
-    {
       what: 'scaling is not told',
       find: `step.emit('scaling', { from: desired, to: workers, reason });`,
       replace: '',
@@ -188,8 +183,8 @@ export const FAULTS = [
   ...inFile(`${CORE}replace/restart-request.ts`, [
     {
       what: 'a restart that failed is told as one that was done',
-      find: 'answerRestart(step, slot, failure);',
-      replace: 'answerRestart(step, slot, null);',
+      find: 'answer(step, slot, failure);',
+      replace: 'answer(step, slot, null);',
     },
     {
       what: 'a worker is restarted as often as somebody asks',
@@ -203,7 +198,7 @@ export const FAULTS = [
     },
     {
       what: 'a worker that waits for its own restart is waited for',
-      find: `if (asker.by === 'worker') noLongerAwait(step, { id: asker.worker });`,
+      find: `if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });`,
       replace: '',
     },
   ]),
@@ -262,37 +257,32 @@ export const FAULTS = [
   ...inFile(`${CORE}replace/answers.ts`, [
     {
       what: 'a worker that waits for a restart is waited for, whatever replaces it',
-      find: 'return forRestart || awaitsReload(state, slot);',
-      replace: 'return !forRestart && awaitsReload(state, slot);',
+      find: `each.for !== 'scale' && isByWorkerOf`,
+      replace: `each.for === 'reload' && isByWorkerOf`,
     },
     {
       what: 'a worker that waits for a reload is waited for, whatever replaces it',
-      find: 'return forRestart || awaitsReload(state, slot);',
-      replace: 'return forRestart;',
+      find: `each.for !== 'scale' && isByWorkerOf`,
+      replace: `each.for === 'restart' && isByWorkerOf`,
     },
     {
       what: 'who asked for a restart is told before the old worker has left',
-      find: 'answerRestart(step, slot, null, (asker) => isOfSlot(asker, slot));',
-      replace: 'answerRestart(step, slot, null);',
+      find: `each.for === 'restart' && each.slot === slot && isByWorkerOf(slot, each);`,
+      replace: `each.for === 'restart' && each.slot === slot;`,
     },
     {
-      what: 'who asked for a restart is told twice',
-      find: 'restartAskers.filter((each) => !told.includes(each))',
-      replace: 'restartAskers',
+      what: 'whoever has asked is told twice',
+      find: 'step.set({ pendingRequests: pendingRequests.filter((each) => !which(each)) });',
+      replace: '',
     },
     {
-      what: 'who waits for a restart is forgotten',
-      find: 'for (const { asker } of told) tellRestarted(step, asker, slot, reason);',
-      replace: 'void told;',
+      what: 'whoever waits for an answer is forgotten',
+      find: `step.do({ type: 'answer', requester, answer });`,
+      replace: 'void [requester, answer];',
     },
     {
       what: 'a worker that asked is told of the end after the first slot',
       find: 'if (slotsOfOtherReleases(step.state, reload.release).length > 0) return;',
-      replace: '',
-    },
-    {
-      what: 'who reloaded is told twice',
-      find: 'step.set({ reloadAskers: reloadAskers.filter((asker) => !whom(asker)) });',
       replace: '',
     },
   ]),
@@ -757,8 +747,8 @@ export const FAULTS = [
     },
     {
       what: 'who asks for a restart is taken for another slot',
-      find: `return { type: 'restart', slot: message.slot, reason, asker };`,
-      replace: `return { type: 'restart', slot: message.slot + 1, reason, asker };`,
+      find: `return { type: 'restart', slot: message.slot, reason, requester };`,
+      replace: `return { type: 'restart', slot: message.slot + 1, reason, requester };`,
     },
   ]),
   ...inShell('processes/worker-table.ts', [

@@ -1,5 +1,10 @@
-import type { ClusterState, Slot, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
-import type { Effect } from '../../../src/supervisor/decide/effect.js';
+import type { RestartResult } from '../../../src/contract/snapshot/index.js';
+import type {
+  ClusterState,
+  Requester,
+  Slot,
+  WorkerId,
+} from '../../../src/supervisor/decide/cluster-state.js';
 import { nameOf, type Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';
@@ -8,16 +13,16 @@ import { emitted } from './telling.js';
 export class Answers implements Invariant {
   #reloadsBegun = 0;
   #reloadsEnded = 0;
-  /** The worker of the slot when its restart was asked for, by asker. */
+  /** The worker of the slot when its restart was asked for, by requester. */
   readonly #toRestart = new Map<string, WorkerId | undefined>();
 
   after(step: Observation): void {
     const { effects, state, world, event, before } = step;
     if (event.type === 'restart') {
-      const isOwn = event.asker.by === 'caller' || event.asker.slot === event.slot;
+      const isOwn = event.requester.by === 'caller' || event.requester.slot === event.slot;
       hold('a worker that asks for its restart is restarted itself', isOwn, () => event);
       // One that is under way is everybody's.
-      const first = before.restartAskers.find(({ slot }) => slot === event.slot);
+      const first = before.pendingRequests.find(({ slot }) => slot === event.slot);
       const { replacement } = before;
       const leaves =
         replacement?.phase === 'handing-over' &&
@@ -25,24 +30,24 @@ export class Answers implements Invariant {
         replacement.slot === event.slot
           ? replacement.predecessor
           : before.slots[event.slot]?.worker;
-      const old = first === undefined ? leaves : this.#toRestart.get(nameOf(first.asker));
-      this.#toRestart.set(nameOf(event.asker), old);
+      const old = first === undefined ? leaves : this.#toRestart.get(nameOf(first.requester));
+      this.#toRestart.set(nameOf(event.requester), old);
     }
     for (const effect of effects) {
-      if ('asker' in effect && effect.type !== 'reserve') {
-        const times = world.answered.get(nameOf(effect.asker));
-        hold('an asker is answered once', times === 1, () => effect);
+      if (effect.type !== 'answer') continue;
+      const { requester, answer } = effect;
+      const times = world.answered.get(nameOf(requester));
+      hold('a request is answered once', times === 1, () => effect);
+      if (answer.type === 'scaled' && state.shutdown === undefined) {
+        this.#scaled(step, requester.by === 'worker');
       }
-      if (effect.type === 'answer-scale' && state.shutdown === undefined) {
-        this.#scaled(step, effect.asker.by === 'worker');
-      }
-      if (effect.type === 'answer-restart') this.#restarted(step, effect);
-      if (effect.type !== 'answer-reload' || state.shutdown !== undefined) continue;
-      const { outcome, generation } = effect.result;
+      if (answer.type === 'restarted') this.#restarted(step, requester, answer.result);
+      if (answer.type !== 'reloaded' || state.shutdown !== undefined) continue;
+      const { outcome, generation } = answer.result;
       const asked = before.reload?.generation ?? state.lastReload;
       hold('an answer is of the reload that was asked for', generation === asked, () => effect);
       const isLastSlot = outcome === 'completed' || before.reload?.outcome !== 'completed';
-      const early = effect.asker.by === 'worker' && isLastSlot;
+      const early = requester.by === 'worker' && isLastSlot;
       hold(
         'a reload is over when a caller is told',
         early || state.reload === undefined,
@@ -52,20 +57,23 @@ export class Answers implements Invariant {
     }
     this.#reloads(step);
     if (state.shutdown === undefined) waitForSomething(state);
-    const { replacement, reloadAskers, restartAskers } = state;
+    const { replacement, pendingRequests } = state;
     const awaited = replacement?.phase === 'handing-over' ? replacement.predecessor : undefined;
     hold(
       'nobody waits for a worker that waits for a reload or a restart',
-      ![...reloadAskers, ...restartAskers.map(({ asker }) => asker)].some(
-        (asker) => asker.by === 'worker' && asker.worker === awaited,
+      !pendingRequests.some(
+        (each) =>
+          each.for !== 'scale' &&
+          each.requester.by === 'worker' &&
+          each.requester.worker === awaited,
       ),
       () => replacement,
     );
   }
 
   atRest({ state, world }: Pick<Observation, 'state' | 'world'>): void {
-    for (const asker of world.asked) {
-      hold('every asker is answered', world.answered.get(asker) === 1, () => asker);
+    for (const requester of world.asked) {
+      hold('every requester is answered', world.answered.get(requester) === 1, () => requester);
     }
     if (state.shutdown !== undefined) return;
     hold('a reload ends', state.reload === undefined && this.#reloadsBegun === this.#reloadsEnded);
@@ -86,21 +94,24 @@ export class Answers implements Invariant {
   /** It is told at the end; the worker that it is about, before it drains. */
   #restarted(
     { state, before, event }: Observation,
-    { asker, result }: Extract<Effect, { type: 'answer-restart' }>,
+    requester: Requester,
+    result: RestartResult,
   ): void {
     const { slot, outcome, reason } = result;
-    const seen = () => ({ asker, result, slot: state.slots[slot] });
+    const seen = () => ({ requester, result, slot: state.slots[slot] });
     hold('a restart says why it was aborted', (outcome === 'aborted') === (reason !== null), seen);
     if (outcome === 'aborted') return;
-    const old = this.#toRestart.get(nameOf(asker));
+    const old = this.#toRestart.get(nameOf(requester));
     hold(
       'a restarted worker serves no more',
       old !== state.slots[slot]!.worker || old === undefined,
       seen,
     );
-    const askers = [...before.reloadAskers, ...before.restartAskers.map((each) => each.asker)];
-    if (event.type === 'restart' || event.type === 'reload') askers.push(event.asker);
-    const early = askers.some((each) => each.by === 'worker' && each.slot === slot);
+    const requesters = before.pendingRequests
+      .filter((each) => each.for !== 'scale')
+      .map((each) => each.requester);
+    if (event.type === 'restart' || event.type === 'reload') requesters.push(event.requester);
+    const early = requesters.some((each) => each.by === 'worker' && each.slot === slot);
     const worker = old === undefined ? undefined : state.workers.get(old);
     // It may have been scaled away, and the slot be back.
     const left = worker?.state !== 'draining' || worker.retirement?.cause !== 'restart';
@@ -130,19 +141,23 @@ export class Answers implements Invariant {
 
 /** Who waits is told at the step in which it comes about, and not at some later one. */
 function waitForSomething(state: ClusterState): void {
-  const { scaleAskers, reloadAskers, restartAskers, replacement, replacementsWaiting } = state;
-  if (scaleAskers.length > 0) {
+  const { pendingRequests, replacement, replacementsWaiting } = state;
+  const scaleRequests = pendingRequests.filter((each) => each.for === 'scale');
+  if (scaleRequests.length > 0) {
     const [comesUp, goes] = [slotsComingUp(state).length > 0, surplusOf(state).length > 0];
-    const waits = scaleAskers.every(({ by }) => comesUp || (goes && by === 'caller'));
-    hold('who scaled waits for something', waits, () => scaleAskers);
-  }
-  const reloads = reloadAskers.length === 0 || state.reload !== undefined;
-  hold('who reloads waits for a reload', reloads, () => reloadAskers);
-  for (const { slot } of restartAskers) {
-    const waits = [replacement, ...replacementsWaiting].some(
-      (each) => each?.cause === 'restart' && each.slot === slot,
+    const waits = scaleRequests.every(
+      ({ requester: { by } }) => comesUp || (goes && by === 'caller'),
     );
-    hold('who restarts a worker waits for its replacement', waits, () => restartAskers);
+    hold('who scaled waits for something', waits, () => scaleRequests);
+  }
+  const asksReload = pendingRequests.some((each) => each.for === 'reload');
+  hold('who reloads waits for a reload', !asksReload || state.reload !== undefined);
+  for (const request of pendingRequests) {
+    if (request.for !== 'restart') continue;
+    const waits = [replacement, ...replacementsWaiting].some(
+      (each) => each?.cause === 'restart' && each.slot === request.slot,
+    );
+    hold('who restarts a worker waits for its replacement', waits, () => request);
   }
 }
 

@@ -43,8 +43,8 @@ export class Places implements Invariant {
     }
     this.#ofReload(state);
     if (shutdown !== undefined) {
-      const { reload, replacementsWaiting: waiting, reloadAskers, scaleAskers } = state;
-      const left = waiting.length + reloadAskers.length + scaleAskers.length;
+      const { reload, replacementsWaiting: waiting, pendingRequests } = state;
+      const left = waiting.length + pendingRequests.length;
       const none = reload === undefined && replacement === undefined && left === 0;
       hold('a shutdown gives up what is under way, and tells who waits for it', none, () => state);
     }

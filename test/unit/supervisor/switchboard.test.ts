@@ -146,11 +146,16 @@ describe('the switchboard', () => {
   });
 
   it('passes on what is asked for, with who asked', () => {
-    const asker = { by: 'worker', worker: 2, slot: 1 };
+    const requester = { by: 'worker', worker: 2, slot: 1 };
     const { receive, other } = start();
     expect(ASKED.map((message) => receive(message, other))).toEqual([
-      { type: 'reload', reason: 'reload() in worker=1', asker: { ...asker, id: 2 } },
-      { type: 'scale', reason: 'scale() in worker=1', workers: 4, asker: { ...asker, id: 3 } },
+      { type: 'reload', reason: 'reload() in worker=1', requester: { ...requester, id: 2 } },
+      {
+        type: 'scale',
+        reason: 'scale() in worker=1',
+        workers: 4,
+        requester: { ...requester, id: 3 },
+      },
     ]);
   });
 
@@ -197,7 +202,7 @@ describe('the switchboard', () => {
     expect(worker.sent('listen')).toMatchObject([{ target: TARGET }]);
   });
 
-  it('answers with the snapshot, in which the figures of the asker are new', () => {
+  it('answers with the snapshot, in which the figures of the requester are new', () => {
     const { worker, receive } = start();
     receive({ type: 'snapshot-request', id: 7, stats: { ...STATS, requestsTotal: 99 } });
     expect(worker.sent('snapshot')).toMatchObject([

@@ -1,8 +1,8 @@
 import type { FailureCause, ReloadResult } from '../../../contract/snapshot/index.js';
 import { NO_FAILURES } from '../policies/restart.policy.js';
 import type { ProgramPaths, Release } from '../../processes/release.js';
-import type { Asker, ClusterState, ReloadUnderWay, Worker } from '../cluster-state.js';
-import { answerReload, awaitsReload, resultOf } from './answers.js';
+import type { ClusterState, Requester, ReloadUnderWay, Worker } from '../cluster-state.js';
+import { answerRequests, awaitsReload, resultOf } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
@@ -21,16 +21,17 @@ const SHUTTING_DOWN = 'the cluster is shutting down';
  *    for the files of the release before, `bringBack` makes that the one to run,
  *    and `settleReload` takes the slots back to it in the same way.
  */
-export function reload(step: Step, reason: string, asker: Asker): void {
+export function reload(step: Step, reason: string, requester: Requester): void {
   if (step.state.shutdown !== undefined) {
     const { generation } = step.state.release;
     const result = { outcome: 'aborted', generation, reason: SHUTTING_DOWN } as const;
-    return step.do({ type: 'answer-reload', asker, result });
+    return step.do({ type: 'answer', requester, answer: { type: 'reloaded', result } });
   }
-  step.set({ reloadAskers: [...step.state.reloadAskers, asker] });
+  const request = { for: 'reload', requester } as const;
+  step.set({ pendingRequests: [...step.state.pendingRequests, request] });
   if (step.state.reload === undefined) begin(step, reason);
   // One that is on its way out already would wait for a reload that waits for its exit.
-  if (asker.by === 'worker') noLongerAwait(step, { id: asker.worker });
+  if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
 /** The program that the new workers run, or why there is none. */
@@ -172,7 +173,7 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
   const result = resultOf({ ...ended!, outcome, reason });
   step.set({ reload: undefined, reloads: { ...reloads, [outcome]: reloads[outcome] + 1 } });
   step.emit('reload-ended', { ...result, durationMs: step.now - ended!.startedAt });
-  answerReload(step, result);
+  answerRequests(step, { type: 'reloaded', result }, (request) => request.for === 'reload');
 }
 
 /** The release to which a failed reload goes back: the last one that stayed up. */

@@ -1,6 +1,6 @@
 import type { ClusterEvent } from '../cluster-event.js';
-import type { ClusterState } from '../cluster-state.js';
-import { answerRestart, tellRestarted } from './answers.js';
+import type { ClusterState, PendingRequest } from '../cluster-state.js';
+import { answerRequests, restarted } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import { isWanted } from '../worker/workers.js';
@@ -15,7 +15,7 @@ const SHUTTING_DOWN = 'the cluster is shutting down';
  */
 export function restart(
   step: Step,
-  { slot, reason, asker, snapshotTo }: Extract<ClusterEvent, { type: 'restart' }>,
+  { slot, reason, requester, snapshotTo }: Extract<ClusterEvent, { type: 'restart' }>,
 ): void {
   const { state } = step;
   const refusal =
@@ -24,36 +24,46 @@ export function restart(
       : isWanted(state, slot)
         ? undefined
         : `there is no slot ${slot}: slots are 0 to ${state.desired - 1}`;
-  if (refusal !== undefined) return tellRestarted(step, asker, slot, refusal);
-  step.set({ restartAskers: [...state.restartAskers, { slot, asker }] });
+  if (refusal !== undefined) {
+    return step.do({ type: 'answer', requester, answer: restarted(slot, refusal) });
+  }
+  const request = { for: 'restart', slot, requester } as const;
+  step.set({ pendingRequests: [...state.pendingRequests, request] });
   if (!isRestarting(state, slot)) {
     const { release } = state.slots[slot]!;
     requestReplacement(step, { slot, cause: 'restart', detail: reason, release, snapshotTo });
   }
   // One that is on its way out already would wait for a replacement that waits for its exit.
-  if (asker.by === 'worker') noLongerAwait(step, { id: asker.worker });
+  if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
 /** After each event: tells those who wait for a restart that has ended, or whose slot is gone. */
 export function settleRestarts(step: Step): void {
-  const slots = new Set(step.state.restartAskers.map(({ slot }) => slot));
-  for (const slot of slots) if (!isRestarting(step.state, slot)) conclude(step, slot);
+  for (const slot of awaitedSlots(step)) if (!isRestarting(step.state, slot)) conclude(step, slot);
 }
 
 /** The cluster is being shut down. */
 export function cancelRestarts(step: Step): void {
-  for (const { slot, asker } of step.state.restartAskers) {
-    tellRestarted(step, asker, slot, SHUTTING_DOWN);
-  }
-  step.set({ restartAskers: [] });
+  for (const slot of awaitedSlots(step)) answer(step, slot, SHUTTING_DOWN);
 }
 
 function conclude(step: Step, slot: number): void {
-  if (!isWanted(step.state, slot)) return answerRestart(step, slot, 'its slot was scaled away');
+  if (!isWanted(step.state, slot)) return answer(step, slot, 'its slot was scaled away');
   const failure = step.ended?.failure ?? null;
-  answerRestart(step, slot, failure);
+  answer(step, slot, failure);
   if (failure === null) return;
   warnNotReplaced(step, slot, `is not replaced (cause=restart): ${failure}`);
+}
+
+function awaitedSlots({ state }: Step): ReadonlySet<number> {
+  return new Set(
+    state.pendingRequests.flatMap((each) => (each.for === 'restart' ? each.slot! : [])),
+  );
+}
+
+function answer(step: Step, slot: number, reason: string | null): void {
+  const isOfSlot = (each: PendingRequest) => each.for === 'restart' && each.slot === slot;
+  answerRequests(step, restarted(slot, reason), isOfSlot);
 }
 
 function isRestarting(state: ClusterState, slot: number): boolean {

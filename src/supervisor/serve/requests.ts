@@ -1,0 +1,75 @@
+import { AddressUnavailableError } from '../../contract/errors/index.js';
+import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import type {
+  ClusterSnapshot,
+  ReloadResult,
+  RestartResult,
+} from '../../contract/snapshot/index.js';
+import type { ClusterEvent } from '../decide/cluster-event.js';
+import type { Requester, WorkerId } from '../decide/cluster-state.js';
+import type { Answer, Effect } from '../decide/effect.js';
+
+interface Caller {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** Requests to reload, restart or scale. Callers get the answer by a promise, workers by a message. */
+export class Requests {
+  readonly #callers = new Map<number, Caller>();
+  #last = 0;
+
+  constructor(
+    private readonly send: (worker: WorkerId, message: PrimaryMessage) => void,
+    private readonly post: (event: ClusterEvent) => void,
+    private readonly snapshot: () => ClusterSnapshot,
+  ) {}
+
+  /** Replaces every worker by one of the program as it is on disk now. */
+  readonly reload = (reason: string): Promise<ReloadResult> =>
+    this.#ask((requester) => ({ type: 'reload', reason, requester }));
+
+  /**
+   * Resolves once there are as many workers, or those that are missing have failed.
+   *
+   * @throws AddressUnavailableError where a new one would have nothing to listen on.
+   */
+  readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
+    this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
+
+  /**
+   * Replaces the worker of one slot without a gap, by one of the program that it runs.
+   *
+   * @param snapshotTo unix socket that takes a snapshot of the heap of the old one.
+   */
+  readonly restart = (slot: number, reason: string, snapshotTo?: string): Promise<RestartResult> =>
+    this.#ask((requester) => ({ type: 'restart', slot, reason, requester, snapshotTo }));
+
+  answer({ requester, answer }: Effect & { readonly type: 'answer' }): void {
+    if (requester.by === 'worker') {
+      return this.send(requester.worker, this.#messageOf(requester.id, answer));
+    }
+    const caller = this.#callers.get(requester.id);
+    this.#callers.delete(requester.id);
+    if (answer.type === 'scale-refused') caller?.reject(answer.error);
+    else caller?.resolve(answer.type === 'scaled' ? this.snapshot() : answer.result);
+  }
+
+  #messageOf(id: number, answer: Answer): PrimaryMessage {
+    if (answer.type === 'scaled') return { type: 'scaled', id, snapshot: this.snapshot() };
+    if (answer.type !== 'scale-refused') return { ...answer, id };
+    const { error } = answer;
+    const { address, cause } =
+      error instanceof AddressUnavailableError ? error : { address: '', cause: error };
+    return { type: 'scale-refused', id, address, cause: reportError(cause) };
+  }
+
+  /** Asks in the name of a new caller. */
+  #ask<Result>(eventOf: (requester: Requester) => ClusterEvent): Promise<Result> {
+    const id = (this.#last += 1);
+    return new Promise<Result>((resolve, reject) => {
+      this.#callers.set(id, { resolve: resolve as Caller['resolve'], reject });
+      this.post(eventOf({ by: 'caller', id }));
+    });
+  }
+}
