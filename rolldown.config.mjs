@@ -12,8 +12,7 @@ const entries = Object.values(exports).filter(({ require }) => require !== undef
 
 const SWITCH = resolve('dist/contract/options/common-js.js');
 /** Imported where the switch is off, and only there. */
-const UNREACHED =
-  /[/](?:run-primary|run-worker|leave-turbofan-out|thread-pool|thread-warnings)\.js$/;
+const UNREACHED = /[/](?:run-primary|run-worker|v8-flags|thread-pool|thread-warnings)\.js$/;
 
 const nameOf = (entry) => basename(entry.require.default, '.cjs');
 

@@ -61,7 +61,7 @@ export async function bootstrap<S extends AppSource>(
       return await runWorker(createApp, resolved, role.assignment);
     }
     // First: loading files is what makes code hot.
-    const { leaveTurbofanOut } = await import('../supervisor/processes/leave-turbofan-out.js');
+    const { leaveTurbofanOut } = await import('../supervisor/processes/v8-flags.js');
     leaveTurbofanOut(resolved);
     const { runPrimary } = await import('./roles/run-primary.js');
     return await runPrimary(resolved);

@@ -1,4 +1,5 @@
-import { leftAfterSlice, SLICE_MS } from './decide/policies/deadline.policy.js';
+/** A wait is cut into slices this long: a freeze that is shorter than one is not seen. */
+export const SLICE_MS = 250;
 
 /**
  * Runs `action` once the primary has been awake for `ms`: a time in which the
@@ -30,4 +31,15 @@ export class Deadline {
       else this.#next();
     }, sliceMs);
   }
+}
+
+/**
+ * The rest of a wait after one of its slices. A slice that ends late means
+ * that the primary stood still (suspend, SIGSTOP, a blocked event loop): it
+ * counts as a punctual one. Messages of that time may lie unread, so at least
+ * one more slice has to pass.
+ */
+export function leftAfterSlice(leftMs: number, sliceMs: number, elapsedMs: number): number {
+  if (elapsedMs <= sliceMs + SLICE_MS) return leftMs - elapsedMs;
+  return Math.max(leftMs - sliceMs, SLICE_MS);
 }

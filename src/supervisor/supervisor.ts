@@ -13,15 +13,13 @@ import { newCluster } from './decide/transition.js';
 import { EventQueue } from './event-queue.js';
 import type { ProcessEvent } from './processes/fork-worker.js';
 import { Inspections } from './serve/inspections.js';
-import { laterBy } from './later.js';
 import type { Listening } from './listening/listening.interface.js';
-import { MetricsRelay } from './serve/metrics-relay.js';
+import { type Later, MetricsRelay } from './serve/metrics-relay.js';
 import { PrimaryMeter } from './serve/primary-meter.js';
 import { Requests } from './serve/requests.js';
-import { Quarantine, QUARANTINE_TICK_MS } from './quarantine/quarantine.js';
+import { Quarantine, QUARANTINE_TICK_MS } from './serve/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
-import { Ticks } from './ticks.js';
 import { Timers } from './timers.js';
 import { newTools } from './tools.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
@@ -57,7 +55,7 @@ export class Supervisor {
   readonly #quarantine: Quarantine;
   /** Looks into a worker, also one that does not answer. */
   readonly inspections: Inspections;
-  readonly #ticks = new Ticks();
+  readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
   readonly #requests = new Requests(
     (worker, message) => this.#table.find(worker)?.send(message),
@@ -98,8 +96,7 @@ export class Supervisor {
       Math.floor(Math.random() * 2 ** 32),
     );
     const table = (this.#table = new WorkerTable(state, listening, this.#meter));
-    const later = laterBy((run) => this.#post({ type: 'task', run }));
-    const relay = (this.#relay = new MetricsRelay(table, emit, later));
+    const relay = (this.#relay = new MetricsRelay(table, emit, this.#later));
     const balance = (this.#balance = new Balance(table));
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table, options.memory, (slot, path) =>
@@ -112,8 +109,9 @@ export class Supervisor {
 
   /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
   start(): void {
-    const every = (ms: number, run: () => void): void =>
-      this.#ticks.every(ms, () => this.#post({ type: 'task', run }));
+    const every = (ms: number, run: () => void): void => {
+      this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
+    };
     every(this.options.heartbeat.intervalMs, () => this.#beat());
     every(QUARANTINE_TICK_MS, () => this.#quarantine.tick());
     if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
@@ -144,6 +142,12 @@ export class Supervisor {
   /** Tells the workers of an event that want it. */
   readonly tellWorkers: EmitEvent = (name, event) => {
     for (const worker of this.#table.workers) worker.tell(name, event);
+  };
+
+  /** Runs `action` after `ms`, as an event like any other: nothing would catch what a timer throws. */
+  readonly #later: Later = (ms, run) => {
+    const timer = setTimeout(() => this.#post({ type: 'task', run }), ms);
+    return () => clearTimeout(timer);
   };
 
   #post(happening: Happening): void {
@@ -216,7 +220,7 @@ export class Supervisor {
       case 'serving':
         return this.#resolveServing(effect.served);
       case 'end':
-        this.#ticks.stop();
+        for (const interval of this.#intervals) clearInterval(interval);
         this.#timers.stop();
         return this.#resolveEnded(effect.exitCode);
     }

@@ -1,14 +1,14 @@
 import { transition } from './decide/transition.js';
 import { ClusterAcceptors } from './listening/cluster-acceptors.js';
-import { startWorker } from './processes/start-worker.js';
+import { forkWorker } from './processes/fork-worker.js';
 
 /** The decisions of a supervisor, and its ways to the machine. The simulation replaces them. */
 export interface Tools {
   readonly decide: typeof transition;
-  readonly startProcess: typeof startWorker;
+  readonly startProcess: typeof forkWorker;
   readonly acceptors: Pick<ClusterAcceptors, 'close'>;
 }
 
 export function newTools(): Tools {
-  return { decide: transition, startProcess: startWorker, acceptors: new ClusterAcceptors() };
+  return { decide: transition, startProcess: forkWorker, acceptors: new ClusterAcceptors() };
 }

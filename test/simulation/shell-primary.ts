@@ -5,7 +5,7 @@ import type {
   ClusterState,
   WorkerId,
 } from '../../src/supervisor/decide/cluster-state.js';
-import { SLICE_MS } from '../../src/supervisor/decide/policies/deadline.policy.js';
+import { SLICE_MS } from '../../src/supervisor/deadline.js';
 import { transition } from '../../src/supervisor/decide/transition.js';
 import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
 import type { Program, ProgramPaths } from '../../src/supervisor/processes/release.js';

@@ -8,7 +8,7 @@ const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 /** Makes garbage of which some lives for a while, and prints the largest size of the young generation. */
 const CHURN = `
   import { getHeapSpaceStatistics } from 'node:v8';
-  import { keepYoungGenerationSmall } from './supervisor/processes/small-heap.js';
+  import { keepYoungGenerationSmall } from './supervisor/processes/v8-flags.js';
   keepYoungGenerationSmall();
   const alive = [];
   let most = 0;

@@ -19,7 +19,7 @@ import { type Control, openControlOf } from '../../control/open-control.js';
 import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
 import { openListening } from '../../supervisor/listening/open-listening.js';
 import { Program } from '../../supervisor/processes/release.js';
-import { keepYoungGenerationSmall } from '../../supervisor/processes/small-heap.js';
+import { keepYoungGenerationSmall } from '../../supervisor/processes/v8-flags.js';
 import { Supervisor } from '../../supervisor/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
 import { setTitle } from '../../contract/process/process-title.js';

@@ -101,8 +101,6 @@ export interface Slot {
   readonly lastExit: WorkerExit | null;
   /** By drains that were cut short. */
   readonly abortedRequests: number;
-  /** Processes that were started for it. */
-  readonly launches: number;
   /** Because the last replacement failed, or would be no better. */
   readonly noReplacementBefore: number;
 }

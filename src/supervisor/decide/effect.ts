@@ -13,8 +13,6 @@ export type Effect =
       readonly release: Release;
       /** A release whose directory is gone may come back: it is waited for. */
       readonly patient: boolean;
-      /** No worker of its slot was started before. */
-      readonly first: boolean;
       /** Workers there are to be. */
       readonly workers: number;
       readonly printsBootError: boolean;

@@ -55,7 +55,6 @@ export function newSlot(index: number, release: Slot['release']): Slot {
     restarts: {},
     lastExit: null,
     abortedRequests: 0,
-    launches: 0,
     noReplacementBefore: 0,
   };
 }

@@ -4,15 +4,16 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../../contract/ipc/assignment.js';
 import { closeHandle, isOurs } from '../../contract/ipc/index.js';
-import { ADMIN_TOKEN_VARIABLE } from '../../contract/options/index.js';
+import { ADMIN_TOKEN_VARIABLE, type ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 import type { ProcessExit } from '../decide/policies/exit-cause.policy.js';
-import type { Release } from './release.js';
+import type { Effect } from '../decide/effect.js';
+import type { Program, Release } from './release.js';
 import { readReports } from '../serve/watchdog-reports.js';
 import { RESOURCE_VARIABLE, resourceAttributes } from './resource-attributes.js';
 import { followConnections } from './unacknowledged-connections.js';
 import { guardChannel } from './guard-channel.js';
-import type { WorkerArguments } from './worker-arguments.js';
+import { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** The events of a forked process. Nothing comes after `exit`. */
@@ -30,35 +31,26 @@ const LAST_WORDS_MS = 200;
 /** The descriptor of the watchdog's pipe in a worker, after the streams and Node's own channel. */
 const REPORT_DESCRIPTOR = 4;
 
-/** How a worker is started. */
-export interface Launch {
-  /** Workers there are to be. */
-  readonly workers: number;
-  readonly release: Release;
-  readonly arguments: WorkerArguments;
-  /** Gives it a pipe for its watchdog. */
-  readonly watchdog: boolean;
-  readonly printsBootError: boolean;
-  /** Whether Nest logs warnings and errors alone until the worker is ready. */
-  readonly quiet: boolean;
-}
+type Fork = Effect & { readonly type: 'fork' };
+type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs'>;
 
 /**
  * Starts the user's script as a worker. `exit` is the only end of it there is:
  * 'disconnect' may come before it, after it or never. A process that cannot be
  * started (no descriptors, no memory, no such directory) is one that exits at
  * once.
- *
- * @param prepare says how it is started; what it throws is a failure to start too.
  */
 export function forkWorker(
-  identity: Omit<WorkerIdentity, 'pid'>,
-  prepare: () => Launch,
+  effect: Fork,
+  program: Program,
+  options: LaunchOptions,
   tell: (event: ProcessEvent) => void,
 ): WorkerHandle {
+  const { slot, patient } = effect;
+  const identity = { slot, generation: effect.release.generation };
   let worker: Worker;
   try {
-    worker = fork(identity, prepare());
+    worker = fork(effect, program.revive(effect.release, patient), options);
   } catch (error) {
     setImmediate(() => failToStart(error as Error, tell));
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
@@ -77,9 +69,13 @@ export function forkWorker(
   return follow(worker, { ...identity, pid: worker.process.pid }, tell);
 }
 
-function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
-  const { workers, release, watchdog, printsBootError, quiet } = launch;
-  const { execArgv, own } = launch.arguments;
+function fork(
+  { worker, slot, workers, printsBootError }: Fork,
+  release: Release,
+  { watchdog, bootLogs }: LaunchOptions,
+): Worker {
+  const { execArgv, own } = workerArguments(workers);
+  const isShown = bootLogs === 'all' || (bootLogs === 'first' && worker === 1);
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))
     throw new Error(`the working directory ${release.cwd} is not there`);
@@ -106,7 +102,7 @@ function fork({ slot }: { readonly slot: number }, launch: Launch): Worker {
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
     ownArguments: own,
     printsBootError,
-    quiet,
+    quiet: !isShown,
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),

@@ -4,7 +4,6 @@ import {
   type CollectedMetrics,
   MAX_METRICS_BODY_LENGTH,
 } from '../../contract/snapshot/index.js';
-import type { Later } from '../later.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
@@ -19,6 +18,9 @@ const MAX_UNFOLDED_BODIES = 8;
  * even where it escapes each of them by six, that stays below V8's longest (512 Mi).
  */
 export const MAX_HELD_LENGTH = 5 * MAX_METRICS_BODY_LENGTH;
+
+/** Runs `action` after `ms`. Its result cancels that. */
+export type Later = (ms: number, action: () => void) => () => void;
 
 /** Metrics as a worker last sent them. */
 interface LastMetrics {
@@ -51,7 +53,6 @@ export class MetricsRelay {
   readonly #folding = new Map<WorkerHandle, number>();
   #toldOfSize = false;
 
-  /** @param later runs an action in time, as an event like any other; what it returns cancels that. */
   constructor(
     private readonly table: Pick<WorkerTable, 'workers' | 'countsOf' | 'snapshot'>,
     private readonly emit: EmitEvent,

@@ -346,11 +346,6 @@ export const FAULTS = [
       find: 'if (!mayBeDebugged) step.arm(',
       replace: 'if (mayBeDebugged) step.arm(',
     },
-    {
-      what: 'a slot forgets how many processes were started for it',
-      find: 'launches: launches + 1',
-      replace: 'launches: 1',
-    },
   ]),
   ...inFile(`${CORE}worker/worker-exit.ts`, [
     {

@@ -5,7 +5,6 @@ import { hold, type Invariant } from './invariant.js';
 /** Counters only rise, and those of a slot are sums over its workers. */
 export class Counters implements Invariant {
   /** What each slot should have counted. */
-  readonly #forks = new Map<number, number>();
   readonly #aborted = new Map<number, number>();
   /** As workers said that drain. */
   readonly #reported = new Map<WorkerId, number>();
@@ -34,24 +33,18 @@ export class Counters implements Invariant {
         rises(`restarts ${cause}`, count, after.restarts[cause as keyof typeof restarts] ?? 0);
       }
     }
-    for (const { index, launches, abortedRequests } of state.slots) {
-      const [forks, aborted] = [this.#forks.get(index) ?? 0, this.#aborted.get(index) ?? 0];
-      const isSum = launches === forks && abortedRequests === aborted;
+    for (const { index, abortedRequests } of state.slots) {
+      const aborted = this.#aborted.get(index) ?? 0;
+      const isSum = abortedRequests === aborted;
       hold('what a slot has counted is the sum over its workers', isSum, () => ({
         index,
-        launches,
-        forks,
         abortedRequests,
         aborted,
       }));
     }
   }
 
-  #sum({ before, event, effects }: Observation): void {
-    for (const effect of effects) {
-      if (effect.type !== 'fork') continue;
-      this.#forks.set(effect.slot, (this.#forks.get(effect.slot) ?? 0) + 1);
-    }
+  #sum({ before, event }: Observation): void {
     if (event.type !== 'worker') return;
     const worker = before.workers.get(event.worker);
     if (worker?.state !== 'draining') return;

@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Deadline } from '../../../src/supervisor/deadline.js';
-import { leftAfterSlice } from '../../../src/supervisor/decide/policies/deadline.policy.js';
+import { Deadline, leftAfterSlice } from '../../../src/supervisor/deadline.js';
 import { freezable } from '../support/frozen-clock.js';
 
 describe('what is left of a wait', () => {

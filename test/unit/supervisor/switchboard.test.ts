@@ -5,16 +5,16 @@ import { Balance } from '../../../src/supervisor/serve/balance.js';
 import { WorkerMap } from '../../../src/supervisor/decide/worker/worker-map.js';
 import { newCluster } from '../../../src/supervisor/decide/transition.js';
 import type { Inspections } from '../../../src/supervisor/serve/inspections.js';
-import { laterBy } from '../../../src/supervisor/later.js';
 import type { BoundSocket } from '../../../src/supervisor/listening/bound-socket.js';
 import { SharedListening } from '../../../src/supervisor/listening/shared-listening.js';
 import { MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
-import { Quarantine } from '../../../src/supervisor/quarantine/quarantine.js';
+import { Quarantine } from '../../../src/supervisor/serve/quarantine.js';
 import { Switchboard } from '../../../src/supervisor/switchboard.js';
 import { WorkerReadings } from '../../../src/supervisor/serve/worker-readings.js';
 import { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
 import type { HubAddress } from '../../../src/contract/snapshot/index.js';
 import { FakeCluster, METER } from '../support/fake-cluster.js';
+import { later } from '../support/fake-relay.js';
 import { FakeWorker, knownWorker, STATS } from '../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -39,11 +39,7 @@ function start() {
   table.add(1, worker.handle);
   table.add(2, other.handle);
   const balance = new Balance(table);
-  const relay = new MetricsRelay(
-    table,
-    emit,
-    laterBy((action) => action()),
-  );
+  const relay = new MetricsRelay(table, emit, later);
   const readings = new WorkerReadings(resolveOptions({}, {}));
   const inspections = { answered: vi.fn() } as unknown as Inspections;
   const switchboard = new Switchboard({

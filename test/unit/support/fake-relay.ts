@@ -2,14 +2,18 @@ import { foldBodies } from '../../../src/observe/exposition/cluster-page.js';
 import { mergeFamilies } from '../../../src/observe/exposition/merge-families.js';
 import { decodeBody, encodeBody } from '../../../src/observe/exposition/metrics-body.js';
 import { SeriesLimit } from '../../../src/observe/exposition/series-limit.js';
-import { laterBy } from '../../../src/supervisor/later.js';
-import { MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
+import { type Later, MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
 import { SlotCounts } from '../../../src/supervisor/serve/slot-counts.js';
 import type { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 import { counter } from './metric-families.js';
+
+export const later: Later = (ms, action) => {
+  const timer = setTimeout(action, ms);
+  return () => clearTimeout(timer);
+};
 
 export const SNAPSHOT: ClusterSnapshot = {
   balancing: 'shared',
@@ -56,7 +60,7 @@ export function relayOf(...workers: FakeWorker[]) {
   const relay = new MetricsRelay(
     table as unknown as WorkerTable,
     (_, event) => void warnings.push('message' in event ? event.message : ''),
-    laterBy((action) => action()),
+    later,
   );
   return {
     relay,

@@ -30,15 +30,13 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     lapsed: false,
     jobs: [],
   });
-  const { failures, launches } = step.state.slots[slot]!;
-  step.setSlot(slot, { launches: launches + 1 });
+  const { failures } = step.state.slots[slot]!;
   step.do({
     type: 'fork',
     worker: id,
     slot,
     release,
     patient: failures.inARow < restart.maxFailures,
-    first: launches === 0,
     workers: step.state.desired,
     printsBootError,
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Fingerprint } from '../../../../../src/contract/ipc/index.js';
 import { TRIAL_MS } from '../../../../../src/supervisor/decide/policies/quarantine.policy.js';
-import { Quarantine } from '../../../../../src/supervisor/quarantine/quarantine.js';
+import { Quarantine } from '../../../../../src/supervisor/serve/quarantine.js';
 import { FakeWorker } from '../../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { NO_PID } from '../../../../src/supervisor/processes/worker-handle.js';
 import type { Program } from '../../../../src/supervisor/processes/release.js';
-import { startWorker } from '../../../../src/supervisor/processes/start-worker.js';
+import { forkWorker } from '../../../../src/supervisor/processes/fork-worker.js';
 
 it('makes a worker that exits at once of one that cannot even be prepared', async () => {
   const error = new Error('too many open files');
@@ -13,8 +13,8 @@ it('makes a worker that exits at once of one that cannot even be prepared', asyn
   const release = { generation: 3, script: '/app/main.js', cwd: '/app' };
   const fork = { type: 'fork', worker: 1, slot: 2, workers: 4, release } as const;
   const tell = vi.fn();
-  const worker = startWorker(
-    { ...fork, patient: true, first: true, printsBootError: true },
+  const worker = forkWorker(
+    { ...fork, patient: true, printsBootError: true },
     program,
     { watchdog: true, bootLogs: 'first' },
     tell,

@@ -1,7 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import { resolveOptions } from '../../../../src/contract/options/index.js';
 import type { ClusterOptions } from '../../../../src/contract/options/index.js';
-import { leaveTurbofanOut } from '../../../../src/supervisor/processes/leave-turbofan-out.js';
+import {
+  keepYoungGenerationSmall,
+  leaveTurbofanOut,
+} from '../../../../src/supervisor/processes/v8-flags.js';
 
 function flagsSet({
   options = {} as ClusterOptions,
@@ -40,5 +43,29 @@ describe('the code of the primary', () => {
     [[], '--jitless'],
   ])('is what its user has set: %s %s', (execArgv, nodeOptions) => {
     expect(flagsSet({ execArgv, nodeOptions })).toEqual([]);
+  });
+});
+
+describe('the young generation of the primary', () => {
+  it('does not grow', () => {
+    const setFlags = vi.fn();
+    keepYoungGenerationSmall({
+      execArgv: ['--max-old-space-size=64'],
+      nodeOptions: '--enable-source-maps',
+      v8: '',
+      setFlags,
+    });
+    expect(setFlags.mock.calls).toEqual([['--semi-space-growth-factor=1']]);
+  });
+
+  it.each([
+    [['--max-semi-space-size=32'], ''],
+    [[], '--enable-source-maps --max_semi_space_size=32'],
+    [['--min-semi-space-size=4'], ''],
+    [['--semi-space-growth-factor=4'], ''],
+  ])('is what its user has set: %s %s', (execArgv, nodeOptions) => {
+    const setFlags = vi.fn();
+    keepYoungGenerationSmall({ execArgv, nodeOptions, v8: '', setFlags });
+    expect(setFlags).not.toHaveBeenCalled();
   });
 });
