@@ -1,5 +1,5 @@
-// Removes the declarations in dist that no entry of the package leads to: the compiler writes one
-// for each file, and a user's compiler reads those of the public names alone.
+// Removes the declarations in dist that no entry of the package leads to. The compiler writes one
+// for each file, but a user's compiler reads only the declarations of the public names.
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 

@@ -73,7 +73,7 @@ writeFileSync(
 );
 console.log(lines.join('\n'));
 
-/** What was drawn last, before the terminal became as it was. */
+/** The last frame, before the terminal was restored. */
 function frameOf(text) {
   const frame = text.split(`${CSI}?25h`)[0].split(`${CSI}H`).at(-1);
   return frame.replaceAll(`${CSI}K`, '').replaceAll(`${CSI}J`, '').split(/\r?\n/);

@@ -18,7 +18,7 @@ const queued =
     ? []
     : [(await import('./queued/queued.module.js')).QueuedModule.at(environment.redisUrl)];
 
-// What all workers share is loaded only where it was asked for.
+// The features that workers share are loaded only on request.
 const shared = environment.shared ? [(await import('./shared/shared.module.js')).SharedModule] : [];
 
 @Module({

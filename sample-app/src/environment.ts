@@ -1,6 +1,6 @@
 import type { ClusterOptions } from 'nestjs-cluster';
 
-/** What the sample app is told from outside. A variable that is set but empty counts as not set. */
+/** The settings of the sample app. A variable that is set but empty counts as not set. */
 export const environment = Object.freeze({
   options: readOptions(),
   adapter: readAdapter(),

@@ -30,7 +30,7 @@ export type Queries = Readonly<Record<string, string>>;
 
 export interface PanelOptions {
   readonly title: string;
-  /** What it shows and when to worry: shown at the `i` of the panel. */
+  /** Says what the panel shows and when to worry, at its `i`. */
   readonly description: string;
   /** A unit of Grafana: `s`, `bytes`, `reqps`, … */
   readonly unit: string;

@@ -1,4 +1,4 @@
-/** What the variables at the top of the dashboard have chosen. */
+/** The clusters that the variables at the top of the dashboard have chosen. */
 export const CHOSEN = 'job=~"$job", instance=~"$instance"';
 
 /** Series of a metric in the chosen clusters. */

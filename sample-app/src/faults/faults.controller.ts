@@ -4,7 +4,7 @@ import { IntegerInRangePipe } from '../pipes/integer-in-range.pipe.js';
 /** V8 stores an array of fractions as 8 bytes each, on its own heap. */
 const DOUBLES_PER_MB = (1024 * 1024) / 8;
 
-/** What goes wrong in production, on request. Only there with SAMPLE_FAULTS=1. */
+/** Causes the faults of production on request. Only there with SAMPLE_FAULTS=1. */
 @Controller('faults')
 export class FaultsController {
   private readonly leaked: number[][] = [];

@@ -2,6 +2,6 @@ import { Module } from '@nestjs/common';
 import { PrimesService } from './primes.service.js';
 import { SieveService } from './sieve.service.js';
 
-/** What threads build too: only what their work needs. */
+/** Threads build this module too, so it has only the providers that their work needs. */
 @Module({ providers: [PrimesService, SieveService], exports: [PrimesService] })
 export class PrimesModule {}

@@ -6,7 +6,7 @@ import { ClusterCache } from 'nestjs-cluster/cache';
 
 interface Computed {
   readonly value: number;
-  /** Who computed it. */
+  /** The worker that computed it. */
   readonly slot: number;
 }
 
@@ -18,7 +18,7 @@ export class CacheController {
     private readonly cache: ClusterCache,
   ) {}
 
-  /** What one worker sets, the next request reads in any other. */
+  /** Sets a value that the next request can read in any worker. */
   @Put('cache/:key')
   async set(@Param('key') key: string, @Body() value: unknown): Promise<{ slot: number }> {
     await this.manager.set(key, value, 60_000);

@@ -27,7 +27,7 @@ export class NotesController {
     try {
       return await this.events.request('sample.heard', undefined, { to: slot });
     } catch (error) {
-      // The worker that was asked has gone, or there is no such slot.
+      // The worker that was asked has gone, or the slot does not exist.
       const isNobody =
         error instanceof ClusterRequestError || error instanceof ClusterConfigurationError;
       throw isNobody ? new NotFoundException(error.message) : error;

@@ -16,7 +16,7 @@ import { LockController } from './lock.controller.js';
 import { NotesController } from './notes.controller.js';
 import { TicksController } from './ticks.controller.js';
 
-/** What all workers share without Redis, one controller for each. Only there with SAMPLE_SHARED=1. */
+/** The features that workers share without Redis, a controller for each. Only there with SAMPLE_SHARED=1. */
 @Module({
   imports: [
     ScheduleModule.forRoot(),

@@ -5,7 +5,7 @@ import { ClusterCache } from 'nestjs-cluster/cache';
 
 interface Ticks {
   readonly count: number;
-  /** Who ran the last one. */
+  /** The worker that ran the last one. */
   readonly slot: number;
   readonly at: string;
 }
