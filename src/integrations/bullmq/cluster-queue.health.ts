@@ -3,8 +3,8 @@ import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
 import { QueueRunner } from './queue-runner.js';
 
 /**
- * Redis of the queues, for `health.indicators` of `ClusterModule`. Down while it is away; with
- * `onUnavailable: 'local'` degraded, since calls are run here.
+ * Redis of the queues, for `health.indicators` of `ClusterModule`. Down while Redis is away, or
+ * degraded with `onUnavailable: 'local'`, since calls then run here.
  */
 @Injectable()
 export class ClusterQueueHealthIndicator {
@@ -19,7 +19,7 @@ export class ClusterQueueHealthIndicator {
     const { consumers } = this.runner;
     const running = consumers.reduce((sum, { jobs }) => sum + jobs, 0);
     const details = { consumes: [...new Set(consumers.map(({ label }) => label))], running };
-    // Without a method that has a queue nothing needs it.
+    // `undefined`: no method has a queue, so nothing needs Redis.
     const isUp = this.runner.up !== false;
     const away = this.options.onUnavailable === 'local' ? 'degraded' : 'down';
     const report = isUp

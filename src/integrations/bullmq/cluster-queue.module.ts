@@ -15,9 +15,8 @@ export interface ClusterQueueAsyncOptions extends Pick<ModuleMetadata, 'imports'
 }
 
 /**
- * Has `@CpuBound({ queue })` methods run by any machine that consumes the queue,
- * through BullMQ on Redis. Import it once, in the root module, next to
- * `ClusterModule`.
+ * Lets any machine that consumes the queue run `@CpuBound({ queue })` methods, through BullMQ on
+ * Redis. Import it once, in the root module, next to `ClusterModule`.
  */
 @Global()
 @Module({
@@ -36,7 +35,7 @@ export class ClusterQueueModule {
     return { module: ClusterQueueModule, providers: [resolved] };
   }
 
-  /** `forRoot()` with options that a function gives, from injected providers. */
+  /** `forRoot()` with options from a function that gets injected providers. */
   static forRootAsync(options: ClusterQueueAsyncOptions): DynamicModule {
     const { imports = [], inject = [], useFactory } = options;
     const resolved = {

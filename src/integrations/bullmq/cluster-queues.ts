@@ -16,10 +16,7 @@ export interface QueuedJob {
   /** `Class.method`, or the name given to `@CpuBound()`. */
   readonly task: string;
   readonly state: 'waiting' | 'delayed' | 'active' | 'completed' | 'failed' | 'unknown';
-  /**
-   * How often a consumer has taken it: also one that was killed or drained, or gave it back because
-   * it has no such method.
-   */
+  /** How often a consumer has taken it, whatever became of that: a kill, a drain, a job given back. */
   readonly attempts: number;
   /** The result of a completed job. */
   readonly result?: unknown;
@@ -38,7 +35,7 @@ type Methods<T> = {
 
 type Arguments<T, K extends keyof T> = T[K] extends (...args: infer A) => unknown ? A : never;
 
-/** Work that nobody waits for, in the queues of `@CpuBound({ queue })` methods. */
+/** Runs `@CpuBound({ queue })` methods without waiting for their results. */
 @Injectable()
 export class ClusterQueues {
   constructor(
@@ -47,12 +44,12 @@ export class ClusterQueues {
   ) {}
 
   /**
-   * Has a method run some time, at least once, on any machine that consumes its queue.
+   * Runs a method later, at least once, on any machine that consumes its queue.
    *
    * @returns the id of the job, for {@link job}.
    * @throws TaskRejectedException (503) while Redis is away, UncloneableValueError for arguments
-   *   that cannot travel, ClusterConfigurationError for a method without a queue of this app and for
-   *   options that are wrong.
+   *   that cannot be sent, ClusterConfigurationError for a method without a queue of this app or for
+   *   wrong options.
    */
   async enqueue<T, K extends Methods<T> & string>(
     type: Type<T>,
@@ -80,8 +77,7 @@ export class ClusterQueues {
    * Looks a job up by its id. An id is not an authorization: anyone who knows it can read the job.
    *
    * @param id from {@link enqueue}.
-   * @returns `undefined` if Redis does not know the job, or if the string is not the
-   *   id of a job in a queue of this app's methods.
+   * @returns `undefined` if Redis does not know the job, or if no method of this app has its queue.
    * @throws TaskRejectedException (503) while Redis is away.
    */
   async job(id: string): Promise<QueuedJob | undefined> {
@@ -103,8 +99,7 @@ export class ClusterQueues {
 
   async #look(id: string, queue: Queue, jobId: string) {
     try {
-      // The order matters: a job that ends between the two reads has its result, whichever state
-      // was read.
+      // In this order, a job that ends between the two reads has its result, whichever state was read.
       const state = (await queue.getJobState(jobId)) as QueuedJob['state'];
       return { state, job: await queue.getJob(jobId) };
     } catch (error) {

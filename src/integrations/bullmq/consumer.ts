@@ -19,15 +19,14 @@ import type { QueueClient } from './redis/queue-client.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
-/** A process that ends gives back what it has begun, if Redis takes it. */
+/** How long a process that ends tries to give its jobs back. */
 const GIVE_BACK_MS = 500;
 
 const LOOK_MS = 50;
 
-/** Errors of a worker that the link tells of. */
+/** Errors that the link reports already. */
 const CONNECTION_ERROR = /clos|ECONN|timed out|did not answer/i;
 
-/** The parts that a consumer works with. */
 export interface ConsumerSituation {
   readonly client: QueueClient;
   readonly local: Submitter;
@@ -47,7 +46,7 @@ export class Consumer extends Worker {
     /** By name. */
     private readonly tasks: ReadonlyMap<string, Task>,
     private readonly situation: ConsumerSituation,
-    /** Its name to the outside: differs for the queue of one method. */
+    /** The queue in logs and metrics. The queue of a single method has another name in Redis. */
     readonly label = queue,
   ) {
     const { options, client, concurrency, metrics, warn } = situation;
@@ -58,8 +57,8 @@ export class Consumer extends Worker {
       prefix,
       concurrency,
       lockDuration: lockMs,
-      // One look marks a job, the next takes it back if its lock is gone. BullMQ keeps looks apart
-      // for this long, and its own timer is often early by a millisecond: then one falls out.
+      // The first check marks a job, the second takes it back if its lock is gone. BullMQ's timer is
+      // often a millisecond early, and the check is then skipped: half of the time leaves a spare one.
       stalledInterval: Math.floor(Math.min(stalledIntervalMs, lockMs) / 2),
       maxStalledCount,
       runRetryDelay: 500,
@@ -79,8 +78,8 @@ export class Consumer extends Worker {
   }
 
   /**
-   * Takes no more jobs. Resolves when those in hand are done; waits for Redis no longer than for
-   * them: without it, their results have to be made again.
+   * Takes no more jobs. Resolves once the jobs in hand are done. If Redis is away by then, it does
+   * not wait for it: the jobs run again elsewhere.
    */
   override async pause(): Promise<void> {
     let done = false;
@@ -91,15 +90,14 @@ export class Consumer extends Worker {
     }
   }
 
-  /** Ends within a bounded time: jobs in hand go back to the queue, by their locks at the latest. */
+  /** Ends within a bounded time. Jobs in hand go back to the queue, at the latest when their locks expire. */
   override async close(): Promise<void> {
     const bounded = (all: Promise<unknown>) =>
       Promise.race([all.catch(() => {}), delay(GIVE_BACK_MS, undefined, { ref: false })]);
-    // One that is not taken back, or too late, is another's by its lock, and keeps nobody.
     this.#closed = true;
     const returns = Promise.allSettled([...this.#inHand].map((job) => job.moveToWait(job.token)));
     if (this.situation.client.link.up) await bounded(returns);
-    // Not its orderly way, which waits for Redis, however long.
+    // `true`: the orderly way waits for Redis, however long.
     await bounded(super.close(true));
   }
 
@@ -115,14 +113,14 @@ export class Consumer extends Worker {
     }
     if (payload === 'newer') return giveBack(job, 'it is of a newer version of nestjs-cluster');
     const { call } = payload;
-    // It was given up before it began.
+    // The call was given up before the job began.
     if (call && call.deadline <= client.link.now()) return undefined;
     const task = this.tasks.get(payload.task);
     if (task === undefined) {
       if (call === undefined) {
         return giveBack(job, 'no consumer has a method with its name in this queue');
       }
-      // Back in the queue, it would come to this consumer again, which is faster than any that runs it.
+      // The queue would give it to this consumer again, which is faster than one that runs the method.
       return client.reply(call, { v: VERSION, id: call.id, ok: false, error: null, unknown: true });
     }
     this.#inHand.add(job);
@@ -136,11 +134,11 @@ export class Consumer extends Worker {
 
   async #run(job: Job, task: Task, { args, contexts, call }: JobPayload, signal: AbortSignal) {
     const { local, client } = this.situation;
-    // Concurrency bounds how many are in hand: the queue is where they wait, not for a thread.
+    // `concurrency` bounds the jobs in hand, so a job never waits long for a thread.
     const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS, coalesce: false };
     let trace: CallTrace | undefined;
     try {
-      // An attempt after the first waited for something else.
+      // A later attempt has not waited since the job was made.
       const since = job.attemptsStarted > 1 ? Date.now() : madeAt(job);
       const arrived = arrive(task, unpack(contexts), since);
       trace = arrived.trace;
@@ -159,10 +157,10 @@ export class Consumer extends Worker {
       return await client.reply(call, { v: VERSION, id: call.id, ok: true, value, ...traced });
     } catch (error) {
       if (this.#closed) throw new WaitingError();
-      // It was not begun: another process, or this one, has a thread for it soon.
+      // It did not begin. Another process, or this one, will have a thread for it soon.
       if (error instanceof TaskRejectedException) return giveBack(job, error.message, call);
       trace?.failed(error);
-      // Nobody waits for it: its caller left, or its time is up.
+      // The caller has left, or its time is up.
       if (call && error instanceof TaskAbortedException) return undefined;
       if (call) await client.reply(call, errorReply(call.id, error, trace));
       throw error instanceof Error ? error : new Error(String(error));
@@ -179,7 +177,7 @@ export class Consumer extends Worker {
     );
   }
 
-  /** BullMQ itself fails a job when the consumers before this one were all lost: its caller is told here. */
+  /** BullMQ fails a job itself once too many consumers of it were lost. This tells the caller. */
   #onFailed(job: Job | undefined, error: Error): void {
     const payload = job?.deferredFailure ? readPayload(job.data) : undefined;
     if (typeof payload !== 'object' || payload.call === undefined) return;
@@ -188,7 +186,7 @@ export class Consumer extends Worker {
   }
 }
 
-/** When it could begin at the earliest; ms since the epoch. */
+/** The earliest time at which it could begin, in ms since the epoch. */
 function madeAt({ timestamp, opts }: Job): number {
   return timestamp + (opts.delay ?? 0);
 }

@@ -11,14 +11,14 @@ import {
 /** Options of `ClusterQueues.enqueue()`. */
 export interface EnqueueOptions {
   /**
-   * Makes it one job, however often it is enqueued, for as long as Redis remembers it: 1 to 100
+   * Makes it a single job, however often it is enqueued, as long as Redis remembers it. 1 to 100
    * letters, digits and `_ . -`, not a number alone, nor a name that BullMQ uses itself, such as
-   * `delayed`. Default: an id of its own.
+   * `delayed`. Default: a new id.
    */
   readonly id?: string | undefined;
-  /** Not before then, in ms from now. Default 0. */
+  /** The shortest wait before it runs, in ms. Default 0. */
   readonly delay?: number | undefined;
-  /** How often it is tried while it throws. Default 3. */
+  /** How often it runs at most, if it throws. Default 3. */
   readonly attempts?: number | undefined;
 }
 
@@ -26,14 +26,14 @@ const EXPECTED_ID =
   "1 to 100 letters, digits and '_', '.' or '-', not a number alone, nor a key of BullMQ such as 'delayed'";
 
 /**
- * A job has the key `<prefix>:<queue>:<id>`, next to the lists of the queue. A job with the id
- * `delayed` would take the place of that list, and no job could be delayed or given back any more.
+ * A job has the key `<prefix>:<queue>:<id>`, and so have the lists of the queue. A job with the id
+ * `delayed` would replace that list, and no job could be delayed or given back any more.
  */
 const KEYS_OF_A_QUEUE: ReadonlySet<string> = new Set(Object.keys(new QueueKeys().getKeys('')));
 
 const isFree = (id: string) => !KEYS_OF_A_QUEUE.has(id);
 
-/** The public id of a job: also of a call, and of a job whose id BullMQ made. */
+/** The public id of any job, also of a call. */
 const SOME_ID = /^([^/]+)\/([\w.-]{1,200})$/;
 
 const schema = optionGroup({

@@ -1,16 +1,16 @@
-/** A job that nobody can run is given back so many times: about an hour. */
+/** How often a job that nobody can run is given back. That takes about an hour. */
 export const MAX_STARTS = 130;
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 30_000;
 
-/** The delay for a call, which has seconds: consumers that cannot run it may take it many times first. */
+/** A call lasts seconds, and other consumers that cannot run it may take it first. */
 const MAX_DELAY_OF_CALL_MS = 1_000;
 
 /**
- * How long a job that this process cannot run waits for another: longer each time.
+ * How long a job that this process cannot run stays in the queue: longer each time.
  *
  * @param starts how often it was begun, this time included.
- * @param isCall somebody waits for it, until a deadline.
+ * @param isCall whether a caller waits for it.
  * @returns `undefined` once it has waited for long enough.
  */
 export function giveBackForMs(starts: number, isCall: boolean): number | undefined {

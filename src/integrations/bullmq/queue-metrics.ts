@@ -8,7 +8,7 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 const OUTCOMES = ['completed', 'failed', 'timeout', 'aborted', 'rejected', 'local'] as const;
 export type CallOutcome = (typeof OUTCOMES)[number];
 
-/** A scrape does not wait for Redis for longer. */
+/** How long a scrape waits for Redis. */
 const COUNTS_MS = 300;
 
 export type QueueMetrics = ReturnType<typeof queueMetrics>;
@@ -57,11 +57,11 @@ export function queueMetrics(
   const jobs = new Gauge({
     ...of('jobs', 'Jobs in Redis, of all machines'),
     labelNames: ['queue', 'state'],
-    // All workers say the same.
+    // All workers report the same figures.
     aggregator: 'max',
     async collect() {
       this.reset();
-      // Nothing where it takes long, or cannot be told.
+      // Shows no figures if Redis is slow or away.
       const late = delay(COUNTS_MS, {}, { ref: false });
       const counts = await Promise.race([lengths().catch(() => ({})), late]);
       for (const [queue, states] of Object.entries<QueueLengths[string]>(counts)) {
@@ -69,7 +69,7 @@ export function queueMetrics(
       }
     },
   });
-  // A series that begins at its first event has no rate for it.
+  // Series begin at 0, so that the first event has a rate.
   for (const { name, queue = '' } of tasks) {
     for (const outcome of OUTCOMES) calls.inc({ task: name, outcome }, 0);
     attempts.inc({ queue }, 0);

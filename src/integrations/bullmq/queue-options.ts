@@ -21,17 +21,17 @@ export interface QueueConnection extends RedisOptions {
 export interface ClusterQueueOptions {
   readonly connection: QueueConnection;
   /**
-   * The queues that this process works off: all that its methods name, none, or a list. The
+   * The queues that this process consumes: all of its methods' queues, none, or a list. The
    * environment's `CLUSTER_CONSUME` (`true`, `false`, or names with commas between) wins. Default true.
    */
   readonly consume?: boolean | readonly string[] | undefined;
-  /** Jobs of each queue that this process runs at a time. Default: as many as it has threads. */
+  /** Jobs of each queue that this process runs at a time. Default: the number of its threads. */
   readonly concurrency?: number | undefined;
-  /** Begins all keys in Redis. Default `'bull'`, as BullMQ's own. */
+  /** The start of all keys in Redis. Default `'bull'`, as in BullMQ. */
   readonly prefix?: string | undefined;
-  /** Longest that a call waits for its result, in ms; then 504. Default 30 000. */
+  /** How long a call waits for its result, in ms, before it fails with 504. Default 30 000. */
   readonly callTimeoutMs?: number | undefined;
-  /** The end of a call while Redis is away: a 503, or a thread of this process runs it. Default `'reject'`. */
+  /** While Redis is away, calls fail with 503, or run in a thread of this process. Default `'reject'`. */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
   /** Largest arguments, and largest result, as JSON. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
@@ -39,7 +39,7 @@ export interface ClusterQueueOptions {
   readonly lockMs?: number | undefined;
   /**
    * How long after the end of its lock a killed consumer's job is found at the latest, in ms, while
-   * another consumer lives. Looked for twice in that time. Default 5 000.
+   * another consumer lives. Default 5 000.
    */
   readonly stalledIntervalMs?: number | undefined;
   /** How many consumers a job may lose before it fails. Default 3. */
@@ -111,7 +111,7 @@ export function resolveQueueOptions(
 }
 
 /**
- * The queues of the app that this process works off.
+ * The queues of the app that this process consumes.
  *
  * @throws ClusterConfigurationError for a queue that no method names.
  */

@@ -24,22 +24,22 @@ import { queueTelemetry } from './queue-telemetry.js';
 import { RedisLink } from './redis/redis-link.js';
 import { StreamReader } from './redis/stream-reader.js';
 
-/** More calls of a process than these do not wait. */
+/** Further calls of a process are rejected. */
 const MAX_PENDING = 10_000;
 
-/** Redis has so long to confirm a job, also for a method whose `queueTimeoutMs` is shorter. */
+/** How long Redis has to confirm a job, even if `queueTimeoutMs` of the method is shorter. */
 const MIN_PATIENCE_MS = 1_000;
 
-/** And for a method that only other apps' modules provide. */
+/** The same for a method that no module of this app provides. */
 const PATIENCE_MS = 5_000;
 
-/** A consumer that starts later reads what was announced before; but not for ever. */
+/** Announcements expire, so they are repeated for consumers that start later. */
 const ANNOUNCE_AGAIN_MS = 10_000;
 
 /** Sends calls to the consumers of their queues, and consumes queues. */
 @Injectable()
 export class QueueRunner implements RemoteRunner {
-  /** A field, so that a drain finds them. */
+  /** Public, so that a drain finds them. */
   consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
   readonly #log = new OnceAMinute((line) => this.#logger.warn(line));
@@ -54,7 +54,7 @@ export class QueueRunner implements RemoteRunner {
   #local!: RemoteSituation['local'];
   /** By name. */
   #tasks: ReadonlyMap<string, Task> = new Map();
-  /** By the name of a method, when its own queue was last announced. */
+  /** When the queue of a single method was last announced, by the method's name. */
   readonly #announced = new Map<string, number>();
 
   constructor(@Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions) {}
@@ -68,13 +68,13 @@ export class QueueRunner implements RemoteRunner {
     return this.#client?.link.up;
   }
 
-  /** Waits for nothing: Redis may be away. */
+  /** Does not wait for Redis, which may be away. */
   async start({ tasks, local, threads, metricsPrefix }: RemoteSituation): Promise<void> {
     const telemetry = await queueTelemetry(this.options.telemetry);
     const options = { ...this.options, telemetry };
     const queues = [...new Set(tasks.map(({ queue }) => queue!))];
     const consumed = consumedQueues(options, queues);
-    // Redis refuses the same thing for every call.
+    // Redis may refuse the same thing for every call, so a line is logged once a minute.
     const warn = (line: string) => this.#log.say(line, kindOfRefusal(line));
     const link = new RedisLink(options, this.#logger);
     const client = new QueueClient(link, options, warn, queues);
@@ -104,14 +104,16 @@ export class QueueRunner implements RemoteRunner {
   }
 
   /**
-   * @param what is not done while Redis is away; `did` says so.
-   * @throws TaskRejectedException while Redis is away, ClusterConfigurationError where nothing was started.
+   * @param what the call or job, for the message.
+   * @param did what did not happen to it, for the message. Default: it was not started.
+   * @throws TaskRejectedException while Redis is away, ClusterConfigurationError if the queues were
+   *   not started.
    */
   async client(what: string, did?: string): Promise<QueueClient> {
     if (this.#client === undefined) {
       throw new ClusterConfigurationError(
         isMainThread
-          ? `the queues are not there (asked for ${what}): the app has not started, or has no @CpuBound({ queue }) method, or no ClusterModule.forRoot(); see to these`
+          ? `the queues are not there (asked for ${what}): the app has not started, or has no @CpuBound({ queue }) method, or no ClusterModule.forRoot(); check these`
           : `the queues are not there in a thread (asked for ${what}); use them in the method's caller`,
       );
     }
@@ -173,7 +175,7 @@ export class QueueRunner implements RemoteRunner {
       const isLocal = outcome === 'rejected' && this.options.onUnavailable === 'local';
       this.#count(task, isLocal ? 'local' : outcome);
       if (outcome !== 'failed') {
-        // Also if nobody has said that it was added: it may have been.
+        // Without a confirmation too: the job may have been added.
         void added!.catch(() => {}).then(() => client.cancel(task.queue!, id, at));
       }
       if (isLocal) return await this.#local.submit(task, args, contexts, watch, trace);
@@ -190,10 +192,10 @@ export class QueueRunner implements RemoteRunner {
     this.#client?.link.close();
   }
 
-  /** Calls of this method wait in its own queue. */
+  /** Consumes the queue of a single method, in which its redirected calls wait. */
   #consumeTask(queue: string, task: Task, situation: ConsumerSituation): void {
     const name = queueOfTask(queue, task.name);
-    // One that drains takes no more.
+    // A draining process starts no consumer.
     const isOver = this.consumers.some((each) => each.isPaused() || each.closing !== undefined);
     if (isOver || this.consumers.some((each) => each.name === name)) return;
     const consumer = new Consumer(name, new Map([[task.name, task]]), situation, queue);

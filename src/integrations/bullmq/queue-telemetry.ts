@@ -4,8 +4,8 @@ import { hasTracer } from '../../contract/process/telemetry.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
 /**
- * The telemetry of BullMQ's own steps: the app's, or else bullmq-otel if it is installed and an SDK
- * of OpenTelemetry runs in this thread.
+ * The telemetry for BullMQ: the given one, or bullmq-otel if it is installed and an OpenTelemetry SDK
+ * runs in this thread.
  */
 export async function queueTelemetry(
   given: ResolvedQueueOptions['telemetry'],

@@ -5,9 +5,9 @@ import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
 /**
- * Has `tick` called where its timer would call it, with the time for which that was due.
+ * Makes the job's timer call `tick`, with the time at which the tick was due.
  *
- * @param isEarly its first tick came while it was made, and was put off: it is called now.
+ * @param isEarly the first tick came while the job was made, and was put off. It is called now.
  */
 export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarly: boolean): void {
   const run = job.fireOnTick.bind(job);
@@ -20,7 +20,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
     const date = job.lastDate(); // a new object for each tick of its timer
     if (date === last || date === null) return;
     last = date;
-    // A timer may be late by more than a second, and the tick have been another worker's.
+    // A timer may be late by more than a second, so the time of the call is not the due time.
     const isAsPlanned = plannedAt <= date.getTime() && !wasClockSet(clock);
     dues.push(isAsPlanned ? plannedAt : dueAt(job, date.getTime()));
   };
@@ -29,7 +29,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
     plannedAt = isTimed ? job.nextDate().toMillis() : NaN;
     clock = clockMs();
   };
-  // A timer that is late for the next tick, too, has that called from here, before this one.
+  // If the timer is late for the next tick too, cron calls that tick from start(), before this one.
   job.start = () => {
     look();
     plannedAt = NaN;
@@ -39,7 +39,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   job.fireOnTick = async () => {
     look();
     const due = dues.shift();
-    // A caller of fireOnTick() is served.
+    // The app itself has called fireOnTick().
     if (due === undefined) return run();
     await tick(due);
   };
@@ -52,7 +52,7 @@ export function tickOwed(job: CronJob, since: number, now: number): number | und
   const { cronTime, isActive } = job;
   if (cronTime.realDate) {
     const due = dueAt(job, now);
-    // Its timer calls it once. One that never did was stopped, or not started.
+    // Its timer calls once. A job that is not active and has not run was stopped or never started.
     const isOn = isActive || (job.lastDate()?.getTime() ?? -Infinity) >= due;
     return isOn && due > since && due <= now ? due : undefined;
   }
@@ -62,7 +62,7 @@ export function tickOwed(job: CronJob, since: number, now: number): number | und
   return first.toMillis() <= now ? dueAt(job, now) : undefined;
 }
 
-/** When the tick was due that a timer has brought: patterns have no less than seconds. */
+/** When a tick that fired at a time was due: the smallest unit of a pattern is a second. */
 function dueAt({ cronTime: { realDate, source } }: CronJob, firedAt: number): number {
   return realDate ? (source.valueOf() as number) : Math.floor(firedAt / 1_000) * 1_000;
 }

@@ -1,11 +1,11 @@
 import { SetMetadata } from '@nestjs/common';
 
-// A registered symbol: two copies of this package in one process know each other's methods.
+// A registered symbol, so that two copies of this package in one process agree.
 const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
 
 /**
- * Together with `@Cron()`, `@Interval()` or `@Timeout()`, the method runs in every worker, as it would
- * without `ClusterScheduleModule`. Use it for work on the process itself, such as its cache.
+ * With `@Cron()`, `@Interval()` or `@Timeout()`: runs the method in every worker, as without
+ * `ClusterScheduleModule`. Use it for work on the process itself, such as its cache.
  */
 export function EveryWorker(): MethodDecorator {
   return SetMetadata(EVERY_WORKER, true);

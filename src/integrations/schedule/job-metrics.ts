@@ -1,10 +1,10 @@
 import { Counter, type Metric } from 'prom-client';
 
-/** `skipped`: the job was still running in another worker, and runs once it has ended there. */
+/** `skipped`: the job still ran in another worker. It runs here once it has ended there. */
 const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
 export type JobOutcome = (typeof JOB_OUTCOMES)[number];
 
-/** Apps may name jobs after what they have many of. */
+/** A label needs a bound: an app may add jobs for each of its users. */
 const MAX_NAMES = 200;
 const OTHER = 'OTHER';
 
@@ -30,7 +30,7 @@ export class JobMetrics {
     const job = this.#names.has(name) || this.#names.size < MAX_NAMES ? name : OTHER;
     if (!this.#names.has(job)) {
       this.#names.add(job);
-      // A series that begins at its first event has no rate for it.
+      // Series begin at 0, so that the first event has a rate.
       for (const each of JOB_OUTCOMES) this.#runs.inc({ job, outcome: each }, 0);
     }
     this.#runs.inc({ job, outcome });

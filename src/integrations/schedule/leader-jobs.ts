@@ -2,10 +2,10 @@ import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 import type { JobOutcome } from './job-metrics.js';
 
-/** Something that one worker alone is to run; each worker has it. Times are of `Date.now()`. */
+/** A job that every worker has and only one runs. Times are of `Date.now()`. */
 export interface Job {
   readonly name: string;
-  /** At times that are the same in every worker; at times of its own; or once in the cluster's life. */
+  /** `cron`: at the same times in every worker. `timeout`: once in the life of the cluster. */
   readonly kind: 'cron' | 'interval' | 'timeout';
   readonly run: () => unknown;
   /** The time at which a cron was due last, after `since` and up to `now`. */
@@ -13,22 +13,22 @@ export interface Job {
 }
 
 interface KnownJob extends Job {
-  /** The last time that was due and is taken care of here. */
+  /** The last due time that was handled here. */
   handled: number;
-  /** The time of the clock then. */
+  /** The machine clock at that moment, to notice that it was set back. */
   clock: number;
-  /** When it was due last while another worker led. */
+  /** The last due time while another worker led. */
   missed: number;
 }
 
 /**
- * Lets jobs run in the worker that leads, and makes up for what fell into a change: of each job one
- * run at most. A job does not begin while it runs in another worker.
+ * Runs jobs in the worker that leads. After a change of the leader it makes up for missed runs, at
+ * most one for each job. A job does not begin while it runs in another worker.
  */
 export class LeaderJobs {
   readonly #jobs = new Set<KnownJob>();
   readonly #running = new Map<string, number>();
-  /** Put off until it has ended elsewhere. */
+  /** Jobs that wait until they have ended in another worker. */
   readonly #waiting = new Set<KnownJob>();
   #busy: ReadonlySet<string> = new Set();
   readonly #done = new Set<string>();
@@ -43,7 +43,7 @@ export class LeaderJobs {
     return Array.from(this.#jobs, ({ name }) => name);
   }
 
-  /** In one line. `everywhere`: jobs that are not of these. */
+  /** One line for the log. `everywhere`: how many jobs run in every worker. */
   summary(everywhere: number): string {
     const { names } = this;
     const jobs = names.length === 1 ? '1 scheduled job runs' : `${names.length} scheduled jobs run`;
@@ -58,7 +58,7 @@ export class LeaderJobs {
     return this.#running.size > 0;
   }
 
-  /** @returns what its timer is to call, of a cron with the time for which it was due. */
+  /** @returns the function that the job's timer has to call, with the due time if it is a cron. */
   add(job: Job): (due?: number) => unknown {
     const known: KnownJob = { ...job, handled: -Infinity, clock: 0, missed: -Infinity };
     this.#jobs.add(known);
@@ -75,8 +75,8 @@ export class LeaderJobs {
   }
 
   /**
-   * That name, or with a number where a job has it. It is the same in every worker: they find the
-   * same jobs in the same order.
+   * The name, with a number if another job has it. The result is the same in every worker, since
+   * they find the same jobs in the same order.
    */
   freeName(name: string): string {
     const { names } = this;
@@ -85,7 +85,7 @@ export class LeaderJobs {
     return free;
   }
 
-  /** It is not made up for any more. */
+  /** Forgets a job: it is no longer made up for. */
   remove(name: string): void {
     for (const job of this.#jobs) {
       if (job.name !== name) continue;
@@ -94,13 +94,13 @@ export class LeaderJobs {
     }
   }
 
-  /** The app is closed: nothing is made up for any more. */
+  /** Forgets all jobs, as the app is closed. */
   close(): void {
     this.#jobs.clear();
     this.#waiting.clear();
   }
 
-  /** This process comes to lead, or leads on. */
+  /** Called when this process becomes the leader, and when it is told again that it leads. */
   readonly told = ({ fresh, since, busy, done }: Leading): void => {
     this.#busy = new Set(busy);
     for (const name of done) this.#done.add(name);
@@ -113,7 +113,7 @@ export class LeaderJobs {
     if (fresh) for (const job of this.#jobs) this.#makeUp(job, since);
   };
 
-  /** @returns the method. Its runs count for the job, by the name that the job then has. */
+  /** @returns the method with its runs counted, under the name that the job has at that time. */
   tracked(job: { readonly name: string }, method: (...args: unknown[]) => unknown) {
     const track = this.track.bind(this);
     return function (this: unknown, ...args: unknown[]) {
@@ -121,7 +121,7 @@ export class LeaderJobs {
     };
   }
 
-  /** Runs what a job consists of: others are told before, in case that it blocks this process. */
+  /** Runs a job's method. Tells the cluster before, since the method may block this process. */
   async track<R>(name: string, run: () => R): Promise<Awaited<R>> {
     const before = this.#running.get(name) ?? 0;
     this.#running.set(name, before + 1);

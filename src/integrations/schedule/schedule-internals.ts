@@ -3,7 +3,7 @@ import type { ModulesContainer } from '@nestjs/core';
 type Method = (this: unknown, ...args: never[]) => unknown;
 
 /**
- * Providers of @nestjs/schedule by the name of their class, which it may not export. There is one
+ * Providers of @nestjs/schedule by the name of their class, which need not be exported. There is one
  * for each `ScheduleModule.forRoot()` of the app, and each of them explores the whole app.
  */
 export function providersOf<T>(modules: ModulesContainer, className: string) {
@@ -15,10 +15,10 @@ export function providersOf<T>(modules: ModulesContainer, className: string) {
 }
 
 /**
- * Has others called for methods of those providers, by name: with the provider, the method and its
- * arguments. Their class is one for all apps of the process: the other apps' go on as they were.
+ * Wraps methods of those providers, by name. A wrapper gets the provider, the method and its
+ * arguments. All apps of the process share the class, so a call of another app's provider is passed on.
  *
- * @returns what ends that; `undefined` where the app has no such provider.
+ * @returns a function that undoes it; `undefined` if the app has no such provider.
  */
 export function wrapMethods(
   modules: ModulesContainer,

@@ -8,34 +8,35 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { linkOfApp, providerOfApp } from './link-of-app.js';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
-import type { LifecyclePort, SharedStatePort } from '../../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/cluster-link.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
+import { SoloLink } from '../../worker/link/solo-link.js';
 import { type CronJob, divertTicks, tickOwed } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
 import type { JobMetrics } from './job-metrics.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { providersOf, wrapMethods } from './schedule-internals.js';
 
-/** By the metadata of the decorators of @nestjs/schedule. */
+/** By the value that the decorators of @nestjs/schedule set as metadata. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
 
 type Method = (...args: unknown[]) => unknown;
 type Wrap = (method: Method, instance: object) => Method;
 
-/** A cron job, from when it is found: declared, or added to the registry. */
+/** A cron job that was declared by a decorator or added to the registry. */
 interface Cron {
-  /** By which it is known now. One that was added may be added again by another one. */
+  /** Changes if the job is deleted and added again under another name. */
   name: string;
-  /** `early`: it was due before its job was registered. `everywhere`: it is not gated. */
+  /** `early`: it was due before its job was registered. `everywhere`: it runs in every worker. */
   state: 'declared' | 'early' | 'everywhere' | 'added' | 'registered' | 'deleted';
   run?: () => unknown;
   /** The function that its timer calls. */
   tick?: (due?: number) => unknown;
 }
 
-/** Has the jobs of @nestjs/schedule registered in every worker, and run in the leader. */
+/** Finds the jobs of @nestjs/schedule in every worker, and lets them run in the leader. */
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
@@ -45,19 +46,19 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     () => this.#clusterLink.leaderRole,
     (job, outcome) => this.#metrics?.count(job, outcome),
   );
-  /** By what the timers of methods call. */
+  /** By the function that the job's timer calls. */
   readonly #declared = new Map<unknown, Cron>();
   readonly #gated = new WeakMap<CronJob, Cron>();
   readonly #unwrap: readonly ((() => void) | undefined)[];
-  #link: (LifecyclePort & SharedStatePort) | undefined;
-  /** Jobs that are not gated. */
+  #link: ClusterLink | undefined;
+  /** How many jobs run in every worker. */
   #everywhere = 0;
 
   constructor(
     @Inject(ModulesContainer) modules: ModulesContainer,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
-    // This runs before any hook of the app: hooks may add jobs.
+    // In the constructor, since hooks of the app may add jobs.
     this.#unwrap = [
       wrapMethods(modules, 'ScheduleExplorer', {
         wrapFunctionInTryCatchBlocks: (_, wrap: Wrap, method: Method, of: object) =>
@@ -93,17 +94,15 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await providerOfApp<MetricsEndpoint>(this.moduleRef, MetricsEndpoint)?.extend(
-      async (prefix) => {
-        const { JobMetrics } = await import('./job-metrics.js'); // it loads prom-client
-        this.#metrics = new JobMetrics(prefix);
-        return { all: this.#metrics.all, labelled: [] };
-      },
-    );
+    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(async (prefix) => {
+      const { JobMetrics } = await import('./job-metrics.js'); // it loads prom-client
+      this.#metrics = new JobMetrics(prefix);
+      return { all: this.#metrics.all, labelled: [] };
+    });
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.told(leading);
-      // Nobody led before: once in the life of the cluster.
+      // Logs once in the life of the cluster: nobody led before.
       if (!leading.fresh || leading.since !== undefined) return;
       setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere)));
     });
@@ -114,11 +113,21 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     this.#jobs.close();
   }
 
-  get #clusterLink(): LifecyclePort & SharedStatePort {
-    return (this.#link ??= linkOfApp(this.moduleRef));
+  get #clusterLink(): ClusterLink {
+    return (this.#link ??=
+      this.#provided<ClusterLink>(CLUSTER_LINK) ?? currentLink() ?? new SoloLink());
   }
 
-  /** @param wrap @nestjs/schedule's own: logs what a method throws. */
+  /** A provider of any module of the app, or `undefined`, as without `ClusterModule`. */
+  #provided<T>(token: unknown): T | undefined {
+    try {
+      return this.moduleRef.get<T>(token as string, { strict: false });
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** @param wrap the wrapper of @nestjs/schedule, which logs what a method throws. */
   #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
     const kind = KINDS[Reflect.getMetadata('SCHEDULER_TYPE', method) as keyof typeof KINDS];
     const name = this.#jobs.freeName(`${instance.constructor.name}.${method.name}`);
@@ -127,7 +136,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     const cron: Cron = { name, state: isForAll ? 'everywhere' : 'declared' };
     const call = wrap(isForAll ? method : this.#jobs.tracked(cron, method));
     if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
-    // The constructor of its job calls it if a second ends at that moment: see divertTicks().
+    // The constructor of the cron job calls it if a second ends at that moment: see divertTicks().
     const onTick: Method = (...args) =>
       cron.state === 'declared' || cron.state === 'early'
         ? void (cron.state = 'early')
@@ -144,7 +153,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     if (state === 'everywhere' || state === 'registered') return;
     cron.state = 'registered';
     cron.name = this.#jobs.freeName(declared ? cron.name : key);
-    // One that is added again comes with the gate that it has.
+    // A job that is added again already has a gate.
     const run = (cron.run ??= job.fireOnTick.bind(job));
     const owed = (since: number, now: number) => tickOwed(job, since, now);
     cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run, owed });

@@ -18,9 +18,9 @@ const EXPORTED = [
 ] as const;
 
 /**
- * Takes the place of `ClusterModule` in unit tests, with the same injectable classes for a cluster
- * that the test makes up. `reload()` and `scale()` change only the result of `snapshot()`. It has no
- * endpoints and starts nothing. `@CpuBound()` methods just run.
+ * Replaces `ClusterModule` in unit tests, with the same injectable classes for a fake cluster.
+ * `reload()` and `scale()` change only the result of `snapshot()`. It has no endpoints and starts
+ * nothing. `@CpuBound()` methods run as usual methods.
  */
 @Module({})
 export class ClusterTestingModule {

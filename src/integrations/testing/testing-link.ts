@@ -11,13 +11,13 @@ import type {
   WorkerStats,
 } from '../../contract/snapshot/index.js';
 
-/** The cluster that a test makes up. */
+/** A fake cluster for tests. */
 export interface FakeCluster {
   /** Which worker the code under test runs in. Default: slot 0, generation 0, the pid of the test. */
   readonly identity?: Partial<WorkerIdentity> | undefined;
-  /** How many workers there are, all of them ready. Default: as many as `identity.slot` needs. */
+  /** The number of workers, all of them ready. Default: `identity.slot` + 1. */
   readonly workers?: number | undefined;
-  /** Whether it leads. Default: it does in slot 0. */
+  /** Whether this worker is the leader. Default: in slot 0. */
   readonly isLeader?: boolean | undefined;
 }
 
@@ -37,10 +37,10 @@ const STATS: WorkerStats = {
   droppedConnectionsTotal: 0,
 };
 
-/** Pids of the other workers: nobody has them. */
+/** Pids of the other workers begin beyond all pids of Linux. */
 const FIRST_PID = 2 ** 22;
 
-/** A cluster that is there in name only: nothing is measured, and nobody is asked. */
+/** The link to a fake cluster: it measures nothing and asks nobody. */
 export class TestingLink implements ClusterLink {
   readonly bootstrapped = false;
   readonly accepting = true;
@@ -51,7 +51,7 @@ export class TestingLink implements ClusterLink {
   #generation: number;
   #reloads = 0;
 
-  /** @throws ClusterConfigurationError for a number of workers that there cannot be. */
+  /** @throws ClusterConfigurationError if the number of workers is out of range. */
   constructor({
     identity: { slot = 0, pid = process.pid, generation = 0 } = {},
     workers,

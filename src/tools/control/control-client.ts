@@ -9,7 +9,7 @@ import {
 import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
 import { parseFrames } from './view/parse-frames.js';
 
-/** A primary that has not answered by then is blocked or stopped: the command says so within 2 s. */
+/** After this a primary counts as blocked or stopped: the command says so within 2 s. */
 const ANSWER_MS = 1_000;
 
 /** The messages of `GET /v1/events`. */
@@ -21,21 +21,18 @@ export type Told =
 export class ControlClient {
   constructor(readonly cluster: FoundCluster) {}
 
-  /** What is answered at once. @throws ClusterUnreachableError, ClusterRefusedError */
+  /** @throws ClusterUnreachableError if no answer comes in time, ClusterRefusedError */
   async get<T>(path: string, timeoutMs = ANSWER_MS): Promise<T> {
     return this.#json(await this.open('GET', path, { timeoutMs }));
   }
 
-  /**
-   * Sends a request whose answer may take any time. @throws ClusterUnreachableError,
-   * ClusterRefusedError
-   */
+  /** Waits for the answer without a limit. @throws ClusterUnreachableError, ClusterRefusedError */
   async post<T>(path: string, body: object = {}): Promise<T> {
     return this.#json(await this.open('POST', path, { body }));
   }
 
   /**
-   * Events and samples, the first of them at once.
+   * Events and samples. The first sample comes at once.
    *
    * @throws ClusterUnreachableError, ClusterRefusedError
    */
@@ -45,7 +42,7 @@ export class ControlClient {
   }
 
   /**
-   * An answer of any length, not yet read.
+   * Opens an answer of any length, to be read by the caller.
    *
    * @throws ClusterUnreachableError if nobody answers in time, ClusterRefusedError
    */

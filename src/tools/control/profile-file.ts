@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { clean, ClusterRefusedError } from '../../contract/errors/index.js';
 
-/** A file that is there whole or not at all: it has its name once it is whole. */
+/** A file that gets its name once it is complete, so that nobody sees half of it. */
 export class ProfileFile {
   private constructor(
     readonly path: string,
@@ -10,7 +10,7 @@ export class ProfileFile {
     private readonly handle: FileHandle,
   ) {}
 
-  /** Refuses a name that is taken before anything is asked. */
+  /** Refuses a name that is taken, before the profile is requested. */
   static async create(path: string): Promise<ProfileFile> {
     if (existsSync(path)) throw taken(path);
     const part = `${path}.part`;
@@ -45,7 +45,7 @@ export class ProfileFile {
 
   async #takeName(): Promise<void> {
     try {
-      await link(this.part, this.path); // a renaming would replace a file of that name
+      await link(this.part, this.path); // rename() would replace a file of that name
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'EPERM' && code !== 'ENOTSUP') throw refusal(this.path, error);
@@ -53,7 +53,7 @@ export class ProfileFile {
     }
   }
 
-  /** Leaves no half file. */
+  /** Removes the part, which is all there is of an incomplete file. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.handle.close().catch(() => {});
     await rm(this.part, { force: true });

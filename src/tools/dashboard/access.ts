@@ -4,27 +4,27 @@ import { Refusal } from '../../control/route.js';
 
 const TOKEN_BYTES = 32;
 
-/** The header that a change needs besides the cookie: other ports of this host get the cookie too. */
+/** A change needs this header as well as the cookie, which other ports of this host get too. */
 export const TOKEN_HEADER = 'x-dashboard-token';
 
 type Headers = Pick<IncomingMessage, 'headers'>;
 
-/** Only the browser that has opened the printed link may read and change the cluster. */
+/** Lets in only the browser that has opened the printed link. */
 export class Access {
   readonly #cookie = newToken();
   readonly #header = newToken();
   #link: string | undefined;
 
-  /** A token for one link. The one before it is worth nothing any more. */
+  /** A token for one link. It makes the token before it invalid. */
   newLink(): string {
     this.#link = newToken();
     return this.#link;
   }
 
   /**
-   * Takes the token of a link, which is used up by that.
+   * Uses up the token of a link.
    *
-   * @returns what the browser has to send from now on.
+   * @returns the cookie and the header that the browser has to send from now on.
    * @throws Refusal
    */
   exchange(token: unknown, port: number): { readonly cookie: string; readonly header: string } {
@@ -33,12 +33,12 @@ export class Access {
       throw new Refusal(403, 'LINK_USED', 'this link is wrong, or has been used before');
     }
     this.#link = undefined;
-    // Cookies know no ports: the name keeps two dashboards apart.
+    // Cookies are shared by all ports, so the name keeps two dashboards apart.
     const cookie = `${cookieName(port)}=${this.#cookie}; Path=/api; HttpOnly; SameSite=Strict`;
     return { cookie, header: this.#header };
   }
 
-  /** @throws Refusal unless a request comes from a browser that was let in. */
+  /** @throws Refusal unless the request has the cookie. */
   mustView({ headers }: Headers, port: number): void {
     const wanted = `${cookieName(port)}=`;
     const cookies = (headers.cookie ?? '').split(';').map((each) => each.trim());
@@ -47,7 +47,7 @@ export class Access {
     throw new Refusal(401, 'NO_SESSION', 'open the link that the command has printed');
   }
 
-  /** @throws Refusal unless it is the page itself that asks. */
+  /** @throws Refusal unless the request has the header, which only the page itself can send. */
   mustChange({ headers }: Headers): void {
     if (isSame(headers[TOKEN_HEADER], this.#header)) return;
     throw new Refusal(403, 'NO_TOKEN', `a change needs the header ${TOKEN_HEADER}`);

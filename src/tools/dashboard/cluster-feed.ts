@@ -5,17 +5,16 @@ import { COLUMNS, History } from './history.js';
 import { MetricsSource, metricsUrlOf } from './metrics-source.js';
 import { frame, Viewers } from './viewers.js';
 
-/** A sample comes every second. */
+/** Samples come every second. */
 const SILENCE_MS = 3_000;
 const RETRY_MS = 1_000;
 
-/** The part of the command line's client that is used. */
 export type Client = Pick<ControlClient, 'get' | 'post' | 'events'>;
 
-/** Whether the cluster is heard; it comes back by itself. */
+/** The connection to the cluster, which is made again by itself. */
 export interface Link {
   readonly state: 'connecting' | 'connected' | 'silent' | 'gone';
-  /** What is wrong, in words. */
+  /** The problem, if there is one. */
   readonly message: string | null;
 }
 
@@ -23,13 +22,13 @@ export interface FeedSettings {
   /** Finds the cluster, also after it has been started again. */
   readonly connect: () => Promise<Client>;
   readonly readOnly: boolean;
-  /** `false`: the metrics are left alone. `undefined`: where the options say. */
+  /** The URL of the metrics. `false`: do not read them. `undefined`: from the app's options. */
   readonly metrics?: string | false | undefined;
   readonly silenceMs?: number;
   readonly retryMs?: number;
 }
 
-/** One stream of the control socket, for all pages that are open. */
+/** Follows the control socket once, for all open pages. */
 export class ClusterFeed {
   readonly viewers = new Viewers();
   readonly history = new History();
@@ -41,12 +40,12 @@ export class ClusterFeed {
 
   constructor(private readonly settings: FeedSettings) {}
 
-  /** The client of the cluster as it was heard last. */
+  /** The client of the cluster, after the first connection. */
   get client(): Client | undefined {
     return this.#client;
   }
 
-  /** Follows the cluster until it is told to end. */
+  /** Follows the cluster until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { connect, metrics, retryMs = RETRY_MS } = this.settings;
     if (metrics !== false) void this.metrics.run(signal);

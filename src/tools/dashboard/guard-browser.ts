@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../../control/route.js';
 
-/** The server listens on loopback alone; a name of somebody else's may lead there (DNS rebinding). */
+/** The allowed hosts: another name may lead to loopback too (DNS rebinding). */
 const HOSTS = ['127.0.0.1', 'localhost'];
 
 const DEFAULT_PORT = 80;
 
 /**
- * Refuses what another page in the browser, or a name that is not ours, has brought here.
+ * Refuses requests from another page in the browser, or to another host name.
  *
  * @throws Refusal
  */
@@ -22,7 +22,7 @@ export function guardBrowser(
   if (headers.origin !== undefined && headers.origin !== `http://${host}`) {
     throw new Refusal(403, 'FOREIGN_ORIGIN', 'forbidden: the request comes from another page');
   }
-  // A server on another port of this host is of the same site, and gets our cookie sent.
+  // Same site is not enough: a server on another port of this host belongs to it, with our cookie.
   if (!['same-origin', 'none', undefined].includes(headers['sec-fetch-site'] as string)) {
     throw new Refusal(
       403,
@@ -37,11 +37,11 @@ export function guardBrowser(
 
 function hostsOf(port: number): readonly string[] {
   const named = HOSTS.map((host) => `${host}:${port}`);
-  // Browsers leave the usual port out.
+  // Browsers leave out the default port.
   return port === DEFAULT_PORT ? [...named, ...HOSTS] : named;
 }
 
-/** On every answer. Nothing but our own files, and no text as markup. */
+/** On every answer. They allow nothing but our own files, and no text as markup. */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy': [
     "default-src 'self'",

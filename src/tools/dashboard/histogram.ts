@@ -1,12 +1,12 @@
 import { samplesOf } from '../app/endpoints.js';
 
-/** Counts up to a bound in seconds, over all series of a histogram. */
+/** The counts of a histogram over all its series, by their upper bounds in seconds. */
 export type Buckets = ReadonlyMap<number, number>;
 
 /**
  * The buckets of a histogram on a page of metrics, with any prefix of its name.
  *
- * @param without a route that is not counted.
+ * @param without a route to leave out.
  */
 export function bucketsOf(page: string, name: string, without: string): Buckets {
   const buckets = new Map<number, number>();
@@ -30,7 +30,7 @@ export function since(before: Buckets, now: Buckets): Buckets | undefined {
   return between;
 }
 
-/** As Prometheus' `histogram_quantile`: linear within a bucket. `undefined` where nothing was counted. */
+/** As `histogram_quantile` of Prometheus: linear within a bucket. `undefined` without any counts. */
 export function quantile(buckets: Buckets, share: number): number | undefined {
   const sorted = [...buckets].toSorted(([a], [b]) => a - b);
   const total = sorted.at(-1)?.[1] ?? 0;

@@ -7,7 +7,7 @@ export const MAX_ROWS = 900;
 export const MAX_LOG = 300;
 const MAX_TEXT_LENGTH = 1_000;
 
-/** After this the lines of the charts are broken. */
+/** After such a gap the lines of the charts are interrupted. */
 const GAP_SECONDS = 5;
 
 /** The columns of a row. */
@@ -32,7 +32,7 @@ export const COLUMNS = [
 
 export type Row = readonly (number | null)[];
 
-/** A line of the log: what the page shows of an event. */
+/** A line of the log on the page. */
 export interface LogEntry {
   readonly at: string;
   readonly name: string;
@@ -40,7 +40,7 @@ export interface LogEntry {
   readonly text: string;
 }
 
-/** The last 15 minutes, for pages that are opened or reloaded. Its size has a limit. */
+/** The last 15 minutes, for pages that are opened or reloaded. */
 export class History {
   readonly rows: Row[] = [];
   readonly log: LogEntry[] = [];
@@ -49,9 +49,9 @@ export class History {
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** Adds a sample, with what the metrics have told last. */
+  /** Adds a sample, with the last readings of the metrics. */
   add({ cluster: { workers, ready }, primary }: Sample, readings: Readings): Row {
-    // Charts need a time that goes forward; clocks are set back.
+    // Charts need a time that goes forward, but clocks may be set back.
     const at = Math.max(Math.round(this.now()) / 1_000, this.#lastAt + 0.001);
     if (at - this.#lastAt > GAP_SECONDS && this.rows.length > 0) {
       this.#push([this.#lastAt + 0.001, ...COLUMNS.slice(1).map(() => null)]);
@@ -90,7 +90,7 @@ export class History {
     return entry;
   }
 
-  /** Another primary: its counts begin anew. */
+  /** Another primary counts from 0. */
   restart(): void {
     this.#rate.reset();
   }

@@ -17,7 +17,7 @@ export interface Readings {
 /** The URL of the metrics and the result of the last request. */
 export interface MetricsState {
   readonly url: string | null;
-  /** Why the latency is not known, in words. */
+  /** Why the latency is not known. */
   readonly problem: string | null;
 }
 

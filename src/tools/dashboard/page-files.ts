@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The page as the build leaves it, found from src/ and from dist/ alike. */
+/** The built page. The path is the same from src/ and from dist/. */
 const PAGE = new URL('../../../dist/page/', import.meta.url);
 
-/** Each file of the page, by its path: a path that is asked for never becomes the name of a file. */
+/** The files by their paths: a requested path never becomes the name of a file. */
 const FILES: ReadonlyMap<string, { readonly name: string; readonly type: string }> = new Map([
   ['/', { name: 'index.html', type: 'text/html; charset=utf-8' }],
   ['/main.js', { name: 'main.js', type: 'text/javascript; charset=utf-8' }],

@@ -2,19 +2,19 @@ import type { Sample } from '../../control/event-stream.js';
 
 type Workers = Sample['cluster']['workers'];
 
-/** Heartbeats bring the counts, and are not in step with the samples. */
+/** The counts come with heartbeats, at other moments than the samples. */
 const WINDOW_SECONDS = 3;
 
 /** Requests a second over the last few seconds. */
 export class RequestRate {
-  /** Requests that were seen, by the time: seconds. */
+  /** All requests so far, by time in seconds. */
   #window: { readonly at: number; readonly total: number }[] = [];
   #total = 0;
   #bySlot: ReadonlyMap<number, number> = new Map();
 
   /** @param at seconds. @returns `null` until there is something to compare with. */
   next(at: number, workers: Workers): number | null {
-    // A slot that is being replaced is there twice, with the count of the slot.
+    // A slot that is being replaced is listed twice, both times with the count of the slot.
     const counts = new Map(workers.map((each) => [each.slot, each.requestsTotal]));
     for (const [slot, count] of counts) {
       this.#total += Math.max(0, count - (this.#bySlot.get(slot) ?? count));
@@ -30,7 +30,7 @@ export class RequestRate {
       : (this.#total - before.total) / (at - before.at);
   }
 
-  /** Another primary counts anew. */
+  /** Another primary counts from 0. */
   reset(): void {
     this.#window = [];
     this.#bySlot = new Map();

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { Refusal } from '../../control/route.js';
 
-/** Tabs that are open at once. */
+/** The number of pages open at once. */
 const MAX_VIEWERS = 16;
 
-/** The limit of unread bytes of a viewer: enough for the history and some samples of 256 workers. */
+/** Unread bytes of a viewer. Enough for the history and some samples of 256 workers. */
 export const MAX_UNREAD_BYTES = 2 * 1024 * 1024;
 
-/** Server-sent events for all pages that are open. */
+/** Server-sent events for all open pages. */
 export class Viewers {
   readonly #open = new Set<Readable>();
 
@@ -16,7 +16,7 @@ export class Viewers {
   }
 
   /**
-   * @param first what it is told at once.
+   * @param first the first message.
    * @throws Refusal if there are too many.
    */
   open(first: string): Readable {
@@ -30,7 +30,7 @@ export class Viewers {
     return viewer;
   }
 
-  /** One that does not read is dropped: its page asks anew, and gets the history. */
+  /** Drops a viewer that does not read: its page connects again, and gets the history. */
   tell(text: string): void {
     for (const viewer of this.#open) {
       if (viewer.readableLength + text.length > MAX_UNREAD_BYTES) viewer.destroy();

@@ -10,7 +10,7 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** A function that time was spent in, apart from those that it called. */
+/** A function and the time in it, without the functions that it called. */
 export interface HotFunction {
   readonly function: string;
   readonly ms: number;
@@ -30,7 +30,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
   const tree = new CallTree();
   for (const { id, callFrame } of nodes) tree.add(id, callFrame, callers.get(id));
 
-  // The time between two samples is the first one's.
+  // The time between two samples counts for the first one.
   const byNode = new Map<number, number>();
   for (const [index, id] of samples.entries()) {
     const ms = Math.max(0, timeDeltas[index + 1] ?? 0) / 1_000;
@@ -40,7 +40,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
   let totalMs = 0;
   let busyMs = 0;
   const found = new Map<string, { -readonly [Key in keyof HotFunction]: HotFunction[Key] }>();
-  // The longest first: it says who called.
+  // The longest first: its callers are shown.
   for (const [id, ms] of [...byNode].toSorted(([, a], [, b]) => b - a)) {
     const frame = tree.frame(id);
     if (frame === undefined) continue;
@@ -49,7 +49,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
     busyMs += ms;
     const name = nameOf(frame);
     const calledBy = tree.appFunctions(id).filter((caller) => caller !== name);
-    // A function of Node or of the language is another one for each function that uses it.
+    // A function of Node or of the language counts apart for each function of the app that uses it.
     const key = `${name} ${calledBy[0] ?? ''}`;
     const before = found.get(key);
     if (before !== undefined) before.ms += ms;

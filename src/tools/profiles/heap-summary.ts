@@ -11,16 +11,16 @@ export interface HeapProfile {
   readonly samples: readonly {
     readonly size: number;
     readonly nodeId: number;
-    /** Counts the samples, also the samples of collected objects. */
+    /** Counts all samples, even of collected objects. */
     readonly ordinal: number;
   }[];
 }
 
-/** A function of which objects are still held. */
+/** A function that has allocated objects which are still held. */
 export interface Allocator {
   readonly function: string;
   readonly heldBytes: number;
-  /** The bytes of these that were allocated in the first half of the profile. */
+  /** The part of `heldBytes` that was allocated in the first half of the profile. */
   readonly olderBytes: number;
   /** Whether the function belongs to the app, not to Node or a package. */
   readonly isOfApp: boolean;
@@ -35,8 +35,8 @@ export interface HeapSummary {
 }
 
 /**
- * The functions of which most is held for long. A cache that is full drops what it took before; a
- * leak keeps it. So the age of what is held tells them apart.
+ * The functions that have allocated most of the old objects. A full cache drops its old objects, a
+ * leak keeps them, so the age of the held objects tells them apart.
  */
 export function summarizeHeap({ head, samples }: HeapProfile): HeapSummary {
   const tree = treeOf(head);
@@ -80,7 +80,7 @@ export function summarizeHeap({ head, samples }: HeapProfile): HeapSummary {
   };
 }
 
-/** Node holds what it has of the requests and connections of the moment too. */
+/** Only functions of the app: Node holds objects of the current requests and connections too. */
 function holdsOld({ isOfApp, olderBytes }: Allocator): boolean {
   return isOfApp && olderBytes > 0;
 }
@@ -98,12 +98,13 @@ function treeOf(head: HeapNode): CallTree {
 
 /** For a terminal. */
 export function describeHeap({ heldBytes, functions }: HeapSummary): readonly string[] {
-  if (functions.length === 0) return ['Nothing that was allocated meanwhile is still held.'];
+  if (functions.length === 0)
+    return ['Nothing that was allocated during the profile is still held.'];
   return [
-    `Of what was allocated meanwhile, about ${size(heldBytes)} are still held.`,
+    `About ${size(heldBytes)} of the memory allocated during the profile are still held.`,
     functions.some(holdsOld)
-      ? 'A leak holds what was allocated in the first half too; a cache that is full does not:'
-      : 'No function of the app holds anything of the first half. A small leak needs more --seconds:',
+      ? 'A leak also holds memory allocated in the first half, a full cache does not:'
+      : 'No function of the app holds memory of the first half. A small leak needs more --seconds:',
     '  first half      held  allocated by',
     ...functions.flatMap((each) => [
       `${size(each.olderBytes).padStart(12)}${size(each.heldBytes).padStart(10)}  ${each.function}`,

@@ -1,22 +1,22 @@
 import type { Measurement, Setting } from './run/measurement.js';
 import { cheapest, hasRoom, MARGIN_RATIO } from './recommendation.js';
 
-/** How far the settings go. */
+/** The limits of the settings. */
 export interface Limits {
   readonly maxWorkers: number;
   /** More threads than cores compute nothing faster. */
   readonly maxThreads: number;
-  /** Whether the user has set the number of threads, which then stays. */
+  /** Whether the user has set the number of threads. It then stays the same. */
   readonly threadsAreSet: boolean;
 }
 
-/** By this much lower is a better p99. */
+/** A p99 is better if it is lower by this share. */
 const P99_MARGIN_RATIO = 0.2;
 
-/** So many settings in a row that do not help are the end: one alone may be chance. */
+/** Stops after so many settings in a row that do not help. One alone may be chance. */
 const STOP_AFTER = 2;
 
-/** From here on numbers grow by a half, not by one. */
+/** Up to this number steps are 1, then a half. */
 const ONE_BY_ONE = 8;
 
 /**
@@ -38,7 +38,7 @@ export function nextSetting(
     .filter(({ setting }) => setting.workers === 1)
     .toSorted((a, b) => (a.threads ?? 0) - (b.threads ?? 0));
   if (varied) {
-    // The one that came first has as many as the app chose, and stands where it belongs.
+    // The first measurement has the app's own number of threads, and counts as one of the steps.
     const threads = steps(maxThreads).find((n) => alone.every((each) => each.threads !== n));
     const below = alone.filter((each) => threads !== undefined && each.threads! < threads);
     if (threads !== undefined && !noLongerHelps(below)) return { workers: 1, threads };
@@ -51,7 +51,7 @@ export function nextSetting(
   return varied ? { workers, threads: Math.ceil(best.threads! / workers) } : { workers };
 }
 
-/** 1, 2, … 8, 12, 18, … and `max` itself. */
+/** 1, 2, … 8, 12, 18, … and `max`. */
 export function steps(max: number): number[] {
   const numbers: number[] = [];
   for (let n = 1; n < max; n = n < ONE_BY_ONE ? n + 1 : Math.ceil(n * 1.5)) numbers.push(n);
@@ -59,8 +59,8 @@ export function steps(max: number): number[] {
 }
 
 /**
- * Whether the last two brought neither more throughput nor a better p99 than all before them, or
- * one before the last had room already.
+ * Whether the last two settings brought neither more throughput nor a better p99 than all before
+ * them, or an earlier setting already had idle event loops.
  */
 function noLongerHelps(measured: readonly Measurement[]): boolean {
   if (measured.slice(0, -1).some(hasRoom)) return true;

@@ -1,15 +1,15 @@
 import type { Measurement, Setting } from './run/measurement.js';
 
-/** A smaller gain does not count: two runs of the same setting differ by as much. */
+/** A smaller gain does not count, since two runs of the same setting differ as much. */
 export const MARGIN_RATIO = 0.05;
 
-/** If an event loop is busy for no more than this, another worker would not serve requests sooner. */
+/** If event loops are busy for no more than this, more workers do not help. */
 const ROOM_UTILIZATION = 0.6;
 
-/** Rounds that differ by more than this say that something else was running. */
+/** If rounds differ by more than this, something else was running. */
 const NOISY_RATIO = 0.15;
 
-/** A generator this busy cannot ask for more. */
+/** A load generator this busy cannot send more. */
 const GENERATOR_LIMIT = 0.9;
 
 const BYTES_PER_MB = 1e6;
@@ -18,11 +18,11 @@ export interface Recommendation {
   readonly setting: Setting;
   /** One sentence. */
   readonly reason: string;
-  /** What to think of before believing it. */
+  /** Reasons for doubt. */
   readonly caveats: readonly string[];
 }
 
-/** @returns `undefined` where requests failed under every setting. */
+/** @returns `undefined` if requests failed with every setting. */
 export function recommend(measured: readonly Measurement[]): Recommendation | undefined {
   const clean = measured.filter(({ failed }) => failed === 0);
   if (clean.length === 0) return undefined;
@@ -36,15 +36,15 @@ export function recommend(measured: readonly Measurement[]): Recommendation | un
 }
 
 /**
- * The one with the fewest workers, then threads, whose throughput is as good as the best, or that
- * had room: what others answered more is chance then, and not theirs.
+ * The measurement with the fewest workers, then threads, that is as good as the best or that had idle
+ * event loops: more throughput of others is chance then.
  */
 export function cheapest(measured: readonly Measurement[]): Measurement {
   const best = fastest(measured);
   return byCost(measured).find((each) => hasRoom(each) || gain(each, best) < margin(each, best))!;
 }
 
-/** Whether all event loops were idle for much of the time, so that the route waits for something else. */
+/** Whether all event loops were often idle, so that the route waits for something else. */
 export function hasRoom({ threads, eventLoopUtilization }: Measurement): boolean {
   // If the route runs in threads, event loops are idle anyway.
   return threads === undefined && (eventLoopUtilization ?? 1) <= ROOM_UTILIZATION;
@@ -164,7 +164,7 @@ function megabytes(bytes: number): string {
   return `${Math.round(bytes / BYTES_PER_MB)} MB`;
 }
 
-/** As it goes into the environment of the app. */
+/** The setting as variables for the app's environment. */
 export function environmentOf({ workers, threads }: Setting): Record<string, string> {
   return {
     CLUSTER_WORKERS: String(workers),

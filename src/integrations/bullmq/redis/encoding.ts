@@ -2,27 +2,26 @@ import { inspect, types } from 'node:util';
 import { UncloneableValueError } from '../../../contract/errors/index.js';
 import { describeError, restoreError, type TaskError } from '../../../offload/index.js';
 
-/** Deeper than any data; a circle is. */
+/** Deeper than real data. Only a circle reaches it. */
 const MAX_DEPTH = 200;
 
-/** To read a longer one takes long. */
+/** `BigInt()` takes long for a longer text. */
 const MAX_DIGITS = 10_000;
 
 const TYPED_ARRAY = /^(Int|Uint|Float|BigInt|BigUint)(8|8Clamped|16|32|64)Array$/;
 
 /**
- * Makes JSON of what a thread would be given by structured clone: also of dates, buffers, maps and
- * big integers. JSON, because anybody can look at it, no version of V8 matters, and data from
- * outside stays data.
+ * Encodes a value that structured clone accepts as JSON, including dates, buffers, maps and big
+ * integers. JSON is readable, does not depend on the version of V8, and cannot contain code.
  *
- * @param name what the value is called, for the message.
- * @throws UncloneableValueError for what cannot travel.
+ * @param name names the value in the message.
+ * @throws UncloneableValueError for a value that cannot be sent.
  */
 export function pack(value: unknown, name: string): unknown {
   return packed(value, [name]);
 }
 
-/** {@link pack}s what was thrown, without what of it cannot travel: what is left says more than that. */
+/** {@link pack}s an error without the properties that cannot be sent. */
 export function packError(error: TaskError): unknown {
   if (error.kind === 'value') {
     const value = travels(error.value) ? error.value : inspect(error.value);
@@ -47,14 +46,14 @@ function travels(value: unknown): boolean {
   }
 }
 
-/** Reads the result of {@link pack}, after JSON. @throws Error for anything else. */
+/** Decodes the result of {@link pack}. @throws Error for anything else. */
 export function unpack(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > MAX_DEPTH) throw new Error('too deep');
   if (Array.isArray(value)) return value.map((entry) => unpack(entry, depth + 1));
   if (Object.hasOwn(value, '$')) return untagged(value, depth + 1);
   const object = value as Record<string, unknown>;
-  // Own properties, so that `__proto__` is one like any other.
+  // Assigns to own keys only, so that `__proto__` is a property like any other.
   for (const key of Object.keys(object)) object[key] = unpack(object[key], depth + 1);
   return object;
 }
@@ -82,7 +81,7 @@ function packed(value: unknown, path: (string | number)[]): unknown {
 function packedObject(value: object, path: (string | number)[]): unknown {
   if (path.length > MAX_DEPTH) refuse(path.slice(0, 5), 'nested too deep, or in a circle');
   if (Array.isArray(value)) return value.map((entry, i) => within(entry, i, path));
-  // A date that is none is null in JSON.
+  // An invalid date becomes null in JSON.
   if (types.isDate(value)) return { $: 'date', v: value.getTime() };
   if (ArrayBuffer.isView(value) || types.isArrayBuffer(value)) return packedBytes(value, path);
   if (types.isMap(value)) return { $: 'map', v: within([...value], 'entries', path) };
@@ -111,7 +110,7 @@ function within(value: unknown, key: string | number, path: (string | number)[])
   return result;
 }
 
-/** `$` is the kind of a value that JSON does not have. */
+/** `$` names a kind of value that JSON does not have. */
 function untagged(value: { $?: unknown; v?: unknown }, depth: number): unknown {
   const { v } = value;
   const kind = String(value.$);

@@ -9,7 +9,7 @@ const token = v.pipe(v.string(), v.regex(/^[\w-]{1,100}$/));
 
 const payload = v.object({
   v: v.literal(VERSION),
-  /** Looked up among the methods of the app: it names no file. */
+  /** Looked up among the methods of the app. It never names a file. */
   task: v.pipe(v.string(), v.maxLength(300)),
   /** Packed. */
   args: v.array(v.unknown()),
@@ -21,7 +21,7 @@ const payload = v.object({
       id: token,
       /** The process that waits. */
       replyTo: token,
-      /** When it ceases to wait; ms since the epoch, by the clock of Redis. */
+      /** Until when it waits; ms since the epoch, by the clock of Redis. */
       deadline: v.pipe(v.number(), v.finite()),
     }),
   ),
@@ -44,9 +44,9 @@ const reply = v.variant('ok', [
     ok: v.literal(false),
     /** Packed: what describes an error. */
     error: v.unknown(),
-    /** It ran for longer than this. */
+    /** Set if it ran for longer than this. */
     timeoutMs: v.optional(v.number()),
-    /** It was not begun: this consumer has no method with its name. */
+    /** It did not begin: this consumer has no such method. */
     unknown: v.optional(v.boolean()),
   }),
 ]);
@@ -55,9 +55,9 @@ const reply = v.variant('ok', [
 export type Reply = v.InferOutput<typeof reply>;
 
 /**
- * The payload of a call's job, without `call`: code that waits for a reply adds that.
+ * The payload of a job, without `call`, which callers that wait add.
  *
- * @param parameters the known names of the parameters, for messages.
+ * @param parameters names of the parameters, for messages.
  * @throws UncloneableValueError for a value that cannot be sent.
  */
 export function payloadOf(
@@ -94,20 +94,20 @@ export function readReply(text: string): Reply | undefined {
   }
 }
 
-/** Stream of the results for one process. No queue of BullMQ has a name with a colon in it. */
+/** The stream of replies to one process. Names of BullMQ's queues have no colon, so this is free. */
 export function repliesKey(prefix: string, process: string): string {
   return `${prefix}:nestjs-cluster:replies:${process}`;
 }
 
-/** Stream for all consumers of a queue: calls that nobody waits for any more, and announcements. */
+/** The stream for all consumers of a queue: cancelled calls, and announcements. */
 export function noticesKey(prefix: string, queue: string): string {
   return `${prefix}:nestjs-cluster:notices:${queue}`;
 }
 
 /**
- * The queue for calls of one method. They go there when a consumer of their own queue, of another
- * release, has no such method: that consumer would only take them again. No queue of an app has a
- * name with a plus in it.
+ * The queue for calls of one method. A call moves there if a consumer of its queue, of another
+ * release, does not have the method: that consumer would only take the call again. Names of an
+ * app's queues have no plus.
  */
 export function queueOfTask(queue: string, task: string): string {
   return `${queue}+${encodeURIComponent(task)}`;
@@ -118,7 +118,7 @@ export function announcementOf(task: string): string {
   return `+${task}`;
 }
 
-/** @returns the method that an entry announces; `undefined` for the id of a call. */
+/** @returns the announced method; `undefined` for the id of a call. */
 export function announcedTask(entry: string): string | undefined {
   return entry.startsWith('+') ? entry.slice(1) : undefined;
 }

@@ -8,7 +8,7 @@ import {
 import { unpack } from './encoding.js';
 import { readReply, type Reply } from './messages.js';
 
-/** Why a reply was thrown away: it is none, it is another process's, or nobody waits for it any more. */
+/** `foreign`: the reply was for another process. `late`: nobody waits for it any more. */
 export type DroppedReply = 'malformed' | 'foreign' | 'late';
 
 interface PendingCall {
@@ -17,7 +17,7 @@ interface PendingCall {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly timer: NodeJS.Timeout;
-  /** Sends it to consumers that have its method. */
+  /** Sends the call to consumers that have its method. */
   redirect: (() => void) | undefined;
 }
 
@@ -32,7 +32,7 @@ export class PendingCalls {
     private readonly dropped: (why: DroppedReply) => void,
   ) {}
 
-  /** @returns its id, and what becomes of it: the result, or {@link TaskTimeoutException} in the end. */
+  /** `result` rejects with {@link TaskTimeoutException} if no reply comes in time. */
   begin(
     task: Task,
     timeoutMs: number,
@@ -64,14 +64,14 @@ export class PendingCalls {
     for (const [id, { task }] of this.#pending) this.fail(id, errorFor(task));
   }
 
-  /** A reply has come; from anybody who can write to Redis. */
+  /** Takes a reply. Anyone who can write to Redis can send one. */
   settle(text: string): void {
     const reply = readReply(text);
     if (reply === undefined) return this.dropped('malformed');
     if (!reply.id.startsWith(`${this.process}-`)) return this.dropped('foreign');
     if (!reply.ok && reply.unknown) return this.#redirect(reply.id);
     const call = this.#take(reply.id);
-    // One that was given up, or a second one: its job was delivered twice.
+    // The call was given up, or its job was delivered twice.
     if (call === undefined) return this.dropped('late');
     try {
       this.#answer(call, reply);
@@ -81,7 +81,7 @@ export class PendingCalls {
     }
   }
 
-  /** Once: those who then take it have its method. */
+  /** Redirects a call once: the consumers there have its method. */
   #redirect(id: string): void {
     const call = this.#pending.get(id);
     if (call?.redirect === undefined) return this.dropped('late');

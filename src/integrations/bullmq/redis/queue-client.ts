@@ -9,9 +9,9 @@ import type { ResolvedQueueOptions } from '../queue-options.js';
 import type { RedisLink } from './redis-link.js';
 
 const RETRY_MS = 50;
-/** Refusals of a Redis that is full, cannot write or changes its role: for a while. */
+/** Temporary refusals: Redis is full, cannot write or changes its role. */
 const PASSES = /^(OOM|MISCONF|LOADING|BUSY|READONLY|MASTERDOWN|NOREPLICAS|CLUSTERDOWN|TRYAGAIN)\b/;
-/** Streams of a process or a queue that is gone remain for so long. */
+/** How long the streams of a process or queue that is gone remain. */
 const KEY_SECONDS = 600;
 const MAX_KEYS = 10_000;
 const MAX_ENTRIES = 10_000;
@@ -20,10 +20,10 @@ const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 /** Jobs by state, by queue. */
 export type QueueLengths = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** Writes to Redis: jobs, replies, and word of calls that nobody waits for. */
+/** Writes jobs, replies and notices to Redis. */
 export class QueueClient {
   readonly #queues = new Map<string, Queue>();
-  /** The time until which the expiry of a key need not be renewed; ms since the epoch. */
+  /** When the expiry of each key has to be renewed; ms since the epoch. */
   readonly #lasting = new Map<string, number>();
 
   constructor(
@@ -39,7 +39,7 @@ export class QueueClient {
     return this.names.includes(queue);
   }
 
-  /** @param name one of the app, never a string from outside: each takes memory for good. */
+  /** @param name a queue of the app, never a string from outside: each takes memory for good. */
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
@@ -49,11 +49,11 @@ export class QueueClient {
         prefix,
         skipVersionCheck: true,
         skipWaitingForReady: true,
-        // Otherwise a look-up writes a key.
+        // Otherwise a read writes a key.
         skipMetasUpdate: true,
         ...(telemetry && { telemetry }),
       });
-      queue.on('error', () => {}); // the link tells of it
+      queue.on('error', () => {}); // the link reports it
       this.#queues.set(name, queue);
     }
     return queue;
@@ -62,9 +62,9 @@ export class QueueClient {
   /**
    * Adds a job.
    *
-   * @param withinMs how long Redis has to confirm it. It may have been added nevertheless.
-   * @param wanted whether there is still somebody for it.
-   * @throws TaskRejectedException where it cannot be added.
+   * @param withinMs how long Redis has to confirm it.
+   * @param wanted whether the job is still needed.
+   * @throws TaskRejectedException if nothing confirmed it in time. It may have been added anyway.
    */
   async add(
     queue: string,
@@ -93,7 +93,7 @@ export class QueueClient {
     if (!added) throw unavailable(task);
   }
 
-  /** A reply that cannot be written before its call is given up is not written. */
+  /** Writes a reply, until the deadline of its call. */
   async reply({ replyTo, deadline }: NonNullable<JobPayload['call']>, reply: Reply): Promise<void> {
     const key = repliesKey(this.options.prefix, replyTo);
     let text = JSON.stringify(reply);
@@ -105,10 +105,9 @@ export class QueueClient {
       deadline,
       () => this.#append(key, text),
       ({ name, message }) => {
-        // The next reply renews the expiry of the key, with any outcome of this one.
+        // Whatever has happened, the next reply renews the expiry of the key.
         this.#lasting.delete(key);
         if (name !== 'ReplyError') return true;
-        // Nobody else is told.
         this.warn(`Redis of the queues does not take a reply: ${message}`);
         return PASSES.test(message);
       },
@@ -116,10 +115,10 @@ export class QueueClient {
   }
 
   /**
-   * Removes the job of a call that waits; has one that runs ended. Redis may be away, and take it
-   * when it is back: so this is tried for as long as the call could have waited.
+   * Removes the job of a waiting call, or ends it if it runs. Redis may be away, so this tries for as
+   * long as the call could have waited.
    *
-   * @param at where the job is: its queue, or the queue of its method alone.
+   * @param at the queue of the job: its own, or the queue of its method alone.
    */
   async cancel(queue: string, id: string, at = queue): Promise<void> {
     const end = async () => {
@@ -147,10 +146,12 @@ export class QueueClient {
   }
 
   /**
-   * Does what may be done twice: Redis may go away before it has confirmed it.
+   * Tries until Redis confirms or the deadline passes. `attempt` may be done twice, since Redis may
+   * go away before it confirms.
    *
+   * @param deadline by {@link RedisLink.now}.
    * @param goesOn whether to try again after this error.
-   * @returns whether it was confirmed by then ({@link RedisLink.now}).
+   * @returns whether Redis confirmed in time.
    */
   async #insist(
     deadline: number,
@@ -182,28 +183,27 @@ export class QueueClient {
     return false;
   }
 
-  /** Adds to a stream, and has it last for a while from now; once in a part of that. */
+  /** Adds to a stream, and renews its expiry now and then. */
   async #append(key: string, text: string): Promise<void> {
     const { commands } = this.link;
     const added = commands.xadd(key, 'MAXLEN', '~', MAX_ENTRIES, '*', 'm', text);
     const now = Date.now();
     const isLasting = now < (this.#lasting.get(key) ?? 0);
-    // Keys of processes that are gone are not kept.
+    // Forgets the keys of processes that are gone.
     if (this.#lasting.size >= MAX_KEYS) this.#lasting.clear();
     if (!isLasting) this.#lasting.set(key, now + (KEY_SECONDS * 1_000) / 4);
     await Promise.all([added, !isLasting && commands.expire(key, KEY_SECONDS)]);
   }
 }
 
-/** Ids of jobs and scripts, places, times: by them each line would be new. */
+/** Ids, places and times, which would make each line a new one. */
 const NUMBERS = /[\da-f]{8,}|\d+/gi;
 
-/** Equal for lines that say the same. */
+/** The same for lines that differ only in numbers. */
 export function kindOfRefusal(line: string): string {
   return line.replaceAll(NUMBERS, '#');
 }
 
-/** @param did what did not happen. */
 export function unavailable(what: string, did?: string): TaskRejectedException {
   return new TaskRejectedException(what, 'queue-unavailable', 1, did);
 }

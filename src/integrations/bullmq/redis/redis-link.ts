@@ -4,25 +4,25 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { oneLine } from '../../../contract/errors/index.js';
 import type { ResolvedQueueOptions } from '../queue-options.js';
 
-/** Fails at once while Redis is away. A server that does not answer is as good as away. */
+/** For connections that fail at once while Redis is away or does not answer. */
 const IMPATIENT = { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: 5_000 };
 
-/** Waits for Redis, and sends again. BullMQ itself waits for up to 10 s for a job. */
+/** For connections that wait for Redis and send again. BullMQ itself waits up to 10 s for a job. */
 const PATIENT = { maxRetriesPerRequest: null, commandTimeout: 15_000 };
 
 const MAX_RETRY_MS = 1_000;
 
-/** A process that has just started gives Redis so long to be there. */
+/** How long a process that has just started waits for Redis. */
 const FIRST_CONNECTION_MS = 1_000;
 
-/** The connections to Redis: whether it is there, and what is said about that. */
+/** The connections to Redis. Logs when it goes away and comes back. */
 export class RedisLink {
   /** Fails at once while Redis is away. */
   readonly commands: Redis;
   readonly #connections: Redis[] = [];
-  /** It was there, or was looked for, and is not. */
+  /** Redis has been looked for and is not there. */
   #away = false;
-  /** Ends the wait for it. */
+  /** Ends the waits for Redis. */
   #wake = new AbortController();
   #aheadMs = 0;
 
@@ -42,14 +42,14 @@ export class RedisLink {
   }
 
   /**
-   * Ms since the epoch by the clock of Redis, as far as it is known. Machines tell each other times
-   * by that clock: their own may differ.
+   * Ms since the epoch by the clock of Redis, once it is known. Deadlines in messages use that clock,
+   * since the clocks of the machines may differ.
    */
   now(): number {
     return Date.now() + this.#aheadMs;
   }
 
-  /** Another connection. One on which a command has no answer in time is left: it may look well, and be dead. */
+  /** Opens another connection. It is closed if a command has no answer in time: it may be dead. */
   open(options: RedisOptions & { commandTimeout: number } = PATIENT): Redis {
     const { url, ...connection } = this.options.connection;
     const all: RedisOptions = {
@@ -62,17 +62,18 @@ export class RedisLink {
     const send = redis.sendCommand.bind(redis);
     const watched = new WeakSet<object>();
     redis.sendCommand = (command, ...others) => {
-      // ioredis sends it again on the next connection, also if its time is up: that one is left alone.
+      // ioredis sends an unanswered command again on the next connection, even if its time is up. That
+      // must not close the next connection too.
       if (!watched.has(command)) leaveIfSilent(redis.stream, command.promise, options);
       watched.add(command);
       return send(command, ...others);
     };
-    redis.on('error', () => {}); // told of once, by the first connection
+    redis.on('error', () => {}); // the first connection reports it once
     this.#connections.push(redis);
     return redis;
   }
 
-  /** @returns whether Redis is there. If nobody has looked for it yet, it is given a moment. */
+  /** @returns whether Redis is there. Waits a moment for the first connection. */
   async isUp(): Promise<boolean> {
     return this.up || (!this.#away && this.whenUp(this.now() + FIRST_CONNECTION_MS));
   }
@@ -88,7 +89,7 @@ export class RedisLink {
 
   /** Closes the connections at once, in any state of Redis. */
   close(): void {
-    this.#away = true; // which is not said
+    this.#away = true; // so that it is not logged
     this.#wake.abort();
     for (const redis of this.#connections) redis.disconnect();
   }
@@ -117,11 +118,11 @@ export class RedisLink {
       const tripMs = Date.now() - askedAt;
       this.#aheadMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000 - askedAt - tripMs / 2;
     } catch {
-      // Some that are hosted refuse it: then the clocks of the machines have to be in step.
+      // Some hosted ones refuse TIME. The clocks of the machines then have to agree.
     }
   }
 
-  /** A Redis that throws keys away when its memory is full loses jobs. */
+  /** Warns if Redis drops keys when its memory is full: jobs would be lost. */
   async #checkEviction(): Promise<void> {
     try {
       const policy = /^maxmemory_policy:(\S+)/m.exec(await this.commands.info('memory'))?.[1];
@@ -130,7 +131,7 @@ export class RedisLink {
         `Redis of the queues has maxmemory-policy ${oneLine(policy)}, and may throw jobs away; set it to noeviction`,
       );
     } catch {
-      // Some that are hosted refuse INFO.
+      // Some hosted ones refuse INFO.
     }
   }
 }

@@ -9,25 +9,24 @@ const ENTRIES_A_READ = 32;
 
 const PAUSE_MS = 200;
 
-/** Entries that are read remain, as many as this: to trim after each would be a command a call. */
+/** Trims after so many entries: one command for each call would be too many. */
 const TRIM_AFTER = 16;
 
 /**
- * Reads streams, all of them with one command that blocks, on a connection of
- * its own. A stream keeps an entry until it is read: one that was on its way
- * when a connection broke comes again.
+ * Reads all its streams with one blocking command, on a connection of its own. If the connection
+ * breaks, it reads again from the last entry that it has handled.
  */
 export class StreamReader {
-  /** By key, the entry that was read last. */
+  /** The last entry that was read, by key. */
   readonly #last: Map<string, string>;
   #closed = false;
   #untrimmed = 0;
 
   constructor(
     private readonly redis: Redis,
-    /** By key. None may throw. */
+    /** The handlers, by key. None may throw. */
     private readonly streams: ReadonlyMap<string, (text: string) => void>,
-    /** The key of the one that nobody else reads: what was read is removed. */
+    /** The key of the stream that nobody else reads: its read entries are removed. */
     private readonly own: string,
   ) {
     this.#last = new Map([...streams.keys()].map((key) => [key, '0-0']));
@@ -60,7 +59,7 @@ export class StreamReader {
     }
     if (this.#untrimmed < TRIM_AFTER) return;
     this.#untrimmed = 0;
-    // Not waited for: it goes out with the next read.
+    // Does not wait: the command goes out with the next read.
     this.redis.xtrim(this.own, 'MINID', this.#last.get(this.own)!).catch(() => {});
   }
 }

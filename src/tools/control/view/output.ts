@@ -5,7 +5,7 @@ export function endWithReader(): void {
   process.stdout.once('error', () => process.exit(0));
 }
 
-/** One line of text, without what a terminal would obey. */
+/** One line of text, without control characters. */
 export function printLine(text: string): void {
   process.stdout.write(`${oneLine(text)}\n`);
 }

@@ -1,12 +1,12 @@
 const CSI = '\u001b[';
 
-/** The other screen of the terminal, without a cursor; and back. */
+/** To the alternate screen of the terminal, without a cursor, and back. */
 const ENTER = `${CSI}?1049h${CSI}?25l`;
 const LEAVE = `${CSI}?25h${CSI}?1049l`;
 
 const CTRL_C = '\u0003';
 
-/** The whole terminal, drawn over and over. It is as it was before once this is left. */
+/** Draws on the whole terminal, and restores it in the end. */
 export class Screen {
   #isLeft = false;
   #lines: readonly string[] = [];
@@ -14,11 +14,11 @@ export class Screen {
   readonly #onInput = (data: Buffer): void => this.#press(data.toString('utf8'));
   readonly #onSignal = (): void => this.#end();
 
-  /** @param onKey gets each key but those that end it: q and Ctrl-C. */
+  /** @param onKey gets each key, except q and Ctrl-C, which end the process. */
   constructor(private readonly onKey: (key: string) => void) {
     process.stdout.write(ENTER);
     process.stdout.on('resize', this.#onResize);
-    // Node ends the process by a signal without running anything else.
+    // By default a signal ends the process without running anything else.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
       process.once(signal, this.#onSignal);
     if (!process.stdin.isTTY) return;
@@ -26,11 +26,11 @@ export class Screen {
     process.stdin.on('data', this.#onInput);
   }
 
-  /** What does not fit is left out. */
+  /** Leaves out what does not fit. */
   draw(lines: readonly string[]): void {
     this.#lines = lines;
     if (this.#isLeft) return;
-    // A terminal that nobody has told its size has none.
+    // A terminal may not know its size.
     const columns = process.stdout.columns || 80;
     const rows = process.stdout.rows || 24;
     const fit = lines.slice(0, rows).map((line) => `${line.slice(0, columns)}${CSI}K`);

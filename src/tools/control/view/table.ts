@@ -3,11 +3,11 @@ import { oneLine } from '../../../contract/errors/index.js';
 export interface Column<Row> {
   readonly title: string;
   readonly value: (row: Row) => string;
-  /** Text is, figures are not. */
+  /** Aligns the column to the left: for text, not for figures. */
   readonly left?: boolean;
 }
 
-/** Rows under their titles, without what a terminal would obey. The first line is the head. */
+/** Rows under their titles, without control characters. The first line has the titles. */
 export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
   const cells = rows.map((row) => columns.map(({ value }) => oneLine(value(row))));
   const widths = columns.map(({ title }, index) =>

@@ -4,7 +4,7 @@ import { summarize, TOP_COLUMNS, withRates, type WorkerRow } from './workers-tab
 
 type SortKey = (row: WorkerRow) => number;
 
-/** By the key that is pressed: the largest first, slots in their order. */
+/** The orders by their keys: the largest first, except slots. */
 const SORTS: Readonly<Record<string, { readonly title: string; readonly key: SortKey }>> = {
   s: { title: 'slot', key: ({ slot }) => -slot },
   r: { title: 'requests', key: ({ requestsPerSecond }) => requestsPerSecond ?? -1 },
@@ -31,7 +31,7 @@ export class TopView {
     return this.again();
   }
 
-  /** The same sample. */
+  /** Shows the last sample again. */
   again(): readonly string[] {
     if (this.#sample === undefined) return ['waiting for a sample'];
     const { cluster, primary } = this.#sample;

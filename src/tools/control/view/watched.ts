@@ -10,7 +10,7 @@ export type Logged = Told & { readonly type: 'log' };
 /** The line to show for an event. */
 export type Progress = (told: Logged) => string | undefined;
 
-/** How long to wait for the last events, which come over another connection than the answer. */
+/** How long to wait for the last events, since they come over a connection of their own. */
 const LAST_EVENTS_MS = 50;
 
 /**

@@ -3,7 +3,7 @@ import { type Column, formatMegabytes, formatNumber, formatSeconds } from './tab
 
 export type WorkerReport = ClusterReport['workers'][number];
 
-/** A worker, and its responses a second where two samples tell. */
+/** A worker and its responses a second, which take two samples. */
 export interface WorkerRow extends WorkerReport {
   readonly requestsPerSecond: number | null;
 }
@@ -32,13 +32,13 @@ const COLUMNS: readonly Column<WorkerRow>[] = [
 export const STATUS_COLUMNS = COLUMNS;
 export const TOP_COLUMNS = COLUMNS.toSpliced(4, 0, RATE);
 
-/** One line on the whole cluster. */
+/** The state of the whole cluster, in one line. */
 export function summarize(report: ClusterReport): string {
   const { status, ready, desired, generation, reason } = report;
   return `${status}, ${ready}/${desired} workers ready, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
-/** Adds to each worker what its slot has answered a second since the sample before. */
+/** Adds to each worker the responses a second of its slot since the sample before. */
 export function withRates(
   now: ClusterReport,
   before: ClusterReport | undefined,
@@ -49,7 +49,7 @@ export function withRates(
   return now.workers.map((worker) => {
     const { slot, requestsTotal, state } = worker;
     const total = totals.get(slot);
-    // What is counted is the slot's: of two processes of it one has the figure.
+    // The counter belongs to the slot: if two processes share it, one row shows the rate.
     const isFirst = state === 'ready' && !shown.has(slot);
     if (isFirst) shown.add(slot);
     const rate = total === undefined || seconds <= 0 ? null : (requestsTotal - total) / seconds;

@@ -8,9 +8,9 @@ import type { LoadMessage, LoadReport, LoadRequest } from './load-protocol.js';
 const PROGRAM = fileURLToPath(new URL('./load-process.js', import.meta.url));
 
 /**
- * The path of autocannon: of the project in `directory`, else what this package sees.
+ * The path of autocannon, from the project in `directory` or from this package.
  *
- * @throws ClusterConfigurationError with what installs it.
+ * @throws ClusterConfigurationError with the command that installs it.
  */
 export function findAutocannon(directory: string): string {
   for (const from of [join(directory, 'package.json'), import.meta.url]) {
@@ -55,7 +55,7 @@ export class LoadGenerator {
     return (await this.#message('done')).report;
   }
 
-  /** Ends it at once; it holds nothing that matters. */
+  /** Ends it at once: it has nothing to lose. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }

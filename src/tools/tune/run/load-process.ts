@@ -1,11 +1,11 @@
-// A process of its own: it shares no event loop with what watches the app, and is ended by a signal.
+// A process of its own, so that the load does not share the event loop of the measurement.
 import type { EventEmitter } from 'node:events';
 import { createHistogram, performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { LoadMessage, LoadReport, LoadRequest } from './load-protocol.js';
 
-/** What is used of autocannon. */
+/** The used part of autocannon. */
 interface Autocannon {
   (options: {
     readonly url: string;
@@ -20,7 +20,7 @@ interface Autocannon {
 const MS_PER_SECOND = 1_000;
 const US_PER_MS = 1_000;
 
-/** It is stopped; this only has to be later. */
+/** autocannon is stopped before: its own end only has to come later. */
 const SPARE_SECONDS = 60;
 
 const [path] = process.argv.slice(2);
@@ -30,7 +30,7 @@ const { default: autocannon } = (await import(pathToFileURL(path!).href)) as {
 
 // Its parent is gone: nobody reads the result.
 process.once('disconnect', () => process.exit(0));
-// Ctrl-C reaches all processes; the process that started this one ends it.
+// Ctrl-C reaches this process too, but its parent ends it.
 process.on('SIGINT', () => {});
 process.once('message', (request: LoadRequest) => {
   void load(request).then((report) => send({ type: 'done', report }));
@@ -54,8 +54,8 @@ async function load(request: LoadRequest): Promise<LoadReport> {
     connections,
     duration: (warmUpMs + measureMs) / MS_PER_SECOND + SPARE_SECONDS,
     setupClient(client) {
-      // Not autocannon's own latency: where a server closes a connection, as the balancing does, it
-      // counts each later answer of that client from the request before (seen in 8.0 and 9.0).
+      // Not autocannon's own latency: after a server has closed a connection, as the balancing does,
+      // it measures each later answer of that client from the request before (seen in 8.0 and 9.0).
       let sentAt = 0;
       client.on('request', () => (sentAt = performance.now()));
       client.on('response', (status: number) => {

@@ -3,7 +3,7 @@ export interface LoadRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** The time of unmeasured load, in which code is compiled and connections are spread. */
+  /** Load before the measurement, which compiles code and spreads connections. */
   readonly warmUpMs: number;
   readonly measureMs: number;
 }
@@ -13,18 +13,18 @@ export interface LoadReport {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Answers with 2xx and 3xx while it measured. */
+  /** Answers with 2xx and 3xx in the measured time. */
   readonly answered: number;
-  /** Answers with 2xx and 3xx in all, the warm-up's too. */
+  /** Answers with 2xx and 3xx, with the warm-up. */
   readonly answeredInAll: number;
-  /** Everything else while it measured, by what it was: `503`, an error's message. */
+  /** Other outcomes in the measured time, by status or message of the error. */
   readonly failures: Readonly<Record<string, number>>;
-  /** Cores that it kept busy, the warm-up included. */
+  /** Cores that the load generator kept busy, with the warm-up. */
   readonly busyCores: number;
-  /** Share of the time that its event loop was busy. */
+  /** Share of the time that the load generator's event loop was busy. */
   readonly utilization: number;
 }
 
-/** From the load generator: it is loaded, or has ended. */
+/** The messages of the load generator. */
 export type LoadMessage =
   { readonly type: 'loaded' } | { readonly type: 'done'; readonly report: LoadReport };

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 
-/** Below this nothing is left, above this others take much. */
+/** With less idle than the first, nothing is left. With more than the second, others take much. */
 const ENOUGH_IDLE_CORES = 0.25;
 const MANY_CORES = 0.25;
 
@@ -10,7 +10,7 @@ export interface MachineLoad {
   readonly idleCores: number;
 }
 
-/** Begins to watch the machine; the function it returns says what its load was since. */
+/** Begins to watch the machine. The returned function tells the load since then. */
 export function watchMachine(): () => MachineLoad {
   const startedAt = performance.now();
   const from = totals();
@@ -21,13 +21,13 @@ export function watchMachine(): () => MachineLoad {
   };
 }
 
-/** Busy cores that neither the app nor the load generator used; `undefined` if both had cores left. */
+/** Busy cores of other programs, or `undefined` if cores were left. */
 export function coresOfOthers(
   { busyCores, idleCores }: MachineLoad,
   ownCores: number,
 ): number | undefined {
   const others = busyCores - ownCores;
-  // In a container the machine is the host's: what others do there matters when nothing is left.
+  // In a container the figures are the host's: other programs matter only if no cores are left.
   return idleCores < ENOUGH_IDLE_CORES && others > MANY_CORES ? others : undefined;
 }
 

@@ -120,7 +120,7 @@ describe('the summary of a heap profile', () => {
       ],
     });
     expect(describeHeap(summary).slice(1)).toEqual([
-      'A leak holds what was allocated in the first half too; a cache that is full does not:',
+      'A leak also holds memory allocated in the first half, a full cache does not:',
       '  first half      held  allocated by',
       `      3.0 MB    4.0 MB  ${AT_SERVICE}`,
       `                          called by ${AT_CONTROLLER}`,
@@ -132,13 +132,13 @@ describe('the summary of a heap profile', () => {
   it('says that it has seen no leak, whatever Node holds', () => {
     const samples = [sample(5, 1, 1e6), sample(2, 10, 1e6)];
     expect(describeHeap(summarizeHeap({ head, samples }))).toContain(
-      'No function of the app holds anything of the first half. A small leak needs more --seconds:',
+      'No function of the app holds memory of the first half. A small leak needs more --seconds:',
     );
   });
 
   it('says that nothing is held', () => {
     expect(describeHeap(summarizeHeap({ head, samples: [] }))).toEqual([
-      'Nothing that was allocated meanwhile is still held.',
+      'Nothing that was allocated during the profile is still held.',
     ]);
   });
 });
