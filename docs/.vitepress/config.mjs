@@ -16,7 +16,7 @@ const SECTIONS = {
     ['Shared state', 'shared-state'],
     ['Scheduled jobs', 'scheduled-jobs'],
     ['Locks, limits, cache, events', 'hub'],
-    ['The hub beside Redis', 'hub-and-redis'],
+    ['The hub and Redis', 'hub-and-redis'],
     ['The doctor', 'doctor'],
     ['Database pools', 'database-pools'],
     ['WebSockets', 'websockets'],
