@@ -95,8 +95,6 @@ export interface Slot {
   /** The release of its next worker. */
   readonly release: Release;
   readonly failures: FailureHistory;
-  /** None of its workers has failed so far. */
-  readonly untried: boolean;
   readonly restarts: Readonly<Partial<Record<FailureCause, number>>>;
   readonly lastExit: WorkerExit | null;
   /** By drains that were cut short. */
@@ -127,8 +125,6 @@ export interface Candidacy extends ReplacementRequest {
    */
   readonly phase: 'booting' | 'canary' | 'proving' | 'checking';
   readonly candidate: WorkerId;
-  /** The id of the last health check that it was sent. */
-  readonly checkId: number;
 }
 
 /** The new worker serves, the old one drains. */
@@ -234,10 +230,7 @@ export interface ClusterState {
 
   readonly replacement: Replacement | undefined;
   readonly replacementsWaiting: readonly ReplacementRequest[];
-  readonly checks: number;
 
-  /** Failures since the start. */
-  readonly failures: number;
   /** When slots were last restarted. */
   readonly restartedAt: readonly number[];
   readonly bootErrors: BootErrors;

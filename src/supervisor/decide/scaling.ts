@@ -51,7 +51,6 @@ export function newSlot(index: number, release: Slot['release']): Slot {
     worker: undefined,
     release,
     failures: NO_FAILURES,
-    untried: true,
     restarts: {},
     lastExit: null,
     abortedRequests: 0,

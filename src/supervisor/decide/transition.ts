@@ -14,7 +14,7 @@ import { startWhereNeeded } from './restart.js';
 import { newSlot, scale, settleScaling } from './scaling.js';
 import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
 import { type Settings, Step } from './step.js';
-import { live } from './worker/worker-life.js';
+import { handleWorkerEvent } from './worker/worker-life.js';
 import { WorkerMap } from './worker/worker-map.js';
 import { startSlot } from './worker/workers.js';
 
@@ -64,8 +64,6 @@ export function newCluster(
     pendingRequests: [],
     replacement: undefined,
     replacementsWaiting: [],
-    checks: 0,
-    failures: 0,
     restartedAt: [],
     bootErrors: NO_BOOT_ERRORS,
     verification: { proven: [], asked: undefined },
@@ -89,7 +87,7 @@ function handle(step: Step, event: ClusterEvent): void {
       return;
     case 'worker': {
       const worker = step.worker(event.worker);
-      if (worker !== undefined) live(step, worker, event.event);
+      if (worker !== undefined) handleWorkerEvent(step, worker, event.event);
       return;
     }
     case 'due':
@@ -129,7 +127,7 @@ function onDue(step: Step, timer: Timer): void {
   if (!step.fired(timer)) return;
   if ('worker' in timer) {
     const worker = step.worker(timer.worker);
-    if (worker !== undefined) live(step, worker, timer);
+    if (worker !== undefined) handleWorkerEvent(step, worker, timer);
     return;
   }
   switch (timer.type) {

@@ -5,12 +5,11 @@ import { residentMemoryBytes } from './resident-memory.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 
 /**
- * V8 builds a graph of the heap next to it, and its text waits to be read. Measured on heaps of 40 to
- * 200 MB: rows of a table take 9 to 10 times their size on Node 20 and 22 and 7 from Node 24 on, long strings less
- * than 1, millions of objects with two numbers each, or of entries of a map, 20 to 30. The bound is
- * for rows, and a fifth more.
+ * The size of V8's graph of a heap and its unread text, per byte of the heap. Measured on 40 to
+ * 200 MB: rows of a table take 9 to 10 on Node 20 and 22, and 7 from Node 24 on; long strings less
+ * than 1; millions of small objects or map entries 20 to 30. The bound is for rows, and a fifth more.
  */
-const SNAPSHOT_OF_HEAP = Number.parseInt(process.versions.node, 10) < 24 ? 12 : 9;
+const GRAPH_PER_HEAP_BYTE = Number.parseInt(process.versions.node, 10) < 24 ? 12 : 9;
 
 /** What is free for this process, and for its control group where that has a limit. */
 function availableBytes(): number {
@@ -30,7 +29,7 @@ export function roomForSnapshot(
   measure: (pid: number) => number | undefined = residentMemoryBytes,
 ): void {
   const residentBytes = measure(pid) ?? stats?.residentMemoryBytes ?? 0;
-  const graphBytes = SNAPSHOT_OF_HEAP * (stats?.heapUsedBytes ?? residentBytes);
+  const graphBytes = GRAPH_PER_HEAP_BYTE * (stats?.heapUsedBytes ?? residentBytes);
   const freeBytes = available();
   const neededBytes = residentBytes + graphBytes;
   if (neededBytes > freeBytes) {

@@ -215,8 +215,8 @@ export const FAULTS = [
     },
     {
       what: 'the answer to a health check is taken for that to another',
-      find: 'id !== candidacy.checkId',
-      replace: 'id === candidacy.checkId',
+      find: 'id !== candidacy.candidate',
+      replace: 'id === candidacy.candidate',
     },
     {
       what: 'a candidate that failed is left alone',
@@ -355,8 +355,8 @@ export const FAULTS = [
     },
     {
       what: 'a cluster gives up while a candidate boots',
-      find: 'untried: untried || candidateOf(state, index) !== undefined,',
-      replace: 'untried: untried && index >= 0,',
+      find: ' || candidateOf(state, index) !== undefined;',
+      replace: ' && index >= 0;',
     },
     {
       what: 'a restart is not counted',
@@ -365,13 +365,23 @@ export const FAULTS = [
     },
     {
       what: 'a failure is counted twice',
-      find: 'failures: step.state.failures + 1',
-      replace: 'failures: step.state.failures + 2',
+      find: 'countRestart(step, worker.slot, cause);',
+      replace: 'countRestart(step, worker.slot, cause);\n  countRestart(step, worker.slot, cause);',
+    },
+    {
+      what: 'a cluster gives up while a slot has its first worker still',
+      find: 'totalOf(restarts) === 0 ||',
+      replace: 'totalOf(restarts) < 0 ||',
+    },
+    {
+      what: 'a cluster gives up after one try a slot',
+      find: 'attempts < 2 * desired',
+      replace: 'attempts < desired',
     },
     {
       what: 'a cluster that has served is taken for one that never came up',
-      find: 'everReady: state.everReady,',
-      replace: 'everReady: false,',
+      find: 'if (everReady || attempts <',
+      replace: 'if (attempts <',
     },
     {
       what: 'the end of a worker that was replaced is not noticed',
@@ -554,18 +564,6 @@ export const FAULTS = [
       what: 'who has served little is replaced',
       find: 'worker.requests >=',
       replace: 'worker.requests <',
-    },
-  ]),
-  ...inFile(`${POLICIES}give-up.policy.ts`, [
-    {
-      what: 'a cluster gives up while a slot has its first worker still',
-      find: '|| slots.some(({ untried }) => untried)',
-      replace: '|| slots.length === 0',
-    },
-    {
-      what: 'a cluster gives up after one try a slot',
-      find: 'failures < 2 * slots.length',
-      replace: 'failures < slots.length',
     },
   ]),
   ...inFile(`${CORE}worker/verification.ts`, [
@@ -758,6 +756,13 @@ export const FAULTS = [
     this.#state = state;`,
       replace: `update(state: ClusterState): void {
     if (state.workers.size > 0) this.#state = state;`,
+    },
+  ]),
+  ...inShell('serve/slot-counts.ts', [
+    {
+      what: 'the requests that a slot has answered are those of its last two workers',
+      find: 'this.#gone[name] += stats?.[name] ?? 0;',
+      replace: 'this.#gone[name] = stats?.[name] ?? 0;',
     },
   ]),
   ...inShell('processes/worker-handle.ts', [

@@ -23,7 +23,8 @@ export class Restarts implements Invariant {
     const { before, state, event, effects, world } = step;
     const { now } = world.clock;
     if (before.slots !== state.slots) this.#forget(step);
-    if (before.failures !== state.failures) this.#counted(step);
+    const failures = newFailures(step);
+    if (failures !== 0) this.#counted(step, failures);
     for (const effect of effects) {
       if (effect.type === 'joined') this.#readyAt.set(effect.worker, now);
       if (effect.type !== 'emit' || effect.name !== 'worker-restarting') continue;
@@ -101,14 +102,9 @@ export class Restarts implements Invariant {
   }
 
   /** A failure is counted once, and its restart by its cause. */
-  #counted(step: Observation): void {
-    const { before, state, effects, event, world } = step;
-    hold('failures are counted one by one', state.failures === before.failures + 1);
+  #counted({ before, effects, event, world }: Observation, failures: number): void {
+    hold('failures are counted one by one', failures === 1, () => ({ event, failures }));
     const failed = effects.find(isFailure);
-    if (state.shutdown === undefined) {
-      const rose = sumOfRestarts(state) - sumOfRestarts(before);
-      hold('a restart after a failure is counted', rose >= 1, () => ({ event, rose }));
-    }
     const { slot, startedByProcess, cause } = failureOf(failed, before, event);
     if (slot === undefined) return;
     const readyAt = this.#readyAt.get(workerOf(event) ?? -1);
@@ -151,6 +147,17 @@ function failureOf(
   const cause =
     effect?.type === 'emit' && effect.name === 'worker-died' ? effect.event.cause : 'crash';
   return { slot, startedByProcess, cause };
+}
+
+/** Restarts that were counted in a step, but for a worker that was replaced because it was too large. */
+function newFailures({ before, state }: Observation): number {
+  if (before.slots === state.slots) return 0;
+  const { replacement } = before;
+  const tookOver =
+    replacement?.cause === 'memory' &&
+    replacement.phase !== 'handing-over' &&
+    state.slots[replacement.slot]!.worker === replacement.candidate;
+  return sumOfRestarts(state) - sumOfRestarts(before) - (tookOver ? 1 : 0);
 }
 
 function sumOfRestarts({ slots }: Observation['state']): number {

@@ -48,7 +48,7 @@ export function beginNextReplacement(step: Step): void {
   }
   step.disarm({ type: 'start-due', slot });
   const candidate = fork(step, slot, release);
-  step.set({ replacement: { ...request, release, phase: 'booting', candidate, checkId: 0 } });
+  step.set({ replacement: { ...request, release, phase: 'booting', candidate } });
 }
 
 export function onCandidateReady(step: Step, worker: ReadyWorker): void {
@@ -75,10 +75,10 @@ export function onProven(step: Step, worker: Pick<Worker, 'id'>): void {
 }
 
 function checkHealth(step: Step, candidacy: Candidacy): void {
-  const checkId = step.state.checks + 1;
   const worker = { id: candidacy.candidate };
-  step.set({ checks: checkId, replacement: { ...candidacy, phase: 'checking', checkId } });
-  step.send(worker, { type: 'check', id: checkId });
+  step.set({ replacement: { ...candidacy, phase: 'checking' } });
+  // A worker is checked once in its life.
+  step.send(worker, { type: 'check', id: worker.id });
   step.armFor(worker, 'check-overdue', CHECK_TIMEOUT_MS);
 }
 
@@ -88,7 +88,7 @@ export function judgeHealth(
   { id, healthy, detail }: WorkerEventOf<'checked'>,
 ): void {
   const candidacy = candidacyOf(step, worker, 'checking');
-  if (candidacy === undefined || id !== candidacy.checkId) return;
+  if (candidacy === undefined || id !== candidacy.candidate) return;
   step.disarm({ type: 'check-overdue', worker: worker.id });
   if (healthy) takeOver(step, candidacy);
   else fail(step, candidacy, `its health check failed: ${detail ?? 'no reason given'}`);

@@ -1,7 +1,7 @@
 import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { judgeMemory } from '../policies/memory.policy.js';
 import { isRecyclingDue } from '../policies/recycle.policy.js';
-import type { Reading } from '../cluster-event.js';
+import type { Reading, WorkerEventOf } from '../cluster-event.js';
 import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
@@ -30,7 +30,11 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
 }
 
 /** The worker itself says that it should go. It says so again while it is there. */
-export function onReplaceRequest(step: Step, worker: ReadyWorker, reason: string): void {
+export function onReplaceRequest(
+  step: Step,
+  worker: ReadyWorker,
+  { reason }: WorkerEventOf<'replace-request'>,
+): void {
   if (isServing(step, worker) && worker.condemned === undefined) {
     replace(step, worker, 'recycle', reason);
   }

@@ -1,5 +1,6 @@
 import { ClusterConfigurationError } from '../../../contract/errors/index.js';
 import type { ErrorReport } from '../../../contract/ipc/index.js';
+import type { WorkerEventOf } from '../cluster-event.js';
 import type { ReadyWorker, Worker } from '../cluster-state.js';
 import { inWords } from './departure.js';
 import { loseCandidate, onProven } from '../replace/replacement.js';
@@ -25,7 +26,7 @@ export function verify(step: Step, worker: ReadyWorker): void {
 }
 
 /** The worker that was asked has answered. */
-export function onVerified(step: Step, worker: Worker, error: ErrorReport | null): void {
+export function onVerified(step: Step, worker: Worker, { error }: WorkerEventOf<'verified'>): void {
   if (!stopAsking(step, worker)) return;
   step.disarm({ type: 'verify-overdue', worker: worker.id });
   if (error === null) prove(step, worker);

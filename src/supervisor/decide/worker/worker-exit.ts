@@ -2,11 +2,17 @@ import { WorkersFailedError } from '../../../contract/errors/index.js';
 import type { BlockReport, ErrorReport } from '../../../contract/ipc/index.js';
 import type { FailureCause, WorkerExit } from '../../../contract/snapshot/index.js';
 import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
-import { reasonToGiveUp } from '../policies/give-up.policy.js';
 import { recordFailure } from '../policies/restart.policy.js';
 import { noteBootError } from './boot-errors.js';
 import type { WorkerEventOf } from '../cluster-event.js';
-import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from '../cluster-state.js';
+import type {
+  ClusterState,
+  DrainingWorker,
+  ReadyWorker,
+  Slot,
+  StartingWorker,
+  Worker,
+} from '../cluster-state.js';
 import { inWords, tellDeparture } from './departure.js';
 import { releaseFailed } from '../replace/reload.js';
 import { loseCandidate, noLongerAwait } from '../replace/replacement.js';
@@ -61,13 +67,13 @@ export function recover(
   // Without its candidate a slot has its own worker still.
   if (loseCandidate(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
   noteFailure(step, worker, cause, started);
+  countRestart(step, worker.slot, cause);
   releaseFailed(step, worker, cause, detail);
-  const reason = reasonToEnd(step);
+  const reason = reasonToGiveUp(step.state);
   if (reason !== undefined) {
     const unknown = { name: 'Error', message: `${detail}; see its output above` };
     return giveUp(step, new WorkersFailedError(reason, { cause: worker.error ?? unknown }));
   }
-  countRestart(step, worker.slot, cause);
   // A candidate that is on its way takes the place.
   if (candidateOf(step.state, worker.slot) === undefined) scheduleRestart(step, worker.slot);
 }
@@ -77,20 +83,30 @@ function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: b
   const livedMs = readyAt === undefined ? undefined : step.now - readyAt;
   const failure = { cause, livedMs, started };
   const failures = recordFailure(step.slotOf(worker).failures, failure, step.options.restart);
-  step.setSlot(worker.slot, { failures, untried: false });
-  step.set({ failures: step.state.failures + 1 });
+  step.setSlot(worker.slot, { failures });
 }
 
-function reasonToEnd({ state }: Step): string | undefined {
-  return reasonToGiveUp({
-    everReady: state.everReady,
-    everServed: state.served !== undefined,
-    failures: state.failures,
-    // A candidate may be of the release that works.
-    slots: wantedSlots(state).map(({ index, untried }) => ({
-      untried: untried || candidateOf(state, index) !== undefined,
-    })),
-  });
+/**
+ * Why the cluster cannot go on, or `undefined` while it can. It gives up if nothing
+ * has ever become ready after two tries a slot. Slots share the tries, but a slot
+ * that fails fast does not use up the first try of another, which ends at
+ * `readyTimeoutMs` at the latest, nor a candidate's: that may be of the release that
+ * works. A cluster that has served never gives up.
+ */
+export function reasonToGiveUp(state: ClusterState): string | undefined {
+  const { everReady, served, slots, desired } = state;
+  const attempts = slots.reduce((sum, { restarts }) => sum + totalOf(restarts), 0);
+  if (everReady || attempts < 2 * desired) return undefined;
+  const mayBecomeReady = ({ index, restarts }: Slot): boolean =>
+    totalOf(restarts) === 0 || candidateOf(state, index) !== undefined;
+  if (wantedSlots(state).some(mayBecomeReady)) return undefined;
+  return served === undefined
+    ? `no worker became ready in ${attempts} attempts`
+    : `no worker stayed up until its threads had loaded, in ${attempts} attempts`;
+}
+
+function totalOf(restarts: Slot['restarts']): number {
+  return Object.values(restarts).reduce((sum, count) => sum + count, 0);
 }
 
 function causeOf(worker: Worker, { exit: ended, oomKill }: WorkerEventOf<'exited'>): FailureCause {

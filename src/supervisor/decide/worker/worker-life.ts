@@ -54,20 +54,20 @@ type Row<T extends WorkerEvent['type']> = {
 
 const nothing = (): void => {};
 
-/** A worker's life: what happens to it, by what it is then. */
-const LIFE: { readonly [T in WorkerEvent['type']]: Row<T> } = {
+/** The handler of each event of a worker, by the worker's state. */
+const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   ready: { starting: becomeReady, ready: nothing, draining: readyAfterAll },
   'boot-failed': { starting: noteBootFailure, ready: noteBootFailure, draining: noteBootFailure },
   'ready-overdue': { starting: timeOut, ready: nothing, draining: nothing },
   'foreign-version': { starting: refuseVersion, ready: nothing, draining: nothing },
-  verified: { starting: nothing, ready: whenVerified, draining: whenVerified },
+  verified: { starting: nothing, ready: onVerified, draining: onVerified },
   'verify-overdue': { starting: nothing, ready: onVerifyOverdue, draining: nothing },
   recovered: { starting: nothing, ready: whenRecovered, draining: nothing },
 
   'canary-over': { starting: nothing, ready: endCanary, draining: nothing },
   checked: { starting: nothing, ready: judgeHealth, draining: nothing },
   'check-overdue': { starting: nothing, ready: onCheckOverdue, draining: nothing },
-  'replace-request': { starting: nothing, ready: whenToBeReplaced, draining: nothing },
+  'replace-request': { starting: nothing, ready: onReplaceRequest, draining: nothing },
 
   pong: { starting: onPong, ready: onPong, draining: onPong },
   blocked: { starting: noteBlock, ready: onBlocked, draining: noteBlock },
@@ -91,8 +91,8 @@ const LIFE: { readonly [T in WorkerEvent['type']]: Row<T> } = {
 };
 
 /** Something happened to a worker, or was said by it. */
-export function live(step: Step, worker: Worker, event: WorkerEvent): void {
-  const handle = LIFE[event.type][worker.state] as Handler<Worker, WorkerEvent['type']>;
+export function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent): void {
+  const handle = HANDLERS[event.type][worker.state] as Handler<Worker, WorkerEvent['type']>;
   handle(step, worker, event as never);
 }
 
@@ -155,21 +155,9 @@ function refuseVersion(
   condemn(step, worker, 'boot', detail);
 }
 
-function whenVerified(step: Step, worker: Worker, { error }: WorkerEventOf<'verified'>): void {
-  onVerified(step, worker, error);
-}
-
 function whenRecovered(step: Step, worker: ReadyWorker): void {
   const slot = step.slotOf(worker);
   if (slot.worker === worker.id) forgetFailures(step, slot);
-}
-
-function whenToBeReplaced(
-  step: Step,
-  worker: ReadyWorker,
-  { reason }: WorkerEventOf<'replace-request'>,
-): void {
-  onReplaceRequest(step, worker, reason);
 }
 
 /** An error that nobody caught ends it before it has come up. */
