@@ -34,6 +34,8 @@ export class ShellPrimary implements Primary {
   /** The supervisor goes on after an error: the life ends by it here. */
   #broken: unknown;
   #sent = 0;
+  /** Requests that each slot had counted when the snapshot was last taken. */
+  readonly #counted = new Map<number, number>();
   state!: ClusterState;
 
   constructor(private readonly world: World) {
@@ -74,7 +76,7 @@ export class ShellPrimary implements Primary {
               return process.state !== 'exited';
             },
             send: (message, _handle, sent) => this.#send(process, message, sent),
-            kill: (signal) => process.signal(signal),
+            kill: (signal) => this.#kill(process, signal),
           });
         },
         acceptors: { close: () => this.#closed() },
@@ -167,7 +169,12 @@ export class ShellPrimary implements Primary {
 
   /** The snapshot is what /health, metrics and commands see. */
   #compare(): void {
-    const { workers } = this.#supervisor.snapshot();
+    const { workers, dismissed } = this.#supervisor.snapshot();
+    for (const { slot, requestsTotal } of [...workers, ...dismissed]) {
+      const before = this.#counted.get(slot) ?? 0;
+      hold('the count of a slot never falls', requestsTotal >= before, () => ({ slot, before }));
+      this.#counted.set(slot, requestsTotal);
+    }
     const seen = workers.flatMap(({ pid, generation }) => (pid ? [`${pid} ${generation}`] : []));
     const real = [...this.state.workers.values()].map(
       ({ id, generation }) => `${FIRST_PID + id} ${generation}`,
@@ -199,6 +206,13 @@ export class ShellPrimary implements Primary {
     if (this.#fails && !isVital && this.#sent % EVERY === 0) throw new Error(EAGAIN);
     process.receive(message as never, sent);
   };
+
+  /** A signal that may not be sent does nothing: the process goes on. */
+  #kill(process: SimulatedProcess, signal: NodeJS.Signals): void {
+    process.signal(signal);
+    if (!process.behaviour.unkillable) return;
+    this.#hear(process.id, { type: 'channel-error', error: new Error('kill EPERM') });
+  }
 
   get #fails(): boolean {
     return this.world.scenario.sendFails && !this.world.healed;
