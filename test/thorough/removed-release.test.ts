@@ -37,7 +37,7 @@ function point(link: string, to: string): void {
   renameSync(`${link}.new`, link);
 }
 
-it('answers commands, begins the hub, and begins threads anew after its first release was removed', async () => {
+it('answers commands, begins the hub, and begins threads after its first release was removed', async () => {
   const root = temporaryDirectory();
   const current = join(root, 'current');
   for (const name of ['rel1', 'rel2']) addRelease(join(root, name));
@@ -72,6 +72,9 @@ it('answers commands, begins the hub, and begins threads anew after its first re
   });
   expect(status).toMatchObject({ outcome: 'ok' });
   expect(JSON.parse(status.body)).toMatchObject({ pid: cluster.pid, version: expect.any(String) });
+
+  // The worker was forked while the first release was there.
+  expect((await request(cluster.url, '/thread')).body).toBe('done');
 
   const locked = async () => (await request(cluster.url, '/exclusive')).body;
   expect(await locked()).toBe('done');

@@ -16,9 +16,19 @@ export const LEAVE_OUT_OF_BUNDLE =
  * @returns `undefined` if there is none.
  */
 export function ownFile(path: string): string | undefined {
-  return [besideThis, installed]
-    .map((find) => find(path))
-    .find((file) => file !== undefined && existsSync(file));
+  return firstThere(besideThis(path), installedFor(process.argv[1], path));
+}
+
+/**
+ * The same file of the package that a program has installed: that of this process may be in a release
+ * that is removed while the program runs.
+ */
+export function ownFileFor(script: string, path: string): string | undefined {
+  return firstThere(installedFor(script, path), besideThis(path));
+}
+
+function firstThere(...files: readonly (string | undefined)[]): string | undefined {
+  return files.find((file) => file !== undefined && existsSync(file));
 }
 
 /** The path of the file if the package is not bundled. */
@@ -28,9 +38,9 @@ export function besideThis(path: string): string | undefined {
   return here && fileURLToPath(new URL(`../../${path}`, here));
 }
 
-function installed(path: string): string | undefined {
+function installedFor(script: string | undefined, path: string): string | undefined {
   try {
-    const manifest = createRequire(process.argv[1]!).resolve('nestjs-cluster/package.json');
+    const manifest = createRequire(script!).resolve('nestjs-cluster/package.json');
     return join(dirname(manifest), 'dist', path);
   } catch {
     return undefined;

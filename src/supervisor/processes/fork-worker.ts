@@ -74,7 +74,7 @@ function fork(
   release: Release,
   { watchdog, bootLogs }: LaunchOptions,
 ): Worker {
-  const { execArgv, own } = workerArguments(workers);
+  const { execArgv, own } = workerArguments(workers, release.script);
   const isShown = bootLogs === 'all' || (bootLogs === 'first' && worker === 1);
   // Node would say that it does not find itself.
   if (!existsSync(release.cwd))

@@ -4,7 +4,7 @@ import {
   MEMORY_OF_PRIMARY_BYTES,
   readCgroupLimits,
 } from '../../contract/options/index.js';
-import { ownFile } from '../../contract/process/own-file.js';
+import { ownFileFor } from '../../contract/process/own-file.js';
 
 const MIB = 1024 * 1024;
 
@@ -42,12 +42,19 @@ export interface WorkerArguments {
   readonly own: number;
 }
 
-/** Node's arguments for a worker: ours first, then the primary's. */
-export function workerArguments(workers: number): WorkerArguments {
+/**
+ * Node's arguments for a worker: ours first, then the primary's.
+ *
+ * @param script of the worker's release.
+ */
+export function workerArguments(workers: number, script: string): WorkerArguments {
   // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
-  // Yarn's Plug'n'Play Node could not read it.
+  // Yarn's Plug'n'Play Node could not read it. Threads of the worker preload it once more, so it is
+  // a file of the worker's own release: that of the primary may have been removed by then.
   const preload =
-    process.versions['pnp'] === undefined ? ownFile('worker/boot/early-boot.cjs') : undefined;
+    process.versions['pnp'] === undefined
+      ? ownFileFor(script, 'worker/boot/early-boot.cjs')
+      : undefined;
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
   // Ours first: a runner that puts itself into execArgv (ts-node) takes what comes after as its own.
   return { execArgv: [...own, ...process.execArgv], own: own.length };

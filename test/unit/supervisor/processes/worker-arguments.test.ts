@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   heapArguments,
@@ -5,6 +7,7 @@ import {
   mayBeDebugged,
   workerArguments,
 } from '../../../../src/supervisor/processes/worker-arguments.js';
+import { temporaryDirectory } from '../../../support/temporary-directory.js';
 
 const MIB = 1024 * 1024;
 
@@ -99,8 +102,21 @@ describe('the heap of a worker where nothing limits memory', () => {
 
 describe('the arguments of a worker', () => {
   it('hold those of the primary, in their order', () => {
-    const { execArgv, own } = workerArguments(1);
+    const { execArgv, own } = workerArguments(1, process.argv[1]!);
     expect(execArgv.slice(own)).toEqual(process.execArgv);
+  });
+
+  it('preload a file of its own release, which its threads load again', () => {
+    const release = temporaryDirectory();
+    const installed = join(release, 'node_modules/nestjs-cluster');
+    const preload = join(installed, 'dist/worker/boot/early-boot.cjs');
+    mkdirSync(dirname(preload), { recursive: true });
+    writeFileSync(join(installed, 'package.json'), '{}');
+    writeFileSync(preload, '');
+    expect(workerArguments(1, join(release, 'main.js')).execArgv.slice(0, 2)).toEqual([
+      '--require',
+      preload,
+    ]);
   });
 });
 
