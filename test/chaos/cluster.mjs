@@ -27,6 +27,9 @@ const OPTIONS = {
   reload: { canaryMs: 500 },
 };
 
+/** Ends the hub's thread at SIGURG. */
+const HUB_THREAD = new URL('../fixtures/preload/hub-thread.mjs', import.meta.url).href;
+
 /** The cluster under test, seen from outside: its processes, its admin listener. */
 export class Cluster {
   marker = `CHAOS_MARKER=${randomUUID()}`;
@@ -37,6 +40,7 @@ export class Cluster {
   exit;
   /** Ends of workers, `{ pid, at, fault, doomedAt }`; the last two where a fault was to kill it. */
   deaths = [];
+  controlPath;
   #adminPort;
   #child;
   #alive = new Set();
@@ -49,16 +53,24 @@ export class Cluster {
     [this.port, this.#adminPort, this.rpcPort] = ports;
     this.#restFile = join(directory, 'rest.json');
     this.#clockFile = join(directory, 'clock');
+    this.controlPath = join(directory, 'control');
     this.setClock(0);
-    const options = { ...OPTIONS, port: this.port, workers, admin: { port: this.#adminPort } };
+    const options = {
+      ...OPTIONS,
+      port: this.port,
+      workers,
+      admin: { port: this.#adminPort },
+      control: { path: this.controlPath },
+    };
     const [name, value] = this.marker.split('=');
-    this.#child = spawn(node, [script], {
+    this.#child = spawn(node, ['--import', HUB_THREAD, script], {
       cwd: directory,
       stdio: ['ignore', log.descriptor, log.descriptor],
       // Out of reach of the terminal's Ctrl-C: the run ends it.
       detached: true,
       env: {
         PATH: process.env.PATH,
+        XDG_RUNTIME_DIR: directory, // the hub's socket
         [name]: value,
         CLUSTER_LOG_FORMAT: 'json',
         CLUSTER_BOOT_LOGS: 'all', // a line for each event
@@ -97,6 +109,12 @@ export class Cluster {
     this.#doomed.set(pid, { fault, doomedAt: Date.now() });
   }
 
+  /** A worker that has not died of its fault. */
+  spare(pid) {
+    this.look();
+    if (this.#alive.has(pid)) this.#doomed.delete(pid);
+  }
+
   isDoomed(pid) {
     return this.#doomed.has(pid);
   }
@@ -121,12 +139,20 @@ export class Cluster {
 
   /** The text of a page of the admin listener, on a connection of its own. */
   admin(path) {
-    return fetchText(this.#adminPort, path, ADMIN_MS);
+    return fetchText({ port: this.#adminPort, path }, ADMIN_MS);
   }
 
   /** A request to the app that is none of the clients'. */
-  app(path, agent) {
-    return fetchText(this.port, path, LONG_MS, agent);
+  app(path, agent, body) {
+    return fetchText({ port: this.port, path, agent, body }, LONG_MS);
+  }
+
+  /** What the control socket answers. */
+  control(path) {
+    return fetchText(
+      { socketPath: this.controlPath, path, headers: { host: 'localhost' } },
+      ADMIN_MS,
+    );
   }
 
   /** The cluster's part of `/health`; undefined where nobody answers. */
@@ -184,9 +210,11 @@ export class Cluster {
   }
 }
 
-function fetchText(port, path, timeoutMs, agent = false) {
+/** @param body of a POST; without one it is a GET. */
+function fetchText({ agent = false, body: sent, ...to }, timeoutMs) {
+  const method = sent === undefined ? 'GET' : 'POST';
   return new Promise((resolve, reject) => {
-    const request = http.get({ host: '127.0.0.1', port, path, agent }, (response) => {
+    const request = http.request({ host: '127.0.0.1', method, agent, ...to }, (response) => {
       const { statusCode: status, headers } = response;
       let body = '';
       response.setEncoding('utf8').on('data', (chunk) => (body += chunk));
@@ -205,5 +233,6 @@ function fetchText(port, path, timeoutMs, agent = false) {
       clearTimeout(timer);
       reject(error);
     });
+    request.end(sent);
   });
 }

@@ -12,12 +12,14 @@ export function judge(settings, seen) {
   const allowed = {};
   const unallowed = [];
   const ended = seen.diedEarly?.at ?? Infinity;
-  const readies = log.lines.flatMap(({ at, event }) =>
-    event?.event === 'worker-ready' ? [{ at, pid: event.pid }] : [],
-  );
+  const told = (name) =>
+    log.lines.flatMap(({ at, event }) => (event?.event === name ? [{ at, pid: event.pid }] : []));
+  const readies = told('worker-ready');
+  // A worker that drains after an error takes no more calls, and its successor is not there yet.
+  const gone = [...cluster.deaths, ...told('worker-failing')];
   for (const loss of clients.losses) {
     const cause =
-      allowance(loss, cluster.deaths, context.shortages) ?? refusal(loss, readies, cluster.deaths);
+      allowance(loss, cluster.deaths, context.shortages) ?? refusal(loss, readies, gone);
     if (loss.at > ended) {
       // One problem, not hundreds.
     } else if (cause === undefined) {

@@ -1,8 +1,16 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
-const APP = new URL('./app/app.mjs', import.meta.url).href;
-const START = `import { start } from '${APP}';\nawait start();\n`;
+const ROOT = join(import.meta.dirname, '../..');
+const START = `import { start } from './app/app.mjs';\nawait start();\n`;
 
 /** What a release is made of; those that are broken are so in ways of their own. */
 const SOURCES = {
@@ -34,7 +42,7 @@ export class Releases {
   /** Points `current` at a new release; returns the one before. */
   deploy(source) {
     const name = `release-${++this.#count}`;
-    mkdirSync(join(this.#directory, name));
+    addFiles(join(this.#directory, name));
     writeFileSync(join(this.#directory, name, 'main.mjs'), SOURCES[source]);
     return this.restore(name);
   }
@@ -51,4 +59,18 @@ export class Releases {
   remove(name) {
     rmSync(join(this.#directory, name), { recursive: true });
   }
+}
+
+/** As a deploy does it: a copy of the app and of this package. Packages of others are linked. */
+function addFiles(release) {
+  const packages = join(release, 'node_modules');
+  const own = join(packages, 'nestjs-cluster');
+  mkdirSync(own, { recursive: true });
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    if (name === 'nestjs-cluster' || name.startsWith('.')) continue;
+    symlinkSync(join(ROOT, 'node_modules', name), join(packages, name));
+  }
+  cpSync(join(ROOT, 'package.json'), join(own, 'package.json'));
+  cpSync(join(ROOT, 'dist'), join(own, 'dist'), { recursive: true });
+  cpSync(join(import.meta.dirname, 'app'), join(release, 'app'), { recursive: true });
 }

@@ -20,9 +20,10 @@ export class RunContext {
   #limitMs = FIRST_LIMIT_MS;
   #expected = new Set();
   #undos = [];
+  #faults = 0;
 
-  constructor(cluster, log, releases, scraper) {
-    Object.assign(this, { cluster, log, releases, scraper });
+  constructor(workers, cluster, log, releases, scraper) {
+    Object.assign(this, { workers, cluster, log, releases, scraper });
   }
 
   failed(what) {
@@ -32,6 +33,11 @@ export class RunContext {
   /** From now on what this worker has begun may be lost. */
   doom(pid, fault) {
     this.cluster.doom(pid, fault);
+  }
+
+  /** The fault is over, and this worker has survived it. */
+  spare(pid) {
+    this.cluster.spare(pid);
   }
 
   /** This worker may die, and may lose nothing. */
@@ -54,6 +60,12 @@ export class RunContext {
     const pids = this.cluster.workerPids;
     const first = Math.floor(share * pids.length);
     return pids.map((_pid, index) => pids[(first + index) % pids.length]).slice(0, count);
+  }
+
+  /** A URL that breaks the worker that answers it; another one each time, which is under no quarantine. */
+  fault(name, argument = '') {
+    this.#faults += 1;
+    return `/faults/${this.#faults}/${name}/${argument}`;
   }
 
   /** A connection to a worker, by whose pid it is known who will get the next request. */

@@ -3,7 +3,7 @@
 // CHAOS_OPTIONS    options of bootstrap(), JSON
 // CHAOS_ADAPTER    express or fastify
 // CHAOS_RPC_PORT   port of the TCP microservice of the same app; without it there is none
-// CHAOS_FAULTS     1: the routes of faults.mjs
+// CHAOS_FAULTS     1: the faults of faults.mjs
 // CHAOS_REST       file for what only the primary can tell of itself, written at SIGUSR2
 import { bootstrap } from 'nestjs-cluster/bootstrap';
 import cluster from 'node:cluster';
@@ -20,18 +20,25 @@ export async function start() {
 
 async function createApp() {
   await import('reflect-metadata');
-  const { Module } = await import('@nestjs/common');
+  const { Module, RequestMethod } = await import('@nestjs/common');
   const { NestFactory } = await import('@nestjs/core');
   const { ClusterModule } = await import('nestjs-cluster');
+  const { ClusterIoAdapter } = await import('nestjs-cluster/socket.io');
   const { Routes, Tasks } = await import('./routes.mjs');
+  const { Shared, sharedProviders } = await import('./shared.mjs');
   const { serveWebSockets } = await import('./web-sockets.mjs');
-  const faults = process.env.CHAOS_FAULTS === '1' ? [(await import('./faults.mjs')).Faults] : [];
 
   class AppModule {}
   Module({
     imports: [ClusterModule.forRoot({ offload: { niceIncrement: 0 } })],
-    controllers: [Routes, Tasks, ...faults],
+    controllers: [Routes, Tasks, Shared],
+    providers: sharedProviders,
   })(AppModule);
+  if (process.env.CHAOS_FAULTS === '1') {
+    const { breakWhenAsked } = await import('./faults.mjs');
+    AppModule.prototype.configure = (consumer) =>
+      consumer.apply(breakWhenAsked).forRoutes({ path: 'faults/*path', method: RequestMethod.ALL });
+  }
   const adapter =
     process.env.CHAOS_ADAPTER === 'fastify'
       ? [new (await import('@nestjs/platform-fastify')).FastifyAdapter()]
@@ -44,6 +51,7 @@ async function createApp() {
   // Node's own is 5 s, and resets what was sent to a process that was frozen for longer.
   app.getHttpServer().keepAliveTimeout = KEEP_ALIVE_MS;
   serveWebSockets(app.getHttpServer());
+  app.useWebSocketAdapter(new ClusterIoAdapter(app));
   if (process.env.CHAOS_RPC_PORT && cluster.isWorker) {
     const { Transport } = await import('@nestjs/microservices');
     const port = Number(process.env.CHAOS_RPC_PORT);

@@ -1,6 +1,4 @@
-import { Controller, Get, Param } from '@nestjs/common';
 import { setImmediate as turn } from 'node:timers/promises';
-import { decorate } from './routes.mjs';
 
 const MEGABYTE = 2 ** 20;
 /** So that the answer is out before. */
@@ -14,34 +12,44 @@ const ENDS = {
   },
 };
 
-/** Routes that break the worker that answers them. */
-export class Faults {
-  #leaked = [];
+const leaked = [];
 
+/** What breaks the worker that answers it. Each gives the answer, where there is time for one. */
+const FAULTS = {
   end(how) {
     setTimeout(() => ENDS[how](), SOON_MS);
-    return { how };
-  }
+  },
   spin() {
     for (;;);
-  }
+  },
   /** Bit by bit: it is not to hang. */
   async leak(megabytes) {
     for (let held = 0; held < Number(megabytes); held += 2) {
-      this.#leaked.push(Buffer.alloc(2 * MEGABYTE, 1));
+      leaked.push(Buffer.alloc(2 * MEGABYTE, 1));
       await turn();
     }
-    return { megabytes };
-  }
+  },
   log(lines) {
     for (let line = 0; line < Number(lines); line++) console.log(`line ${line}`);
-    return { lines };
-  }
-}
-Controller('faults')(Faults);
-const ROUTES = { end: 'end/:how', spin: 'spin', leak: 'leak/:megabytes', log: 'log/:lines' };
-const PARAMETERS = { end: 'how', leak: 'megabytes', log: 'lines' };
-for (const [name, path] of Object.entries(ROUTES)) {
-  decorate([Get(path)], Faults.prototype, name);
-  if (PARAMETERS[name]) Param(PARAMETERS[name])(Faults.prototype, name, 0);
+  },
+  reject() {
+    void Promise.reject(new Error('rejected outside of a request'));
+  },
+  timer() {
+    setTimeout(ENDS.throw, 0);
+  },
+  heap() {
+    for (;;) leaked.push(Array.from({ length: 100_000 }).fill(leaked.length + 0.5));
+  },
+};
+
+/**
+ * Middleware for `/faults/<number>/<name>/<argument>`. No route has these URLs and each fault has a
+ * number of its own, so that none is under quarantine because of those before it.
+ */
+export async function breakWhenAsked({ originalUrl, url }, response) {
+  const [, , , name, argument] = (originalUrl ?? url).split('/');
+  await FAULTS[name](argument);
+  response.statusCode = 200;
+  response.end(JSON.stringify({ name, argument }));
 }

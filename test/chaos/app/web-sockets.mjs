@@ -9,6 +9,7 @@ export function serveWebSockets(httpServer) {
     socket.on('message', (data) => socket.send(data, { binary: false }));
   });
   httpServer.on('upgrade', (request, socket, head) => {
+    if (request.url.startsWith('/socket.io/')) return;
     server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client));
   });
 }

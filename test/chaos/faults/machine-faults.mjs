@@ -20,13 +20,13 @@ export const MACHINE_FAULTS = [
     async inject(run, { forMs }) {
       run.log.fillDisk();
       run.undoLater(() => run.log.emptyDisk());
-      for (let asked = 0; asked < 4; asked++) await run.cluster.app(`/faults/log/${LOG_LINES}`);
+      for (let asked = 0; asked < 4; asked++) await run.cluster.app(run.fault('log', LOG_LINES));
       // The primary has something to say too.
       await reloadInVain(run, 'throws');
       await delay(forMs);
       run.undoNow();
       const written = run.log.lines.length;
-      await run.cluster.app('/faults/log/1');
+      await run.cluster.app(run.fault('log', 1));
       await run.eventually('the log is written again', () => run.log.lines.length > written);
     },
   },

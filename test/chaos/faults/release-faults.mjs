@@ -5,13 +5,23 @@ export const RELEASE_FAULTS = [
   {
     name: 'reload',
     parameters: () => ({}),
-    /** The release before is deleted, as deploys do. */
+    inject: replaceRelease,
+  },
+  {
+    name: 'removed',
+    parameters: () => ({}),
+    /** Nothing is left of the release that the primary was started from, and all is asked of it. */
     async inject(run) {
-      const { generation } = await run.report();
-      const before = run.releases.deploy('good');
-      run.cluster.signal('SIGHUP');
-      await run.until('the reload', (report) => report.generation > generation && report.settled);
-      run.releases.remove(before);
+      await replaceRelease(run);
+      const { status, body } = await run.cluster.control('/v1/status');
+      const { pid } = JSON.parse(body);
+      if (status !== 200 || pid !== run.cluster.pid) run.failed(`the control socket: ${body}`);
+      await takesLock(run);
+      const ended = () => run.log.lines.filter(({ text }) => /^the hub ended/.test(text)).length;
+      const known = ended();
+      run.cluster.signal('SIGURG');
+      await run.eventually('the hub has ended', () => ended() > known);
+      await takesLock(run);
     },
   },
   {
@@ -34,6 +44,21 @@ export const RELEASE_FAULTS = [
     },
   },
 ];
+
+/** A reload. The release before is deleted, as deploys do. */
+async function replaceRelease(run) {
+  const { generation } = await run.report();
+  const before = run.releases.deploy('good');
+  run.cluster.signal('SIGHUP');
+  await run.until('the reload', (report) => report.generation > generation && report.settled);
+  run.releases.remove(before);
+}
+
+/** A hub that is started anew gives locks after some seconds. */
+async function takesLock(run) {
+  const { status, body } = await run.cluster.app('/shared/locked/removed');
+  if (status !== 200) run.failed(`no lock: ${status} ${body}`);
+}
 
 /** A reload of a broken release costs nothing: the workers before stay. */
 export async function reloadInVain(run, source) {

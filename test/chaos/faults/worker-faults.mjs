@@ -39,7 +39,7 @@ export const WORKER_FAULTS = [
       const victim = await run.meetWorker();
       if (how === 'throw') run.expect(victim.pid);
       else run.doom(victim.pid, 'exit');
-      await victim.ask(`/faults/end/${how}`);
+      await victim.ask(run.fault('end', how));
       await run.died([victim.pid]);
     },
   },
@@ -49,7 +49,7 @@ export const WORKER_FAULTS = [
     async inject(run) {
       const victim = await run.meetWorker();
       run.doom(victim.pid, 'spin');
-      victim.ask('/faults/spin').catch(() => {}); // reset, when it is killed
+      victim.ask(run.fault('spin')).catch(() => {}); // reset, when it is killed
       await run.died([victim.pid]);
     },
   },
@@ -61,7 +61,7 @@ export const WORKER_FAULTS = [
       const victim = await run.meetWorker();
       if (limit === 'hard') run.doom(victim.pid, 'leak');
       // It may be killed before it has answered.
-      const asked = victim.ask(`/faults/leak/${MEGABYTES[limit]}`);
+      const asked = victim.ask(run.fault('leak', MEGABYTES[limit]));
       await (limit === 'hard' ? asked.catch(() => {}) : asked);
       await run.died([victim.pid]);
     },

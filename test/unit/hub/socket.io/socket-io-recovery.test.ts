@@ -179,6 +179,18 @@ describe('a client who comes back', () => {
     expect(again.socket!.recovered).toBe(true);
   });
 
+  it('asks the hub beside 999 others at most: the next one begins anew', async () => {
+    const ask = vi.spyOn(hub, 'askUntil').mockReturnValue(new Promise(() => {}));
+    const store = new SessionStore(hub, channels, ids, 1024, warn);
+    const take = (n: number) => {
+      const pid = ids.sign('c', String(n).padStart(20, 'a'));
+      return store.take('c', 'uid', pid, '0.0', () => Promise.resolve());
+    };
+    for (let n = 0; n < 1_000; n += 1) void take(n);
+    expect(await take(1_000)).toBeUndefined();
+    expect(ask).toHaveBeenCalledTimes(1_000);
+  });
+
   it('begins anew where nobody knows it', async () => {
     const [one, other] = workers();
     const client = await firstOf(one!);

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { createConnection, type Server } from 'node:net';
+import { createConnection, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -66,6 +66,15 @@ function connectByHand() {
     });
   };
   return { socket, answers, say, read };
+}
+
+/** `encodeFrame()` makes none that is too large. */
+function hugeFrame(header: object, bodyBytes = 33 * 2 ** 20): Buffer {
+  const text = JSON.stringify(header);
+  const prefix = Buffer.alloc(8);
+  prefix.writeUInt32LE(4 + text.length + bodyBytes, 0);
+  prefix.writeUInt32LE(text.length, 4);
+  return Buffer.concat([prefix, Buffer.from(text), Buffer.alloc(bodyBytes)]);
 }
 
 const LOCK = (waitMs: number) => ({ op: 'lock', name: 'l', waitMs }) as const;
@@ -213,17 +222,24 @@ describe('the server of the hub', () => {
     await serve('a');
     const { socket, answers, say, read } = connectByHand();
     read();
-    const header = JSON.stringify({ op: 'publish', id: 1, name: 'n', form: 'v', to: 'all' });
-    const prefix = Buffer.alloc(8);
-    prefix.writeUInt32LE(4 + header.length + bytes, 0);
-    prefix.writeUInt32LE(header.length, 4);
-    socket.write(Buffer.concat([prefix, Buffer.from(header), Buffer.alloc(bytes)]));
+    socket.write(hugeFrame({ op: 'publish', id: 1, name: 'n', form: 'v', to: 'all' }, bytes));
     say({ op: 'get', id: 2, cache: 'c', key: 'k' });
     await eventually('three answers', () => answers.length === 3);
     expect(answers.slice(1)).toEqual([
       { t: 'refused', id: 1, why: expect.stringMatching(/^it has \d+ bytes; the hub takes/) },
       { t: 'miss', id: 2 },
     ]);
+  });
+
+  it('has no cache that is larger than the memory that there is', async () => {
+    await serve('a');
+    const hub = await connect(0);
+    const set = { op: 'set', cache: 'c', key: 'k', form: 'b', ttlMs: null } as const;
+    const asked = hub.ask({ ...set, maxBytes: 2 ** 50 }, 5_000, Buffer.from('v'));
+    await expect(asked).rejects.toMatchObject({
+      failure: 'refused',
+      message: expect.stringMatching(/the memory of/),
+    });
   });
 
   it('refuses an answer that a worker has no room for, which reads none, and keeps its connection', async () => {
@@ -295,4 +311,31 @@ describe('the server of the hub', () => {
     expect(lock.signal.aborted).toBe(false);
     expect((await two.askPatiently(LOCK, 50))?.header.t).not.toBe('granted');
   });
+});
+
+it('a worker skips an answer that is too large: its asker gets an error, and the connection stays', async () => {
+  const server = createServer((socket) => {
+    const reader = new FrameReader();
+    socket.on('data', (chunk) => {
+      reader.push(chunk);
+      for (let next = reader.next(); next; next = reader.next()) {
+        const { op, id } = next.header as { op: string; id: number };
+        if (op === 'hello') socket.write(encodeFrame({ t: 'welcome', id, instance: 'a' }));
+        else if (id > 1) socket.write(encodeFrame({ t: 'miss', id }));
+        else socket.write(hugeFrame({ t: 'hit', id, form: 'b' }));
+      }
+    });
+  });
+  servers.push({ server, close: () => void server.close() });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  const hub = await connect(0);
+  const closed = vi.fn();
+  hub.listen({ closed });
+  const get = { op: 'get', cache: 'c', key: 'k' } as const;
+  await expect(hub.ask(get, 5_000)).rejects.toMatchObject({
+    failure: 'refused',
+    message: expect.stringMatching(/^the answer is too large: it has \d+ bytes/),
+  });
+  expect((await hub.ask(get, 5_000)).header.t).toBe('miss');
+  expect(closed).not.toHaveBeenCalled();
 });

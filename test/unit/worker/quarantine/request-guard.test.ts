@@ -4,7 +4,7 @@ import http from 'node:http';
 import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { QuarantineEntry } from '../../../../src/contract/ipc/index.js';
 import { AppRoutes } from '../../../../src/worker/quarantine/app-routes.js';
 import { RequestGuard } from '../../../../src/worker/quarantine/request-guard.js';
@@ -188,6 +188,70 @@ describe.each([
     expect(await get(`http://127.0.0.1:${port}`, '/7')).toBe(503);
     expect(app).not.toHaveBeenCalled();
     tracker.unfollow();
+  });
+});
+
+describe('a worker that ends by an error tells', () => {
+  async function serve() {
+    const tracker = new RequestTracker();
+    const send = vi.fn((_message: object) => Promise.resolve());
+    const watch = new RequestWatch({ tracker, endpoints: ['/health'] }, { send });
+    const begun: string[] = [];
+    const server = http.createServer((request, response) => {
+      begun.push(request.url!);
+      if (request.url !== '/fails') return;
+      setTimeout(() => {
+        watch.tellSuspects();
+        response.end();
+      });
+    });
+    servers.push(server);
+    for (const each of [tracker, watch]) each.follow(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      tracker.unfollow();
+      server.closeAllConnections();
+    });
+    const { port } = server.address() as AddressInfo;
+    const ask = async (path: string) => {
+      http
+        .get(`http://127.0.0.1:${port}${path}`, (answer) => answer.resume())
+        .on('error', () => {});
+      await vi.waitFor(() => expect(begun).toContain(path));
+    };
+    const told = () => send.mock.calls.map(([message]) => message).at(-1);
+    return { watch, ask, told };
+  }
+
+  it('the request whose asynchronous context the error has, whatever else is in flight', async () => {
+    const { watch, ask, told } = await serve();
+    watch.hear({ type: 'quarantine', watch: true, entries: [] });
+    await ask('/waits');
+    await ask('/fails');
+    await vi.waitFor(() =>
+      expect(told()).toMatchObject({
+        type: 'suspects',
+        certain: true,
+        suspects: [{ path: '/fails' }],
+      }),
+    );
+  });
+
+  it('none for an error without the context of one', async () => {
+    const { watch, ask, told } = await serve();
+    watch.hear({ type: 'quarantine', watch: true, entries: [] });
+    await ask('/waits');
+    watch.tellSuspects();
+    expect(told()).toEqual({ type: 'suspects', certain: true, suspects: [] });
+  });
+
+  it('all in flight but its own endpoints while requests are not watched', async () => {
+    const { watch, ask, told } = await serve();
+    await ask('/waits');
+    await ask('/health');
+    watch.tellSuspects();
+    const suspects = [{ path: '/waits' }];
+    expect(told()).toMatchObject({ type: 'suspects', certain: false, suspects });
   });
 });
 

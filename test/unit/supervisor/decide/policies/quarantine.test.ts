@@ -77,6 +77,16 @@ describe('the primary and requests that end workers', () => {
     ]);
   });
 
+  it('asks the watchdogs of the others what they are at: they may be blocked by the same request', () => {
+    const { workers, die } = start();
+    const asked = workers.map((worker) => vi.spyOn(worker, 'askWatchdog'));
+    die(0, 'hang');
+    expect(asked.map(({ mock }) => mock.calls)).toEqual([
+      [],
+      ...Array.from({ length: 3 }, () => [[{ type: 'report-block' }]]),
+    ]);
+  });
+
   it('rather believes what the worker said it ends over', () => {
     const { quarantine, workers, begin, die, emit } = start();
     for (const slot of [0, 1]) {
