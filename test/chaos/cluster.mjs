@@ -147,7 +147,7 @@ export class Cluster {
     return fetchText({ port: this.port, path, agent, body }, LONG_MS);
   }
 
-  /** What the control socket answers. */
+  /** Asks the control socket. */
   control(path) {
     return fetchText(
       { socketPath: this.controlPath, path, headers: { host: 'localhost' } },

@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
 import type { BlockedRequest } from '../../contract/ipc/index.js';
 
 const MAX_PATH_LENGTH = 200;
@@ -15,12 +17,15 @@ export function describeRequest(request: RequestLine, forMs: number): BlockedReq
 /** A request that is not answered. */
 export interface RequestUnderWay {
   readonly request: RequestLine;
+  readonly response: ServerResponse | Http2ServerResponse;
   /** Monotonic ms. */
   readonly startedAt: number;
 }
 
 /** The same for several. */
-export function describeRequests(requests: readonly RequestUnderWay[]): BlockedRequest[] {
+export function describeRequests(
+  requests: readonly Pick<RequestUnderWay, 'request' | 'startedAt'>[],
+): BlockedRequest[] {
   const now = performance.now();
   return requests.map(({ request, startedAt }) => describeRequest(request, now - startedAt));
 }

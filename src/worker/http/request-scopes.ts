@@ -25,7 +25,7 @@ export class Scope implements RequestScope {
 /** Watches requests while that is called for. */
 export interface FlightWatch {
   /** `undefined` for one that is never watched. */
-  begin(request: IncomingMessage): Flight | undefined;
+  begin(request: IncomingMessage, response: ServerResponse): Flight | undefined;
   enter(flight: Flight): void;
 }
 
@@ -44,7 +44,7 @@ export class RequestScopes {
   begin(request: IncomingMessage, response: ServerResponse): Scope | undefined {
     const { enter, watch } = this;
     if (enter === undefined && watch === undefined) return undefined;
-    const flight = watch?.begin(request);
+    const flight = watch?.begin(request, response);
     const scope = new Scope(response, flight);
     const enterAll = (): void => {
       enter?.(scope);

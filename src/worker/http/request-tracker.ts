@@ -101,7 +101,9 @@ export class RequestTracker implements ConnectionOwner {
   /** Requests in flight, the oldest first. */
   get inFlight(): readonly RequestUnderWay[] {
     const http1 = [...this.#connections].flatMap(({ inFlight, response, startedAt }) =>
-      inFlight > 0 && response !== undefined ? [{ request: response.req, startedAt }] : [],
+      inFlight > 0 && response !== undefined
+        ? [{ request: response.req, response, startedAt }]
+        : [],
     );
     return [...http1, ...this.#http2.exchanges].sort((a, b) => a.startedAt - b.startedAt);
   }

@@ -23,7 +23,7 @@ export class WorkerReports {
 
   /** Nobody caught an error: the process ends. */
   fatal(error: unknown, abort: boolean): void {
-    this.watch.tellSuspects();
+    this.watch.tellSuspects('error');
     void this.channel.send({ type: 'fatal', error: reportError(error), abort });
   }
 

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ServerResponse } from 'node:http';
 import type { Fingerprint } from '../../contract/ipc/index.js';
+import { isOpenEventStream } from '../http/event-stream.js';
 
 /** Time for work that goes on after its client has left. */
 const ABANDONED_MS = 5_000;
@@ -9,6 +11,9 @@ const TOLD_EACH = 20;
 
 /** Different URLs that are counted. */
 const MAX_COUNTED = 1_000;
+
+/** How often it looks which requests have become streams of events. */
+const STREAMS_MS = 100;
 
 /** Requests ended that wait to be told with the next one that begins. */
 const MAX_UNTOLD = 500;
@@ -27,8 +32,13 @@ export class Flight {
 
   constructor(
     readonly fingerprint: Fingerprint,
+    private readonly response: ServerResponse,
     private readonly ended: (flight: Flight) => void,
   ) {}
+
+  get isStream(): boolean {
+    return isOpenEventStream(this.response);
+  }
 
   /** It was answered. */
   end(): void {
@@ -50,10 +60,16 @@ export class Flight {
 export class Flights {
   readonly #contexts = new AsyncLocalStorage<Flight>();
   readonly #told = new Map<string, number>();
+  /** The primary believes that these are at work. */
+  readonly #flying = new Set<Flight>();
   #ended: number[] = [];
   #last = 0;
   #silent = false;
   #timer: NodeJS.Timeout | undefined;
+
+  readonly #streams = setInterval(() => {
+    for (const flight of this.#flying) if (flight.isStream) this.#end(flight);
+  }, STREAMS_MS).unref();
 
   constructor(private readonly tell: TellFlight) {}
 
@@ -68,8 +84,8 @@ export class Flights {
   }
 
   /** A request has arrived. */
-  begin(fingerprint: Fingerprint): Flight {
-    return new Flight(fingerprint, ({ n }) => n !== undefined && this.#end(n));
+  begin(fingerprint: Fingerprint, response: ServerResponse): Flight {
+    return new Flight(fingerprint, response, (flight) => this.#end(flight));
   }
 
   /** The app is about to be given a request: without `flight` the one whose context this is. */
@@ -79,6 +95,7 @@ export class Flights {
     const told = this.#told.get(url) ?? 0;
     if (told > 0 || this.#told.size < MAX_COUNTED) this.#told.set(url, told + 1);
     flight.n = this.#last += 1;
+    this.#flying.add(flight);
     this.tell(flight.n, flight.fingerprint, this.#ended.splice(0));
   }
 
@@ -94,11 +111,13 @@ export class Flights {
   /** On Node 20 a storage in use costs every promise of the process. */
   stop(): void {
     clearTimeout(this.#timer);
+    clearInterval(this.#streams);
     this.#contexts.disable();
   }
 
-  #end(n: number): void {
-    if (this.#ended.length < MAX_UNTOLD) this.#ended.push(n);
+  #end(flight: Flight): void {
+    if (!this.#flying.delete(flight)) return;
+    if (this.#ended.length < MAX_UNTOLD) this.#ended.push(flight.n!);
     // Told a little later: a worker that says so has lived on.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import {
   type BlockedRequest,
   type Fingerprint,
@@ -7,6 +7,7 @@ import {
 } from '../../contract/ipc/index.js';
 import { LastRequest } from '../watchdog/last-request.js';
 import { describeRequests, type RequestLine } from '../http/describe-request.js';
+import { isOpenEventStream } from '../http/event-stream.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
 import type { RequestTracker } from '../http/request-tracker.js';
 import type { FlightWatch } from '../http/request-scopes.js';
@@ -41,7 +42,7 @@ export class RequestWatch implements FlightWatch {
       () => this.#flights?.give(),
     );
     // In the context of the call that ends the process.
-    process.once('exit', () => this.tellSuspects());
+    process.once('exit', () => this.tellSuspects('exit'));
   }
 
   follow(server: Server): void {
@@ -61,9 +62,9 @@ export class RequestWatch implements FlightWatch {
     this.local.tracker.scopes.watch = watch ? this : undefined;
   }
 
-  begin(request: IncomingMessage): Flight | undefined {
+  begin(request: IncomingMessage, response: ServerResponse): Flight | undefined {
     const own = this.#fingerprint(request);
-    const flight = own && this.#flights?.begin(own);
+    const flight = own && this.#flights?.begin(own, response);
     // The guard does not hold a request of HTTP/2.
     if (flight !== undefined && request.httpVersionMajor > 1) this.#flights?.give(flight);
     return flight;
@@ -81,23 +82,29 @@ export class RequestWatch implements FlightWatch {
     return (this.local.tracker.reports.lastRequest = new LastRequest());
   }
 
-  /** What is at work now. Also called in the middle of what blocks this process. */
+  /**
+   * What is at work now. Also called in the middle of what blocks this process. A stream of events
+   * that has begun is at work in every worker that ends, whatever ends it.
+   */
   get suspects(): Suspects {
     const current = this.#flights?.current;
     if (current !== undefined) return { certain: true, suspects: [current] };
     const suspects = this.local.tracker.inFlight
-      .filter(({ request }) => !this.#guard.holds(request))
+      .filter(({ request, response }) => {
+        return !this.#guard.holds(request) && !isOpenEventStream(response);
+      })
       .map(({ request }) => this.#fingerprint(request))
       .filter((each) => each !== undefined && this.#flights?.isCleared(each) !== true)
       .map((each) => each!);
     return { certain: false, suspects: suspects.slice(-MAX_SUSPECTS) };
   }
 
-  /** This process ends by an error, or of its own accord. */
-  tellSuspects(): void {
+  /** This process ends by an error that nobody caught, or has called `process.exit()`. */
+  tellSuspects(by: 'error' | 'exit'): void {
     const found = this.suspects;
-    // While requests are watched, an error without a context of one is none's.
-    const isNone = this.#flights !== undefined && !found.certain;
+    // An error without the context of a request is none's: the request may have been answered before.
+    // One that is not watched has no context, but `process.exit()` runs in the middle of it.
+    const isNone = !found.certain && (by === 'error' || this.#flights !== undefined);
     this.#flights?.fallSilent();
     const told = isNone ? { certain: true, suspects: [] } : found;
     void this.channel.send({ type: 'suspects', ...told });

@@ -14,7 +14,7 @@ const ENDS = {
 
 const leaked = [];
 
-/** What breaks the worker that answers it. Each gives the answer, where there is time for one. */
+/** Each breaks the worker that answers it, after the answer if there is time for one. */
 const FAULTS = {
   end(how) {
     setTimeout(() => ENDS[how](), SOON_MS);

@@ -53,7 +53,7 @@ export class HubConnection {
   }
 }
 
-/** Where the hub is: the primary tells each worker that asks. */
+/** Asks the primary where the hub is, as the package does. */
 async function askForHub() {
   const answered = new Promise((resolve) => {
     process.on('message', function hear(message) {

@@ -7,7 +7,7 @@ import { decorate } from './routes.mjs';
 
 const MEGABYTE = 2 ** 20;
 
-/** What workers share. */
+/** Routes that use the hub. */
 export class Shared {
   constructor(lock, cache) {
     Object.assign(this, { lock, cache });

@@ -191,38 +191,40 @@ describe.each([
   });
 });
 
-describe('a worker that ends by an error tells', () => {
-  async function serve() {
-    const tracker = new RequestTracker();
-    const send = vi.fn((_message: object) => Promise.resolve());
-    const watch = new RequestWatch({ tracker, endpoints: ['/health'] }, { send });
-    const begun: string[] = [];
-    const server = http.createServer((request, response) => {
-      begun.push(request.url!);
-      if (request.url !== '/fails') return;
-      setTimeout(() => {
-        watch.tellSuspects();
-        response.end();
-      });
+/** A worker that watches its requests, or may be told to. */
+async function serve() {
+  const tracker = new RequestTracker();
+  const send = vi.fn((_message: object) => Promise.resolve());
+  const watch = new RequestWatch({ tracker, endpoints: ['/health'] }, { send });
+  const begun: string[] = [];
+  const server = http.createServer((request, response) => {
+    begun.push(request.url!);
+    if (request.url === '/events') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
+    }
+    if (request.url !== '/fails') return;
+    setTimeout(() => {
+      watch.tellSuspects('error');
+      response.end();
     });
-    servers.push(server);
-    for (const each of [tracker, watch]) each.follow(server);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      tracker.unfollow();
-      server.closeAllConnections();
-    });
-    const { port } = server.address() as AddressInfo;
-    const ask = async (path: string) => {
-      http
-        .get(`http://127.0.0.1:${port}${path}`, (answer) => answer.resume())
-        .on('error', () => {});
-      await vi.waitFor(() => expect(begun).toContain(path));
-    };
-    const told = () => send.mock.calls.map(([message]) => message).at(-1);
-    return { watch, ask, told };
-  }
+  });
+  servers.push(server);
+  for (const each of [tracker, watch]) each.follow(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    tracker.unfollow();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const ask = async (path: string) => {
+    http.get(`http://127.0.0.1:${port}${path}`, (answer) => answer.resume()).on('error', () => {});
+    await vi.waitFor(() => expect(begun).toContain(path));
+  };
+  const told = () => send.mock.calls.map(([message]) => message).at(-1);
+  return { watch, ask, told, send };
+}
 
+describe('a worker that ends by an error tells', () => {
   it('the request whose asynchronous context the error has, whatever else is in flight', async () => {
     const { watch, ask, told } = await serve();
     watch.hear({ type: 'quarantine', watch: true, entries: [] });
@@ -241,17 +243,49 @@ describe('a worker that ends by an error tells', () => {
     const { watch, ask, told } = await serve();
     watch.hear({ type: 'quarantine', watch: true, entries: [] });
     await ask('/waits');
-    watch.tellSuspects();
+    watch.tellSuspects('error');
     expect(told()).toEqual({ type: 'suspects', certain: true, suspects: [] });
   });
 
-  it('all in flight but its own endpoints while requests are not watched', async () => {
+  it('none for an error while requests are not watched: their contexts are not known', async () => {
+    const { watch, ask, told } = await serve();
+    await ask('/waits');
+    watch.tellSuspects('error');
+    expect(told()).toEqual({ type: 'suspects', certain: true, suspects: [] });
+  });
+});
+
+describe('what is at work in a worker that blocks, or ends of its own accord', () => {
+  it('is all that is in flight, but its own endpoints', async () => {
     const { watch, ask, told } = await serve();
     await ask('/waits');
     await ask('/health');
-    watch.tellSuspects();
     const suspects = [{ path: '/waits' }];
+    expect(watch.suspects).toMatchObject({ certain: false, suspects });
+    watch.tellSuspects('exit');
     expect(told()).toMatchObject({ type: 'suspects', certain: false, suspects });
+  });
+
+  it('is no stream of events that has begun: it is there whatever ends the worker', async () => {
+    const { watch, ask } = await serve();
+    await ask('/events');
+    await ask('/waits');
+    expect(watch.suspects.suspects).toMatchObject([{ path: '/waits' }]);
+  });
+
+  it('is told to the primary, which hears that a stream of events has begun', async () => {
+    const { watch, ask, send } = await serve();
+    watch.hear({ type: 'quarantine', watch: true, entries: [] });
+    await ask('/waits');
+    await ask('/events');
+    await vi.waitFor(() =>
+      expect(send.mock.calls.map(([message]) => message)).toMatchObject([
+        { type: 'flight', n: 1, began: { path: '/waits' } },
+        { type: 'flight', n: 2, began: { path: '/events' } },
+        { type: 'flight', n: 0, ended: [2] },
+      ]),
+    );
+    watch.hear({ type: 'quarantine', watch: false, entries: [] });
   });
 });
 
