@@ -20,8 +20,8 @@ export function ownFile(path: string): string | undefined {
 }
 
 /**
- * The same file of the package that a program has installed: that of this process may be in a release
- * that is removed while the program runs.
+ * The same file of the package that a program has installed. The release of this process may be
+ * removed while the program runs.
  */
 export function ownFileFor(script: string, path: string): string | undefined {
   return firstThere(installedFor(script, path), besideThis(path));

@@ -50,7 +50,7 @@ export interface WorkerArguments {
 export function workerArguments(workers: number, script: string): WorkerArguments {
   // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
   // Yarn's Plug'n'Play Node could not read it. Threads of the worker preload it once more, so it is
-  // a file of the worker's own release: that of the primary may have been removed by then.
+  // a file of the worker's own release: the release of the primary may have been removed by then.
   const preload =
     process.versions['pnp'] === undefined
       ? ownFileFor(script, 'worker/boot/early-boot.cjs')
