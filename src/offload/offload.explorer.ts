@@ -2,7 +2,7 @@ import { Inject, Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { FindingName } from '../contract/options/module.js';
 import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.metadata.js';
-import { warningsOfParameters } from './pool/lost-methods.js';
+import { warningsOfParameters } from './task/lost-methods.js';
 import { refusalOf, type Situation, type Subject } from './task/refusals.js';
 
 /** A method that is to be offloaded, on the instance of it that the app has. */

@@ -105,7 +105,7 @@ export interface OffloadOptions {
   timeoutMs?: number | undefined;
   /**
    * How much the nice value of threads is above the event loop's, 0..19 (Linux, macOS), so that the
-   * event loop runs first. On Linux the first thread takes it once it has loaded. Default 10.
+   * event loop runs first. On Linux a thread takes it once it has loaded. Default 10.
    */
   niceIncrement?: number | undefined;
   /** The queue being full for this long turns `OffloadHealthIndicator` down, in ms. Default 5 000. */

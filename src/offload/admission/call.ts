@@ -27,10 +27,12 @@ type CallState = 'waiting' | 'running' | 'over';
 export class Call {
   state: CallState = 'waiting';
   /** Monotonic ms. */
+  readonly calledAt = performance.now();
   startedAt = 0;
   run: Run | undefined;
   /** While it waits in the thread that is to run it. */
   offer: Offer | undefined;
+  offeredAt = 0;
   /** The timer of the wait, then of the run. */
   timer: NodeJS.Timeout | undefined;
   readonly waiters = new Set<Waiter>();
@@ -39,21 +41,18 @@ export class Call {
   constructor(
     readonly task: Task,
     readonly request: RunRequest,
-    readonly calledAt: number,
     /** Equal for calls that are coalesced. */
     readonly key: string | undefined,
-    /** Rises with each call. */
-    readonly order: number,
     /** The trace of the caller who made it. */
     readonly trace: CallTrace | undefined,
   ) {}
 
-  /** Something of its arguments is moved to its thread: it can be handed over once. */
+  /** Something of its arguments is moved to its thread: it can be sent once. */
   get moves(): boolean {
     return (this.#moves ??= contentsOf(this.request.args).moved.length > 0);
   }
 
-  /** It is to wait with the others. @returns false where it has begun, and its thread has not said so yet. */
+  /** It is to wait with the others. @returns false if it has begun, and its thread has not said so yet. */
   takeBack(): boolean {
     if (this.offer?.takeBack() === false) return false;
     this.offer = undefined;

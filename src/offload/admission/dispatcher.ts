@@ -1,39 +1,30 @@
-import { Abandonment } from './abandonment.js';
-import { Answers } from './answers.js';
-import { copyRequest, uncloneableArguments } from '../task/arguments.js';
-import { Call, NOBODY, type Waiter, type Watch } from './call.js';
-import {
-  aborted,
-  failed,
-  failedWith,
-  type Failure,
-  lost,
-  rejected,
-  timedOut,
-} from '../pool/failures.js';
 import type { TaskRejection } from '../offload.exceptions.js';
-import { RetryAdvice } from './retry-advice.js';
+import { copyRequest, keyOf, uncloneableArguments } from '../task/arguments.js';
+import { restoreBuffers } from '../task/parcel.js';
 import type { Completed, Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
-import { RunningCalls } from './running-calls.js';
-import { SharedCalls } from './shared-calls.js';
-import type { Task, TaskObserver } from '../task/task.js';
 import { restoreError } from '../task/task-error.js';
+import type { Task, TaskObserver } from '../task/task.js';
+import { Call, NOBODY, type Waiter, type Watch } from './call.js';
+import { aborted, failed, failedWith, type Failure, lost, rejected } from './failures.js';
+import { Paced } from './paced.js';
+import { RetryAdvice } from './retry-advice.js';
+import { RunningCalls } from './running-calls.js';
 import { WaitingRoom } from './waiting-room.js';
 
 /**
  * Admits calls in the order in which they came. As many run as there are threads,
  * a bounded number waits for a bounded time, and the rest is refused. The calls
- * that have waited longest are offered to busy threads, and count as waiting until
- * they begin.
+ * that have waited longest are sent ahead to busy threads, and count as waiting
+ * until they begin.
  */
 export class Dispatcher {
   readonly #waiting: WaitingRoom;
   readonly #running: RunningCalls;
-  readonly #shared = new SharedCalls();
-  readonly #answers: Answers;
-  readonly #abandonment: Abandonment;
+  /** Calls that others may join, by the key of task and arguments. */
+  readonly #shared = new Map<string, Call>();
+  /** Answers to calls with several waiters. Their results may be large. */
+  readonly #answers = new Paced<() => void>((answer) => answer());
   readonly #advice = new RetryAdvice();
-  #calls = 0;
   #closed = false;
 
   constructor(
@@ -43,11 +34,9 @@ export class Dispatcher {
     /** Told of a thread that was lost. */
     private readonly report: (task: Task, error: unknown) => void,
   ) {
-    this.#answers = new Answers(observer);
-    this.#running = new RunningCalls(observer, this.#advice, (call) =>
-      this.#abort(call, timedOut(call.task)),
+    this.#running = new RunningCalls(runner, observer, this.#advice, (call, failure) =>
+      this.#abort(call, failure),
     );
-    this.#abandonment = new Abandonment(runner, (call) => this.#abort(call, aborted(call.task)));
     this.#waiting = new WaitingRoom(
       maxQueue,
       () => runner.spare,
@@ -107,7 +96,7 @@ export class Dispatcher {
     if (this.runner.size === 0) this.#refuseQueued('unavailable');
     if (this.#waiting.size === 0 || this.#closed) return;
     this.runner.expect(this.#waiting.size);
-    this.#waiting.offerTo(this.runner, (call) => this.#onBegun(call));
+    this.#waiting.sendAhead(this.runner, (call) => this.#onBegun(call));
   }
 
   /** Refuses what waits and what comes, and ends what runs. */
@@ -126,19 +115,19 @@ export class Dispatcher {
     if (this.#waiting.size > 0) this.pump();
     let call: Call;
     try {
-      const key = this.#shared.keyOf(task, request.args);
-      const same = this.#shared.get(key);
+      const key = task.coalesce ? keyOf(task, request.args) : undefined;
+      const same = key === undefined ? undefined : this.#shared.get(key);
       if (same !== undefined && same.waiters.size <= this.maxQueue) return same.addWaiter(waiter);
       const refusal = same === undefined ? this.#refusal() : 'queue-full';
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
       // The caller may change its arguments while the call waits.
       const kept = this.#canStart ? request : copyRequest(request);
-      call = new Call(task, kept, performance.now(), key, ++this.#calls, waiter.trace);
+      call = new Call(task, kept, key, waiter.trace);
     } catch (error) {
       return this.#turnAway(waiter, task, failedWith(uncloneableArguments(task, request, error)));
     }
     call.addWaiter(waiter);
-    this.#shared.add(call);
+    if (call.key !== undefined) this.#shared.set(call.key, call);
     if (this.#canStart) return this.#start(call);
     this.#waiting.enter(call);
     this.pump();
@@ -162,13 +151,13 @@ export class Dispatcher {
     }
   }
 
-  /** A thread has gone on to a call that was offered to it. */
+  /** A thread has gone on to a call that was sent ahead to it. */
   #onBegun(call: Call): void {
     this.#running.begin(call);
     this.#follow(call, call.offer!);
     // The call may have been aborted before this was known.
     if (this.#closed) this.#abort(call, aborted(call.task));
-    else if (call.waiters.size === 0) this.#abandonment.begin(call);
+    else if (call.waiters.size === 0) this.#running.abandon(call);
   }
 
   #start(call: Call): void {
@@ -211,9 +200,15 @@ export class Dispatcher {
   }
 
   #complete(call: Call, result: Completed): void {
-    this.#shared.remove(call);
+    this.#unshare(call);
     this.#running.end(call);
-    this.#answers.give(call, result);
+    call.end((waiter, first) => {
+      this.observer.ended(call.task, first ? 'completed' : 'coalesced');
+      // As the thread gave it: it was copied on its way.
+      if (call.key === undefined) waiter.resolve(restored(result));
+      // Each has a copy, so that none sees the changes of another.
+      else this.#answers.push(() => waiter.resolve(restored(structuredClone(result))));
+    });
     this.pump();
   }
 
@@ -229,7 +224,7 @@ export class Dispatcher {
   }
 
   #end(call: Call, { outcome, error }: Failure): void {
-    this.#shared.remove(call);
+    this.#unshare(call);
     this.#running.end(call);
     call.end((waiter) => {
       this.observer.ended(call.task, outcome);
@@ -243,16 +238,27 @@ export class Dispatcher {
     if (call === undefined || !call.waiters.delete(waiter)) return;
     this.#turnAway(waiter, call.task, aborted(call.task));
     if (call.waiters.size > 0) return;
-    this.#shared.remove(call);
+    this.#unshare(call);
     if (call.state === 'waiting') {
       if (!call.takeBack()) return;
       this.#waiting.leave(call);
       return this.#end(call, aborted(call.task));
     }
-    this.#abandonment.begin(call);
+    this.#running.abandon(call);
+  }
+
+  /** Nobody joins it any more. Another call may have taken its place. */
+  #unshare(call: Call): void {
+    if (call.key !== undefined && this.#shared.get(call.key) === call) {
+      this.#shared.delete(call.key);
+    }
   }
 
   #rejected(task: Task, reason: TaskRejection): Failure {
     return rejected(task, reason, this.#advice.seconds(this.#waiting.size, this.runner.size));
   }
+}
+
+function restored({ value, buffers }: Completed): unknown {
+  return restoreBuffers([value], buffers)[0];
 }

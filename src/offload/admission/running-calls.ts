@@ -1,16 +1,27 @@
 import type { Call } from './call.js';
-import type { RetryAdvice } from './retry-advice.js';
+import type { Runner } from '../task/runner.interface.js';
 import type { TaskObserver } from '../task/task.js';
+import { aborted, type Failure, timedOut } from './failures.js';
+import type { RetryAdvice } from './retry-advice.js';
+
+/** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
+const GRACE_MS = 50;
+
+/** Clients that go away cost no more than a fifth of the time that threads have. */
+const STARTS_BETWEEN = 5;
 
 /** Calls that threads are at, each for a bounded time. */
 export class RunningCalls {
   readonly #calls = new Set<Call>();
+  /** When a call was last ended because nobody waited for it; monotonic ms. */
+  #abandonedAt = -Infinity;
 
   constructor(
+    private readonly runner: Pick<Runner, 'startMs'>,
     private readonly observer: TaskObserver,
     private readonly advice: RetryAdvice,
-    /** Told of a call that takes too long. */
-    private readonly overdue: (call: Call) => void,
+    /** Ends a call that runs, at the price of its thread. */
+    private readonly abort: (call: Call, failure: Failure) => void,
   ) {}
 
   get size(): number {
@@ -31,16 +42,35 @@ export class RunningCalls {
     call.timer = setTimeout(() => {
       // After a late event loop the result may be there already, so it is read first.
       setImmediate(() => {
-        if (call.state === 'running') this.overdue(call);
+        if (call.state === 'running') this.abort(call, timedOut(task));
       });
     }, task.timeoutMs);
   }
 
-  /** Does nothing where it never began. */
+  /** Does nothing for a call that never began. */
   end(call: Call): void {
     if (!this.#calls.delete(call)) return;
     const ms = performance.now() - call.startedAt;
     this.advice.ran(ms);
     this.observer.ran(call.task, ms);
+  }
+
+  /** Nobody waits for the call any more: it is ended after its grace. */
+  abandon(call: Call): void {
+    clearTimeout(call.timer);
+    call.timer = setTimeout(() => this.#endAbandoned(call), GRACE_MS);
+  }
+
+  #endAbandoned(call: Call): void {
+    const now = performance.now();
+    const notBefore = this.#abandonedAt + this.runner.startMs * STARTS_BETWEEN;
+    const overdueAt = call.startedAt + call.task.timeoutMs;
+    const waitMs = Math.min(notBefore, overdueAt) - now;
+    if (waitMs > 0) {
+      call.timer = setTimeout(() => this.#endAbandoned(call), waitMs);
+      return;
+    }
+    this.#abandonedAt = now;
+    this.abort(call, aborted(call.task));
   }
 }

@@ -3,12 +3,11 @@ import type { Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import { besideThis } from '../../contract/process/own-file.js';
 import { environmentOfThread } from '../../contract/process/telemetry.js';
-import type { Niceness } from './niceness.js';
 import { contentsOf } from '../task/parcel.js';
 import type { Offer, OfferEvents, Run, RunRequest, RunResult } from '../task/runner.interface.js';
-import { NO_PLACE, type Offers } from '../thread/offers.js';
+import { type Claim, isFirstToClaim, newClaim } from '../thread/claim.js';
 import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
-import type { ThreadMessage, ThreadReport } from '../thread/thread-host.js';
+import type { SentRequest, ThreadMessage, ThreadReport } from '../thread/thread-host.js';
 
 /** The program of a thread. */
 export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-entry.js';
@@ -16,19 +15,23 @@ export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-ent
 /** For `offload.module` to close. */
 const CLOSE_MS = 1_000;
 
-/** A call that runs, one that is offered, one that was taken back, and the word to close. */
+/** A call that runs, one that was sent ahead, one that was taken back, and the word to close. */
 const MAX_MESSAGES = 4;
 
-export interface ThreadOptions extends Niceness {
+/** Linux has a nice value for each thread. Elsewhere a thread that changed its own would change its process. */
+const SETS_OWN_NICENESS = process.platform === 'linux';
+
+export interface ThreadOptions {
+  /** How much nicer than the process a thread is while it computes. */
+  readonly niceIncrement: number;
   /** `Infinity` = Node's own limit. */
   readonly heapLimitBytes: number;
 }
 
-/** What is told of a thread. */
 export interface ThreadEvents {
-  /** It has ended after it was ready, and nobody had asked it to. */
+  /** A thread that was ready has ended, or is about to: by itself, or with a call that was aborted. */
   lost(): void;
-  /** It ended by an error that no call is told of. */
+  /** It ended by an error, and had no call that could report it. */
   died(error: unknown): void;
   /** It may take an offer again. */
   changed(): void;
@@ -37,17 +40,20 @@ export interface ThreadEvents {
 /** `starting → ready → ended`. Only a ready thread is given calls. */
 type ThreadState = 'starting' | 'ready' | 'ended';
 
+/** The call that a thread is to begin next. */
 interface AheadCall {
-  readonly ticket: number;
+  readonly claim: Claim;
   readonly events: OfferEvents;
 }
+
+/** The surface of {@link PoolThread}. */
+export type PooledThread = Pick<PoolThread, keyof PoolThread>;
 
 /** One thread: it runs one call, and may hold the next one. */
 export class PoolThread {
   #state: ThreadState = 'starting';
-  /** Its report once it has loaded its tasks, or cannot. Rejects if it ends over that. */
+  /** Its report once it has loaded its tasks, or cannot. Rejects if it ends before that. */
   readonly report: Promise<ThreadReport>;
-  /** Resolves when there is nothing left of it. */
   readonly exited: Promise<void>;
   /** Since when it runs its call, or has none; monotonic ms. */
   since = performance.now();
@@ -56,20 +62,16 @@ export class PoolThread {
   readonly #opened: Promise<Piscina>;
   #resolveExited!: () => void;
   #ahead: AheadCall | undefined;
-  /** It was offered a call and has neither begun it nor, where that was taken back, come to see so. */
+  /** It was sent a call ahead, and has neither begun it nor seen that it was taken back. */
   #holdsOffer = false;
-  #tickets = 0;
 
   constructor(
     plan: ThreadPlan,
     options: ThreadOptions,
-    private readonly offers: Offers,
-    private readonly place: number,
     private readonly events: ThreadEvents,
   ) {
     this.exited = new Promise((resolve) => (this.#resolveExited = resolve));
-    const { niceOnceLoaded } = options;
-    this.#opened = this.#open({ plan, offers: offers.memory, place, niceOnceLoaded }, options);
+    this.#opened = this.#open(plan, options);
     this.report = this.#opened.then(() => this.#post({ type: 'check' }) as Promise<ThreadReport>);
     this.#opened.catch(() => this.#resolveExited()); // there is nothing to exit
   }
@@ -82,12 +84,11 @@ export class PoolThread {
     return this.#state === 'ready' && !this.#isBusy;
   }
 
-  /** Whether the next call may be handed to it while it runs another. */
+  /** Whether the next call may be sent to it while it runs another. */
   get takesOffer(): boolean {
-    return this.#state === 'ready' && this.#isBusy && !this.#holdsOffer && this.place !== NO_PLACE;
+    return this.#state === 'ready' && this.#isBusy && !this.#holdsOffer;
   }
 
-  /** It can do its work. */
   becomeReady(): void {
     this.#state = 'ready';
     this.since = performance.now();
@@ -95,44 +96,22 @@ export class PoolThread {
 
   run(request: RunRequest): Run {
     const { moved, buffers } = contentsOf(request.args);
-    this.#goOn();
-    const result = this.#post({ type: 'run', ...request, buffers }, moved).then(
-      (value) => this.#ended(value),
-      (error: unknown) => this.#failed(error),
-    );
-    return { result, abort: () => this.abort() };
+    this.#begin();
+    return { result: this.#send({ ...request, buffers }, moved), abort: () => this.#abort() };
   }
 
-  offer(request: RunRequest, order: number, events: OfferEvents): Offer {
+  /** Nothing in the arguments may be moved: they may have to be sent a second time. */
+  offer(request: RunRequest, events: OfferEvents): Offer {
     const { buffers } = contentsOf(request.args);
-    const ahead: AheadCall = { ticket: ++this.#tickets, events };
+    const ahead: AheadCall = { claim: newClaim(), events };
     this.#ahead = ahead;
     this.#holdsOffer = true;
-    // First the offer, then what it is about: the thread waits for that.
-    this.offers.make(this.place, ahead.ticket, order);
-    const result = this.#post({ type: 'run', ...request, buffers, ticket: ahead.ticket }).then(
-      (value) => {
-        if (value !== undefined) return this.#ended(value);
-        this.#holdsOffer = false;
-        this.events.changed();
-        return value as never; // it was taken back: nobody listens
-      },
-      (error: unknown) => this.#failed(error),
-    );
-    result.catch(() => {}); // a follower from its beginning reports it, if there is one
-    return { result, abort: () => this.abort(), takeBack: () => this.#takeBack(ahead) };
+    const result = this.#send({ ...request, buffers, claim: ahead.claim });
+    result.catch(() => {}); // the dispatcher follows it from its beginning
+    return { result, abort: () => this.#abort(), takeBack: () => this.#takeBack(ahead) };
   }
 
-  /** Ends the call that runs, at the price of the thread. */
-  abort(): void {
-    const ahead = this.#ahead;
-    // The next one has begun: so this one has ended, and its result is on its way.
-    if (ahead !== undefined && !this.#takeBack(ahead)) return;
-    ahead?.events.returned();
-    this.end();
-  }
-
-  /** Lets its module go first. It must be idle. */
+  /** Lets its module close first. It must be idle. */
   async leave(): Promise<void> {
     this.#state = 'ended';
     if (this.#piscina !== undefined) {
@@ -148,12 +127,18 @@ export class PoolThread {
     void this.#opened.then((piscina) => piscina.destroy()).catch(() => {});
   }
 
-  async #open(settings: ThreadSettings, options: ThreadOptions): Promise<Piscina> {
-    const { niceIncrement, heapLimitBytes } = options;
+  /**
+   * One piscina for each thread. A common one sends no call ahead to a chosen thread, ends an idle
+   * thread without a word to its module, and a running one only by an AbortSignal. It answered 0.87
+   * of the calls of 50 µs, and as many of 6 ms (docs/cpu-bound-methods.md#threads).
+   */
+  async #open(
+    plan: ThreadPlan,
+    { niceIncrement, heapLimitBytes }: ThreadOptions,
+  ): Promise<Piscina> {
     // With the first thread and not before: it takes some 8 MB.
     const { Piscina } = await import('piscina');
     const env = environmentOfThread();
-    // One thread each: which of them gets a call, and when one comes or goes, is decided by the pool.
     const piscina = new Piscina({
       filename: ENTRY,
       name: 'handle',
@@ -163,8 +148,11 @@ export class PoolThread {
       // Tasks may be asynchronous, and so is what their module does: Atomics.wait() would freeze it.
       atomics: 'disabled',
       recordTiming: false,
-      niceIncrement,
-      workerData: settings,
+      niceIncrement: SETS_OWN_NICENESS ? 0 : niceIncrement,
+      workerData: {
+        plan,
+        niceIncrement: SETS_OWN_NICENESS ? niceIncrement : 0,
+      } satisfies ThreadSettings,
       ...(env && { env }),
       ...(Number.isFinite(heapLimitBytes) && {
         resourceLimits: { maxOldGenerationSizeMb: Math.floor(heapLimitBytes / 2 ** 20) },
@@ -177,7 +165,7 @@ export class PoolThread {
       if (this.#state === 'ended') return;
       const wasReady = this.#state === 'ready';
       this.#state = 'ended';
-      // At once, before piscina starts another: whether there is to be one is not for it to say.
+      // At once, before piscina starts another: the pool decides whether there is to be one.
       void piscina.destroy();
       if (wasReady) this.events.lost();
     });
@@ -189,38 +177,58 @@ export class PoolThread {
     return this.#piscina!.run(message, { transferList: transferList as ArrayBuffer[] });
   }
 
-  #goOn(): void {
+  #send(call: SentRequest, moved?: readonly ArrayBuffer[]): Promise<RunResult> {
+    return this.#post({ type: 'run', ...call }, moved).then(
+      (result) => {
+        if (result === undefined) this.#onTakenBack();
+        else this.#goOn();
+        return result as RunResult;
+      },
+      (error: unknown) => {
+        this.#goOn();
+        throw error;
+      },
+    );
+  }
+
+  #begin(): void {
     this.#isBusy = true;
     this.since = performance.now();
   }
 
-  #ended(result: unknown): RunResult {
-    this.#next();
-    return result as RunResult;
-  }
-
-  #failed(error: unknown): never {
-    this.#next();
-    throw error;
-  }
-
-  /** Its call is over: goes on to the one that it was offered, unless an older one waits elsewhere. */
-  #next(): void {
+  /** Its call is over. It goes on to the one that it was sent ahead. */
+  #goOn(): void {
     this.#isBusy = false;
     this.since = performance.now();
     const ahead = this.#ahead;
     if (ahead === undefined) return;
-    if (this.#state === 'ready') this.offers.claim(this.place);
-    if (this.#takeBack(ahead)) return ahead.events.returned();
     this.#ahead = undefined;
+    // A thread that ends may still have begun it.
+    if (this.#state !== 'ready' && isFirstToClaim(ahead.claim)) return ahead.events.returned();
     this.#holdsOffer = false;
-    this.#goOn();
+    this.#begin();
     ahead.events.begun();
   }
 
   #takeBack(ahead: AheadCall): boolean {
-    if (this.#ahead !== ahead || !this.offers.takeBack(this.place, ahead.ticket)) return false;
+    if (this.#ahead !== ahead || !isFirstToClaim(ahead.claim)) return false;
     this.#ahead = undefined;
     return true;
+  }
+
+  /** The thread has seen that a call was taken back. */
+  #onTakenBack(): void {
+    this.#holdsOffer = false;
+    this.events.changed();
+  }
+
+  /** Ends the call that runs, at the price of the thread. */
+  #abort(): void {
+    const ahead = this.#ahead;
+    // If the next call has begun, this one has ended, and its result is on its way.
+    if (ahead !== undefined && !this.#takeBack(ahead)) return;
+    ahead?.events.returned();
+    this.end();
+    this.events.lost();
   }
 }

@@ -1,18 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeldThreads } from './held-threads.js';
-import { type Niceness, nicenessOf, NO_NICER } from './niceness.js';
-import { PoolThread, type ThreadEvents } from './pool-thread.js';
+import {
+  PoolThread,
+  type PooledThread,
+  type ThreadEvents,
+  type ThreadOptions,
+} from './pool-thread.js';
 import type { Offer, OfferEvents, Run, Runner, RunRequest } from '../task/runner.interface.js';
-import { Offers } from '../thread/offers.js';
 import type { ThreadPlan } from '../thread/plan.js';
-import type {
-  OpenThread,
-  PooledThread,
-  PoolOptions,
-  ThreadPoolEvents,
-} from './thread-pool.interface.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
-import { endedWhileLoading, ThreadWarnings } from './thread-warnings.js';
+import { endedWhileLoading, warnOfStart } from './thread-warnings.js';
 
 /** Wait before a thread that did not start is tried again; each further time twice as long. */
 const RETRY_MS = 1_000;
@@ -22,11 +18,30 @@ const MAX_RETRY_MS = 30_000;
 const IDLE_MS = 60_000;
 const IDLE_CHECK_MS = 5_000;
 
-/** Threads that were told to end and have not keep their places for offers: there are more places than threads. */
-const PLACES_PER_THREAD = 2;
+/** A thread in JavaScript ends at once when it is told to; one in native code only when that returns. */
+const END_MS = 5_000;
 
 /** For all threads to end. */
-const CLOSE_MS = 1_000;
+const CLOSE_MS = 2_000;
+
+export interface PoolOptions extends ThreadOptions {
+  /** Threads at most. */
+  readonly threads: number;
+  /** Threads that are kept. */
+  readonly minThreads: number;
+}
+
+/** What is told of a pool. */
+export interface ThreadPoolEvents {
+  /** There may be more capacity, or none to come. */
+  changed(): void;
+  /** Something an operator should know; one line. */
+  warning(message: string): void;
+  /** The same, where the threads of all workers have it in common. */
+  warnOfAll(message: string): void;
+  /** What is wrong will not pass: another process should take this one's place. */
+  unfit(reason: string): void;
+}
 
 /**
  * Threads that come when calls wait and go when none do. One that is lost with
@@ -34,32 +49,23 @@ const CLOSE_MS = 1_000;
  */
 export class ThreadPool implements Runner {
   readonly #threads: PooledThread[] = [];
-  readonly #offers: Offers;
-  /** The last thread that was started while no other was coming. */
-  #only: PooledThread | undefined;
+  /** Threads that were told to end, or have died, and still take their cores. */
+  #ending = 0;
   #startMs = 0;
   /** The last one that was started cannot do its work. */
   #failing = false;
   #retryMs = RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
   #idleCheck: NodeJS.Timeout | undefined;
-  readonly #warnings: ThreadWarnings;
   #closed = false;
-  readonly #held: HeldThreads;
 
   constructor(
     private readonly plan: ThreadPlan,
     private readonly options: PoolOptions,
     private readonly events: ThreadPoolEvents,
-    private readonly open: OpenThread = (offers, place, told, niceness) =>
-      new PoolThread(plan, { ...options, ...niceness }, offers, place, told),
-  ) {
-    this.#warnings = new ThreadWarnings(plan, options.heapLimitBytes, (message) =>
-      events.warnOfAll(message),
-    );
-    this.#offers = Offers.of(options.threads * PLACES_PER_THREAD);
-    this.#held = new HeldThreads(events);
-  }
+    private readonly open = (told: ThreadEvents): PooledThread =>
+      new PoolThread(plan, options, told),
+  ) {}
 
   get size(): number {
     return this.#failing ? this.#ready : this.options.threads;
@@ -78,16 +84,14 @@ export class ThreadPool implements Runner {
   }
 
   get idle(): number {
-    // One that native code holds still takes its core.
-    return Math.max(0, this.#count(({ isIdle }) => isIdle) - this.#held.size);
+    return Math.max(0, this.#count(({ isIdle }) => isIdle) - this.#ending);
   }
 
   /** Resolves once a thread has loaded everything: with what stands in the way of the plan, in words, if anything does. */
   async check(): Promise<readonly string[]> {
     if (this.#ready > 0) return [];
-    // None of those that calls wait for: it goes again, and with it its memory.
-    // And it computes for nobody: the start and a reload wait for it, on a machine that may be busy.
-    const thread = this.#start({ lost() {}, died() {}, changed() {} }, NO_NICER);
+    // Not a thread for calls: it ends again, and its memory is free.
+    const thread = this.#start({ lost() {}, died() {}, changed() {} });
     try {
       return describeProblems((await thread.report).problems);
     } catch (error) {
@@ -109,18 +113,14 @@ export class ThreadPool implements Runner {
 
   run(request: RunRequest): Run {
     // Always the first one: those behind it can end.
-    const thread = this.#threads.find(({ isIdle }) => isIdle)!;
-    const { result, abort } = thread.run(request);
-    return { result, abort: () => this.#abort(thread, abort) };
+    return this.#threads.find(({ isIdle }) => isIdle)!.run(request);
   }
 
-  offer(request: RunRequest, order: number, events: OfferEvents): Offer | undefined {
+  offer(request: RunRequest, events: OfferEvents): Offer | undefined {
     const [thread] = this.#threads
       .filter(({ takesOffer }) => takesOffer)
       .toSorted((one, other) => one.since - other.since);
-    if (thread === undefined) return undefined;
-    const { result, abort, takeBack } = thread.offer(request, order, events);
-    return { result, abort: () => this.#abort(thread, abort), takeBack };
+    return thread?.offer(request, events);
   }
 
   async close(): Promise<void> {
@@ -134,7 +134,7 @@ export class ThreadPool implements Runner {
     }
     // One that native code holds does not end: it is not waited for.
     const all = Promise.all(threads.map(({ exited }) => exited));
-    await Promise.race([all, delay(2 * CLOSE_MS, undefined, { ref: false })]);
+    await Promise.race([all, delay(CLOSE_MS, undefined, { ref: false })]);
   }
 
   get #ready(): number {
@@ -151,12 +151,12 @@ export class ThreadPool implements Runner {
     return count;
   }
 
-  #start(events: ThreadEvents, niceness: Niceness): PooledThread {
+  #start(events: ThreadEvents): PooledThread {
     const startedAt = performance.now();
-    const place = this.#offers.takePlace();
-    const thread = this.open(this.#offers, place, events, niceness);
-    void thread.exited.then(() => this.#offers.freePlace(place));
-    this.#warnings.follow(thread.report);
+    const thread = this.open(events);
+    warnOfStart(thread.report, this.plan, this.options.heapLimitBytes, (message) =>
+      this.events.warnOfAll(message),
+    );
     thread.report.then(
       () => (this.#startMs = performance.now() - startedAt),
       () => {}, // the caller that needs the thread is told
@@ -166,18 +166,13 @@ export class ThreadPool implements Runner {
 
   /** Starts one that stays as long as there is something for it to do. */
   #add(): void {
-    const isOnly = !this.#threads.some((each) => each.state === 'ready' || each === this.#only);
-    const thread: PooledThread = this.#start(
-      {
-        lost: () => this.#onLost(thread),
-        died: (error) => {
-          if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
-        },
-        changed: () => this.events.changed(),
+    const thread: PooledThread = this.#start({
+      lost: () => this.#onLost(thread),
+      died: (error) => {
+        if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
       },
-      nicenessOf(this.options.niceIncrement, isOnly),
-    );
-    if (isOnly) this.#only = thread;
+      changed: () => this.events.changed(),
+    });
     this.#threads.push(thread);
     thread.report.then(
       ({ problems }) => this.#onReport(thread, problems),
@@ -215,19 +210,19 @@ export class ThreadPool implements Runner {
     this.events.changed();
   }
 
-  /** It ended by itself, not while it loaded: then its report says so. */
   #onLost(thread: PooledThread): void {
     if (!this.#remove(thread)) return;
+    const overdue = setTimeout(() => {
+      this.events.unfit('a thread that was to be ended is held by native code');
+    }, END_MS).unref();
+    this.#ending += 1;
+    void thread.exited.then(() => {
+      clearTimeout(overdue);
+      this.#ending -= 1;
+      this.events.changed();
+    });
     if (this.#mayAdd) this.#add();
     this.events.changed();
-  }
-
-  /** Has the call of a thread ended, and looks after the thread if that ends with it. */
-  #abort(thread: PooledThread, abort: () => void): void {
-    abort();
-    if (thread.state !== 'ended' || !this.#remove(thread)) return;
-    this.#held.add(thread);
-    if (this.#mayAdd) this.#add();
   }
 
   #endIdle(): void {

@@ -28,42 +28,27 @@ function filesOf({ tasks }: ThreadPlan): string {
   return [...new Set(tasks.map(({ file }) => file))].join(', ');
 }
 
-/** Says what an operator should know of threads that start, each thing once. */
-export class ThreadWarnings {
-  #slow = false;
-  #heap = false;
-
-  constructor(
-    private readonly plan: ThreadPlan,
-    private readonly heapLimitBytes: number,
-    private readonly warn: (message: string) => void,
-  ) {}
-
-  follow(report: Promise<ThreadReport>): void {
-    const slow = setTimeout(() => this.#ofSlowness(), SLOW_MS).unref();
-    report.then(
-      ({ heapLimitBytes }) => {
-        clearTimeout(slow);
-        this.#ofHeap(heapLimitBytes);
-      },
-      () => clearTimeout(slow),
+/** Says what an operator should know of a thread that starts. */
+export function warnOfStart(
+  report: Promise<ThreadReport>,
+  plan: ThreadPlan,
+  limitBytes: number,
+  warn: (message: string) => void,
+): void {
+  const slow = setTimeout(() => {
+    warn(
+      `threads have not loaded ${filesOf(plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too`,
     );
-  }
-
-  #ofSlowness(): void {
-    if (this.#slow) return;
-    this.#slow = true;
-    this.warn(
-      `threads have not loaded ${filesOf(this.plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too`,
-    );
-  }
-
-  /** V8's own flag is for all threads of a process, and wins. */
-  #ofHeap(actualBytes: number): void {
-    if (this.#heap || actualBytes <= this.heapLimitBytes + HEAP_MARGIN_BYTES) return;
-    this.#heap = true;
-    this.warn(
-      `offload.heapLimitBytes has no effect beside --max-old-space-size: a thread may fill ${Math.round(actualBytes / 1e6)} MB`,
-    );
-  }
+  }, SLOW_MS).unref();
+  report.then(
+    ({ heapLimitBytes }) => {
+      clearTimeout(slow);
+      // V8's own flag is for all threads of a process, and wins.
+      if (heapLimitBytes <= limitBytes + HEAP_MARGIN_BYTES) return;
+      warn(
+        `offload.heapLimitBytes has no effect beside --max-old-space-size: a thread may fill ${Math.round(heapLimitBytes / 1e6)} MB`,
+      );
+    },
+    () => clearTimeout(slow),
+  );
 }

@@ -11,12 +11,6 @@ export interface RunRequest {
   readonly contexts: CarriedContexts | undefined;
 }
 
-/** A request on its way to a thread. */
-export interface SentRequest extends RunRequest {
-  /** Which of the arguments were Buffers. */
-  readonly buffers: readonly Place[];
-}
-
 /** How a call ended in the thread. */
 export type RunResult = (
   | {
@@ -42,17 +36,17 @@ export interface Run {
   readonly abort: () => void;
 }
 
-/** The fate of a call that was handed to a busy thread. */
+/** The fate of a call that was sent to a busy thread. */
 export interface OfferEvents {
   /** It runs. */
   begun(): void;
-  /** It has not begun, and waits as it did before. */
+  /** Its thread ends before it has begun: it waits as it did before. */
   returned(): void;
 }
 
-/** A call that waits in the thread which is to run it; once it has begun, it is a run. */
+/** A call that waits in the thread which is to run it. Once it has begun, it is a run. */
 export interface Offer extends Run {
-  /** @returns whether it had not begun. It will not then, and nothing more is told of it. */
+  /** @returns whether it had not begun. It never will then, and nothing more is told of it. */
   readonly takeBack: () => boolean;
 }
 
@@ -72,12 +66,11 @@ export interface Runner {
   expect(waiting: number): void;
   run(request: RunRequest): Run;
   /**
-   * Hands a call to the thread that is likely to be free first, so that it begins the moment it is.
-   * Calls are offered in their order, and begin in it.
+   * Sends a call ahead to the thread that is likely to be free first, so that it begins the moment
+   * it is.
    *
-   * @param order rises with each call.
    * @returns `undefined` where no thread takes it.
    */
-  offer(request: RunRequest, order: number, events: OfferEvents): Offer | undefined;
+  offer(request: RunRequest, events: OfferEvents): Offer | undefined;
   close(): Promise<void>;
 }

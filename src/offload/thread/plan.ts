@@ -12,12 +12,8 @@ export interface PlannedTask {
 /** The data with which a thread starts. */
 export interface ThreadSettings {
   readonly plan: ThreadPlan;
-  /** The memory with the offers of all threads. */
-  readonly offers: SharedArrayBuffer;
-  /** Its own place in them. */
-  readonly place: number;
-  /** By how much it becomes nicer once it has loaded. */
-  readonly niceOnceLoaded: number;
+  /** By how much it becomes nicer once it has loaded. Only on Linux. */
+  readonly niceIncrement: number;
 }
 
 /** All that a thread is to run; numbers of tasks are places in `tasks`. */

@@ -4,23 +4,28 @@ import { getHeapStatistics } from 'node:v8';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { startTracing } from '../tracing/start-tracing.js';
 import { type CpuBoundDefinition, functionNameOf, ownDefinitions } from '../cpu-bound.metadata.js';
-import { contentsOf, restoreBuffers } from '../task/parcel.js';
+import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
 import { runTraced } from '../task/run-traced.js';
-import type { SentRequest } from '../task/runner.interface.js';
+import type { RunRequest } from '../task/runner.interface.js';
 import type { TracedTask } from '../task/trace-context.js';
+import { type Claim, isFirstToClaim } from './claim.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
-import type { Offers } from './offers.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
 import { Turns } from './turns.js';
 
+/** A call on its way to a thread. */
+export interface SentRequest extends RunRequest {
+  /** Which of the arguments were Buffers. */
+  readonly buffers: readonly Place[];
+  /** Set if another call ran when this one was sent: it may be taken back. */
+  readonly claim?: Claim;
+}
+
 /** What is asked of a thread. */
 export type ThreadMessage =
-  | ({
-      readonly type: 'run';
-      /** It was handed over while another ran, as the offer of this number: it may be taken back. */
-      readonly ticket?: number;
-    } & SentRequest)
+  /** Answered by a `RunResult`, or by `undefined` for a call that was taken back. */
+  | ({ readonly type: 'run' } & SentRequest)
   /** Can you run every task? Answered by a {@link ThreadReport}. */
   | { readonly type: 'check' }
   /** You will be ended: let go of what you hold. */
@@ -57,13 +62,10 @@ export class ThreadHost {
   #context: INestApplicationContext | undefined;
   #instancesOfModule: ReturnType<typeof instancesOf> | undefined;
   readonly #instances = new Map<Constructor, object>();
+
   readonly #turns = new Turns();
 
-  constructor(
-    private readonly plan: ThreadPlan,
-    private readonly offers: Offers,
-    private readonly place: number,
-  ) {}
+  constructor(private readonly plan: ThreadPlan) {}
 
   /** Loads the classes of the plan. A call of a class that cannot be loaded gets the error. */
   async start(): Promise<void> {
@@ -82,7 +84,7 @@ export class ThreadHost {
   async handle(message: ThreadMessage): Promise<unknown> {
     switch (message.type) {
       case 'run':
-        return this.#turns.take(() => this.#inTurn(message));
+        return this.#turns.take(() => this.#run(message));
       case 'check':
         return {
           problems: this.#problems,
@@ -95,18 +97,8 @@ export class ThreadHost {
     }
   }
 
-  /** @returns `undefined` for a call that was taken back. */
-  async #inTurn({ ticket, ...request }: SentRequest & { ticket?: number }): Promise<unknown> {
-    if (ticket !== undefined && !this.offers.accept(this.place, ticket)) return undefined;
-    try {
-      return await this.#run(request);
-    } finally {
-      // This comes before the result is sent: its reader then knows whether the next call has begun.
-      this.offers.claim(this.place);
-    }
-  }
-
-  async #run({ task, args, buffers, contexts }: SentRequest): Promise<unknown> {
+  async #run({ task, args, buffers, contexts, claim }: SentRequest): Promise<unknown> {
+    if (claim !== undefined && !isFirstToClaim(claim)) return undefined;
     const loaded = this.#tasks[task]!;
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { definition, instance, traced } = loaded;

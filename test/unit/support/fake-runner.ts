@@ -80,7 +80,6 @@ export class FakeRun implements Run {
   goOn(): void {
     const { next, runner } = this;
     if (next?.state !== 'offered' || this.aborted) return;
-    if (runner.offers.some(({ order }) => order < next.order)) return;
     next.state = 'begun';
     runner.onRun(next);
   }
@@ -96,7 +95,6 @@ export class FakeOffer {
   constructor(
     private readonly runner: FakeRunner,
     readonly request: RunRequest,
-    readonly order: number,
     private readonly events: OfferEvents,
   ) {
     this.result = new Promise((resolve) => (this.#follow = resolve));
@@ -139,11 +137,6 @@ export class FakeRunner implements Runner {
 
   constructor(public size: number) {}
 
-  /** Calls that wait in threads. */
-  get offers(): readonly FakeOffer[] {
-    return this.active.flatMap(({ next }) => (next?.state === 'offered' ? next : []));
-  }
-
   get active(): readonly FakeRun[] {
     return this.runs.filter(({ over }) => !over);
   }
@@ -164,10 +157,10 @@ export class FakeRunner implements Runner {
     this.expected = waiting;
   }
 
-  offer(request: RunRequest, order: number, events: OfferEvents): Offer | undefined {
+  offer(request: RunRequest, events: OfferEvents): Offer | undefined {
     const ahead = this.active.find(({ next, aborted }) => next === undefined && !aborted);
     if (!this.takesOffers || ahead === undefined) return undefined;
-    const offer = new FakeOffer(this, request, order, events);
+    const offer = new FakeOffer(this, request, events);
     ahead.next = offer;
     return {
       result: offer.result,

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ThreadPool } from '../../../../src/offload/pool/thread-pool.js';
-import type { PooledThread } from '../../../../src/offload/pool/thread-pool.interface.js';
-import { type Niceness, nicenessOf } from '../../../../src/offload/pool/niceness.js';
-import type { ThreadEvents } from '../../../../src/offload/pool/pool-thread.js';
+import type { PooledThread, ThreadEvents } from '../../../../src/offload/pool/pool-thread.js';
 import type { ThreadReport } from '../../../../src/offload/thread/thread-host.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -30,10 +28,7 @@ class FakeThread implements PooledThread {
   readonly report = new Promise<ThreadReport>((tell, die) => Object.assign(this, { tell, die }));
   readonly exited = new Promise<void>((exit) => Object.assign(this, { exit }));
 
-  constructor(
-    readonly events: ThreadEvents,
-    readonly niceness: Niceness,
-  ) {}
+  constructor(readonly events: ThreadEvents) {}
 
   becomeReady(): void {
     this.state = 'ready';
@@ -44,7 +39,7 @@ class FakeThread implements PooledThread {
     this.isIdle = false;
     this.takesOffer = true;
     this.since = performance.now();
-    return { result: new Promise<never>(() => {}), abort: () => this.end() };
+    return { result: new Promise<never>(() => {}), abort: () => this.lose() };
   }
   finish(): void {
     this.isIdle = true;
@@ -53,7 +48,7 @@ class FakeThread implements PooledThread {
   }
   offer() {
     this.takesOffer = false;
-    return { result: new Promise<never>(() => {}), abort: () => this.end(), takeBack: () => true };
+    return { result: new Promise<never>(() => {}), abort: () => this.lose(), takeBack: () => true };
   }
   async leave(): Promise<void> {
     this.left = true;
@@ -84,8 +79,8 @@ function start({ threads = 3, minThreads = 0 } = {}) {
       warnOfAll: (message) => warnings.push(message),
       unfit: (reason) => unfit.push(reason),
     },
-    (_offers, _place, events, niceness) => {
-      const thread = new FakeThread(events, niceness);
+    (events) => {
+      const thread = new FakeThread(events);
       all.push(thread);
       return thread;
     },
@@ -108,33 +103,6 @@ function start({ threads = 3, minThreads = 0 } = {}) {
 }
 
 describe('threads', () => {
-  it.runIf(process.platform === 'linux')(
-    'leave the event loop the cores, but while nothing else is there to wait for',
-    async () => {
-      const { pool, all, settle } = start();
-      const onceLoaded = { niceIncrement: 0, niceOnceLoaded: 10 };
-      const fromTheBeginning = { niceIncrement: 10, niceOnceLoaded: 0 };
-      void pool.check();
-      pool.expect(2);
-      expect(all.map(({ niceness }) => niceness)).toEqual([
-        { niceIncrement: 0, niceOnceLoaded: 0 },
-        onceLoaded,
-        fromTheBeginning,
-      ]);
-      all[1]!.tell(WELL);
-      await settle();
-      pool.expect(3);
-      expect(all[3]!.niceness).toEqual(fromTheBeginning);
-      // The one that was ready is lost, and the others have hardly begun to load.
-      all[1]!.lose();
-      expect(all[4]!.niceness).toEqual(onceLoaded);
-    },
-  );
-
-  it('are nicer from their beginning where none can become so alone', () => {
-    expect(nicenessOf(10, true, 'darwin')).toEqual({ niceIncrement: 10, niceOnceLoaded: 0 });
-  });
-
   it('come when calls wait, one for each, up to the limit', async () => {
     const { pool, all } = start();
     expect([pool.size, pool.threads, pool.spare, pool.idle]).toEqual([3, 0, 3, 0]);
@@ -214,18 +182,19 @@ describe('threads', () => {
     expect(pool.idle).toBe(1);
   });
 
-  it('are offered the next call in the order in which they are likely to be free', async () => {
+  it('are sent the next call in the order in which they are likely to be free', async () => {
     const { pool, all, ready } = start();
     await ready(2);
-    expect(pool.offer(REQUEST, 1, { begun() {}, returned() {} })).toBeUndefined();
+    const offer = () => pool.offer(REQUEST, { begun() {}, returned() {} });
+    expect(offer()).toBeUndefined();
     pool.run(REQUEST);
     await vi.advanceTimersByTimeAsync(5);
     pool.run(REQUEST);
     const offered = vi.spyOn(all[0]!, 'offer');
-    expect(pool.offer(REQUEST, 1, { begun() {}, returned() {} })).toBeDefined();
+    expect(offer()).toBeDefined();
     expect(offered).toHaveBeenCalled();
-    expect(pool.offer(REQUEST, 2, { begun() {}, returned() {} })).toBeDefined();
-    expect(pool.offer(REQUEST, 3, { begun() {}, returned() {} })).toBeUndefined();
+    expect(offer()).toBeDefined();
+    expect(offer()).toBeUndefined();
   });
 });
 

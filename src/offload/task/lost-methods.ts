@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { parameterNames } from '../task/arguments.js';
+import { parameterNames } from './arguments.js';
 import type { CpuBoundDefinition } from '../cpu-bound.metadata.js';
 
 // TypeScript's own, with `emitDecoratorMetadata`.
