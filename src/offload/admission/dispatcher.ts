@@ -9,7 +9,7 @@ import { aborted, failed, failedWith, type Failure, lost, rejected } from './fai
 import { Paced } from './paced.js';
 import { RetryAdvice } from './retry-advice.js';
 import { RunningCalls } from './running-calls.js';
-import { WaitingRoom } from './waiting-room.js';
+import { WaitingCalls } from './waiting-calls.js';
 
 /**
  * Admits calls in the order in which they came. As many run as there are threads,
@@ -18,7 +18,7 @@ import { WaitingRoom } from './waiting-room.js';
  * until they begin.
  */
 export class Dispatcher {
-  readonly #waiting: WaitingRoom;
+  readonly #waiting: WaitingCalls;
   readonly #running: RunningCalls;
   /** Calls that others may join, by the key of task and arguments. */
   readonly #shared = new Map<string, Call>();
@@ -37,7 +37,7 @@ export class Dispatcher {
     this.#running = new RunningCalls(runner, observer, this.#advice, (call, failure) =>
       this.#abort(call, failure),
     );
-    this.#waiting = new WaitingRoom(
+    this.#waiting = new WaitingCalls(
       maxQueue,
       () => runner.spare,
       (call) => this.#end(call, this.#rejected(call.task, 'queue-timeout')),

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { contentsOf, restoreBuffers } from '../task/parcel.js';
-import { runTraced } from '../task/run-traced.js';
+import { runBody } from '../task/run-body.js';
 import type { Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
 import type { TracedTask } from '../task/trace-context.js';
 
@@ -51,9 +51,7 @@ export class InlineRunner implements Runner {
     this.#running += 1;
     try {
       const body = () => this.call(task, given);
-      const result = await this.#inside.run(true, () =>
-        runTraced(this.tasks[task]!, body, carried),
-      );
+      const result = await this.#inside.run(true, () => runBody(this.tasks[task]!, body, carried));
       return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
     } finally {
       this.#running -= 1;

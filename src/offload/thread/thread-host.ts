@@ -5,7 +5,7 @@ import { endTelemetry } from '../../contract/process/telemetry.js';
 import { startTracing } from '../tracing/start-tracing.js';
 import { type CpuBoundDefinition, functionNameOf, ownDefinitions } from '../cpu-bound.metadata.js';
 import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
-import { runTraced } from '../task/run-traced.js';
+import { runBody } from '../task/run-body.js';
 import type { RunRequest } from '../task/runner.interface.js';
 import type { TracedTask } from '../task/trace-context.js';
 import { type Claim, isFirstToClaim } from './claim.js';
@@ -103,7 +103,7 @@ export class ThreadHost {
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { definition, instance, traced } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const result = await runTraced(traced, () => definition.body.apply(instance, given), contexts);
+    const result = await runBody(traced, () => definition.body.apply(instance, given), contexts);
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');

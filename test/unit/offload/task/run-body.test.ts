@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 const run = (body: () => unknown, contexts?: CarriedContexts) =>
-  runBody('Cats.count', body, contexts);
+  runBody({ name: 'Cats.count', functionName: 'Cats.count' }, body, contexts);
 
 /** What a body throws that runs where it is to run. */
 async function thrownBy(body: () => unknown): Promise<unknown> {

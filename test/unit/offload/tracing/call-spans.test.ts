@@ -3,7 +3,7 @@ import { trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
 import { callOffloaded } from '../../../../src/offload/call-offloaded.js';
 import { Dispatcher } from '../../../../src/offload/admission/dispatcher.js';
-import { runTraced } from '../../../../src/offload/task/run-traced.js';
+import { runBody } from '../../../../src/offload/task/run-body.js';
 import { inject, isTraced, withCarrier } from '../../../../src/offload/task/trace-context.js';
 import type { WaitingClient } from '../../../../src/offload/admission/waiting-client.js';
 import { monotonicMs } from '../../../../src/contract/process/monotonic-ms.js';
@@ -137,12 +137,12 @@ describe('the trace that a call takes along', () => {
     runner.runs[0]!.complete();
     const parent = await requested;
     const body = async () => inSpan(async () => {});
-    const result = await runTraced(TRACED, body, contexts);
+    const result = await runBody(TRACED, body, contexts);
     expect(result).toMatchObject({ ok: true, ran: { hasSpan: true } });
     const run = spans().findLast(({ name }) => name === `run ${TASK.name}`);
     expect(run).toMatchObject({ parent, attributes: ATTRIBUTES, isError: false });
     expect(spans().find(({ parent: above }) => above === run!.id)?.name).toBe('request');
-    const failed = await runTraced(TRACED, () => unexpected('no'), contexts);
+    const failed = await runBody(TRACED, () => unexpected('no'), contexts);
     expect(failed).toMatchObject({ ok: false, ran: { hasSpan: true } });
     expect(spans().at(-1)).toMatchObject({ isError: true, attributes: { 'error.type': 'Error' } });
   });
@@ -183,7 +183,7 @@ describe('without an SDK', () => {
     expect(inject()).toBeUndefined();
     expect(isTraced({ request: 1 })).toBe(false);
     expect(withCarrier({ traceparent: 'x' }, () => trace.getActiveSpan())).toBeUndefined();
-    expect(await runTraced(TRACED, () => 5, undefined)).toEqual({
+    expect(await runBody(TRACED, () => 5, undefined)).toEqual({
       ok: true,
       value: 5,
       buffers: [],
@@ -192,7 +192,7 @@ describe('without an SDK', () => {
 
   it('a thread says when it ran to a process that has one', async () => {
     const contexts = { 'nestjs-cluster.trace': {} };
-    const result = await runTraced(TRACED, () => 5, contexts);
+    const result = await runBody(TRACED, () => 5, contexts);
     expect(result).toMatchObject({ ok: true, value: 5, ran: { hasSpan: false } });
     expect(result.ran!.endedAt).toBeGreaterThanOrEqual(result.ran!.begunAt);
   });

@@ -10,7 +10,7 @@ import type { Runner } from '../task/runner.interface.js';
 const OVERTAKEN_MS = 5;
 
 /** Calls that wait for a thread, in the order in which they came, each for a bounded time. */
-export class WaitingRoom {
+export class WaitingCalls {
   /** The call that has waited longest is first. */
   readonly #calls = new Set<Call>();
   readonly #gauge = new QueueGauge();
