@@ -44,12 +44,12 @@ const MOST_LOADED: Readonly<Record<string, number>> = {
   './schedule': 7_260,
   './testing': 6_000,
   './bullmq': 6_710,
-  './lock': 3_550,
-  './throttler': 3_430,
-  './cache': 4_020,
-  './events': 5_120,
-  './pub-sub': 3_540,
-  './socket.io': 4_680,
+  './lock': 1_110,
+  './throttler': 1_250,
+  './cache': 1_590,
+  './events': 1_580,
+  './pub-sub': 1_040,
+  './socket.io': 2_070,
 };
 
 const texts = new Map(

@@ -9,19 +9,19 @@ import {
 import { createConnection, type NetConnectOpts, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import type { RelayLimit } from '../../contract/snapshot/index.js';
-import { RELEASE } from './owner-door.js';
+import { RELEASE } from './relay-server.js';
 import { hasBody, headOf, relayedHeaders, requestHeaders } from './request-head.js';
 
-/** Idle connections to an owner: each takes a descriptor here and one in the owner. */
+/** Idle connections to an owner. Each takes a descriptor here and one in the owner. */
 const IDLE: AgentOptions = { keepAlive: true, maxFreeSockets: 8, timeout: 5_000 };
 
-/** Relays requests to the workers that own their sessions, through the doors of these. */
+/** Relays requests to the workers that own their sessions. */
 export class Relay {
   readonly #kept: Agent;
   readonly #single: Agent;
-  /** A drain releases all requests at once, and one connection to each owner is enough for that. */
+  /** A drain releases all requests at once, for which one connection to each owner is enough. */
   readonly #releases: Agent;
-  /** How to end what goes on, without loss. */
+  /** A function for each open request, which ends it without loss. */
   readonly #open = new Set<() => void>();
 
   /** @param limit counts the connections to owners; above it requests are refused. */
@@ -36,10 +36,10 @@ export class Relay {
   }
 
   /**
-   * Only a POST may have a body: Node gives that of a GET no frame of its own, and the owner would
-   * read it as a request of the next client. A connection that had a body is not used again.
+   * Only a POST may have a body. Node would send the body of a GET without its length, and the owner
+   * would read it as the request of another client. A connection that had a body is not used again.
    *
-   * @param gone the owner is gone, and nothing has been answered.
+   * @param gone called if the owner is gone before it has answered anything.
    */
   request(
     path: string,
@@ -56,7 +56,7 @@ export class Relay {
     try {
       relayed = httpRequest({ ...options, method, headers: requestHeaders(request.headers) });
     } catch {
-      return refuse(response); // Node reads some paths and headers that it does not write
+      return refuse(response); // Node parses some paths and headers that it refuses to send
     }
     const release = (): void => {
       httpRequest({ ...options, agent: this.#releases, headers: { [RELEASE]: '1' } })
@@ -66,7 +66,7 @@ export class Relay {
     };
     if (method === 'GET') this.#open.add(release);
     relayed.on('response', (answer) => {
-      // An owner at its limit: this client's connection must end, or this process reaches its own.
+      // The owner is at its limit. The client's connection ends, so this process does not reach its own.
       if (answer.statusCode === 503) response.setHeader('Connection', 'close');
       response.writeHead(answer.statusCode!, relayedHeaders(answer.headers));
       pipeline(answer, response, () => {});
@@ -83,7 +83,7 @@ export class Relay {
     else relayed.end();
   }
 
-  /** For as long as the connection lasts. */
+  /** Relays an upgraded connection as long as it lasts. */
   upgrade(
     path: string,
     request: IncomingMessage,
@@ -107,7 +107,7 @@ export class Relay {
         this.#open.delete(leave);
         owner.destroy();
       });
-      // What its client still sends is read, else its end would not be seen.
+      // Unless the client's data is read, its end is not noticed.
       owner.on('close', () => client.end().resume());
       client.pipe(owner);
       owner.pipe(client);
@@ -126,7 +126,7 @@ export class Relay {
   }
 }
 
-/** In the words of Engine.IO. What the client still sends is not read. */
+/** Answers like Engine.IO. The rest of the request is not read. */
 function refuse(response: ServerResponse, status = 400, message = 'Bad request'): void {
   const headers = { 'Content-Type': 'application/json', Connection: 'close' };
   response.writeHead(status, headers).end(JSON.stringify({ code: 3, message }));

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { RELEASE } from './owner-door.js';
+import { RELEASE } from './relay-server.js';
 
-/** These headers belong to one connection, and each of ours has its own. */
+/** Headers of one connection: the relayed connection has its own. */
 const OF_CONNECTION =
   /^(connection|expect|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
 
-/** The headers of an answer that are relayed. */
+/** The relayed headers of an answer. */
 export function relayedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const kept = Object.entries(headers).filter(
     ([name]) => !OF_CONNECTION.test(name) && name !== RELEASE,
@@ -13,19 +13,19 @@ export function relayedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeader
   return Object.fromEntries(kept);
 }
 
-/** The headers of a request that are relayed: Node says anew how long its body is. */
+/** The relayed headers of a request. Node sets the length of its body again. */
 export function requestHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { 'content-length': _, ...others } = relayedHeaders(headers);
   return others;
 }
 
-/** The client has announced a body, of whatever length. */
+/** Whether the client has announced a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
   return encoding !== undefined || length !== '0';
 }
 
-/** The head of a request as Node has parsed it, so that no value ends a line. */
+/** The head of a request. Node has parsed it, so no value contains the end of a line. */
 export function headOf({ method, url, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/1.1`];
   for (let at = 0; at < rawHeaders.length; at += 2) {

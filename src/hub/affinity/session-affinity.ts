@@ -7,13 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import { removeSocket } from '../../contract/files/stale-sockets.js';
 import type { ClusterLink, HubAddress, PassedHandle } from '../../contract/snapshot/index.js';
-import { openDoor } from './owner-door.js';
-import type { OwnSessions } from './own-sessions.interface.js';
 import { Relay } from './relay.js';
+import { listenForRelays, type OwnSessions } from './relay-server.js';
 import { headOf } from './request-head.js';
 import { newOwner, newSessionId, ownerOf } from './session-id.js';
 
-/** Node counts and compares these where it accepts a connection; a limit of ours is in the second one. */
+/** Node compares the two when it accepts a connection. This package sets `maxConnections`, too. */
 type LimitedServer = EventEmitter & {
   readonly _connections?: number;
   readonly maxConnections?: number;
@@ -21,25 +20,25 @@ type LimitedServer = EventEmitter & {
 
 const RETRY_MS = 1_000;
 
-/** Directories are cleaned; that of a user goes when the user logs out. */
+/** The system cleans directories, and removes the directory of a user who logs out. */
 const CHECK_MS = 1_000;
 
 /**
- * Sessions that live in the memory of one worker, while their clients reach any: the id of a session
- * tells its owner. Requests that reach another worker are relayed to the owner. A connection that is
- * upgraded is passed to it once; with TLS, whose keys are in one process, it is relayed.
+ * Sessions that live in the memory of one worker, while their clients reach any worker. The id of a
+ * session names its owner. Other workers relay requests to the owner, and pass upgraded connections to
+ * it. With TLS they relay these, too, because the keys of the connection are in one process.
  */
 export class SessionAffinity {
   readonly #owner: string;
   readonly #relay: Relay;
-  /** Connections that others have passed on: they go no further. */
+  /** Connections that other workers have passed: they are served here. */
   readonly #taken = new WeakSet<Duplex>();
   #address: HubAddress | undefined;
   #warned: string | undefined;
 
   /**
-   * @param find where the hub is: the doors of workers lie beside it.
-   * @param server of the sessions: it serves the connections that others pass on.
+   * @param find finds the hub: the sockets for relays are in its directory.
+   * @param server serves the sessions, and the connections that other workers pass.
    */
   constructor(
     private readonly link: Pick<ClusterLink, 'identity' | 'passage' | 'warn'>,
@@ -51,31 +50,30 @@ export class SessionAffinity {
     this.#relay = new Relay(link.passage?.limit);
   }
 
-  /** How to end, without loss, what is relayed now. */
+  /** A function for each relayed request, which ends it without loss. */
   get relayed(): Iterable<() => void> {
     return this.#relay.open;
   }
 
-  /** Resolves once other workers reach the sessions of this one: it tries until they do. */
+  /** Resolves once other workers can reach the sessions of this one. Until then it tries again. */
   async open(): Promise<void> {
     try {
       const address = await this.find();
       const path = pathOf(address, this.#owner);
-      const door = await openDoor(path, this.own, this.link.passage?.limit);
+      const server = await listenForRelays(path, this.own, this.link.passage?.limit);
       const remove = (): void => removeSocket(path);
       process.once('exit', remove);
       const check = setInterval(() => {
         if (existsSync(path)) return;
         clearInterval(check);
         process.off('exit', remove);
-        door.close();
+        server.close();
         void this.open();
       }, CHECK_MS).unref();
       await this.link.passage?.open(this.#owner, (handle, head) => this.#take(handle, head));
       this.#address = address;
     } catch (error) {
       const { message } = error as Error;
-      // A reason that goes on is no news.
       if (message !== this.#warned) {
         this.link.warn(`requests cannot be passed on to the worker of their session: ${message}`);
       }
@@ -89,7 +87,7 @@ export class SessionAffinity {
     return newSessionId(this.#owner);
   }
 
-  /** @param sid whatever the client has sent. */
+  /** @param sid text from the client. */
   request(sid: unknown, request: IncomingMessage, response: ServerResponse): void {
     const other = this.#otherOwner(sid);
     const here = (): void => this.own.request(request, response);
@@ -97,7 +95,7 @@ export class SessionAffinity {
     else this.#relay.request(pathOf(this.#address!, other), request, response, here);
   }
 
-  /** @param sid whatever the client has sent. */
+  /** @param sid text from the client. */
   upgrade(sid: unknown, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const other = this.#otherOwner(sid);
     const here = (): void => this.own.upgrade(request, socket, head);
@@ -121,12 +119,12 @@ export class SessionAffinity {
     if (passed === undefined) return false;
     handle.readStop();
     socket.on('error', () => {});
-    // The other process has a descriptor of its own: this closes ours alone.
+    // The other process has its own descriptor, so this closes only the one of this process.
     void passed.then(() => socket.destroy());
     return true;
   }
 
-  /** Has the server read the head once more: to all that looks at connections, it is one of this worker's. */
+  /** The server parses the head again, so the connection looks like any other of this worker. */
   #take(handle: PassedHandle, head: Buffer): void {
     const { maxConnections, _connections: open = 0 } = this.server as LimitedServer;
     if (typeof maxConnections === 'number' && open >= maxConnections) {
@@ -142,7 +140,7 @@ export class SessionAffinity {
   }
 }
 
-/** `undefined` where a connection cannot be passed: it is of TLS, or of something else than a socket. */
+/** @returns `undefined` if the connection cannot be passed: it uses TLS, or is not a socket. */
 function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undefined {
   if (!(socket instanceof Socket) || socket instanceof TLSSocket) return undefined;
   if (socket.readableLength > 0 || socket.writableLength > 0) return undefined;
@@ -150,7 +148,7 @@ function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undef
   return typeof handle?.readStop === 'function' ? (handle as never) : undefined;
 }
 
-/** In the hub's own directory, which nobody else can enter. Of a client's session id come digits alone. */
+/** In the hub's directory, which no other user can enter. The owner has the checked form of a session id. */
 function pathOf({ path }: HubAddress, owner: string): string {
   return `${path.replace(/\.hub$/, '')}.${owner}.hub`;
 }

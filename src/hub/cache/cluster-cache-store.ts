@@ -1,15 +1,12 @@
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { hubOf } from '../client/hub-of-process.js';
-import type { ClusterCacheOptions } from '../client/cache/cache-options.js';
-import { SharedCache } from '../client/cache/shared-cache.js';
+import type { ClusterCacheOptions } from './cache-options.js';
+import { SharedCache } from './shared-cache.js';
 
-/**
- * What Keyv 5 and 6 expect of a store. It is no `Keyv`: cache-manager makes one of it, of the version
- * that it has.
- */
+/** A store for Keyv 5 and 6. It is not itself a `Keyv`: cache-manager makes one, of its own version. */
 export interface ClusterCacheStore {
   readonly opts: Readonly<ClusterCacheOptions>;
-  /** Of its keys. Keyv gives it its own. */
+  /** Keyv sets its own namespace here. */
   namespace: string | undefined;
   get<Value>(key: string): Promise<Value | undefined>;
   /** @param ttl in ms. */
@@ -18,11 +15,11 @@ export interface ClusterCacheStore {
   has(key: string): Promise<boolean>;
   hasMany(keys: readonly string[]): Promise<boolean[]>;
   delete(key: string): Promise<boolean>;
-  /** @returns whether all were there: Keyv 5 has one answer for all keys, which Keyv 6 takes for each. */
+  /** @returns whether all were there. Keyv 5 takes one answer for all keys, and Keyv 6 takes it for each. */
   deleteMany(keys: readonly string[]): Promise<boolean>;
-  /** Removes the values of its namespace; without one, all values. */
+  /** Removes the values of its namespace, or all values without one. */
   clear(): Promise<void>;
-  /** Keys and values of its namespace; without one, all. In no order, and one may come twice. */
+  /** Keys and values of its namespace, or all without one. In no order, and one may come twice. */
   iterator(): AsyncGenerator<[key: string, value: unknown]>;
   /** It emits nothing. */
   on(event: string, listener: (...args: unknown[]) => void): this;
@@ -30,8 +27,8 @@ export interface ClusterCacheStore {
 
 /**
  * A store for `CacheModule.register({ stores: [clusterCache({ maxBytes })] })`. All workers have the
- * same values: once `set()`, `delete()` or `clear()` of one has resolved, nobody reads an older value.
- * They reject if the hub does not confirm it; a `Keyv` keeps that to itself without `throwOnErrors`.
+ * same values: once `set()`, `delete()` or `clear()` has resolved, no worker reads an older value.
+ * They reject if the hub does not confirm it. A `Keyv` hides that error without `throwOnErrors`.
  *
  * @throws ClusterConfigurationError
  */
@@ -39,7 +36,7 @@ export function clusterCache(options?: ClusterCacheOptions): ClusterCacheStore {
   return new Store(options);
 }
 
-/** Keyv 6 leaves namespaces to a store that has all of these methods. */
+/** Keyv 6 leaves namespaces to a store with all of these methods. */
 class Store implements ClusterCacheStore {
   namespace: string | undefined = undefined;
   readonly #cache: SharedCache;
@@ -49,7 +46,7 @@ class Store implements ClusterCacheStore {
   constructor(options: ClusterCacheOptions | undefined) {
     const warn = (message: string): void => currentLink()?.warn(message);
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn);
-    // Keyv 5 iterates over stores of some dialects alone. It is no option: `opts` makes another store.
+    // Keyv 5 iterates only over stores of some dialects. Not enumerable: a copy of `opts` stays valid.
     this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
   }
 
@@ -98,7 +95,7 @@ class Store implements ClusterCacheStore {
     return this;
   }
 
-  /** NUL: a namespace that begins as another one does is still another one. */
+  /** The NUL keeps apart two namespaces of which one begins with the other. */
   get #prefix(): string {
     return this.namespace ? `${this.namespace}\0` : '';
   }

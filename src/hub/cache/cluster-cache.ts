@@ -2,34 +2,28 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { hubOf } from '../client/hub-of-process.js';
-import { ClusterCacheReentryError } from '../client/cache/cache.errors.js';
-import type { ClusterCacheOptions } from '../client/cache/cache-options.js';
-import { LEASE_MS, SharedCache } from '../client/cache/shared-cache.js';
+import { ClusterCacheReentryError } from './cache.errors.js';
+import type { ClusterCacheOptions } from './cache-options.js';
+import { LEASE_MS, SharedCache } from './shared-cache.js';
 
-/** Injection token of the options of a {@link ClusterCache} that Nest creates. */
+/** Injection token for the options of a {@link ClusterCache} that Nest creates. */
 export const CLUSTER_CACHE_OPTIONS = Symbol('nestjs-cluster.cache-options');
 
 /** How long a value is kept. */
 export interface CacheTtl {
-  /** How long the value lives, in ms. Default: until others need its room. */
+  /** The value's time to live, in ms. Default: until others need its room. */
   readonly ttlMs?: number | undefined;
 }
 
-/** A computation for several callers of this process. */
+/** A computation that several callers of this process wait for. */
 interface Round {
-  /** For the one who began it. */
+  /** For the caller that began it. */
   readonly value: Promise<unknown>;
-  /** For those who joined it; `undefined` where it takes too long. */
-  readonly joined: Promise<Joined | undefined>;
+  /** For the callers that joined it; `undefined` if it takes too long. */
+  readonly joined: Promise<{ readonly value: unknown; readonly fresh: boolean } | undefined>;
 }
 
-interface Joined {
-  readonly value: unknown;
-  /** See {@link Found.fresh}: who asked before its end may have it. */
-  readonly fresh: boolean;
-}
-
-/** What the code that runs now computes, from the outermost on. */
+/** The computations of the running code, from the innermost on. */
 interface Computing {
   readonly cache: string;
   readonly key: string;
@@ -37,20 +31,21 @@ interface Computing {
   ended: boolean;
 }
 
-/** Of all instances: those of one name are one cache. */
+/** One for all instances: instances of the same name are one cache. */
 const COMPUTING = new AsyncLocalStorage<Computing>();
 
-/** By itself it does not share values with a `CacheModule`. */
+/** Not `default`, the name of the cache of a `CacheModule`. */
 const NAME = 'values';
 
 /**
- * A cache that all workers share, without cache-manager. Values are copied as `structuredClone()`
- * would: a `Date` stays one, an instance of a class does not. Provide it where it is injected.
+ * A cache that all workers share, without cache-manager. Values are copied as by `structuredClone()`: a
+ * `Date` stays a `Date`, and an instance of a class becomes a plain object. Provide it in each module
+ * that injects it.
  */
 @Injectable()
 export class ClusterCache {
   readonly #cache: SharedCache;
-  /** What this process asks for now, until the value is computed. */
+  /** The open computations of this process, by key. */
   readonly #rounds = new Map<string, Round>();
 
   /** @throws ClusterConfigurationError */
@@ -59,7 +54,7 @@ export class ClusterCache {
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn, NAME);
   }
 
-  /** `undefined` where there is none, and where the hub does not answer in time. */
+  /** @returns `undefined` without a value, or if the hub does not answer in time. */
   async get<T>(key: string): Promise<T | undefined> {
     return (await this.#cache.get(key))?.value as T | undefined;
   }
@@ -68,7 +63,7 @@ export class ClusterCache {
    * Once it has resolved, no worker reads an older value.
    *
    * @throws ClusterCacheUnconfirmedError if the hub does not confirm that within 5 s;
-   * ClusterConfigurationError for such a time to live.
+   * ClusterConfigurationError for a wrong time to live.
    */
   async set(key: string, value: unknown, { ttlMs }: CacheTtl = {}): Promise<void> {
     await this.#cache.set(key, value, ttlMs ?? null);
@@ -84,18 +79,18 @@ export class ClusterCache {
     return this.#cache.delete(key);
   }
 
-  /** The same for all keys. @throws ClusterCacheUnconfirmedError */
+  /** Deletes all values. @throws ClusterCacheUnconfirmedError */
   async clear(): Promise<void> {
     await this.#cache.clear();
   }
 
   /**
-   * The value; where there is none, what `compute` gives. One process of the cluster computes it, and
-   * all others that ask meanwhile wait for it, for at most 30 s: then the next one computes. If `compute`
-   * throws, those of this process fail as well, and another process computes. What is computed is not
-   * kept if its key was set or deleted meanwhile.
+   * The value or, if there is none, the result of `compute`. One process of the cluster computes it,
+   * and all others wait for it, for at most 30 s: then the next one computes. If `compute` throws, the
+   * callers of this process fail as well, and another process computes. The result is not kept if its
+   * key was set or deleted during the computation.
    *
-   * @throws ClusterCacheReentryError inside the computation of the same key, and whatever `compute` throws.
+   * @throws ClusterCacheReentryError inside the computation of the same key, and every error of `compute`.
    */
   async getOrSet<T>(
     key: string,
@@ -112,7 +107,7 @@ export class ClusterCache {
       const round = this.#rounds.get(key);
       if (round === undefined) return this.#begin(key, compute, ttlMs ?? null).value as Promise<T>;
       const joined = await round.joined;
-      // A later round has begun after this call: its value is new enough in any case.
+      // A second round began after this call, so its value is new enough in any case.
       if (joined !== undefined && (joined.fresh || !isFirst)) return joined.value as T;
     }
   }
@@ -122,7 +117,7 @@ export class ClusterCache {
       clearTimeout(timer);
       if (this.#rounds.get(key) === round) this.#rounds.delete(key);
     };
-    // From its end on another worker may replace the value: whoever comes then asks for himself.
+    // After the computation another worker may replace the value, so later callers ask anew.
     const found = this.#cache
       .getOrCompute(key, () => this.#compute(key, compute).finally(leave), ttlMs)
       .finally(leave);
@@ -134,7 +129,7 @@ export class ClusterCache {
     }, LEASE_MS).unref();
     const ended = found.then(async ({ value, fresh }) => ({ value, fresh: await fresh }));
     const round = { value: found.then(({ value }) => value), joined: Promise.race([ended, late]) };
-    round.joined.catch(() => {}); // perhaps nobody has joined it
+    round.joined.catch(() => {}); // perhaps nobody joins it
     this.#rounds.set(key, round);
     return round;
   }

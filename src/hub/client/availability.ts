@@ -3,7 +3,7 @@ import { HubError } from './hub-error.js';
 /** Whether there is a connection to the hub, and whether there can be one. */
 export class Availability {
   readonly #waiting = new Set<() => void>();
-  /** Why there can be none. */
+  /** Why a hub is impossible now. */
   #impossible: string | undefined;
   open = false;
 
@@ -39,7 +39,7 @@ export class Availability {
     for (const settle of this.#waiting) settle();
   }
 
-  /** For a question that could not be sent. */
+  /** The error of a question that could not be sent. */
   error(): HubError {
     return this.#impossible === undefined
       ? new HubError('lost', 'there is no connection to the hub')

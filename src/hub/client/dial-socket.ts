@@ -1,20 +1,21 @@
 import { createConnection } from 'node:net';
 import type { HubAddress } from '../../contract/snapshot/index.js';
-import { type Frame, tooLarge } from '../wire/codec.js';
+import type { Frame } from '../wire/codec.js';
 import { FrameSocket } from '../wire/frame-socket.js';
-import { type FromHub, HUB_VERSION, NO_BODY, type ToHub } from '../wire/protocol.js';
-import type { Dial, Line, LineEvents } from './line.js';
+import { HUB_VERSION, NO_BODY, tooLarge } from '../wire/limits.js';
+import type { FromHub, ToHub } from '../wire/protocol.js';
+import type { Dial, Line, LineEvents } from './hub-client.interface.js';
 
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
-/** A hub that does not answer by then hangs. */
+/** A hub that does not answer `hello` by then hangs. */
 const HELLO_MS = 2_000;
 
-/** Of what the hub has not read. Beyond it nothing more is asked: it hangs, or is far behind. */
+/** If the hub has more to read, it hangs or is far behind, and is asked nothing more. */
 const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
 
-/** What gives something back, in a few bytes. If it were lost, the hub would keep that for ever. */
+/** These small messages are always sent: without them the hub would keep a lock or a wait for ever. */
 const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
 
 /** The one connection of a worker to the hub of its primary. */
@@ -22,7 +23,7 @@ class SocketLine implements Line {
   #address: HubAddress | undefined;
   #frames: FrameSocket | undefined;
   #open = false;
-  /** Something could not be sent for want of room. */
+  /** A message could not be sent, because the hub has too much to read. */
   #full = false;
   #retryMs = FIRST_RETRY_MS;
   #warned: string | undefined;
@@ -57,9 +58,8 @@ class SocketLine implements Line {
     }
     const { path, token } = this.#address;
     const socket = createConnection({ path });
-    // The app's servers keep the process up, this does not.
-    socket.unref();
-    socket.once('error', () => (this.#address = undefined)); // it may be elsewhere
+    socket.unref(); // only the app's servers keep the process alive
+    socket.once('error', () => (this.#address = undefined)); // the hub may have moved
     const frames = new FrameSocket(
       socket,
       {
@@ -86,20 +86,20 @@ class SocketLine implements Line {
 
   #onFrame({ header, body, skippedBytes }: Frame): void {
     if (skippedBytes !== undefined) return this.#skip(header, skippedBytes);
-    const said = header as FromHub; // it is the primary's own thread
-    if (this.#open) return this.events.frame(said, body);
-    if (said.t === 'refused') {
-      this.#cannot(`the hub does not serve this worker: ${said.why}`, said.why);
+    const message = header as FromHub; // the hub is a thread of the primary, so it is trusted
+    if (this.#open) return this.events.frame(message, body);
+    if (message.t === 'refused') {
+      this.#cannot(`the hub does not serve this worker: ${message.why}`, message.why);
       return this.#frames!.destroy();
     }
-    if (said.t !== 'welcome') return;
+    if (message.t !== 'welcome') return;
     this.#open = true;
     this.#warned = undefined;
     this.#retryMs = FIRST_RETRY_MS;
-    this.events.opened(said.instance);
+    this.events.opened(message.instance);
   }
 
-  /** An answer that is too large is no answer; the connection goes on. */
+  /** An answer that is too large counts as refused. The connection goes on. */
   #skip(header: unknown, bytes: number): void {
     const { id } = (header ?? {}) as { id?: unknown };
     if (typeof id !== 'number') return;
@@ -109,7 +109,7 @@ class SocketLine implements Line {
     );
   }
 
-  /** It tries each second: a reason that goes on is no news. */
+  /** It tries each second, and warns once of each reason. */
   #cannot(message: string, why: string): void {
     if (message !== this.#warned) this.warn(message);
     this.#warned = message;
@@ -126,8 +126,8 @@ class SocketLine implements Line {
 }
 
 /**
- * @param find asks the primary, which starts the hub for the first who asks.
- * @param over ends it: it is not opened again. Default: with the process.
+ * @param find asks the primary for the address. The first question starts the hub.
+ * @param over after its end a lost connection is not opened again.
  */
 export function dialSocket(
   find: () => Promise<HubAddress>,

@@ -1,12 +1,13 @@
 import { serialize } from 'node:v8';
-import { oneLine, UncloneableValueError } from '../../contract/errors/index.js';
-import { MAX_BODY_BYTES } from '../wire/protocol.js';
+import { UncloneableValueError } from '../../contract/errors/cluster.errors.js';
+import { oneLine } from '../../contract/errors/one-line.js';
+import { MAX_BODY_BYTES } from '../wire/limits.js';
 
 /**
- * What other workers are sent, as `structuredClone()` would copy it.
+ * A value as it is sent to other workers, copied as by `structuredClone()`.
  *
- * @param what for the message: `the payload of the event 'paid'`.
- * @throws UncloneableValueError where it cannot be copied, or is too large.
+ * @param what its name for the error message: `the payload of the event 'paid'`.
+ * @throws UncloneableValueError if it cannot be copied, or is too large.
  */
 export function encodePayload(what: string, value: unknown): Buffer {
   let body: Buffer;

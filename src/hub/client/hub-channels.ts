@@ -1,27 +1,28 @@
-import { messageOf, OnceAMinute } from '../../contract/errors/index.js';
-import type { ToHub } from '../wire/protocol.js';
+import { OnceAMinute } from '../../contract/errors/once-a-minute.js';
+import { messageOf } from '../../contract/errors/thrown.js';
+import type { RequestOf } from '../wire/protocol.js';
+import type { ChannelPush } from './hub-client.interface.js';
 import type { HubClient } from './hub-client.js';
-import type { ChannelPush } from './hub-listener.interface.js';
 
-/** What a member of a channel is told. */
-export interface ChannelEars {
+/** A member of a channel, in this process. */
+export interface ChannelMember {
   said(body: Buffer, from: string, offset: string | undefined): void;
   /** Another member is gone. */
   left(name: string): void;
-  /** It is a member, for the first time or once more: what was said in between it has missed. */
+  /** It has joined, for the first time or again. Messages since the connection was lost are missed. */
   joined(): void;
 }
 
-type Say = Extract<ToHub, { op: 'say' }>;
+type Say = RequestOf<'say'>;
 
-export interface Saying {
-  /** One member; else all others. */
+export interface SayOptions {
+  /** The name of one member. Default: all others. */
   readonly to?: string;
   readonly keep?: Say['keep'];
   /**
-   * Called where the others hear it, or once it is known that they do not.
+   * Called at the place of the message in the common order, or once it is known that it reaches nobody.
    *
-   * @param offset where it is kept, that of the message.
+   * @param offset the offset of a message that the hub keeps.
    */
   readonly echo?: (offset: string | undefined) => void;
 }
@@ -34,11 +35,11 @@ export interface Missed {
 interface Waiting {
   readonly say: Say;
   readonly body: Buffer;
-  readonly echo: Saying['echo'];
+  readonly echo: SayOptions['echo'];
   readonly since: number;
 }
 
-/** What waits for a hub that does not read. */
+/** The limit for messages that wait for a hub that does not read. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 /** A hub that is started anew is back before. */
@@ -48,13 +49,16 @@ const ANSWER_MS = 1_000;
 const REJOIN_MS = 1_000;
 const MISSED_MS = 5_000;
 
-/** The members of channels that this process has. What they say leaves in its order. */
+/** The members of channels in this process. Their messages are sent in order. */
 export class HubChannels {
-  readonly #members = new Map<string, { readonly channel: string; readonly ears: ChannelEars }>();
+  readonly #members = new Map<
+    string,
+    { readonly channel: string; readonly member: ChannelMember }
+  >();
   readonly #echoes = new Map<number, (offset: string | undefined) => void>();
   readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
-  /** Ends the wait of what waits longest. */
+  /** Gives up the message that has waited for the longest time. */
   #givingUp: NodeJS.Timeout | undefined;
   readonly #large: OnceAMinute;
 
@@ -74,38 +78,37 @@ export class HubChannels {
         for (const echo of lost) echo(undefined);
       },
       drained: () => this.#flush(),
-      heard: (push, body) => this.#hear(push, body),
+      heard: (push, body) => this.#onPush(push, body),
     });
   }
 
-  /** @param name no other member has it. */
-  join(channel: string, name: string, ears: ChannelEars): void {
-    this.#members.set(name, { channel, ears });
+  /** @param name a name that no other member has. */
+  join(channel: string, name: string, member: ChannelMember): void {
+    this.#members.set(name, { channel, member });
     if (this.hub.open) this.#join(name);
   }
 
   part(name: string): void {
-    const member = this.#members.get(name);
-    if (member === undefined) return;
+    const own = this.#members.get(name);
+    if (own === undefined) return;
     this.#members.delete(name);
-    this.hub.tell({ op: 'part', channel: member.channel, name });
+    this.hub.tell({ op: 'part', channel: own.channel, name });
   }
 
-  say(name: string, body: Buffer, { to, keep, echo }: Saying = {}): void {
-    const member = this.#members.get(name);
-    if (member === undefined) return;
+  say(name: string, body: Buffer, { to, keep, echo }: SayOptions = {}): void {
+    const own = this.#members.get(name);
+    if (own === undefined) return;
     const number = echo && (this.hub.lastEcho += 1);
-    const say = { op: 'say', channel: member.channel, name, to, keep, echo: number } as const;
+    const say = { op: 'say', channel: own.channel, name, to, keep, echo: number } as const;
     this.#waiting.push({ say, body, echo, since: performance.now() });
     this.#waitingBytes += body.length;
     this.#flush();
   }
 
-  /** @returns `undefined` where nobody knows. */
+  /** @returns `undefined` if the hub does not know, or does not answer. */
   async missed(name: string, after: string, tags: string[]): Promise<Missed[] | undefined> {
     const { channel } = this.#members.get(name)!;
-    const question = { op: 'missed', channel, after, tags } as const;
-    const answer = await this.hub.askUntil(question, MISSED_MS);
+    const answer = await this.hub.askUntil({ op: 'missed', channel, after, tags }, MISSED_MS);
     if (answer?.header.t !== 'kept') return undefined;
     const { header, body } = answer;
     let at = 0;
@@ -116,10 +119,10 @@ export class HubChannels {
   }
 
   #join(name: string): void {
-    const member = this.#members.get(name);
-    if (member === undefined) return;
-    this.hub.ask({ op: 'join', channel: member.channel, name }, ANSWER_MS).then(
-      () => member.ears.joined(),
+    const own = this.#members.get(name);
+    if (own === undefined) return;
+    this.hub.ask({ op: 'join', channel: own.channel, name }, ANSWER_MS).then(
+      () => own.member.joined(),
       ({ failure }: { failure?: string }) => {
         if (failure === 'refused') {
           this.warn(
@@ -132,23 +135,23 @@ export class HubChannels {
     );
   }
 
-  #hear(push: ChannelPush, body: Buffer): void {
+  #onPush(push: ChannelPush, body: Buffer): void {
     if (push.t === 'echo') {
       const echo = this.#echoes.get(push.echo);
-      if (echo === undefined) return; // of others in this process
+      if (echo === undefined) return; // it belongs to another HubChannels of this process
       this.#echoes.delete(push.echo);
       if (push.missed > 0) this.hub.noteOutcome('events', 'dropped', push.missed);
       return echo(push.offset);
     }
     if (push.t === 'said') {
-      return this.#members.get(push.to)?.ears.said(body, push.from, push.offset);
+      return this.#members.get(push.to)?.member.said(body, push.from, push.offset);
     }
-    for (const { channel, ears } of this.#members.values()) {
-      if (channel === push.channel) ears.left(push.name);
+    for (const { channel, member } of this.#members.values()) {
+      if (channel === push.channel) member.left(push.name);
     }
   }
 
-  /** Sends what the hub takes. What has waited for too long is for this process alone. */
+  /** Sends what the hub takes. A message that has waited too long reaches this process alone. */
   #flush(): void {
     while (this.#waiting.length > 0) {
       const { say, body, echo, since } = this.#waiting[0]!;
@@ -169,7 +172,7 @@ export class HubChannels {
     this.#givingUp = undefined;
   }
 
-  /** @returns `undefined` if it is too large: it reaches nobody else, ever. */
+  /** @returns `undefined` if it is too large, so that a second try is useless. */
   #send(say: Say, body: Buffer): boolean | undefined {
     try {
       return this.hub.tell(say, body);
@@ -182,7 +185,7 @@ export class HubChannels {
     }
   }
 
-  /** The hub is asked again once it reads. It may never do so. */
+  /** The hub may never read again. */
   #giveUpIn(ms: number): void {
     this.#givingUp ??= setTimeout(() => {
       this.#givingUp = undefined;

@@ -1,24 +1,30 @@
-import { tooLarge } from '../wire/codec.js';
-import { type FromHub, MAX_BODY_BYTES, type ToHub } from '../wire/protocol.js';
+import { MAX_BODY_BYTES, tooLarge } from '../wire/limits.js';
+import type { FromHub, ToHub } from '../wire/protocol.js';
 import { Availability } from './availability.js';
-import { HubError, type HubFailure } from './hub-error.js';
-import type { HubListener } from './hub-listener.interface.js';
-import type { Dial, Line, LineEvents } from './line.js';
-import type { Answer, Pending, Question } from './question.js';
+import type {
+  Answer,
+  Dial,
+  HubListener,
+  Line,
+  LineEvents,
+  Pending,
+  Question,
+} from './hub-client.interface.js';
+import { HubError } from './hub-error.js';
 
 interface Emitter {
   listeners(event: string): readonly unknown[];
 }
 
-/** The first connection has to wait for a thread to start. */
+/** The first connection waits for the hub's thread to start. */
 const FIRST_MS = 3_000;
 
 const AGAIN_MS = 10;
 
-/** For the answer to a question that the hub answers at once. */
+/** The longest wait for a question that the hub answers at once. */
 const ANSWER_MS = 1_000;
 
-/** What a process asks of the hub. */
+/** The way of this process to ask the hub. */
 export class HubClient implements LineEvents {
   readonly #line: Line;
   readonly #pending = new Map<number, Pending>();
@@ -26,20 +32,20 @@ export class HubClient implements LineEvents {
   readonly #availability = new Availability();
   #instance: string | undefined;
   #lastId = 0;
-  /** It let a question wait for too long, and has said nothing since. */
+  /** The hub let a question wait for too long, and has sent nothing since. */
   #silent = false;
-  /** Those of this process that hear events of the hub, one of each of its apps. */
+  /** The event emitters of the apps of this process. */
   readonly emitters = new Set<Emitter>();
-  /** Of echoes of channels: their numbers are of the process, whichever object asks. */
+  /** The number of the last echo asked for: several {@link HubChannels} of a process share the numbers. */
   lastEcho = 0;
-  /** Questions by what was asked and how it ended, as `count ok`. */
+  /** Counts of questions by request and outcome: `count ok`. */
   readonly outcomes = new Map<string, number>();
 
   constructor(dial: Dial) {
     this.#line = dial(this);
   }
 
-  /** @returns what ends that. */
+  /** @returns a function that removes the listener. */
   listen(listener: HubListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -49,7 +55,7 @@ export class HubClient implements LineEvents {
     return this.#availability.open;
   }
 
-  /** There can be no hub now: nobody waits for one. It is tried again in the background. */
+  /** A hub is impossible now, so nobody waits for one. The line tries again in the background. */
   get isUnavailable(): boolean {
     return this.#availability.isImpossible;
   }
@@ -60,9 +66,9 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Asks. While the hub is silent nobody waits for it: the question is sent, and fails at once.
+   * Asks a question that the hub answers at once. While the hub is silent, the question is sent, and
+   * fails without a wait.
    *
-   * @param deadlineMs `Infinity`: the hub says when.
    * @throws HubError
    */
   async ask(question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
@@ -70,11 +76,12 @@ export class HubClient implements LineEvents {
     return this.#send((this.#lastId += 1), question, deadlineMs, body);
   }
 
-  /** It was never connected: who asks waits for that. */
+  /** It was never connected. Questions wait for the first connection alone. */
   get #isNew(): boolean {
     return !this.open && this.#instance === undefined;
   }
 
+  /** @param deadlineMs `Infinity` if the caller has a deadline of its own. */
   #send(id: number, question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const settle = (answer: Answer | HubError): void => {
@@ -82,40 +89,34 @@ export class HubClient implements LineEvents {
         if (answer instanceof HubError) reject(answer);
         else resolve(answer);
       };
-      const end = (failure: HubFailure, message: string): void => {
-        this.noteOutcome(question.op, failure);
-        settle(new HubError(failure, message));
+      const fail = (error: HubError): void => {
+        this.noteOutcome(question.op, error.failure);
+        settle(error);
       };
       try {
-        if (!this.tell({ ...question, id } as ToHub, body)) {
-          const { failure, message } = this.#availability.error();
-          return end(failure, message);
-        }
+        if (!this.tell({ ...question, id } as ToHub, body)) return fail(this.#availability.error());
       } catch (error) {
-        return end('refused', (error as Error).message);
+        return fail(new HubError('refused', (error as Error).message));
       }
       if (deadlineMs === Infinity) {
         return void this.#pending.set(id, { op: question.op, settle, timer: undefined });
       }
-      if (this.#silent) return end('timeout', 'the hub does not answer');
-      // An answer may have come while this event loop was busy: it is read first.
-      const timer = setTimeout(
-        () =>
-          setImmediate(() => {
-            if (!this.#pending.has(id)) return;
-            this.#silent = true;
-            end('timeout', `the hub did not answer within ${deadlineMs} ms`);
-          }),
-        deadlineMs,
-      );
+      if (this.#silent) return fail(new HubError('timeout', 'the hub does not answer'));
+      const giveUp = (): void => {
+        if (!this.#pending.has(id)) return;
+        this.#silent = true;
+        fail(new HubError('timeout', `the hub did not answer within ${deadlineMs} ms`));
+      };
+      // The answer may have come while this event loop was busy: setImmediate() reads it first.
+      const timer = setTimeout(() => setImmediate(giveUp), deadlineMs);
       this.#pending.set(id, { op: question.op, settle, timer });
     });
   }
 
   /**
-   * Says what is not answered.
+   * Sends a message that is not answered.
    *
-   * @returns whether it was sent: not while there is no connection, or the hub does not read.
+   * @returns whether it was sent: not without a connection, or while the hub does not read.
    * @throws Error with the limit, if it is too large.
    */
   tell(note: ToHub, body?: Buffer): boolean {
@@ -126,10 +127,10 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Asks for what may take long. Asks again where the hub is lost.
+   * As {@link askUntil}, but asks again if the connection is lost.
    *
-   * @returns `undefined` where there is no answer within that time.
-   * @throws HubError if the hub refuses it, or there can be no hub.
+   * @returns `undefined` without an answer within that time.
+   * @throws HubError if the hub refuses it, or if a hub is impossible.
    */
   async askPatiently(
     question: (leftMs: number) => Question,
@@ -149,7 +150,8 @@ export class HubClient implements LineEvents {
       } catch (error) {
         if ((error as HubError).failure === 'refused') throw error;
         if (left() === 0) return undefined;
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS)); // it may be open, and not reading
+        // The connection may be open, with a hub that does not read.
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }
   }
@@ -193,10 +195,10 @@ export class HubClient implements LineEvents {
       return;
     }
     const pending = this.#pending.get(header.id);
-    // It is to a request of another worker, of the hub before this one.
+    // Such a reply belongs to a request that another worker sent to the hub before.
     if (header.t === 'reply' && pending?.op !== 'publish') return;
-    // Nobody waits for it any more: it is for others.
     if (pending === undefined) {
+      // Nobody waits for the lock any more.
       if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
       return;
     }
@@ -215,10 +217,10 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Asks for what the hub may take its time for. The hub keeps it; this end does, too, since the hub may hang.
+   * Asks a question that the hub may answer late. Both the hub and this end keep the time: the hub may hang.
    *
-   * @param signal has it give up before.
-   * @returns `undefined` where there is no answer by then.
+   * @param signal ends the wait earlier.
+   * @returns `undefined` without an answer by then.
    * @throws HubError
    */
   async askUntil(

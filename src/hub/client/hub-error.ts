@@ -2,9 +2,9 @@
 export type HubFailure =
   /** Not in time. */
   | 'timeout'
-  /** There is no connection, or it was lost. */
+  /** The connection was lost, or does not exist yet. */
   | 'lost'
-  /** There can be no hub: nobody waits for one. */
+  /** A hub is impossible, so nobody waits for one. */
   | 'unavailable'
   /** The hub does not take such a request, or it is too large to be sent. */
   | 'refused';

@@ -1,7 +1,7 @@
+import cluster from 'node:cluster';
 import type { ClusterPort, SharedStatePort } from '../../contract/snapshot/index.js';
-import { dialInProcess } from './in-process.js';
-import { dialSocket } from './dial-socket.js';
 import { HubClient } from './hub-client.js';
+import type { Dial, Line } from './hub-client.interface.js';
 
 /** On `globalThis`, because two copies of this package are still one process, with one connection. */
 const KEY = Symbol.for('nestjs-cluster.hub');
@@ -10,21 +10,50 @@ const holder = globalThis as { [KEY]?: HubClient | undefined };
 
 type Link = ClusterPort & SharedStatePort;
 
-/** @param link of this process; `undefined` where `bootstrap()` was not called: the hub is in the process then. */
-export function hubOf(link: Link | undefined): HubClient {
-  return (holder[KEY] ??= dial(link));
+const loadSocket = () => import('./dial-socket.js');
+const loadInProcess = () => import('./in-process.js');
+
+/**
+ * Loads the code that connects this process to its hub. Providers call it in their constructors: the
+ * release may be removed before the first request needs the hub.
+ */
+export function loadHub(): void {
+  const loading: Promise<unknown> = cluster.isWorker ? loadSocket() : loadInProcess();
+  loading.catch(() => {}); // the first use says why
 }
 
-function dial(link: Link | undefined): HubClient {
+/** @param link `undefined` if `bootstrap()` was not called. Then the hub is in this process. */
+export function hubOf(link: Link | undefined): HubClient {
+  return (holder[KEY] ??= connect(link));
+}
+
+function connect(link: Link | undefined): HubClient {
   const find = link?.findHub();
+  const warn = (message: string): void => link?.warn(message);
   const hub = new HubClient(
-    find === undefined
-      ? dialInProcess
-      : dialSocket(find, link!.identity.slot, (message) => link!.warn(message)),
+    dialLate(warn, async () => {
+      if (find === undefined) return (await loadInProcess()).dialInProcess;
+      return (await loadSocket()).dialSocket(find, link!.identity.slot, warn);
+    }),
   );
   link?.contributeMetrics(async (prefix) => {
     const { hubMetrics } = await import('./hub.metrics.js');
     return hubMetrics(prefix, link.identity.slot, hub);
   });
   return hub;
+}
+
+/** A line that begins to open once its code is loaded. */
+function dialLate(warn: (message: string) => void, load: () => Promise<Dial>): Dial {
+  return (events) => {
+    let line: Line | undefined;
+    load().then(
+      (dial) => (line = dial(events)),
+      ({ message }: Error) => {
+        warn(`there is no hub, because its client cannot be loaded: ${message}`);
+        events.unavailable(message);
+      },
+    );
+    return { send: (header, body) => line?.send(header, body) ?? false };
+  };
 }

@@ -5,68 +5,60 @@ import type { HubClient } from './hub-client.js';
 /** A scrape does not wait longer for the hub. */
 const STATS_MS = 200;
 
-/** What a process asks of the hub, and what the hub holds. */
+/** Outcomes that have counters of their own. */
+const COUNTED_APART: ReadonlySet<string> = new Set(['throttler', 'cache', 'events']);
+
+/** Counters of outcomes without a label: name, help, outcome. */
+const PLAIN_COUNTERS = [
+  ['cache_hits_total', 'Values that the shared cache had', 'cache hit'],
+  ['cache_misses_total', 'Values that it had not', 'cache miss'],
+  ['cache_evictions_total', 'Values that had to make room for others', 'cache evicted'],
+  [
+    'events_dropped_total',
+    'Events that did not reach a worker that read too slowly',
+    'events dropped',
+  ],
+] as const;
+
+/** Metrics of the questions of this process, and of the content of the hub. */
 export function hubMetrics(
   prefix: string,
   slot: number,
   hub: HubClient,
 ): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
-  const named = (name: string) => `${prefix}nestjs_cluster_${name}`;
   const registers: [] = [];
-  /** Counts that are kept elsewhere. */
-  const counter = (name: string, help: string, read: () => number): Metric =>
-    new Counter({
-      name: named(name),
-      help,
-      registers,
-      collect() {
-        this.reset();
-        this.inc(read());
-      },
-    });
-  const outcome = (name: string) => () => hub.outcomes.get(name) ?? 0;
-  let caches: Promise<readonly CacheStats[]> | undefined;
-  const askCaches = (): Promise<readonly CacheStats[]> => {
-    caches ??= hub
-      .ask({ op: 'stats' }, STATS_MS)
-      .then(
-        ({ header }) => (header.t === 'stats' ? header.caches : []),
-        () => [],
-      )
-      .finally(() => (caches = undefined));
-    return caches;
-  };
-  const ofCaches = (name: string, help: string, read: (cache: CacheStats) => number): Metric =>
-    new Gauge({
-      name: named(name),
-      help,
-      labelNames: ['cache'],
-      registers,
-      // Every worker says the same.
-      aggregator: 'max',
-      async collect() {
-        this.reset();
-        for (const each of await askCaches()) this.set({ cache: each.cache }, read(each));
-      },
-    });
-  const requests = new Counter({
-    name: named('hub_requests_total'),
-    help: 'Requests to the hub, by what was asked and how it ended',
-    labelNames: ['request', 'outcome'],
+  const named = (name: string, help: string) => ({
+    name: `${prefix}nestjs_cluster_${name}`,
+    help,
     registers,
+  });
+  const plain = PLAIN_COUNTERS.map(
+    ([name, help, outcome]) =>
+      new Counter({
+        ...named(name, help),
+        collect() {
+          this.reset();
+          this.inc(hub.outcomes.get(outcome) ?? 0);
+        },
+      }),
+  );
+  const requests = new Counter({
+    ...named('hub_requests_total', 'Requests to the hub, by what was asked and how it ended'),
+    labelNames: ['request', 'outcome'],
     collect() {
       this.reset();
       for (const [name, count] of hub.outcomes) {
-        const [request = '', ended = ''] = name.split(' ');
-        if (!IN_COUNTERS_OF_THEIR_OWN.has(request)) this.inc({ request, outcome: ended }, count);
+        const [request = '', outcome = ''] = name.split(' ');
+        if (!COUNTED_APART.has(request)) this.inc({ request, outcome }, count);
       }
     },
   });
   const unanswered = new Counter({
-    name: named('throttler_unanswered_total'),
-    help: 'Requests that the hub did not count in time, by what became of them',
+    ...named(
+      'throttler_unanswered_total',
+      'Requests that the hub did not count in time, by what became of them',
+    ),
     labelNames: ['decision'],
-    registers,
     collect() {
       this.reset();
       for (const decision of ['local', 'refuse', 'allow']) {
@@ -75,35 +67,39 @@ export function hubMetrics(
     },
   });
   const connected = new Gauge({
-    name: named('hub_connected'),
-    help: '1 while the worker has a connection to the hub',
+    ...named('hub_connected', '1 while the worker has a connection to the hub'),
     labelNames: ['worker'],
-    registers,
     collect() {
       this.set({ worker: slot }, hub.open ? 1 : 0);
     },
   });
+  let asked: Promise<readonly CacheStats[]> | undefined;
+  const askCaches = () =>
+    (asked ??= hub
+      .ask({ op: 'stats' }, STATS_MS)
+      .then(
+        ({ header }) => (header.t === 'stats' ? header.caches : []),
+        () => [],
+      )
+      .finally(() => (asked = undefined)));
+  const ofCaches = (name: string, help: string, read: (cache: CacheStats) => number) =>
+    new Gauge({
+      ...named(name, help),
+      labelNames: ['cache'],
+      aggregator: 'max', // every worker reports the same caches
+      async collect() {
+        this.reset();
+        for (const each of await askCaches()) this.set({ cache: each.cache }, read(each));
+      },
+    });
   return {
     all: [
       requests,
       unanswered,
-      counter('cache_hits_total', 'Values that the shared cache had', outcome('cache hit')),
-      counter('cache_misses_total', 'Values that it had not', outcome('cache miss')),
-      counter(
-        'cache_evictions_total',
-        'Values that had to make room for others',
-        outcome('cache evicted'),
-      ),
-      counter(
-        'events_dropped_total',
-        'Events that did not reach a worker that read too slowly',
-        outcome('events dropped'),
-      ),
+      ...plain,
       ofCaches('cache_bytes', 'Size of a shared cache', ({ bytes }) => bytes),
       ofCaches('cache_entries', 'Values in a shared cache', ({ entries }) => entries),
     ],
     labelled: [connected],
   };
 }
-
-const IN_COUNTERS_OF_THEIR_OWN: ReadonlySet<string> = new Set(['throttler', 'cache', 'events']);

@@ -1,18 +1,20 @@
-import { HubCore, type Peer, type Said } from '../wire/hub-core.js';
-import { type FromHub, NO_BODY } from '../wire/protocol.js';
-import type { Dial } from './line.js';
+import { HubCore, type WorkerMessage } from '../thread/hub-core.js';
+import type { Peer } from '../thread/services/peer.js';
+import { NO_BODY } from '../wire/limits.js';
+import type { Dial } from './hub-client.interface.js';
 
 const SWEEP_MS = 1_000;
 
-/** A hub for a process that has no primary: the same services, without a thread and a socket. */
+/** A hub for a process without a primary: the same services, without a thread and a socket. */
 export const dialInProcess: Dial = (events) => {
   const core = new HubCore();
   const peer: Peer = {
     slot: 0,
     congested: false,
     unsentBytes: 0,
-    send: (header: FromHub, body = NO_BODY) => {
-      const own = Buffer.from(body); // a view: what it shows may change until then
+    send: (header, body = NO_BODY) => {
+      const own = Buffer.from(body); // the memory of a view may change before the frame is read
+      // Not within the caller's own call: it does not wait for the answer yet.
       queueMicrotask(() => events.frame(header, own));
     },
   };
@@ -20,8 +22,7 @@ export const dialInProcess: Dial = (events) => {
   queueMicrotask(() => events.opened('in-process'));
   return {
     send: (header, body = NO_BODY) => {
-      // Not in the caller's own call: it may answer before the caller waits for it.
-      core.receive(peer, header as Said, body);
+      core.receive(peer, header as WorkerMessage, body);
       return true;
     },
   };

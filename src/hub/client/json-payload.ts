@@ -1,9 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * What workers tell each other of what is for clients: JSON, as it is for a client, with binary data
- * beside it. A form that kept more, such as `serialize()` alone, would have clients of other workers
- * receive a `Date` or a `toJSON()` otherwise than those of this one.
+ * Encodes data for clients of other workers: as JSON, like for a client of this worker, with binary
+ * data next to it. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
  */
 export function encodeJson(value: unknown): Buffer {
   const parts: Buffer[] = [];
@@ -16,12 +15,12 @@ export function decodeJson(bytes: Buffer): unknown {
   return JSON.parse(json, parts.length === 0 ? undefined : putBack(parts));
 }
 
-/** A string that begins with it stands for something else: a part, or a string that began with it. */
+/** A string that begins with it stands for a binary part, or for a string that itself begins with it. */
 const MARK = '\0';
 
 function takeOut(parts: Buffer[]) {
   return function (this: Record<string, unknown>, key: string, item: unknown): unknown {
-    const raw = this[key]; // a Buffer has a toJSON() of its own
+    const raw = this[key]; // `item` is the result of toJSON(), which a Buffer has
     if (isBinary(raw)) return `${MARK}${parts.push(bytesOf(raw)) - 1}`;
     return typeof item === 'string' && item.startsWith(MARK) ? MARK + item : item;
   };
@@ -30,7 +29,7 @@ function takeOut(parts: Buffer[]) {
 function putBack(parts: readonly Buffer[]) {
   return (_key: string, item: unknown): unknown => {
     if (typeof item !== 'string' || !item.startsWith(MARK)) return item;
-    // A view of what the hub has sent would keep all of it.
+    // A view would keep the whole message in memory.
     return item[1] === MARK ? item.slice(1) : Buffer.from(parts[Number(item.slice(1))]!);
   };
 }

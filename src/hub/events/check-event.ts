@@ -1,18 +1,18 @@
+import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
+import { MAX_WORKERS } from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { encodePayload } from '../client/encode-payload.js';
-import { MAX_TEXT_LENGTH } from '../wire/protocol.js';
-import { MAX_WORKERS } from '../../contract/options/index.js';
+import { MAX_TEXT_LENGTH } from '../wire/limits.js';
 
-/** Who is to hear of it: every worker, all but this one, any one of them, or that of a slot. */
+/** The receivers of an event: all workers, all others, any one worker, or the worker of a slot. */
 export type EventReceivers = 'all' | 'others' | 'one' | number;
 
-/** Those that each method knows by name. */
+/** The names that each method takes. */
 const RECEIVERS = { 'emit()': ['all', 'others', 'one'], 'request()': ['one'] };
 
 /**
- * @returns the payload as it is sent.
- * @throws ClusterConfigurationError, or UncloneableValueError for such a payload.
+ * @returns the encoded payload.
+ * @throws ClusterConfigurationError, or UncloneableValueError for a wrong payload.
  */
 export function checkEvent(
   method: keyof typeof RECEIVERS,
@@ -36,7 +36,7 @@ export function checkEvent(
   return encodePayload(`the payload of the event '${name}'`, payload);
 }
 
-/** Asked only where nobody got the event. @throws ClusterConfigurationError where there is no such slot. */
+/** Called only if nobody got the event. @throws ClusterConfigurationError for a slot beyond the last. */
 export async function checkSlotOf(to: EventReceivers): Promise<void> {
   const link = currentLink();
   if (typeof to !== 'number' || link === undefined) return;

@@ -10,34 +10,34 @@ import {
   Optional,
 } from '@nestjs/common';
 import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
-import { currentLink } from '../../contract/snapshot/current-link.js';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import type { HubClient } from '../client/hub-client.js';
-import { HubError } from '../client/hub-error.js';
-import type { Answer } from '../client/question.js';
-import { hubOf } from '../client/hub-of-process.js';
+import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
 import { checkDuration } from '../../contract/options/check/validate.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
+import type { HubClient } from '../client/hub-client.js';
+import type { Answer } from '../client/hub-client.interface.js';
+import { HubError } from '../client/hub-error.js';
+import { hubOf } from '../client/hub-of-process.js';
 import { checkEvent, checkSlotOf, type EventReceivers } from './check-event.js';
 import { EventHandlers } from './event-handlers.js';
 import { ClusterRequestError } from './events.errors.js';
 
-/** Whom a request asks, and how long it waits. */
+/** Options of `request()`. */
 export interface ClusterRequestOptions {
-  /** Default: `one`. */
+  /** The worker that answers: any one, or the worker of a slot. Default: `one`. */
   readonly to?: 'one' | number | undefined;
   /** How long to wait for the answer, 0..2^31-1 ms. Default: 5,000. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** The hub answers when the receivers keep up. A hub that hangs is ended long before. */
+/** The hub answers once the receivers keep up. A hub that hangs is ended long before. */
 const EMIT_MS = 30_000;
 const REQUEST_MS = 5_000;
 const START_MS = 3_000;
 
 /**
- * Events of @nestjs/event-emitter that reach the `@OnEvent()` methods of other workers, too. Each
- * reaches a worker at most once, those of one sender in their order. Payloads are copied as
- * `structuredClone()` would. Provide it where it is injected; several of one app are one to others.
+ * Events of @nestjs/event-emitter that reach the `@OnEvent()` methods of other workers, too. Each event
+ * reaches a worker at most once, and the events of one sender come in order. Payloads are copied as by
+ * `structuredClone()`. Provide it in each module that injects it: all instances of an app act as one.
  */
 @Injectable()
 export class ClusterEvents
@@ -68,7 +68,7 @@ export class ClusterEvents
     await this.#hub.ready(START_MS);
   }
 
-  /** `@OnEvent()` methods begin to listen in this hook, too, and perhaps later: it does not wait for them. */
+  /** It does not wait for the `@OnEvent()` methods, which begin to listen in this hook, too, or later. */
   onApplicationBootstrap(): void {
     const hub = this.#hub;
     if (hub.emitters.has(this.emitter)) return;
@@ -82,7 +82,7 @@ export class ClusterEvents
     });
   }
 
-  /** While its methods still listen. What they have begun is answered. */
+  /** The methods still listen in this hook, so calls that have begun are answered. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#handlers?.leave();
   }
@@ -95,16 +95,16 @@ export class ClusterEvents
    * Await it to send no faster than the others read: it resolves once none of them is far behind, or
    * after some seconds.
    *
-   * @returns to how many workers it was sent; 0 where the hub does not answer.
-   * @throws UncloneableValueError for a payload that cannot be sent, ClusterConfigurationError for
-   * such a name or such receivers.
+   * @returns the number of workers that it was sent to; 0 if the hub does not answer.
+   * @throws UncloneableValueError for a payload that cannot be sent, ClusterConfigurationError for a
+   * wrong name or wrong receivers.
    */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
     const body = checkEvent(`emit()`, name, payload, to);
     const question = { op: 'publish', name, form: 'v', to } as const;
     try {
       const answer = await this.#hub.askUntil(question, EMIT_MS, { body });
-      // Whether it was sent nobody knows.
+      // Nobody knows whether it was sent.
       if (answer === undefined) this.#hub.noteOutcome('publish', 'timeout');
       else return await this.#sentTo(answer, to);
     } catch (error) {
@@ -115,11 +115,11 @@ export class ClusterEvents
   }
 
   /**
-   * Has one worker answer: with what the first of its `@OnEvent()` methods returns.
+   * Asks one worker. The answer is the result of the first of its `@OnEvent()` methods.
    *
-   * @throws ClusterRequestError where nobody answers in time, or the one who answers fails;
-   * ClusterConfigurationError for a deadline or a name that cannot be; UncloneableValueError for such
-   * a payload.
+   * @throws ClusterRequestError if nobody answers in time, or if the method fails;
+   * ClusterConfigurationError for a wrong deadline or name; UncloneableValueError for a payload that
+   * cannot be sent.
    */
   async request<T>(
     name: string,
@@ -152,7 +152,7 @@ export class ClusterEvents
     return (this.#found ??= hubOf(currentLink()));
   }
 
-  /** Counts the workers that missed it. @throws ClusterConfigurationError for a slot that there is not. */
+  /** Counts the workers that missed it. @throws ClusterConfigurationError for a slot beyond the last. */
   async #sentTo({ header }: Answer, to: EventReceivers): Promise<number> {
     const { changed, evicted } = header.t === 'done' ? header : { changed: 0, evicted: 0 };
     if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);

@@ -2,19 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { Logger } from '@nestjs/common';
 import type { EventEmitter2 } from '@nestjs/event-emitter';
-import { clean, messageOf, oneLine } from '../../contract/errors/index.js';
+import { clean, oneLine } from '../../contract/errors/one-line.js';
+import { messageOf } from '../../contract/errors/thrown.js';
 import { encodePayload } from '../client/encode-payload.js';
 import type { HubClient } from '../client/hub-client.js';
+import type { EventPush } from '../client/hub-client.interface.js';
 import { orNone } from '../client/hub-error.js';
-import type { EventPush } from '../client/hub-listener.interface.js';
 
-/** Also for handlers that were begun while the process drained: its drain has waited for older ones. */
+/** The wait for the hub, and for handlers that began during the drain. The drain has waited for older ones. */
 const DEADLINE_MS = 1_000;
 
-/** What other workers send to the `@OnEvent()` methods of one app. */
+/** Calls the `@OnEvent()` methods of one app for events of other workers. */
 export class EventHandlers {
   readonly #logger = new Logger('ClusterEvents');
-  /** Calls that have not ended, and since when. */
+  /** Open calls, with the time at which they began. */
   readonly #running = new Map<Promise<void>, number>();
   #unlisten: () => void = () => {};
   #leaving = false;
@@ -33,7 +34,7 @@ export class EventHandlers {
     if (hub.open) void this.#tell('subscribe');
   }
 
-  /** The process drains. What others can answer as well is no longer asked here. */
+  /** Called while the process drains. From now on the hub prefers other workers. */
   hasBegunBefore(before: number): boolean {
     if (!this.#leaving && this.hub.open)
       void orNone(this.hub.ask({ op: 'subscribe', leaving: true }, DEADLINE_MS));
@@ -41,10 +42,13 @@ export class EventHandlers {
     return [...this.#running.values()].some((since) => since <= before);
   }
 
-  /** With its answer the hub has sent what it had for this worker. With the second it has the answers. */
+  /**
+   * The hub's answer to the first `unsubscribe` comes after all events for this worker. Its answer to the
+   * second one shows that it has received all replies.
+   */
   async leave(): Promise<void> {
     const { hub, emitter } = this;
-    const isLast = hub.emitters.size === 1; // else another app of the process listens
+    const isLast = hub.emitters.size === 1; // otherwise another app of the process listens
     if (hub.open && isLast) await this.#tell('unsubscribe');
     hub.emitters.delete(emitter);
     this.#unlisten();
@@ -61,16 +65,16 @@ export class EventHandlers {
   }
 
   #begin(event: EventPush, body: Buffer): void {
-    const call = event.request === undefined ? this.#hear(event, body) : this.#reply(event, body);
+    const call = event.request === undefined ? this.#call(event, body) : this.#reply(event, body);
     this.#running.set(call, performance.now());
     void call.finally(() => this.#running.delete(call));
   }
 
-  async #hear(event: EventPush, body: Buffer): Promise<void> {
+  async #call(event: EventPush, body: Buffer): Promise<void> {
     try {
       await this.emitter.emitAsync(event.name, deserialize(body));
     } catch (error) {
-      // Its sender has nothing to do with it, and neither the process nor the connection may end by it.
+      // It must end neither the process nor the connection, and does not concern the sender.
       const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
       this.#logger.error(oneLine(what), error instanceof Error ? error.stack : undefined);
     }
@@ -78,7 +82,7 @@ export class EventHandlers {
 
   async #reply({ name, from, request }: EventPush, body: Buffer): Promise<void> {
     const header = { op: 'reply', to: from, request: request!, form: 'v' } as const;
-    // The emitter of another app of this process may be the one that has a listener.
+    // The only listener may be in another app of this process.
     const emitters = [...this.hub.emitters];
     const listening = emitters.find((each) => each.listeners(name).length > 0);
     if (this.emitter !== (listening ?? emitters[0])) return;
@@ -87,7 +91,7 @@ export class EventHandlers {
     };
     if (listening === undefined) return reply(true, 'nobody listens to it there');
     try {
-      const earlier = this.emitter.listenersAny().length; // those of onAny() are called first
+      const earlier = this.emitter.listenersAny().length; // listeners of onAny() are called first
       reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);
     } catch (error) {
       reply(true, clean(messageOf(error)));

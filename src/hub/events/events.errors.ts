@@ -1,4 +1,4 @@
-import { ClusterError } from '../../contract/errors/index.js';
+import { ClusterError } from '../../contract/errors/cluster.errors.js';
 
 /** A request to another worker has no answer. */
 export class ClusterRequestError extends ClusterError {

@@ -1,36 +1,36 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isMainThread } from 'node:worker_threads';
 import { Injectable } from '@nestjs/common';
+import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
+import { checkDuration } from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { HeldLocks, type HeldLock } from '../client/held-locks.js';
 import type { HubClient } from '../client/hub-client.js';
 import { HubError } from '../client/hub-error.js';
-import { hubOf } from '../client/hub-of-process.js';
-import { checkDuration } from '../../contract/options/check/validate.js';
+import { hubOf, loadHub } from '../client/hub-of-process.js';
+import { type HeldLock, HeldLocks } from './held-locks.js';
 import {
   ClusterLockReentryError,
   ClusterLockRefusedError,
   ClusterLockTimeoutError,
 } from './lock.errors.js';
 
-/** How `runExclusive()` takes its lock. */
+/** Options of `runExclusive()`. */
 export interface RunExclusiveOptions {
   /** How long to wait for the lock, 0..2^31-1 ms; 0 takes it only if it is free. Default: 10,000. */
   readonly waitMs?: number | undefined;
 }
 
-/** The lock that `fn` runs under. */
+/** The lock under which `fn` runs. */
 export interface AcquiredLock {
   /**
    * Aborted if the lock is lost while `fn` runs: at most 1.8 s after the connection to the hub was
-   * lost, unless the next hub has given the lock back.
+   * lost, unless the next hub gives the lock back.
    */
   readonly signal: AbortSignal;
   /**
-   * A fencing token. It grows with each lock that the cluster gives, through the life of the primary.
-   * Send it along with what `fn` writes. The resource refuses a token below one that it has seen, so
-   * a holder that has lost its lock and does not know it yet writes nothing.
+   * A fencing token. It grows with each lock that the cluster gives, as long as the primary lives.
+   * Send it along with what `fn` writes, and have the resource refuse a token below one that it has
+   * seen. So a holder that has lost its lock, and does not know it yet, writes nothing.
    */
   readonly token: number;
 }
@@ -38,31 +38,35 @@ export interface AcquiredLock {
 const DEFAULT_WAIT_MS = 10_000;
 const MAX_NAME_LENGTH = 1_024;
 
-/** What the code that runs now holds, from the outermost on. */
+/** The locks of the running code, from the innermost on. */
 interface Held {
   readonly lock: HeldLock;
   readonly outer: Held | undefined;
 }
 
-/** Of all instances: each module may have provided one of its own. */
+/** One for all instances: several modules may each provide their own. */
 const RUNNING = new AsyncLocalStorage<Held>();
 
 /**
- * Locks that one worker of the cluster holds at a time. Provide it where it is injected. Without a
- * primary it locks within the process.
+ * Locks that one worker of the cluster holds at a time. Provide it in each module that injects it.
+ * Without a primary it locks within the process.
  */
 @Injectable()
 export class ClusterLock {
   #locks: { readonly hub: HubClient; readonly held: HeldLocks } | undefined;
 
+  constructor() {
+    loadHub();
+  }
+
   /**
-   * Runs `fn` while nobody else in the cluster runs one under this name. Those who wait are served in
-   * the order in which they came. The lock is free again when `fn` has ended, or its process.
+   * Runs `fn` while nobody else in the cluster runs one under this name. Callers wait in the order in
+   * which they came. The lock is free again when `fn` or its process has ended.
    *
-   * @param fn gets the lock: its signal is aborted if the lock is lost while it runs.
-   * @throws ClusterLockTimeoutError where it is not free in time, ClusterLockReentryError inside
-   * itself, ClusterConfigurationError in a thread such as that of a `@CpuBound()` method, and
-   * whatever `fn` throws.
+   * @param fn gets the lock, whose signal is aborted if the lock is lost.
+   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError inside
+   * itself, ClusterConfigurationError in a thread such as the one of a `@CpuBound()` method, and every
+   * error of `fn`.
    */
   async runExclusive<T>(
     name: string,
@@ -100,7 +104,7 @@ export class ClusterLock {
     throw new ClusterLockTimeoutError(name, waitMs);
   }
 
-  /** Not before it is used: the module may be loaded where no app runs. */
+  /** Not before the first use: the class may be created where no app runs. */
   #open(): { readonly hub: HubClient; readonly held: HeldLocks } {
     if (this.#locks === undefined) {
       const hub = hubOf(currentLink());
@@ -110,7 +114,7 @@ export class ClusterLock {
   }
 }
 
-/** Only the main thread has the connection of its process: here it would hold in this thread alone. */
+/** Only the main thread has the connection of its process. */
 function inThread(name: string): ClusterConfigurationError {
   return new ClusterConfigurationError(
     `runExclusive(${JSON.stringify(name)}) was called in a thread, where a lock would hold in that thread alone; take the lock where the thread is called, around the call of the @CpuBound() method`,

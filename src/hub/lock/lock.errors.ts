@@ -1,4 +1,4 @@
-import { ClusterError } from '../../contract/errors/index.js';
+import { ClusterError } from '../../contract/errors/cluster.errors.js';
 
 /** The lock was not free in time. `fn` was not called. */
 export class ClusterLockTimeoutError extends ClusterError {
@@ -12,7 +12,7 @@ export class ClusterLockTimeoutError extends ClusterError {
   }
 }
 
-/** `runExclusive()` was called inside itself, for the same name: it would wait for its own end. */
+/** `runExclusive()` was called inside itself, for the same name: it would wait for itself. */
 export class ClusterLockReentryError extends ClusterError {
   readonly code = 'CLUSTER_LOCK_REENTRY';
   readonly exitCode = 1;

@@ -4,31 +4,32 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { currentLink } from '../../contract/snapshot/current-link.js';
-import { messageOf, oneLine } from '../../contract/errors/index.js';
+import { oneLine } from '../../contract/errors/one-line.js';
+import { messageOf } from '../../contract/errors/thrown.js';
 import { encodePayload } from '../client/encode-payload.js';
 import { HubChannels } from '../client/hub-channels.js';
-import { hubOf } from '../client/hub-of-process.js';
+import { hubOf, loadHub } from '../client/hub-of-process.js';
 import { readMessages } from './read-messages.js';
 
-/** One for all triggers: a trigger may be of a single object, and there may be very many. */
+/** One channel for all triggers: an app may have a trigger for each of very many objects. */
 const CHANNEL = 'pub-sub';
 
-/** Subscriptions do not wait longer for the hub: they hear what this process publishes. */
+/** Without the hub by then, a subscription gets the messages of this process alone. */
 const JOIN_MS = 3_000;
 
-type Hear = (payload: never) => unknown;
+type OnMessage = (payload: never) => unknown;
 
 /**
  * A `PubSub` for GraphQL subscriptions that reaches the subscribers of all workers, with the methods
- * of `PubSubEngine` of graphql-subscriptions. All workers hear what is published in one order, each
- * message at most once. Payloads are copied as `structuredClone()` would.
+ * of `PubSubEngine` of graphql-subscriptions. All workers get the messages in one order, each message
+ * at most once. Payloads are copied as by `structuredClone()`.
  */
 @Injectable()
 export class ClusterPubSub implements BeforeApplicationShutdown {
   readonly #logger = new Logger('ClusterPubSub');
   readonly #name = randomUUID();
-  /** By trigger and by the number of the subscription: one message concerns few of very many. */
-  readonly #subscribers = new Map<string, Map<number, Hear>>();
+  /** By trigger, since a message concerns few of very many; then by the number of the subscription. */
+  readonly #subscribers = new Map<string, Map<number, OnMessage>>();
   readonly #triggers = new Map<number, string>();
   readonly #closing = new AbortController();
   #lastId = 0;
@@ -37,12 +38,13 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
 
   constructor() {
     setMaxListeners(0, this.#closing.signal); // one for each reader
+    loadHub();
   }
 
   /**
-   * Resolves once it is on its way to all workers, in its order.
+   * Resolves once the message has its place in the order of all workers.
    *
-   * @throws UncloneableValueError where the payload cannot be sent.
+   * @throws UncloneableValueError if the payload cannot be sent.
    */
   async publish(trigger: string, payload: unknown): Promise<void> {
     const body = encodePayload(`what is published on '${trigger}'`, [trigger, payload]);
@@ -57,7 +59,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     });
   }
 
-  /** @returns what {@link unsubscribe} takes. What is published from now on is heard. */
+  /** @returns the number for {@link unsubscribe}. By then no later message is missed. */
   async subscribe(
     trigger: string,
     onMessage: (payload: never) => unknown,
@@ -82,16 +84,17 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     if (subscribers.size === 0) this.#subscribers.delete(trigger);
   }
 
-  /** What is published on any of these, from the first `next()` on. A reader that falls far behind is ended with an error. */
+  /** The messages of these triggers, from the first `next()` on. A reader that falls far behind ends with an error. */
   asyncIterableIterator<T>(triggers: string | readonly string[]): AsyncIterableIterator<T> {
-    const begin = async (hear: (payload: T) => void) => {
-      const ids = await Promise.all([triggers].flat().map((each) => this.subscribe(each, hear)));
+    const begin = async (onMessage: (payload: T) => void) => {
+      const all = [triggers].flat();
+      const ids = await Promise.all(all.map((each) => this.subscribe(each, onMessage)));
       return () => ids.forEach((id) => this.unsubscribe(id));
     };
     return readMessages(begin, this.#closing.signal);
   }
 
-  /** Before the HTTP server waits for what reads them. */
+  /** Readers end in this hook, before the HTTP server waits for them. */
   beforeApplicationShutdown(): void {
     this.#closing.abort();
     this.#subscribers.clear();
@@ -99,7 +102,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     this.#channels?.part(this.#name);
   }
 
-  /** Not before it is used: a module may be loaded before `bootstrap()` is called. */
+  /** Not before the first use: the class may be created before `bootstrap()` is called. */
   #open(): HubChannels {
     if (this.#channels !== undefined) return this.#channels;
     const link = currentLink();
@@ -115,13 +118,13 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   #deliver(body: Buffer): void {
     void this.#logging('a message of another worker cannot be read', () => {
       const [trigger, payload] = deserialize(body) as [string, never];
-      for (const hear of this.#subscribers.get(trigger)?.values() ?? []) {
-        void this.#logging(`a subscriber of ${trigger} failed`, () => hear(payload));
+      for (const onMessage of this.#subscribers.get(trigger)?.values() ?? []) {
+        void this.#logging(`a subscriber of ${trigger} failed`, () => onMessage(payload));
       }
     });
   }
 
-  /** Neither other subscribers, nor the connection to the hub, nor the process may end by it. */
+  /** An error must not reach other subscribers, the connection to the hub or the process. */
   async #logging(failure: string, run: () => unknown): Promise<void> {
     try {
       await run();

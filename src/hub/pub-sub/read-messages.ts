@@ -1,14 +1,14 @@
-/** A reader that is further behind is told so, and subscribes anew. */
+/** A reader with more unread messages ends with an error. */
 const MAX_WAITING = 10_000;
 
 /**
- * What is heard, for `for await` and for subscriptions of GraphQL.
+ * Messages for `for await` and for subscriptions of GraphQL.
  *
- * @param begin is called at the first `next()`; resolves with how to hear no more.
- * @param closing ends it: who reads is told.
+ * @param begin is called at the first `next()`; resolves with a function that ends the subscription.
+ * @param closing ends the iteration.
  */
 export function readMessages<T>(
-  begin: (hear: (message: T) => void) => Promise<() => void>,
+  begin: (onMessage: (message: T) => void) => Promise<() => void>,
   closing: AbortSignal,
 ): AsyncIterableIterator<T> {
   let begun: Promise<() => void> | undefined;
@@ -27,9 +27,9 @@ export function readMessages<T>(
           end();
         }));
       },
-      cancel: () => void begun?.then((hearNoMore) => hearNoMore()),
+      cancel: () => void begun?.then((unsubscribe) => unsubscribe()),
     },
-    { highWaterMark: 0 }, // it is pulled when it is read
+    { highWaterMark: 0 }, // begin() is called at the first read
   );
   const reader = messages.getReader();
   const end = (): void => {

@@ -10,24 +10,24 @@ import { HubAdapter, type Namespace } from './hub-adapter.js';
 import { PrivateIds } from './private-ids.js';
 import { SessionStore, tagsOf } from './session-store.js';
 
-/** What {@link ClusterIoAdapter} may be told. */
+/** Options of {@link ClusterIoAdapter}. */
 export interface ClusterIoAdapterOptions {
   /**
-   * With `connectionStateRecovery`: what is kept, for the whole cluster, of packets that clients may
-   * have missed, and as much of their sessions. Default: 16 MiB.
+   * With `connectionStateRecovery`: the limit for kept packets that clients may have missed, and the
+   * same limit for sessions, each for the whole cluster. Default: 16 MiB.
    */
   readonly maxRecoveryBytes?: number | undefined;
 }
 
-/** Of the Socket.IO that Nest's adapter has. */
+/** Types of the Socket.IO that Nest's adapter uses. */
 type ServerOptions = NonNullable<Parameters<IoAdapter['createIOServer']>[1]>;
 type IoServer = ReturnType<IoAdapter['createIOServer']>;
 
 const RECOVERY_BYTES = 16 * 1024 * 1024;
 
 /**
- * Socket.IO for an app of several workers: rooms, broadcasts and `fetchSockets()` reach the clients of
- * all of them, and a client may reach any with each of its requests.
+ * Socket.IO for an app with several workers: rooms, broadcasts and `fetchSockets()` reach the clients of
+ * all workers, and each request of a client may reach any worker.
  * `app.useWebSocketAdapter(new ClusterIoAdapter(app))`.
  */
 export class ClusterIoAdapter extends IoAdapter {

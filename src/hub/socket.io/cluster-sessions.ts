@@ -4,19 +4,21 @@ import { SessionAffinity } from '../affinity/session-affinity.js';
 import type { HubClient } from '../client/hub-client.js';
 import type { ClusterLink } from '../../contract/snapshot/index.js';
 import { ownFarewell } from '../../worker/http/web-socket.js';
-import { dismiss } from './dismiss.js';
-import type { Engine, EngineRequest } from './engine.interface.js';
+import type { Engine, EngineClient, EngineRequest } from './engine.interface.js';
 
 /** The doctor looks for it. */
 export const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
-/** A client is not let in before others reach its session, and it them, but for this long at most. */
+/** New sessions wait until other workers can reach them, for this time at most. */
 const MAX_WAIT_MS = 3_000;
 
+/** A client that polls asks again at once. After this time without a poll it is gone. */
+const LOST_MS = 2_000;
+
 /**
- * Lets requests of a client reach any worker: each session has an owner, which its id tells.
+ * Lets the requests of a client reach any worker: the id of each session names the worker that owns it.
  *
- * @param server that the engine is attached to.
+ * @param server the HTTP server of the engine.
  */
 export function shareSessions(
   engine: Engine,
@@ -55,6 +57,17 @@ export function shareSessions(
   };
   link.onDrain(
     () => [...sessions.relayed, ...Object.values(engine.clients)],
-    (each) => (typeof each === 'function' ? each() : dismiss(each)),
+    (each) => (typeof each === 'function' ? each() : askToReconnect(each)),
   );
+}
+
+/** Closes a client, which connects again. Engine.IO would wait 30 s or for ever for the next poll of a lost one. */
+export function askToReconnect(client: EngineClient, lostMs = LOST_MS): void {
+  client.transport.closeTimeout = lostMs;
+  const timer = setTimeout(() => {
+    const { name, writable } = client.transport;
+    if (name === 'polling' && !writable) client.close(true);
+  }, lostMs);
+  timer.unref();
+  client.close();
 }

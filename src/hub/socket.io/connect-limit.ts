@@ -1,13 +1,13 @@
 import type { Engine } from './engine.interface.js';
 
-/** Of the protocol of Socket.IO: a packet by which a client asks for a namespace. */
+/** In Socket.IO's protocol, the packet with which a client asks for a namespace. */
 const CONNECT = '0';
 
 /** A client needs one for each of its namespaces. One POST has room for 300,000. */
 const MAX_CONNECTS = 100;
 const WITHIN_MS = 1_000;
 
-/** Disconnects clients who ask for namespaces faster than any app has them do: each is a socket, and may be a session. */
+/** Disconnects clients that ask for namespaces faster than any app needs: each takes a socket, and perhaps a session. */
 export function limitConnects(engine: Pick<Engine, 'on'>, warn: (message: string) => void): void {
   let warned = false;
   engine.on('connection', (client) => {

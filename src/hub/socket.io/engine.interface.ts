@@ -7,22 +7,22 @@ export type EngineRequest = IncomingMessage & { _query?: Readonly<Record<string,
 export interface EngineClient {
   readonly transport: {
     readonly name: string;
-    /** Of one that polls: a poll waits for its answer. */
+    /** For a client that polls: whether a poll waits for its answer. */
     readonly writable: boolean;
-    /** Of one that polls: how long its next poll is waited for, to be told of the end. In ms. */
+    /** For a client that polls: how long `close()` waits for its next poll, in ms. */
     closeTimeout?: number;
     send(packets: readonly { readonly type: string }[]): void;
   };
-  /** @param discard what has not been sent yet. */
+  /** @param discard drops packets that were not sent yet. */
   close(discard?: boolean): void;
-  /** Once it is closed, what it has sent behind this packet is not read. */
+  /** If the client is closed, packets after this one are not read. */
   on(
     event: 'packet',
     listener: (packet: { readonly type: string; readonly data?: unknown }) => void,
   ): void;
 }
 
-/** What is used of the server of Engine.IO. */
+/** The used part of Engine.IO's server. */
 export interface Engine {
   readonly clients: Readonly<Record<string, EngineClient>>;
   prepare(request: EngineRequest): void;

@@ -7,8 +7,8 @@ import {
   type Room,
   type Session,
 } from 'socket.io-adapter';
-import type { HubChannels, Saying } from '../client/hub-channels.js';
-import { LateComers } from './late-packets.js';
+import type { HubChannels, SayOptions } from '../client/hub-channels.js';
+import { RecoveringClients } from './recovering-clients.js';
 import { decodeJson, encodeJson } from '../client/json-payload.js';
 import {
   type Broadcast,
@@ -23,7 +23,7 @@ interface ServerSocket {
   packet(packet: { readonly type: number; readonly data: unknown[] }): void;
 }
 
-/** What is used of a namespace of Socket.IO. */
+/** The used part of a namespace of Socket.IO. */
 export interface Namespace {
   readonly name: string;
   readonly sockets: ReadonlyMap<string, ServerSocket>;
@@ -35,29 +35,29 @@ export interface Namespace {
   on(event: string, listener: (about: string, done: () => void) => unknown): void;
 }
 
-/** Of the protocol of Socket.IO. */
+/** In Socket.IO's protocol, the type of a packet with an event. */
 const EVENT = 2;
 
-/** Asks for the session of a client whose worker has not noticed that it is gone. */
+/** Asks other workers to close a client that they still take for connected. */
 const SURRENDER = 'nestjs-cluster surrender';
 
-/** Tells the worker of a socket that the room of its id has a member elsewhere. */
+/** Tells the worker of a socket that the room with its id has a member in another worker. */
 const JOINED = 'nestjs-cluster joined';
 
-/** Rooms that may be those of a socket. */
+/** The form of a socket's id, which is also the name of a room. */
 const SOCKET_ID = /^[\w-]{20}$/;
 
-/** A worker that is busy for longer does not hold up the client. */
+/** The client does not wait longer for a busy worker. */
 const SURRENDER_MS = 1_000;
 
 /**
- * The adapter of one namespace. Its own messages take effect at the place of their echo: all workers
- * see one order, by which a client's offset says what it has.
+ * The adapter of one namespace. Its own messages take effect at the place of their echo, so all workers
+ * see one order. That is why one offset tells which messages a client has.
  */
 export class HubAdapter extends ClusterAdapterWithHeartbeat {
   declare readonly nsp: Namespace;
-  readonly #late = new LateComers();
-  /** Sockets of this worker whose own rooms may have members in others. */
+  readonly #recovering = new RecoveringClients();
+  /** Sockets of this worker whose own rooms may have members in other workers. */
   readonly #shared = new Set<Room>();
 
   constructor(
@@ -73,12 +73,13 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
     nsp.on(JOINED, (room) => nsp.sockets.has(room) && this.#shared.add(room));
     channels.join(channel, this.uid, {
-      // One microtask later, as the continuation of `doPublish()`: the order stays. What a listener
-      // of `serverSideEmit()` throws does not concern the connection to the hub.
+      // One microtask later, like the continuation of `doPublish()`, to keep the order. Then an error of
+      // a listener of `serverSideEmit()` does not reach the connection to the hub either.
       said: (body, _from, offset) =>
         queueMicrotask(() => {
           const message = decodeJson(body) as ClusterMessage;
-          if (offset !== undefined) this.#late.note(offset, (message as { data: Broadcast }).data);
+          if (offset !== undefined)
+            this.#recovering.note(offset, (message as { data: Broadcast }).data);
           this.onMessage(message, offset);
         }),
       left: (uid) => this.onMessage({ type: MessageType.ADAPTER_CLOSE, uid, nsp: nsp.name }),
@@ -86,7 +87,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
   }
 
-  /** It announces itself once it hears the others. */
+  /** It announces itself in `joined()`, once it gets the messages of the others. */
   override init(): void {}
 
   override close(): void {
@@ -94,20 +95,20 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.part(this.uid);
   }
 
-  /** Resolves with the echo: what the base class does here after it, too, stands where others do it. */
+  /** Resolves with the echo, so the base class sends to its own clients at the message's place in the order. */
   protected override doPublish(message: ClusterMessage): Promise<string> {
     const broadcast =
       message.type === MessageType.BROADCAST && message.data.requestId === undefined
         ? (message.data as Broadcast)
         : undefined;
     const keep = broadcast && this.#keeping(broadcast);
-    // Events of one socket of this worker need nobody else, but have to be kept.
+    // Other workers do not need events for one socket of this worker, but the hub keeps them.
     const [room, ...rooms] = broadcast?.opts.rooms ?? [];
     const isOwn = rooms.length === 0 && this.nsp.sockets.has(room!) && !this.#shared.has(room!);
     return new Promise((resolve, reject) => {
       const echo = (offset: string | undefined): void => {
-        if (offset !== undefined) this.#late.note(offset, broadcast!);
-        // The base class goes on after an error, and sends no offset.
+        if (offset !== undefined) this.#recovering.note(offset, broadcast!);
+        // After an error the base class sends to its own clients without an offset.
         else if (keep !== undefined) return reject(new Error('the hub has not kept it'));
         resolve(offset ?? '');
       };
@@ -120,7 +121,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.say(this.uid, this.#encodeResponse(response), { to });
   }
 
-  /** Those who ask for the sockets wait for this answer: data that is not JSON is left out. */
+  /** `fetchSockets()` of other workers waits for this answer, so data that is not JSON is left out. */
   #encodeResponse(response: ClusterResponse): Buffer {
     if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
     try {
@@ -138,15 +139,15 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.sessions.keep(this.channel, { sid, pid, rooms, data }, maxDisconnectionDuration);
   }
 
-  /** @param pid whatever the client has sent, and so is the offset. */
+  /** @param pid text from the client, like the offset. */
   override async restoreSession(pid: string, offset: string): Promise<Session> {
-    const late = this.#late.begin();
+    const client = this.#recovering.begin();
     const session = await this.sessions
       .take(this.channel, this.uid, pid, offset, () => this.#surrendered(pid))
       .catch(() => undefined);
-    late.session = session;
-    if (session === undefined) this.#late.end(late);
-    return (session && { ...session, missedPackets: [] }) as Session; // none: its client begins anew
+    client.session = session;
+    if (session === undefined) this.#recovering.end(client);
+    return (session && { ...session, missedPackets: [] }) as Session; // `undefined` starts a new session
   }
 
   override addAll(id: string, rooms: Set<Room>): void {
@@ -156,17 +157,17 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       if (isOther) void this.serverSideEmit([JOINED, room]);
     }
     const socket = this.nsp.sockets.get(id);
-    // Its client is told of the id behind this.
+    // The client gets the id after this call.
     if (rooms.has(id) && socket?.pid !== undefined) {
       socket.pid = this.sessions.ids.sign(this.channel, socket.pid);
     }
-    const late = socket && this.#late.take(id);
-    if (late === undefined) return;
-    this.#shared.add(id); // those who joined its room have told the worker that it comes from
-    // Behind its CONNECT: Socket.IO's client keeps what comes before, and if it is cut off in between
-    // it hears that twice.
+    const client = socket && this.#recovering.take(id);
+    if (client === undefined) return;
+    this.#shared.add(id); // members that joined its room told its former worker, not this one
+    // After its CONNECT: Socket.IO's client buffers packets before it, and would get them twice if it
+    // lost the connection in between.
     queueMicrotask(() => {
-      const packets = late.packetsFor(this.sids.get(id) ?? new Set());
+      const packets = client.packetsFor(this.sids.get(id) ?? new Set());
       for (const data of packets) socket!.packet({ type: EVENT, data });
     });
   }
@@ -174,17 +175,17 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   override delAll(id: string): void {
     super.delAll(id);
     this.#shared.delete(id);
-    const late = this.#late.take(id);
-    // Its client was gone, or refused, before it was connected. It may come once more.
-    if (late !== undefined) this.persistSession(late.session!);
+    const client = this.#recovering.take(id);
+    // Its client was gone, or refused, before it was connected. It may come back.
+    if (client !== undefined) this.persistSession(client.session!);
   }
 
   get #recovery(): { readonly maxDisconnectionDuration: number } | undefined {
     return this.nsp.server._opts.connectionStateRecovery;
   }
 
-  /** As Socket.IO's own adapters do: an acknowledgement cannot be kept. */
-  #keeping({ packet, opts }: Broadcast): Saying['keep'] {
+  /** Like Socket.IO's own adapters, it does not keep packets with an acknowledgement. */
+  #keeping({ packet, opts }: Broadcast): SayOptions['keep'] {
     const isPlain =
       packet.type === EVENT && packet.id === undefined && opts.flags?.volatile === undefined;
     if (!isPlain || !this.#recovery) return undefined;
@@ -193,7 +194,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     return { forMs, maxBytes, tags: tagsOf(opts.rooms), except: tagsOf(opts.except) };
   }
 
-  /** Once no worker takes that client for connected any more. */
+  /** Resolves once no worker takes that client for connected. */
   async #surrendered(pid: string): Promise<void> {
     this.#surrender(pid);
     await Promise.race([

@@ -9,7 +9,7 @@ export type SessionToPersist = Omit<Session, 'missedPackets'>;
 
 type Taken = Session & { readonly upTo: string };
 
-/** What is sent to other workers. */
+/** A broadcast as it is sent to other workers. */
 export interface Broadcast {
   readonly opts: {
     readonly rooms: string[];
@@ -22,22 +22,19 @@ export interface Broadcast {
 const CACHE = 'socket.io sessions';
 const KEEP_MS = 1_000;
 
-/** A client that comes back waits rather than begin anew; a hub that is started anew has nothing for it. */
+/** A returning client waits this long for the hub. A hub that is started anew has nothing for it. */
 const TAKE_MS = 5_000;
 
-/** More is no offset of the hub. */
+/** The hub's offsets are shorter. */
 const MAX_OFFSET = 64;
 
 /** Longer names of rooms are hashed. */
 const MAX_ROOM = 64;
 
-/** Sessions that are being taken at once. Each has the hub asked, and may have all workers asked. */
+/** Sessions taken at the same time. Each asks the hub, and perhaps all workers. */
 const MAX_TAKING = 1_000;
 
-/**
- * Rooms by names that the hub takes. A client may have chosen them: no name of one form is a name of
- * another form.
- */
+/** The tags of rooms in the hub. Clients may choose rooms, so no two rooms have the same tag. */
 export function tagsOf(rooms: Iterable<unknown>): string[] {
   return Array.from(rooms, (room) =>
     typeof room === 'string' && room.length <= MAX_ROOM
@@ -48,7 +45,7 @@ export function tagsOf(rooms: Iterable<unknown>): string[] {
   );
 }
 
-/** Sessions of clients who may come back, to any worker. The hub has them, with what they miss. */
+/** Sessions of clients that may come back to any worker. The hub keeps them, and the packets that they miss. */
 export class SessionStore {
   readonly #taking = new Set<string>();
   #warned = false;
@@ -61,12 +58,12 @@ export class SessionStore {
     private readonly warn: (message: string) => void,
   ) {}
 
-  /** Without a hub, or with data that is not JSON, the client begins anew. */
+  /** Without a hub, or with data that is not JSON, the client starts a new session. */
   keep(channel: string, session: SessionToPersist, ttlMs: number): void {
     this.#keep(channel, session, ttlMs).catch(() => {});
   }
 
-  /** Socket.IO calls it while a connection is closed: what is thrown there ends the process. */
+  /** Async, because Socket.IO calls `keep()` while it closes a connection: an error there ends the process. */
   async #keep(channel: string, session: SessionToPersist, ttlMs: number): Promise<void> {
     const body = this.encodeData(session);
     if (body === undefined) return;
@@ -75,7 +72,7 @@ export class SessionStore {
     await this.hub.ask(question, KEEP_MS, body);
   }
 
-  /** @returns `undefined` where the data is not JSON, of which the operator is told once. */
+  /** @returns `undefined` if the data is not JSON, which is logged once. */
   encodeData(session: { readonly data: unknown }): Buffer | undefined {
     try {
       return encodeJson(session);
@@ -91,25 +88,25 @@ export class SessionStore {
   }
 
   /**
-   * Takes it, with the packets that its client has missed. Of several who try, one has it.
+   * Takes a session, with the packets that its client has missed. If several workers try, one gets it.
    *
    * @param uid a member of the channel.
-   * @param pid whatever the client has sent.
-   * @param surrendered has its old worker keep it, should that not know that the client is gone.
-   * @returns `undefined` where its client has to begin anew.
+   * @param pid text from the client, like the offset.
+   * @param releaseOld makes the old worker store the session, if it still takes the client for connected.
+   * @returns `undefined` if the client has to start a new session.
    */
   async take(
     channel: string,
     uid: string,
     pid: string,
     offset: string,
-    surrendered: () => Promise<void>,
+    releaseOld: () => Promise<void>,
   ): Promise<Taken | undefined> {
     const isPossible = offset.length <= MAX_OFFSET && this.#taking.size < MAX_TAKING;
     if (!isPossible || this.#taking.has(pid) || !this.ids.isOwn(channel, pid)) return undefined;
     this.#taking.add(pid);
     try {
-      return await this.#take(placeOf(channel, pid), uid, offset, surrendered);
+      return await this.#take(placeOf(channel, pid), uid, offset, releaseOld);
     } finally {
       this.#taking.delete(pid);
     }
@@ -119,17 +116,17 @@ export class SessionStore {
     at: ReturnType<typeof placeOf>,
     uid: string,
     offset: string,
-    surrendered: () => Promise<void>,
+    releaseOld: () => Promise<void>,
   ): Promise<Taken | undefined> {
     const ask = () => this.hub.askUntil({ op: 'get', ...at }, TAKE_MS);
     let answer = await ask();
-    if (answer?.header.t === 'miss') answer = await surrendered().then(ask);
+    if (answer?.header.t === 'miss') answer = await releaseOld().then(ask);
     if (answer?.header.t !== 'hit') return undefined;
     const session = decodeJson(answer.body) as SessionToPersist;
     const missed = await this.channels.missed(uid, offset, tagsOf(session.rooms));
     if (missed === undefined) return undefined;
     const { header } = await this.hub.ask({ op: 'delete', ...at }, KEEP_MS);
-    if (header.t !== 'done' || header.changed === 0) return undefined; // another one has it
+    if (header.t !== 'done' || header.changed === 0) return undefined; // another worker has it
     const missedPackets = missed.map((each) => {
       const { packet } = (decodeJson(each.body) as { data: Broadcast }).data;
       return [...packet.data, each.offset];
@@ -138,7 +135,7 @@ export class SessionStore {
   }
 }
 
-/** A signed id has no space. */
+/** A signed id has no space, so the key is not ambiguous. */
 function placeOf(channel: string, pid: string): { cache: string; key: string } {
   return { cache: CACHE, key: `${pid} ${channel}` };
 }

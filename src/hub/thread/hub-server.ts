@@ -4,20 +4,22 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { memoryBytes } from '../../contract/options/check/cgroup.js';
 import { FrameSocket } from '../wire/frame-socket.js';
-import { HubCore, type Peer } from '../wire/hub-core.js';
+import { HUB_VERSION, MAX_BODY_BYTES, tooLarge } from '../wire/limits.js';
 import { machineMs } from '../wire/machine-clock.js';
-import { type FromHub, HUB_VERSION, MAX_BODY_BYTES, readToHub } from '../wire/protocol.js';
-import { type Frame, tooLarge } from '../wire/codec.js';
+import { type FromHub, readToHub } from '../wire/protocol.js';
+import type { Frame } from '../wire/codec.js';
+import { HubCore } from './hub-core.js';
+import type { Peer } from './services/peer.js';
 
-/** One for each worker, and for those of a reload one more. */
+/** Each worker needs one, and two during a reload. */
 const MAX_CONNECTIONS = 1_024;
 
-/** A connection that has not said by then who it is. */
+/** A connection that has not said `hello` by then is closed. */
 const HELLO_MS = 5_000;
 
 const SWEEP_MS = 1_000;
 
-/** After a hub that ended: workers connect again, and say which locks they hold. */
+/** After a hub that ended, the time for workers to connect again and say which locks they hold. */
 export const RECLAIM_MS = 2_000;
 
 const UNKNOWN =
@@ -27,13 +29,13 @@ export interface HubServerOptions {
   readonly path: string;
   readonly token: string;
   readonly instance: string;
-  /** There was one before, which has ended. */
+  /** There was a hub before, which has ended. */
   readonly restarted: boolean;
 }
 
 export interface HubListening {
   readonly server: Server;
-  /** Has who comes from now on connect there: the first socket was removed. Those who have come stay. */
+  /** Listens at another path, after the first socket was removed. Open connections stay. */
   readonly move: (path: string) => Promise<Server>;
 }
 
@@ -46,7 +48,7 @@ export async function listenForWorkers(options: HubServerOptions): Promise<HubLi
   let server = await listenAt(options.path, (socket) => serve(socket, core, options));
   const move = async (path: string): Promise<Server> => {
     const next = await listenAt(path, (socket) => serve(socket, core, options));
-    server.close(); // nobody finds it
+    server.close(); // its socket file is gone
     return (server = next);
   };
   return { server, move };
@@ -55,18 +57,18 @@ export async function listenForWorkers(options: HubServerOptions): Promise<HubLi
 async function listenAt(path: string, onConnection: (socket: Socket) => void): Promise<Server> {
   const server = createServer(onConnection);
   server.maxConnections = MAX_CONNECTIONS;
-  // Beside its path, and moved there: it is never seen before it answers, and takes the place of that of the hub before it.
-  const beside = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
+  // Renamed once it answers: nobody finds it before, and it replaces the socket of the hub before.
+  const hidden = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
   await new Promise<void>((resolve, reject) => {
-    // Without the path, which is another one each time: workers warn of each reason once.
+    // Without the hidden path, which differs each time: workers warn of each reason once.
     server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
       reject(new Error(`no socket can be made in ${dirname(path)}: ${code ?? message}`)),
     );
-    server.listen(beside, resolve);
+    server.listen(hidden, resolve);
   });
-  chmodSync(beside, 0o600);
-  renameSync(beside, path);
-  server.on('error', () => {}); // for want of descriptors it accepts later
+  chmodSync(hidden, 0o600);
+  renameSync(hidden, path);
+  server.on('error', () => {}); // without free descriptors it accepts later
   return server;
 }
 
@@ -77,30 +79,30 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     if (body.length > MAX_BODY_BYTES) {
       return refuseUnread(header, tooLarge(body.length, MAX_BODY_BYTES));
     }
-    const said = readToHub(header);
-    if (said === undefined) return refuseUnread(header, UNKNOWN);
+    const message = readToHub(header);
+    if (message === undefined) return refuseUnread(header, UNKNOWN);
     if (welcome) {
-      if (said.op !== 'hello') core.receive(peer, said, body);
+      if (message.op !== 'hello') core.receive(peer, message, body);
       return;
     }
-    if (said.op !== 'hello' || said.token !== token) throw new Error('it has not said who it is');
-    if (said.v !== HUB_VERSION) {
-      const why = `this hub speaks version ${HUB_VERSION}, the worker ${said.v}; restart the cluster after an update of nestjs-cluster`;
-      frames.send({ t: 'refused', id: said.id, why });
+    if (message.op !== 'hello' || message.token !== token) throw new Error('not a known worker');
+    if (message.v !== HUB_VERSION) {
+      const why = `this hub speaks version ${HUB_VERSION}, the worker ${message.v}; restart the cluster after an update of nestjs-cluster`;
+      frames.send({ t: 'refused', id: message.id, why });
       return;
     }
     clearTimeout(timer);
     welcome = true;
-    peer.slot = said.slot;
-    frames.send({ t: 'welcome', id: said.id, instance });
+    peer.slot = message.slot;
+    frames.send({ t: 'welcome', id: message.id, instance });
   };
-  /** A request that is not as it should be is no reason to lose the others. @throws Error before the first. */
+  /** One malformed request must not cost the others their connection. @throws Error before `hello`. */
   const refuseUnread = (header: unknown, why: string): void => {
-    if (!welcome) throw new Error('this is no request');
+    if (!welcome) throw new Error('not a request');
     const { id } = (header ?? {}) as { id?: unknown };
     if (typeof id === 'number') frames.send({ t: 'refused', id, why });
   };
-  /** A worker that does not read its answers, and has no room for this one, is told so. */
+  /** A worker that does not read is told that its answer did not fit any more. */
   const send = (frame: FromHub, payload?: Buffer): void => {
     if (frames.send(frame, payload) || !('id' in frame)) return;
     frames.send({ t: 'refused', id: frame.id, why: 'the worker does not read its answers' });

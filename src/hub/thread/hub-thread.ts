@@ -1,20 +1,20 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type HubServerOptions, listenForWorkers } from './hub-server.js';
 
-/** What the primary starts the thread with. */
+/** The data with which the primary starts the thread. */
 export interface HubThreadData extends HubServerOptions {
-  /** The thread counts in it: a count that stands still tells the primary that it hangs. */
+  /** The thread counts here. If the count stands still, the thread hangs. */
   readonly pulse: Int32Array;
 }
 
-/** What it tells the primary. */
+/** The messages to the primary. */
 export type HubThreadMessage =
   | { readonly type: 'listening' }
   | { readonly type: 'failed'; readonly message: string }
-  /** It listens where it was told to by a {@link HubMove}; or not, and why. */
+  /** The answer to a {@link HubMove}. */
   | { readonly type: 'moved'; readonly problem?: string | undefined };
 
-/** What the primary tells it: its socket was removed. */
+/** The message of the primary that the socket was removed. */
 export interface HubMove {
   readonly path: string;
 }

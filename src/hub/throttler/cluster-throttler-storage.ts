@@ -8,13 +8,8 @@ import {
   ServiceUnavailableException,
 } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { currentLink } from '../../contract/snapshot/current-link.js';
-import { messageOf, OnceAMinute } from '../../contract/errors/index.js';
-import type { HubClient } from '../client/hub-client.js';
-import { hubOf } from '../client/hub-of-process.js';
-import { machineMs } from '../wire/machine-clock.js';
-import type { HitRecord } from '../wire/protocol.js';
-import { Counters, type Hit } from '../thread/services/counters.js';
+import { OnceAMinute } from '../../contract/errors/once-a-minute.js';
+import { messageOf } from '../../contract/errors/thrown.js';
 import {
   durationMs,
   oneOf,
@@ -22,24 +17,30 @@ import {
   optionGroup,
   validate,
 } from '../../contract/options/check/validate.js';
+import { currentLink } from '../../contract/snapshot/current-link.js';
+import type { HubClient } from '../client/hub-client.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { Counters, type Hit } from '../thread/services/counters.js';
+import { machineMs } from '../wire/machine-clock.js';
+import type { HitRecord } from '../wire/protocol.js';
 
-/** What a request is told that the hub has not counted in time. */
+/** Decisions about a request that the hub has not counted in time. */
 const DECISIONS = ['local', 'refuse', 'allow'] as const;
 type Decision = (typeof DECISIONS)[number];
 
-/** How `ClusterThrottlerStorage` counts. */
+/** Options of `ClusterThrottlerStorage`. */
 export interface ClusterThrottlerOptions {
   /** How long a request waits for the hub, 1..2^31-1 ms. Default: 1,000. */
   readonly deadlineMs?: number | undefined;
   /**
-   * What becomes of a request if the hub does not answer in time. `local`: this worker counts it by
+   * The decision about a request if the hub does not answer in time. `local`: this worker counts it by
    * itself, so a client may send up to the limit to each worker. `refuse`: it gets 503. `allow`: it
    * passes. Default: `local`.
    */
   readonly onHubSilent?: Decision | undefined;
 }
 
-/** As a provider without a factory it has the defaults. */
+/** Nobody provides it: Nest creates the class with its defaults. */
 const OPTIONS = Symbol('nestjs-cluster.throttler-options');
 
 const optionsSchema = optionGroup({
@@ -47,20 +48,20 @@ const optionsSchema = optionGroup({
   onHubSilent: option(oneOf(DECISIONS), 'local'),
 });
 
-/** The first worker has the hub's thread started, and its first requests are to be counted there. */
+/** The first worker starts the hub's thread, which is to count its first requests already. */
 const START_MS = 3_000;
 
 const SWEEP_MS = 60_000;
 
-const SAID: Record<Decision, string> = {
+const CONSEQUENCES: Record<Decision, string> = {
   local: 'this worker counts them by itself, and a client may send up to the limit to each worker',
   refuse: 'they are answered with 503',
   allow: 'they pass without being limited',
 };
 
 /**
- * Counts the requests of all workers together. `ThrottlerModule` takes it as its `storage`. It counts as
- * the storage in memory does that it replaces; without a primary, in this process.
+ * Counts the requests of all workers together. `ThrottlerModule` takes it as its `storage`. It counts
+ * like the storage in memory that it replaces. Without a primary it counts in this process.
  *
  * If the hub does not answer in time, `onHubSilent` decides. The log says so once a minute, and
  * `nestjs_cluster_throttler_unanswered_total` counts such requests.
@@ -69,7 +70,7 @@ const SAID: Record<Decision, string> = {
 export class ClusterThrottlerStorage
   implements ThrottlerStorage, OnModuleInit, OnApplicationShutdown
 {
-  /** What this worker counts by itself. */
+  /** Counts of this worker alone. */
   readonly #local = new Counters();
   readonly #logger = new Logger('ClusterThrottlerStorage');
   readonly #warnings = new OnceAMinute((line) => this.#logger.warn(line));
@@ -95,7 +96,7 @@ export class ClusterThrottlerStorage
    * Called by the guard of @nestjs/throttler.
    *
    * @param ttl and `blockDuration` in ms.
-   * @throws ServiceUnavailableException where the hub is silent and `onHubSilent` is `refuse`.
+   * @throws ServiceUnavailableException if the hub is silent and `onHubSilent` is `refuse`.
    */
   async increment(
     key: string,
@@ -121,7 +122,10 @@ export class ClusterThrottlerStorage
   #decide(hub: HubClient, hit: Hit, why: string): HitRecord {
     const { onHubSilent } = this.#options;
     hub.noteOutcome('throttler', onHubSilent);
-    this.#warnings.say(`requests are not counted together: ${why}; ${SAID[onHubSilent]}`, 'silent');
+    this.#warnings.say(
+      `requests are not counted together: ${why}; ${CONSEQUENCES[onHubSilent]}`,
+      'silent',
+    );
     if (onHubSilent === 'local') return this.#countHere(hit);
     if (onHubSilent === 'refuse') {
       throw new ServiceUnavailableException('the rate limit cannot be checked now');
@@ -129,7 +133,10 @@ export class ClusterThrottlerStorage
     return { totalHits: 0, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 };
   }
 
-  /** Alone it counts by itself: an app of a test must not find what the one before it has counted. */
+  /**
+   * Without a primary there is none: the next app of a test must not find the counts of the one before
+   * in a hub of the process.
+   */
   #open(): HubClient | undefined {
     if (this.#hub === undefined) {
       const link = currentLink();

@@ -1,24 +1,24 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { MAX_FRAME_BYTES, NO_BODY } from './protocol.js';
+import { MAX_FRAME_BYTES, NO_BODY, tooLarge } from './limits.js';
 
-/** Length of what follows, and of the header in it, little-endian. */
+/** Two little-endian numbers: the length of the rest, and the length of the header in it. */
 const PREFIX_BYTES = 8;
 
-/** The header of a frame that is skipped is read up to this size: its sender gets an answer. */
+/** A header up to this size is read even if its frame is skipped, so that its sender gets an answer. */
 const MAX_SKIPPED_HEADER_BYTES = 256 * 1024;
 
 /**
- * A frame is a header in JSON and a body of bytes. JSON, since it is at least as fast as
- * `v8.serialize` (1 µs against 3) for an object of ten fields, and nothing has to be installed for it.
+ * A header in JSON and a body of bytes. JSON is at least as fast as `v8.serialize` for an object of ten
+ * fields (1 µs against 3), and needs no package.
  */
 export interface Frame {
   readonly header: unknown;
   readonly body: Buffer;
-  /** Its size, if it is larger than a frame may be. Its body is skipped, and so is a very long header. */
+  /** The size of a frame that is too large. Its body is skipped, and so is a very long header. */
   readonly skippedBytes?: number;
 }
 
-/** @throws Error with the limit, if the frame is larger than one may be. */
+/** @throws Error with the limit, if the frame is too large. */
 export function encodeFrame(header: object, body: Buffer = NO_BODY): Buffer {
   const json = JSON.stringify(header);
   const headerBytes = Buffer.byteLength(json);
@@ -32,29 +32,25 @@ export function encodeFrame(header: object, body: Buffer = NO_BODY): Buffer {
   return frame;
 }
 
-export function tooLarge(bytes: number, max = MAX_FRAME_BYTES): string {
-  return `it has ${bytes} bytes; the hub takes ${max} at most`;
-}
-
-/** Less is left to V8: to give it back would take longer. */
+/** Less is left to V8, which takes less time. */
 const RELEASED_BYTES = 16 * 1024;
 
 /** Made when it is needed: on Node 20, for large frames. */
 let nowhere: MessagePort | undefined;
 
 /**
- * Gives memory back at once that nobody reads any more. V8 would let much of it pile up before it looks:
- * it takes chunks of sockets for small objects.
+ * Frees memory that nobody reads any more. V8 would let much of it pile up before it collects: it
+ * takes the chunks of sockets for small objects.
  */
 export function release(bytes: Buffer): void {
-  // Of the memory that it shares with others, a small buffer has only a part.
+  // A small buffer shares its memory with others.
   if (bytes.length < RELEASED_BYTES || bytes.length !== bytes.buffer.byteLength) return;
   const memory = bytes.buffer as ArrayBuffer & { transfer?: (bytes: number) => unknown };
   if (memory.transfer !== undefined) memory.transfer(0);
   else (nowhere ??= closedPort()).postMessage(undefined, [memory]); // Node 20
 }
 
-/** What is sent to it, and moved there, is freed. */
+/** Memory that is moved to it is freed. */
 function closedPort(): MessagePort {
   const { port1, port2 } = new MessageChannel();
   port1.close();
@@ -64,20 +60,20 @@ function closedPort(): MessagePort {
 
 interface Chunk {
   readonly whole: Buffer;
-  /** What was not read yet. */
+  /** The part that was not read yet. */
   rest: Buffer;
 }
 
-/** Makes frames of chunks, one at a time: who is not ready for the next one leaves it. */
+/** Makes frames of chunks, one at a time: a reader may leave the next one for later. */
 export class FrameReader {
   readonly #chunks: Chunk[] = [];
   #bytes = 0;
-  /** What is left of a frame that is too large. */
+  /** The bytes left of a frame that is too large. */
   #skipping = 0;
-  /** What the last frame lies in. */
+  /** The memory of the last frame. */
   #read: Buffer[] = [];
 
-  /** @param kept bodies are kept by those who read them. Otherwise they are gone with the next frame. */
+  /** @param kept if false, the memory of a frame is freed with the next call of {@link next}. */
   constructor(private readonly kept = true) {}
 
   push(chunk: Buffer): void {
@@ -86,9 +82,9 @@ export class FrameReader {
   }
 
   /**
-   * The body is a view of what was read: who keeps it copies it.
+   * The body is a view of the chunks.
    *
-   * @throws Error for what cannot be a frame. Nothing after it can be read.
+   * @throws Error if the bytes cannot be a frame. Nothing after them can be read.
    */
   next(): Frame | undefined {
     this.#releaseRead();

@@ -1,40 +1,40 @@
 import type { Socket } from 'node:net';
 import { encodeFrame, type Frame, FrameReader, release } from './codec.js';
 
-/** Beyond this a receiver does not keep up. */
+/** A receiver with more unread bytes does not keep up. */
 export const CONGESTED_BYTES = 1024 * 1024;
 
-/** Nothing is kept for it beyond this. A worker stops asking at half of it, and one frame may follow. */
+/** More is not kept for a receiver. A worker stops asking at half of it, and one frame may follow. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
-/** Small frames that become due together are one write. */
+/** Frames that are sent together go in writes of about this size. */
 const JOINED_BYTES = 64 * 1024;
 
 export interface FrameSocketEvents {
   /** An error that it throws ends the connection. */
   frame(frame: Frame): void;
-  /** Is called once. */
+  /** Called once. */
   closed(): void;
-  /** The other end has read on. */
+  /** The other end has read some bytes. */
   drained?(): void;
 }
 
-/** A socket that frames go over. What the other end does not read is bounded in bytes. */
+/** Sends and receives frames over a socket. The bytes that the other end has not read are bounded. */
 export class FrameSocket {
   readonly #reader: FrameReader;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
 
   /**
-   * @param ofWorker this end is the worker's. It reads on also while it is congested, since one of two
-   * ends must: if neither reads before the other has, both stand still for ever.
+   * @param ofWorker whether this end is the worker's. It also reads while it is congested: if both ends
+   * waited for the other to read first, both would stand still for ever.
    */
   constructor(
     private readonly socket: Socket,
     private readonly events: FrameSocketEvents,
     private readonly ofWorker = false,
   ) {
-    this.#reader = new FrameReader(ofWorker); // the hub is done with a frame before it reads the next one
+    this.#reader = new FrameReader(ofWorker); // the hub needs no frame any more when it reads the next one
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => events.closed());
     socket.on('data', (chunk: Buffer) => {
@@ -44,7 +44,7 @@ export class FrameSocket {
     socket.on('drain', () => this.#read());
   }
 
-  /** It does not read what it is sent. */
+  /** The other end does not keep up. */
   get congested(): boolean {
     return this.unsentBytes > CONGESTED_BYTES;
   }
@@ -55,8 +55,8 @@ export class FrameSocket {
   }
 
   /**
-   * @returns whether there was room for it. If there is none for a small frame either, the connection ends.
-   * @throws Error with the limit, if it is larger than a frame may be.
+   * @returns whether there was room for it. If even a small frame finds none, the connection ends.
+   * @throws Error with the limit, if the frame is too large.
    */
   send(header: object, body?: Buffer): boolean {
     if (this.socket.destroyed) return false;
@@ -75,7 +75,7 @@ export class FrameSocket {
     this.socket.destroy();
   }
 
-  /** The other end sends and does not read: unless this one reads on, it is not read any further. */
+  /** The hub stops reading from a worker that does not read itself. */
   #read(): void {
     try {
       while (this.ofWorker || !this.congested) {
@@ -88,11 +88,11 @@ export class FrameSocket {
       }
       this.socket.pause();
     } catch {
-      this.destroy(); // what it sent is no frame
+      this.destroy(); // it sent something else than frames
     }
   }
 
-  /** Requests whose clients a worker reads in one turn go as one write, and wake the hub once. */
+  /** The requests of one turn of a worker's event loop go as one write, which wakes the hub once. */
   #flushSoon(): void {
     if (this.ofWorker) setImmediate(() => this.#flush());
     else process.nextTick(() => this.#flush());

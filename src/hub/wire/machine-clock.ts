@@ -1,4 +1,4 @@
-/** `performance.now()` begins anew in each thread and process. Node reads both from one clock of the machine. */
+/** `performance.now()` starts at 0 in each thread and process, and reads the same clock as `hrtime`. */
 const OFFSET_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
 /** Monotonic milliseconds, the same in all processes of this machine. */

@@ -1,16 +1,5 @@
 import * as v from 'valibot';
-
-/** Both ends are of one package; a rolling release may still bring two versions together. */
-export const HUB_VERSION = 1;
-
-/** Header and body of one frame. A larger one is skipped, and its sender told so. */
-export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
-
-/** A value of the cache, or the payload of an event. */
-export const MAX_BODY_BYTES = 16 * 1024 * 1024;
-
-/** Characters of a name or a key. */
-export const MAX_TEXT_LENGTH = 16 * 1024;
+import { MAX_TEXT_LENGTH } from './limits.js';
 
 const text = v.pipe(v.string(), v.maxLength(MAX_TEXT_LENGTH));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
@@ -23,11 +12,14 @@ const cached = {
   form: text,
   /** `null`: it lives until others need its room. */
   ttlMs: v.nullable(amount),
-  /** What the cache may hold; that of the last caller counts. */
+  /** The bound of the whole cache. The bound of the last caller counts. */
   maxBytes: count,
 };
 
-/** What a worker sends. Those with an `id` are answered; a body travels behind `set`, `fill`, `publish` and `say`. */
+/**
+ * The messages of a worker. Each message with an `id` is answered. A body follows `set`, `fill`,
+ * `publish`, `reply` and `say`.
+ */
 const toHubSchema = v.variant('op', [
   v.object({ op: v.literal('hello'), id: count, v: count, token: text, slot: count }),
   v.object({
@@ -35,7 +27,7 @@ const toHubSchema = v.variant('op', [
     id: count,
     name: text,
     waitMs: amount,
-    /** It held the lock when the hub before this one ended. */
+    /** The worker held the lock when the hub before this one ended. */
     reclaim: v.optional(v.boolean()),
   }),
   v.object({ op: v.literal('unlock'), grant: count }),
@@ -49,7 +41,7 @@ const toHubSchema = v.variant('op', [
     limit: v.number(),
     block: v.number(),
     throttler: text,
-    /** When the request came, by the clock of the machine. A hub that has stood still counts it then. */
+    /** The time of the request, by the clock of the machine. A hub that stood still counts it as of then. */
     at: v.optional(amount),
   }),
   v.object({ op: v.literal('get'), id: count, ...cacheKey }),
@@ -59,26 +51,25 @@ const toHubSchema = v.variant('op', [
     op: v.literal('clear'),
     id: count,
     cache: text,
-    /** Of the keys. An older hub clears the whole cache. */
+    /** Only keys that begin with it. An older hub clears the whole cache. */
     prefix: v.optional(text),
   }),
-  /** Keys, a part of the cache at a time. */
+  /** Asks for keys, a part of the cache at a time. */
   v.object({
     op: v.literal('keys'),
     id: count,
     cache: text,
     prefix: text,
-    /** Where the part begins: 0, then the `next` of the answer before. */
+    /** The begin of the part: 0, then the `next` of the answer before. */
     from: count,
   }),
-  /** The value; or, where there is none, the lease to compute it, as soon as nobody else has it. */
+  /** Asks for the value or, if there is none, for the lease to compute it. One worker has it at a time. */
   v.object({ op: v.literal('lease'), id: count, ...cacheKey, waitMs: amount }),
-  /** Sets the value and gives the lease back; or neither, if the lease is void. */
+  /** Sets the value and gives the lease back. A void lease does neither. */
   v.object({ op: v.literal('fill'), id: count, grant: count, ...cached }),
   v.object({ op: v.literal('stats'), id: count }),
-  /** It wants events from now on. `leaving`: where another worker can have one as well, that one gets it. */
+  /** Asks for events. With `leaving`, other workers are preferred from now on. */
   v.object({ op: v.literal('subscribe'), id: count, leaving: v.optional(v.boolean()) }),
-  /** It wants no more of them. */
   v.object({ op: v.literal('unsubscribe'), id: count }),
   v.object({
     op: v.literal('publish'),
@@ -86,7 +77,7 @@ const toHubSchema = v.variant('op', [
     name: text,
     form: text,
     to: v.union([v.picklist(['all', 'others', 'one']), count]),
-    /** Its answer is the `reply` of the one who gets it. */
+    /** The answer is the `reply` of the receiver. */
     request: v.optional(v.boolean()),
   }),
   v.object({
@@ -97,23 +88,23 @@ const toHubSchema = v.variant('op', [
     form: text,
     failed: v.boolean(),
   }),
-  /** A member of this worker hears what is said on a channel from now on. */
+  /** A member in this worker gets the messages of a channel from now on. */
   v.object({ op: v.literal('join'), id: count, channel: text, name: text }),
   v.object({ op: v.literal('part'), channel: text, name: text }),
   v.object({
     op: v.literal('say'),
     channel: text,
     name: text,
-    /** One member; else all but the one who speaks. */
+    /** The name of one member. Default: all members but the sender. */
     to: v.optional(text),
-    /** Asks for an `echo` of that number, in the order in which the others hear it. */
+    /** Asks for an `echo` with this number, at the place of the message in the common order. */
     echo: v.optional(count),
-    /** For those who are away: see `missed`. */
+    /** Keeps the message for clients that are away: see `missed`. */
     keep: v.optional(
       v.object({ forMs: amount, maxBytes: count, tags: v.array(text), except: v.array(text) }),
     ),
   }),
-  /** What was said after that offset, and kept, for one who has those tags. */
+  /** Asks for the messages kept after this offset, for a client with these tags. */
   v.object({
     op: v.literal('missed'),
     id: count,
@@ -125,12 +116,14 @@ const toHubSchema = v.variant('op', [
 
 export type ToHub = v.InferOutput<typeof toHubSchema>;
 
-/** By what is asked: `v.variant` tries one after the other, which takes three to eight times as long. */
+export type RequestOf<Op extends ToHub['op']> = Extract<ToHub, { op: Op }>;
+
+/** By `op`: `v.variant` tries one schema after the other, which takes three to eight times as long. */
 const schemas = new Map<unknown, (typeof toHubSchema.options)[number]>(
   toHubSchema.options.map((schema) => [schema.entries.op.literal, schema]),
 );
 
-/** @returns `undefined` for what is nothing that a worker says. */
+/** @returns `undefined` if it is not a message of a worker. */
 export function readToHub(header: unknown): ToHub | undefined {
   const schema = schemas.get((header as { op?: unknown } | null)?.op);
   if (schema === undefined) return undefined;
@@ -138,10 +131,10 @@ export function readToHub(header: unknown): ToHub | undefined {
   return success ? output : undefined;
 }
 
-/** What is answered to an `id`. */
+/** A message that is answered. */
 export type HubRequest = Exclude<ToHub, { op: 'unlock' | 'cancel' | 'reply' | 'part' | 'say' }>;
 
-/** What the hub remembers of a client of the throttler; as `ThrottlerStorageRecord` has it. */
+/** The count of a client of the throttler, as in `ThrottlerStorageRecord`. */
 export interface HitRecord {
   readonly totalHits: number;
   /** Seconds. */
@@ -157,48 +150,37 @@ export interface CacheStats {
   readonly entries: number;
 }
 
-/** What the hub sends. A body travels behind `hit`, `event`, `said` and `kept`. */
+/** The messages of the hub. A body follows `hit`, `event`, `reply`, `said` and `kept`. */
 export type FromHub =
-  /** `instance`: another one has forgotten everything. */
+  /** A hub with another `instance` has forgotten everything. */
   | { readonly t: 'welcome'; readonly id: number; readonly instance: string }
-  /** The request cannot be served; `why` is for a line of the log. */
+  /** The request cannot be served; `why` is for the log. */
   | { readonly t: 'refused'; readonly id: number; readonly why: string }
   | { readonly t: 'granted'; readonly id: number; readonly grant: number }
-  /** It took longer than the one who asked would wait. */
+  /** The lock was not free within `waitMs`. */
   | { readonly t: 'expired'; readonly id: number }
   | ({ readonly t: 'counted'; readonly id: number } & HitRecord)
   | { readonly t: 'hit'; readonly id: number; readonly form: string }
   | { readonly t: 'miss'; readonly id: number }
-  /** `next`: 0 after the last part. */
-  | {
-      readonly t: 'keys';
-      readonly id: number;
-      readonly keys: readonly string[];
-      readonly next: number;
-    }
+  /** After the last part `next` is 0. */
+  | { readonly t: 'keys'; readonly id: number; readonly keys: string[]; readonly next: number }
   /** The lease was over: its key was set, deleted or cleared since, or its time was up. */
   | { readonly t: 'void'; readonly id: number }
-  /** `changed`: entries that were set, or were there to be deleted; workers that an event was sent to, or, as `evicted`, missed it. */
+  /**
+   * For values: how many were set or deleted, and how many were removed to have room. For an event: how
+   * many workers it was sent to, and how many missed it.
+   */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly evicted: number }
-  | {
-      readonly t: 'stats';
-      readonly id: number;
-      readonly caches: readonly CacheStats[];
-    }
+  | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
   | {
       readonly t: 'event';
       readonly name: string;
       readonly form: string;
       readonly from: number;
-      /** The sender waits for the `reply` to it. */
+      /** The sender waits for the `reply` to this number. */
       readonly request?: number | undefined;
     }
-  | {
-      readonly t: 'reply';
-      readonly id: number;
-      readonly form: string;
-      readonly failed: boolean;
-    }
+  | { readonly t: 'reply'; readonly id: number; readonly form: string; readonly failed: boolean }
   | {
       readonly t: 'said';
       readonly channel: string;
@@ -207,19 +189,17 @@ export type FromHub =
       readonly offset?: string | undefined;
     }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
-  /** What was said with that number stands here among what others have said. */
+  /** The message with this number has its place here in the common order. */
   | {
       readonly t: 'echo';
       readonly echo: number;
       readonly offset?: string | undefined;
       readonly missed: number;
     }
-  /** The bodies follow each other. */
+  /** The body has the bodies of all messages, one after the other. */
   | {
       readonly t: 'kept';
       readonly id: number;
       readonly offsets: readonly string[];
       readonly lengths: readonly number[];
     };
-
-export const NO_BODY = Buffer.alloc(0);

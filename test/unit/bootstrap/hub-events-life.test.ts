@@ -5,7 +5,7 @@ import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitte
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
-import { HubCore } from '../../../src/hub/wire/hub-core.js';
+import { HubCore } from '../../../src/hub/thread/hub-core.js';
 import { connect, enterWorker, forgetHub, idle, startWorker } from '../support/hub-workers.js';
 
 afterEach(forgetHub);

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
-import { NO_BODY } from '../../../src/hub/wire/protocol.js';
+import { NO_BODY } from '../../../src/hub/wire/limits.js';
 import { enterWorker, forgetHub, idle, startWorkers as start } from '../support/hub-workers.js';
 
 afterEach(() => {

@@ -1,8 +1,10 @@
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
 import { HubClient } from '../../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../../src/hub/wire/hub-core.js';
-import { type FromHub, NO_BODY } from '../../../src/hub/wire/protocol.js';
+import { HubCore, type WorkerMessage } from '../../../src/hub/thread/hub-core.js';
+import type { Peer } from '../../../src/hub/thread/services/peer.js';
+import { NO_BODY } from '../../../src/hub/wire/limits.js';
+import type { FromHub } from '../../../src/hub/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };
@@ -56,7 +58,7 @@ export function connect(core: HubCore, slot: number) {
     queueMicrotask(() => events.opened('a'));
     return {
       send: (header, body = NO_BODY) => {
-        const arrive = (): void => core.receive(peer, header as Said, body);
+        const arrive = (): void => core.receive(peer, header as WorkerMessage, body);
         const waiting = unread.get(header.op);
         if (waiting !== undefined) waiting.push(arrive);
         else if (!lost.has(header.op)) arrive();

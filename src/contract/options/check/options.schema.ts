@@ -14,6 +14,7 @@ import {
   flag,
   integer,
   integerOf,
+  MAX_WORKERS,
   numberBetween,
   oneOf,
   option,
@@ -21,10 +22,7 @@ import {
   optionGroupOrFalse,
 } from './validate.js';
 
-/** More workers than this are a mistake in a unit or a variable, not a machine. */
-export const MAX_WORKERS = 256;
-
-/** More threads than this are a mistake as well. */
+/** More threads than this are a mistake, like too many workers. */
 export const MAX_THREADS = 256;
 
 /** sun_path of sockaddr_un holds 108 bytes on Linux, one of them the closing NUL. */

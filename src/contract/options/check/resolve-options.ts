@@ -7,14 +7,9 @@ import type {
   ResolvedAdminOptions,
   ResolvedClusterOptions,
 } from '../resolved-options.interface.js';
-import {
-  clusterOptionsSchema,
-  HEARTBEAT_INTERVAL_MS,
-  logFormatSchema,
-  MAX_WORKERS,
-} from './options.schema.js';
+import { clusterOptionsSchema, HEARTBEAT_INTERVAL_MS, logFormatSchema } from './options.schema.js';
 import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
-import { integer, validate } from './validate.js';
+import { integer, validate, MAX_WORKERS } from './validate.js';
 
 /** Workers are still pinged, to get current figures. */
 const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: Infinity });

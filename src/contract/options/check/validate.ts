@@ -4,6 +4,9 @@ import { ClusterConfigurationError } from '../../errors/index.js';
 /** Timers of Node hold a signed 32-bit number of ms; a longer one fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** More workers than this are a mistake in a unit or a variable, not a machine. */
+export const MAX_WORKERS = 256;
+
 /** A whole number between two bounds; the message names both. */
 export const integer = (min: number, max: number) =>
   integerOf(`a whole number from ${min} to ${max}`, min, max);

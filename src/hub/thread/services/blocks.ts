@@ -1,46 +1,48 @@
 import { release } from '../../wire/codec.js';
 
-/** The unit of room: small enough for a small value, large enough for few of them in a large one. */
+/** A small value wastes little of a block, and a large value needs few of them. */
 const BLOCK_BYTES = 256;
 
-/** A block and the number of the one after it. */
+/** The size of a block and of the number of the block after it. */
 export const BLOCK_COST_BYTES = BLOCK_BYTES + 4;
 
 const BLOCK_WORDS = BLOCK_BYTES / 4;
 const PAGE_BITS = 12;
 const PAGE_BLOCKS = 1 << PAGE_BITS;
 
+/** The first block of each page stays unused, so no block has the number 0. */
+const FIRST = 1;
+
 interface Page {
   readonly bytes: Buffer;
   readonly words: Int32Array;
   readonly doubles: Float64Array;
-  /** Of each block the one after it, in a chain or among those that are free. */
+  /** The block after each block, in a chain or in the list of free blocks. */
   readonly next: Int32Array;
   firstFree: number;
-  /** Neither it nor those behind it were ever used: their memory is not taken yet. */
+  /** The blocks from here on were never used: the system has not given memory for them yet. */
   firstFresh: number;
-  /** How often it was looked at while nothing was in it. */
-  idle: number;
+  room: number;
+  /** The number of checks in a row that found the page empty. */
+  emptyChecks: number;
 }
 
-/** An empty page is kept until it was looked at so often: it is likely to be used again soon. */
-const IDLE_LOOKS = 5;
+/** A page that was just emptied is likely to be used again soon, so it is kept for this many checks. */
+const KEPT_CHECKS = 5;
 
-/** Pages that are given back at a time. Each takes 0.1 ms. */
-const GIVEN_BACK = 32;
+/** Pages that one check gives back at most. Each takes 0.1 ms. */
+const MAX_GIVEN_BACK = 32;
 
 /**
- * Memory in blocks that are used again and again, chained for what is larger. So V8 has nothing to
- * collect: it would let the process grow to several times of what is kept before it does, and stop the
- * thread meanwhile. The lowest pages are filled first: so others become empty when less is kept, and are
- * given back. Blocks have numbers from 1 on; 0 is none.
+ * Memory in blocks that are used again and again. A larger value takes a chain of them. V8 has nothing
+ * to collect here; with one `Buffer` a value it would let the process grow to several times the size of
+ * the values, and stop the thread to collect. Pages with low numbers are filled first, so that others
+ * become empty when less is kept, and are given back. The number 0 means no block.
  */
 export class Blocks {
-  /** `undefined` where one was given back. */
+  /** `undefined` if the page was given back. */
   readonly #pages: (Page | undefined)[] = [];
-  /** Blocks that each page has to give. */
-  readonly #room: number[] = [];
-  /** Those before it have no room. */
+  /** All pages before it are full. */
   #lowest = 0;
   #used = 0;
 
@@ -53,76 +55,65 @@ export class Blocks {
     return Math.ceil(bytes / BLOCK_BYTES);
   }
 
-  /** @returns the first of a chain of so many. */
+  /** @returns the first block of a chain of `count` blocks; 0 for an empty one. */
   take(count: number): number {
     let first = 0;
     let last = 0;
-    for (let left = count; left > 0;) {
-      const at = this.#roomy();
-      const page = this.#pages[at]!;
-      const taken = Math.min(left, this.#room[at]!);
-      this.#room[at]! -= taken;
-      left -= taken;
-      for (let n = 0; n < taken; n += 1) {
-        const block = takeOne(page, at);
-        if (last === 0) first = block;
-        else this.#link(last, block);
-        last = block;
-      }
+    for (let left = count; left > 0; left -= 1) {
+      const block = this.#takeOne();
+      if (first === 0) first = block;
+      else this.#link(last, block);
+      last = block;
     }
-    this.#link(last, 0);
+    if (last !== 0) this.#link(last, 0);
     this.#used += count;
     return first;
   }
 
-  /** Frees a chain. Its blocks stay in their order: one of the same length is as much in one piece. */
+  /** Frees a chain. Its blocks keep their order, so a value of the same size lies in as few pieces. */
   free(first: number): void {
     for (let begin = first; begin !== 0;) {
       const at = begin >> PAGE_BITS;
       const page = this.#pages[at]!;
       let last = begin;
       let count = 1;
-      let next = page.next[last % PAGE_BLOCKS]!;
+      let next = this.#next(last);
       for (; next !== 0 && next >> PAGE_BITS === at; count += 1) {
         last = next;
-        next = page.next[last % PAGE_BLOCKS]!;
+        next = this.#next(last);
       }
-      page.next[last % PAGE_BLOCKS] = page.firstFree;
+      this.#link(last, page.firstFree);
       page.firstFree = begin;
-      this.#room[at]! += count;
+      page.room += count;
       this.#used -= count;
       this.#lowest = Math.min(this.#lowest, at);
       begin = next;
     }
   }
 
-  /** Frees all. */
+  /** Frees all chains. */
   clear(): void {
-    for (const [at, page] of this.#pages.entries()) {
-      if (page === undefined) continue;
-      page.firstFree = 0;
-      page.firstFresh = firstOf(at);
-      this.#room[at] = PAGE_BLOCKS - firstOf(at);
+    for (const page of this.#pages) {
+      if (page !== undefined) Object.assign(page, EMPTY);
     }
     this.#lowest = 0;
     this.#used = 0;
   }
 
-  /** To be called now and then. Gives back the memory of pages that have been empty for a while. */
+  /** To be called each second. Gives back the memory of pages that have been empty for a while. */
   trim(): void {
-    let left = GIVEN_BACK;
+    let left = MAX_GIVEN_BACK;
     for (const [at, page] of this.#pages.entries()) {
       if (page === undefined) continue;
-      page.idle = this.#room[at] === PAGE_BLOCKS - firstOf(at) ? page.idle + 1 : 0;
-      if (page.idle < IDLE_LOOKS || left === 0) continue;
+      page.emptyChecks = page.room === EMPTY.room ? page.emptyChecks + 1 : 0;
+      if (page.emptyChecks < KEPT_CHECKS || left === 0) continue;
       left -= 1;
       this.#pages[at] = undefined;
-      this.#room[at] = 0;
       release(page.bytes);
     }
   }
 
-  /** One of the words that a block has. */
+  /** A 32-bit number in a block. */
   word(block: number, at: number): number {
     return this.#pageOf(block).words[(block % PAGE_BLOCKS) * BLOCK_WORDS + at]!;
   }
@@ -131,7 +122,7 @@ export class Blocks {
     this.#pageOf(block).words[(block % PAGE_BLOCKS) * BLOCK_WORDS + at] = value;
   }
 
-  /** In the room of two words, from an even one on. */
+  /** @param at an even number: a double takes the room of two words. */
   double(block: number, at: number): number {
     return this.#pageOf(block).doubles[((block % PAGE_BLOCKS) * BLOCK_WORDS + at) / 2]!;
   }
@@ -141,70 +132,59 @@ export class Blocks {
   }
 
   write(first: number, offset: number, from: Buffer): void {
-    this.#walk(first, offset, from.length, (bytes, at, length, done) => {
-      from.copy(bytes, at, done, done + length);
-    });
+    let done = 0;
+    for (const piece of this.#pieces(first, offset, from.length)) done += from.copy(piece, 0, done);
   }
 
-  equals(first: number, offset: number, other: Buffer): boolean {
-    let equal = true;
-    this.#walk(first, offset, other.length, (bytes, at, length, done) => {
-      equal &&= other.compare(bytes, at, at + length, done, done + length) === 0;
-    });
-    return equal;
-  }
-
-  /** @returns a view, where the bytes lie in one piece: it is right until something is written or freed. */
+  /** @returns a view if the bytes lie in one piece. It is valid until the next write or free. */
   read(first: number, offset: number, length: number): Buffer {
-    let whole: Buffer | undefined;
-    this.#walk(first, offset, length, (bytes, at, size, done) => {
-      if (size === length) whole = bytes.subarray(at, at + size);
-      else bytes.copy((whole ??= Buffer.allocUnsafe(length)), done, at, at + size);
-    });
-    return whole ?? Buffer.alloc(0);
+    const pieces = this.#pieces(first, offset, length);
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
   }
 
-  /** Blocks that lie beside each other are one piece. */
-  #walk(
-    first: number,
-    offset: number,
-    length: number,
-    visit: (bytes: Buffer, at: number, length: number, done: number) => void,
-  ): void {
+  /** Views of the bytes of a chain. Neighbouring blocks are one piece. */
+  #pieces(first: number, offset: number, length: number): Buffer[] {
+    const pieces: Buffer[] = [];
     let block = first;
     let skipped = offset;
     for (; skipped >= BLOCK_BYTES; skipped -= BLOCK_BYTES) block = this.#next(block);
-    if (skipped + length <= BLOCK_BYTES) {
-      const at = (block % PAGE_BLOCKS) * BLOCK_BYTES + skipped;
-      return visit(this.#pageOf(block).bytes, at, length, 0);
-    }
-    for (let done = 0; done < length;) {
+    for (let left = length; left > 0;) {
       const { bytes } = this.#pageOf(block);
       const at = (block % PAGE_BLOCKS) * BLOCK_BYTES + skipped;
       let size = BLOCK_BYTES - skipped;
-      let next = this.#next(block);
-      while (done + size < length && next === block + 1 && next % PAGE_BLOCKS !== 0) {
-        block = next;
-        size += BLOCK_BYTES;
-        next = this.#next(block);
-      }
-      size = Math.min(size, length - done);
-      visit(bytes, at, size, done);
-      done += size;
-      block = next;
+      // The next page begins with an unused block, so neighbours are always of one page.
+      for (; size < left && this.#next(block) === block + 1; size += BLOCK_BYTES) block += 1;
+      size = Math.min(size, left);
+      pieces.push(bytes.subarray(at, at + size));
+      left -= size;
+      block = this.#next(block);
       skipped = 0;
     }
+    return pieces;
+  }
+
+  #takeOne(): number {
+    const at = this.#pageWithRoom();
+    const page = this.#pages[at]!;
+    page.room -= 1;
+    if (page.firstFree === 0) {
+      page.firstFresh += 1;
+      return at * PAGE_BLOCKS + page.firstFresh - 1;
+    }
+    const block = page.firstFree;
+    page.firstFree = this.#next(block);
+    return block;
   }
 
   /** @returns the lowest page that has room. */
-  #roomy(): number {
-    while (this.#lowest < this.#room.length && this.#room[this.#lowest] === 0) this.#lowest += 1;
-    if (this.#lowest < this.#room.length) return this.#lowest;
+  #pageWithRoom(): number {
+    for (; this.#lowest < this.#pages.length; this.#lowest += 1) {
+      if ((this.#pages[this.#lowest]?.room ?? 0) > 0) return this.#lowest;
+    }
     const gap = this.#pages.indexOf(undefined);
-    const at = gap === -1 ? this.#pages.length : gap;
-    this.#pages[at] = newPage(firstOf(at));
-    this.#room[at] = PAGE_BLOCKS - firstOf(at);
-    return (this.#lowest = at);
+    this.#lowest = gap === -1 ? this.#pages.length : gap;
+    this.#pages[this.#lowest] = newPage();
+    return this.#lowest;
   }
 
   #pageOf(block: number): Page {
@@ -220,31 +200,17 @@ export class Blocks {
   }
 }
 
-/** Block 0 is none. */
-function firstOf(page: number): number {
-  return page === 0 ? 1 : 0;
-}
+const EMPTY = { firstFree: 0, firstFresh: FIRST, room: PAGE_BLOCKS - FIRST, emptyChecks: 0 };
 
-function takeOne(page: Page, at: number): number {
-  const block = page.firstFree;
-  if (block !== 0) {
-    page.firstFree = page.next[block % PAGE_BLOCKS]!;
-    return block;
-  }
-  page.firstFresh += 1;
-  return at * PAGE_BLOCKS + page.firstFresh - 1;
-}
-
-function newPage(firstFresh: number): Page {
-  // One piece: a small one beside it would be left, and keep its surroundings from the system.
+function newPage(): Page {
+  // All in one piece: a small allocation next to it would survive it, and keep the system from
+  // taking back the memory around it.
   const memory = new ArrayBuffer(PAGE_BLOCKS * BLOCK_COST_BYTES);
   return {
     bytes: Buffer.from(memory),
     words: new Int32Array(memory),
     doubles: new Float64Array(memory),
     next: new Int32Array(memory, PAGE_BLOCKS * BLOCK_BYTES),
-    firstFree: 0,
-    firstFresh,
-    idle: 0,
+    ...EMPTY,
   };
 }

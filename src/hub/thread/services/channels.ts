@@ -1,37 +1,32 @@
-import type { FromHub, ToHub } from '../../wire/protocol.js';
+import type { RequestOf } from '../../wire/protocol.js';
 import { Journal } from './journal.js';
+import type { Peer } from './peer.js';
 
-/** One whose worker hears what is said. */
-interface Listener {
-  /** Bytes that it has not read. */
-  readonly unsentBytes: number;
-  send(header: FromHub, body?: Buffer): void;
+interface Membership {
+  readonly channel: string;
+  readonly name: string;
 }
 
-type Say = Extract<ToHub, { op: 'say' }>;
-type Place = { readonly channel: string; readonly name: string };
-type Missed = Extract<ToHub, { op: 'missed' }>;
-
-/** One that has more to read misses what is said. */
+/** A worker that has more to read misses messages. */
 const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
 /**
- * Channels on which members of several workers speak. All hear the same order, the speaker too: its
- * echo stands where the others have the message. Members learn who has left.
+ * Channels on which members in several workers send messages to each other. All members see them in
+ * one order: the sender gets its echo at the place of its message. Members learn who has left.
  */
-export class Channels<P extends Listener> {
-  readonly #channels = new Map<string, Map<string, P>>();
+export class Channels {
+  readonly #channels = new Map<string, Map<string, Peer>>();
   readonly #journal = new Journal();
-  /** Numbers of another hub's journal are no numbers of this one. */
+  /** Part of each offset: the numbers of another hub's journal mean nothing here. */
   readonly #era = globalThis.crypto.randomUUID().slice(0, 8);
 
-  join(peer: P, { channel, name }: Place): void {
+  join(peer: Peer, { channel, name }: Membership): void {
     let members = this.#channels.get(channel);
     if (members === undefined) this.#channels.set(channel, (members = new Map()));
     members.set(name, peer);
   }
 
-  part(peer: P, { channel, name }: Place): void {
+  part(peer: Peer, { channel, name }: Membership): void {
     const members = this.#channels.get(channel);
     if (members?.get(name) !== peer) return;
     members.delete(name);
@@ -39,19 +34,23 @@ export class Channels<P extends Listener> {
     for (const other of members.values()) other.send({ t: 'left', channel, name });
   }
 
-  /** Its worker is gone. */
-  remove(peer: P): void {
+  /** The worker is gone, and its members with it. */
+  leave(peer: Peer): void {
     for (const [channel, members] of this.#channels) {
-      for (const [name, of] of members) if (of === peer) this.part(peer, { channel, name });
+      for (const [name, owner] of members) if (owner === peer) this.part(peer, { channel, name });
     }
   }
 
-  say(from: P, { channel, name, to, echo, keep }: Say, body: Buffer, now: number): void {
-    const number = keep && this.#journal.add(channel, keep, body, keep, now);
+  say(
+    from: Peer,
+    { channel, name, to, echo, keep }: RequestOf<'say'>,
+    body: Buffer,
+    now: number,
+  ): void {
+    const number = keep && this.#journal.add(channel, keep, body, now);
     const offset = number === undefined ? undefined : `${this.#era}.${number}`;
-    const members = this.#channels.get(channel) ?? new Map<string, P>();
     let missed = 0;
-    for (const [member, peer] of members) {
+    for (const [member, peer] of this.#channels.get(channel) ?? []) {
       if (member === name || (to !== undefined && member !== to)) continue;
       if (peer.unsentBytes > MAX_BACKLOG_BYTES) missed += 1;
       else peer.send({ t: 'said', channel, from: name, to: member, offset }, body);
@@ -59,22 +58,17 @@ export class Channels<P extends Listener> {
     if (echo !== undefined) from.send({ t: 'echo', echo, offset, missed });
   }
 
-  missed(from: P, { id, channel, after, tags }: Missed): void {
+  missed(from: Peer, { id, channel, after, tags }: RequestOf<'missed'>): void {
     const [era, number] = after.split('.');
     const kept =
       era === this.#era && /^\d{1,15}$/.test(number ?? '')
         ? this.#journal.after(channel, Number(number), tags)
         : undefined;
     if (kept === undefined) return from.send({ t: 'miss', id });
-    from.send(
-      {
-        t: 'kept',
-        id,
-        offsets: kept.map((each) => `${this.#era}.${each.number}`),
-        lengths: kept.map((each) => each.body.length),
-      },
-      Buffer.concat(kept.map((each) => each.body)),
-    );
+    const bodies = kept.map(({ body }) => body);
+    const offsets = kept.map((each) => `${this.#era}.${each.number}`);
+    const lengths = bodies.map(({ length }) => length);
+    from.send({ t: 'kept', id, offsets, lengths }, Buffer.concat(bodies));
   }
 
   sweep(now: number): void {

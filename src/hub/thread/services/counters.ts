@@ -1,7 +1,7 @@
 import type { HitRecord } from '../../wire/protocol.js';
-import { Recency } from './recency.js';
+import { RecencyMap } from './recency-map.js';
 
-/** One `@nestjs/throttler` of one client. */
+/** A request of one client, counted by one throttler of `@nestjs/throttler`. */
 export interface Hit {
   readonly key: string;
   readonly ttl: number;
@@ -14,25 +14,25 @@ interface Client {
   expiresAt: number;
   blockExpiresAt: number;
   isBlocked: boolean;
-  /** When each hit that counts ceases to, soonest first; by throttler. */
+  /** By throttler, when each hit stops to count, soonest first. */
   readonly hits: Map<string, number[]>;
 }
 
-/** Clients that are remembered. Who has not come for the longest time is forgotten first. */
+/** The limit of clients. The client that was silent for the longest time is forgotten first. */
 const MAX_CLIENTS = 200_000;
 
-/** Hits that are remembered, of all clients. */
+/** The limit of hits, for all clients together. */
 const MAX_HITS = 4_000_000;
 
-/** Records that a sweep looks at, of those who have not come for the longest time. */
+/** Clients that one sweep looks at, from the longest silent one on. */
 const SWEPT = 1_000;
 
 /**
- * Counts as the storage in memory of @nestjs/throttler 6 does, to the number: a sliding log of
- * hits, and a client that is over its limit is blocked. Without a clock.
+ * Counts exactly as the storage in memory of @nestjs/throttler 6: a sliding log of hits, and a client
+ * over its limit is blocked. Without a clock.
  */
 export class Counters {
-  readonly #clients = new Recency<Client>();
+  readonly #clients = new RecencyMap<Client>();
   #hits = 0;
 
   constructor(
@@ -57,7 +57,7 @@ export class Counters {
     return record;
   }
 
-  /** Forgets clients that came so long ago that nothing of them counts. */
+  /** Forgets clients of which nothing counts any more. */
   sweep(now: number): void {
     let left = SWEPT;
     for (const [key, client] of this.#clients.all()) {
@@ -100,7 +100,7 @@ export class Counters {
     return hits;
   }
 
-  /** Over the limit nobody is blocked: the oldest hit makes room for one more when it is over. */
+  /** Without blocking: over the limit, the client waits until its oldest hit stops to count. */
   #slide(
     hits: number[],
     { ttl, limit }: Pick<Hit, 'ttl' | 'limit'>,
@@ -142,7 +142,7 @@ export class Counters {
     return { totalHits: hits.length, timeToExpire, isBlocked, timeToBlockExpire };
   }
 
-  /** A `ttl` that varies brings hits that are over before others. */
+  /** If `ttl` varies, a new hit may stop to count before older ones. */
   #add(hits: number[], until: number): void {
     let at = hits.length;
     while (at > 0 && hits[at - 1]! > until) at -= 1;

@@ -1,79 +1,78 @@
 import { BLOCK_COST_BYTES, Blocks } from './blocks.js';
 
-/** What is kept of a message, for those who were away. */
-export interface Kept {
+/** A kept message. */
+interface Kept {
   readonly number: number;
   readonly body: Buffer;
 }
 
-/** For whom a message is: everybody, unless it names tags; nobody who has one of `except`. */
-export interface Audience {
+/** A message is for everybody, or for those with one of its tags; never for those with one of `except`. */
+interface Audience {
   readonly tags: readonly string[];
   readonly except: readonly string[];
+}
+
+interface Keep extends Audience {
+  readonly forMs: number;
+  readonly maxBytes: number;
 }
 
 interface Entry extends Audience {
   readonly channel: string;
   readonly number: number;
-  /** The first of its blocks; 0 where it is empty. */
-  readonly body: number;
+  /** The first of its blocks; 0 if the body is empty. */
+  readonly firstBlock: number;
   readonly bodyBytes: number;
   readonly bytes: number;
   readonly until: number;
 }
 
-/** Of an entry beside its body and its tags. */
+/** The size of an entry without its body and its tags. */
 const ENTRY_BYTES = 256;
 
-/** Channels of which is known what they have lost. */
+/** Channels whose last lost number is remembered. */
 const MAX_LOSSES = 10_000;
 
-/** One who was away for more begins anew. */
+/** A client that has missed more starts a new session. */
 const MAX_MISSED_BYTES = 8 * 1024 * 1024;
 
 /** The last messages of all channels in their order, bounded in bytes and time. Without a clock. */
 export class Journal {
-  /** Bodies: V8 would let several times of what is kept pile up before it collects. */
+  /** Bodies are kept in blocks for the reason given there. */
   readonly #bodies = new Blocks();
   #entries: Entry[] = [];
-  /** Entries before it are gone. */
+  /** The entries before this index are gone. */
   #first = 0;
   #bytes = 0;
   #lastNumber = 0;
+  /** By channel, the number of the last message that was dropped. */
   readonly #losses = new Map<string, number>();
-  /** No channel remembers anything before it. */
+  /** Messages up to this number may be lost in any channel. */
   #floor = 0;
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** @returns its number. */
-  add(
-    channel: string,
-    { tags, except }: Audience,
-    body: Buffer,
-    { forMs, maxBytes }: { readonly forMs: number; readonly maxBytes: number },
-    now: number,
-  ): number {
+  /** @returns the number of the message. */
+  add(channel: string, { tags, except, forMs, maxBytes }: Keep, body: Buffer, now: number): number {
     const number = (this.#lastNumber += 1);
-    const named = [...tags, ...except].reduce((sum, { length }) => sum + length + 16, 0);
+    const tagBytes = [...tags, ...except].reduce((sum, { length }) => sum + length + 16, 0);
     const blocks = Blocks.countFor(body.length);
-    const bytes = ENTRY_BYTES + named + blocks * BLOCK_COST_BYTES;
-    const until = now + forMs;
-    const first = blocks === 0 ? 0 : this.#bodies.take(blocks);
-    if (first !== 0) this.#bodies.write(first, 0, body);
-    const kept = { body: first, bodyBytes: body.length };
-    this.#entries.push({ channel, number, tags, except, ...kept, bytes, until });
+    const bytes = ENTRY_BYTES + tagBytes + blocks * BLOCK_COST_BYTES;
+    const firstBlock = this.#bodies.take(blocks);
+    this.#bodies.write(firstBlock, 0, body);
+    const kept = { firstBlock, bodyBytes: body.length, bytes, until: now + forMs };
+    this.#entries.push({ channel, number, tags, except, ...kept });
     this.#bytes += bytes;
     while (this.#bytes > maxBytes) this.#drop();
     return number;
   }
 
   /**
-   * The messages after that number for one who has those tags.
+   * The messages after that number for a client with these tags.
    *
-   * @returns `undefined` where some of them may be gone, or are too many.
+   * @returns `undefined` if some of them may be gone, or if they are too many.
    */
   after(channel: string, number: number, tags: readonly string[]): Kept[] | undefined {
     if (number > this.#lastNumber) return undefined;
@@ -86,21 +85,18 @@ export class Journal {
       if (entry.channel !== channel || !isFor(entry, own)) continue;
       bytes += entry.bodyBytes;
       if (bytes > MAX_MISSED_BYTES) return undefined;
-      kept.push({ number: entry.number, body: this.#bodyOf(entry) });
+      const body = Buffer.from(this.#bodies.read(entry.firstBlock, 0, entry.bodyBytes));
+      kept.push({ number: entry.number, body });
     }
     return kept;
   }
 
-  /** To be called each second. Forgets what is too old. */
+  /** To be called each second. Drops messages that are too old. */
   sweep(now: number): void {
     while (this.#first < this.#entries.length && this.#entries[this.#first]!.until <= now) {
       this.#drop();
     }
     this.#bodies.trim();
-  }
-
-  #bodyOf({ body, bodyBytes }: Entry): Buffer {
-    return body === 0 ? Buffer.alloc(0) : Buffer.from(this.#bodies.read(body, 0, bodyBytes));
   }
 
   #indexAfter(number: number): number {
@@ -109,8 +105,8 @@ export class Journal {
   }
 
   #drop(): void {
-    const { channel, number, body, bytes } = this.#entries[this.#first]!;
-    if (body !== 0) this.#bodies.free(body);
+    const { channel, number, firstBlock, bytes } = this.#entries[this.#first]!;
+    this.#bodies.free(firstBlock);
     this.#entries[this.#first] = undefined as never;
     this.#first += 1;
     this.#bytes -= bytes;
@@ -126,7 +122,6 @@ export class Journal {
 }
 
 function isFor({ tags, except }: Audience, own: ReadonlySet<string>): boolean {
-  return (
-    (tags.length === 0 || tags.some((tag) => own.has(tag))) && !except.some((tag) => own.has(tag))
-  );
+  const isIncluded = tags.length === 0 || tags.some((tag) => own.has(tag));
+  return isIncluded && !except.some((tag) => own.has(tag));
 }

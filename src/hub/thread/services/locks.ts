@@ -1,50 +1,50 @@
-/** Who asks for a lock: a peer, and the number of its question. */
-export interface Asker<P> {
+/** A request for a lock: the peer that asks, and the number of its request. */
+export interface LockRequest<P> {
   readonly peer: P;
   readonly id: number;
 }
 
-export type LockAnswer<P, A extends Asker<P>> =
-  | { readonly type: 'granted'; readonly asker: A; readonly grant: number }
-  | { readonly type: 'expired'; readonly asker: A }
-  | { readonly type: 'full'; readonly asker: A };
+export type LockAnswer<P, R extends LockRequest<P>> =
+  | { readonly type: 'granted'; readonly request: R; readonly grant: number }
+  | { readonly type: 'expired'; readonly request: R }
+  | { readonly type: 'full'; readonly request: R };
 
-interface Waiting<A> {
-  readonly asker: A;
+interface Waiting<R> {
+  readonly request: R;
   readonly until: number;
-  readonly lock: Lock<unknown, A>;
+  readonly lock: Lock<unknown, R>;
 }
 
-interface Lock<P, A> {
+interface Lock<P, R> {
   readonly name: string;
   grant: number;
   holder: P | undefined;
-  /** Those who came first are first. */
-  readonly queue: Set<Waiting<A>>;
+  /** In the order in which they came. */
+  readonly queue: Set<Waiting<R>>;
 }
 
-/** What a peer waits for, by the number of its question, and what it holds. */
-interface Part<P, A> {
-  readonly waits: Map<number, Waiting<A>>;
-  readonly holds: Set<Lock<P, A>>;
+/** The locks that a peer holds, and those it waits for by the numbers of its requests. */
+interface PeerLocks<P, R> {
+  readonly waits: Map<number, Waiting<R>>;
+  readonly holds: Set<Lock<P, R>>;
 }
 
-/** Askers that may wait, in all. */
+/** The limit of requests that wait, for all locks together. */
 const MAX_WAITING = 100_000;
 
 /**
- * Locks by name, given in the order in which they were asked for. A peer that is gone holds none.
- * Without a clock: who calls says what time it is.
+ * Locks by name, given in the order of the requests. A peer that is gone holds none. Without a clock:
+ * each call says what time it is.
  */
-export class Locks<P, A extends Asker<P> = Asker<P>> {
-  readonly #locks = new Map<string, Lock<P, A>>();
-  readonly #held = new Map<number, Lock<P, A>>();
-  readonly #parts = new Map<P, Part<P, A>>();
+export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
+  readonly #locks = new Map<string, Lock<P, R>>();
+  readonly #held = new Map<number, Lock<P, R>>();
+  readonly #peers = new Map<P, PeerLocks<P, R>>();
   #waiting = 0;
 
   /**
-   * @param closedUntil until then locks are only given to those who held them before.
-   * @param lastGrant grants are numbered from there on.
+   * @param closedUntil until then locks go only to peers that held them before.
+   * @param lastGrant the numbers of grants continue from here.
    */
   constructor(
     private closedUntil = -Infinity,
@@ -52,45 +52,45 @@ export class Locks<P, A extends Asker<P> = Asker<P>> {
     private lastGrant = 0,
   ) {}
 
-  /** @returns the answer; none while it has to wait. */
-  acquire(name: string, asker: A, waitMs: number, now: number): LockAnswer<P, A>[] {
+  /** @returns the answer; none while the request waits. */
+  acquire(name: string, request: R, waitMs: number, now: number): LockAnswer<P, R>[] {
     const lock = this.#lockOf(name);
     if (lock.holder === undefined && lock.queue.size === 0 && now >= this.closedUntil) {
-      return [this.#grant(lock, asker)];
+      return [this.#grant(lock, request)];
     }
     if (waitMs <= 0 || this.#waiting >= this.maxWaiting) {
-      this.#forget(lock);
-      return [{ type: waitMs <= 0 ? 'expired' : 'full', asker }];
+      this.#removeUnused(lock);
+      return [{ type: waitMs <= 0 ? 'expired' : 'full', request }];
     }
-    const waiting = { asker, until: now + waitMs, lock };
+    const waiting = { request, until: now + waitMs, lock };
     lock.queue.add(waiting);
-    this.#partOf(asker.peer).waits.set(asker.id, waiting);
+    this.#peerOf(request.peer).waits.set(request.id, waiting);
     this.#waiting += 1;
     return [];
   }
 
-  /** Gives a lock back to the one who had it when the hub before this one ended. */
-  reclaim(name: string, asker: A, now: number): LockAnswer<P, A>[] {
+  /** Gives a lock back to the peer that held it when the hub before this one ended. */
+  reclaim(name: string, request: R, now: number): LockAnswer<P, R>[] {
     const lock = this.#lockOf(name);
-    if (now < this.closedUntil && lock.holder === undefined) return [this.#grant(lock, asker)];
-    this.#forget(lock);
-    return [{ type: 'expired', asker }];
+    if (now < this.closedUntil && lock.holder === undefined) return [this.#grant(lock, request)];
+    this.#removeUnused(lock);
+    return [{ type: 'expired', request }];
   }
 
-  /** @returns who has it next. */
-  release(grant: number, peer: P, now: number): LockAnswer<P, A>[] {
+  /** @returns the grant of the next one. */
+  release(grant: number, peer: P, now: number): LockAnswer<P, R>[] {
     const lock = this.#held.get(grant);
     return lock?.holder === peer ? this.#free(lock, now) : [];
   }
 
-  /** Gives it back, and to nobody else: those who wait for it have got what they wanted. @returns them. */
-  dismiss(grant: number, peer: P, now: number): A[] {
+  /** Releases a lock that nobody needs any more. @returns the requests that waited for it. */
+  dismiss(grant: number, peer: P, now: number): R[] {
     const lock = this.#held.get(grant);
     if (lock?.holder !== peer) return [];
     const waiting = [...lock.queue];
-    for (const each of waiting) this.#drop(each);
+    for (const each of waiting) this.#endWait(each);
     this.#free(lock, now);
-    return waiting.map(({ asker }) => asker);
+    return waiting.map(({ request }) => request);
   }
 
   holds(name: string, grant: number, peer: P): boolean {
@@ -98,39 +98,39 @@ export class Locks<P, A extends Asker<P> = Asker<P>> {
     return lock?.name === name && lock.holder === peer;
   }
 
-  /** Takes those from their holders whose names are meant. @returns who has them next. */
-  revoke(isMeant: (name: string) => boolean, now: number): LockAnswer<P, A>[] {
+  /** Takes locks from their holders. @returns the grants of the next ones. */
+  revoke(isMeant: (name: string) => boolean, now: number): LockAnswer<P, R>[] {
     return [...this.#held.values()].flatMap((lock) =>
       isMeant(lock.name) ? this.#free(lock, now) : [],
     );
   }
 
-  /** @returns who has it next. */
-  revokeOne(name: string, now: number): LockAnswer<P, A>[] {
+  /** Takes one lock from its holder. @returns the grant of the next one. */
+  revokeOne(name: string, now: number): LockAnswer<P, R>[] {
     const lock = this.#locks.get(name);
     return lock?.holder === undefined ? [] : this.#free(lock, now);
   }
 
-  /** It waits no longer. */
+  /** Ends the wait of a request. */
   cancel(id: number, peer: P): void {
-    const waiting = this.#parts.get(peer)?.waits.get(id);
+    const waiting = this.#peers.get(peer)?.waits.get(id);
     if (waiting === undefined) return;
-    this.#drop(waiting);
-    this.#forget(waiting.lock as Lock<P, A>);
+    this.#endWait(waiting);
+    this.#removeUnused(waiting.lock as Lock<P, R>);
   }
 
-  /** The peer is gone. */
-  leave(peer: P, now: number): LockAnswer<P, A>[] {
-    const part = this.#parts.get(peer);
-    if (part === undefined) return [];
-    for (const { asker } of part.waits.values()) this.cancel(asker.id, peer);
-    const answers = [...part.holds].flatMap((lock) => this.#free(lock, now));
-    this.#parts.delete(peer);
+  /** The peer is gone. @returns the grants of the next ones. */
+  leave(peer: P, now: number): LockAnswer<P, R>[] {
+    const own = this.#peers.get(peer);
+    if (own === undefined) return [];
+    for (const { request } of own.waits.values()) this.cancel(request.id, peer);
+    const answers = [...own.holds].flatMap((lock) => this.#free(lock, now));
+    this.#peers.delete(peer);
     return answers;
   }
 
-  /** Those who held a lock have had the time to say so. */
-  open(now: number): LockAnswer<P, A>[] {
+  /** The time in which peers could reclaim locks is over. @returns grants of locks nobody reclaimed. */
+  open(now: number): LockAnswer<P, R>[] {
     this.closedUntil = -Infinity;
     return [...this.#locks.values()].flatMap((lock) =>
       lock.holder === undefined ? this.#free(lock, now) : [],
@@ -142,7 +142,7 @@ export class Locks<P, A extends Asker<P> = Asker<P>> {
     return this.#locks.size;
   }
 
-  #lockOf(name: string): Lock<P, A> {
+  #lockOf(name: string): Lock<P, R> {
     let lock = this.#locks.get(name);
     if (lock === undefined) {
       lock = { name, grant: 0, holder: undefined, queue: new Set() };
@@ -151,50 +151,50 @@ export class Locks<P, A extends Asker<P> = Asker<P>> {
     return lock;
   }
 
-  #partOf(peer: P): Part<P, A> {
-    let part = this.#parts.get(peer);
-    if (part === undefined) {
-      part = { waits: new Map(), holds: new Set() };
-      this.#parts.set(peer, part);
+  #peerOf(peer: P): PeerLocks<P, R> {
+    let own = this.#peers.get(peer);
+    if (own === undefined) {
+      own = { waits: new Map(), holds: new Set() };
+      this.#peers.set(peer, own);
     }
-    return part;
+    return own;
   }
 
-  #grant(lock: Lock<P, A>, asker: A): LockAnswer<P, A> {
+  #grant(lock: Lock<P, R>, request: R): LockAnswer<P, R> {
     this.lastGrant += 1;
     lock.grant = this.lastGrant;
-    lock.holder = asker.peer;
+    lock.holder = request.peer;
     this.#held.set(lock.grant, lock);
-    this.#partOf(asker.peer).holds.add(lock);
-    return { type: 'granted', asker, grant: lock.grant };
+    this.#peerOf(request.peer).holds.add(lock);
+    return { type: 'granted', request, grant: lock.grant };
   }
 
-  #free(lock: Lock<P, A>, now: number): LockAnswer<P, A>[] {
-    if (lock.holder !== undefined) this.#parts.get(lock.holder)?.holds.delete(lock);
+  #free(lock: Lock<P, R>, now: number): LockAnswer<P, R>[] {
+    if (lock.holder !== undefined) this.#peers.get(lock.holder)?.holds.delete(lock);
     this.#held.delete(lock.grant);
     lock.holder = undefined;
-    const answers: LockAnswer<P, A>[] = [];
+    const answers: LockAnswer<P, R>[] = [];
     if (now < this.closedUntil) return answers;
     for (const waiting of lock.queue) {
-      this.#drop(waiting);
+      this.#endWait(waiting);
       if (waiting.until > now) {
-        answers.push(this.#grant(lock, waiting.asker));
+        answers.push(this.#grant(lock, waiting.request));
         return answers;
       }
-      answers.push({ type: 'expired', asker: waiting.asker });
+      answers.push({ type: 'expired', request: waiting.request });
     }
-    this.#forget(lock);
+    this.#removeUnused(lock);
     return answers;
   }
 
-  #drop(waiting: Waiting<A>): void {
-    const { peer, id } = waiting.asker;
+  #endWait(waiting: Waiting<R>): void {
+    const { peer, id } = waiting.request;
     waiting.lock.queue.delete(waiting);
-    this.#parts.get(peer)?.waits.delete(id);
+    this.#peers.get(peer)?.waits.delete(id);
     this.#waiting -= 1;
   }
 
-  #forget(lock: Lock<P, A>): void {
+  #removeUnused(lock: Lock<P, R>): void {
     if (lock.holder === undefined && lock.queue.size === 0) this.#locks.delete(lock.name);
   }
 }

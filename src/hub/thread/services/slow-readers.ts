@@ -1,40 +1,35 @@
-/** One that is sent what others have said. */
-interface Reader {
-  readonly congested: boolean;
-  /** Bytes that it has not read. */
-  readonly unsentBytes: number;
-}
+import type { Peer } from './peer.js';
 
-/** The answer to a sender. It waits for readers. */
-interface Held<P> {
+/** An answer to a sender that waits for slow readers. */
+interface HeldAnswer {
   readonly since: number;
-  readonly waitsFor: Set<P>;
+  readonly waitsFor: Set<Peer>;
   readonly answer: () => void;
 }
 
 /** A reader that has more to read is sent nothing. */
 const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
-/** A reader that has not caught up by then is not waited for. */
+/** The longest wait for a reader to catch up. */
 const PATIENCE_MS = 2_000;
 
 /**
  * Holds the answer to a sender while a reader is behind. So a sender that awaits its answers sends
- * no faster than the slowest reader reads. A reader that stands still is waited for once.
+ * no faster than the slowest reader reads. A reader that reads nothing is waited for once.
  */
-export class SlowReaders<P extends Reader> {
-  /** The answers that wait for a reader, oldest first. */
-  readonly #held = new Map<P, Set<Held<P>>>();
-  readonly #givenUp = new Set<P>();
+export class SlowReaders {
+  /** By reader, the answers that wait for it, oldest first. */
+  readonly #held = new Map<Peer, Set<HeldAnswer>>();
+  readonly #givenUp = new Set<Peer>();
 
-  /** @returns whether it can be sent something. */
-  accepts(reader: P): boolean {
+  /** @returns whether the reader can be sent something. */
+  accepts(reader: Peer): boolean {
     if (!reader.congested) return true;
     return !this.#givenUp.has(reader) && reader.unsentBytes <= MAX_BACKLOG_BYTES;
   }
 
-  /** @param answer is called once none of these is behind: perhaps now. */
-  answerAfter(readers: readonly P[], answer: () => void, now: number): void {
+  /** @param answer is called once none of the readers is behind, perhaps at once. */
+  answerAfter(readers: readonly Peer[], answer: () => void, now: number): void {
     const waitsFor = new Set(readers.filter((each) => each.congested && !this.#givenUp.has(each)));
     if (waitsFor.size === 0) return answer();
     const held = { since: now, waitsFor, answer };
@@ -45,8 +40,8 @@ export class SlowReaders<P extends Reader> {
     }
   }
 
-  /** It has read on, or is gone. */
-  release(reader: P): void {
+  /** The reader has caught up, or is gone. */
+  release(reader: Peer): void {
     this.#givenUp.delete(reader);
     this.#answerFor(reader);
   }
@@ -59,7 +54,7 @@ export class SlowReaders<P extends Reader> {
     }
   }
 
-  #answerFor(reader: P): void {
+  #answerFor(reader: Peer): void {
     const held = this.#held.get(reader);
     if (held === undefined) return;
     this.#held.delete(reader);

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { HTTPParser } from 'http-parser-js';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RelayLimit } from '../../../../src/contract/snapshot/index.js';
-import { RELEASE } from '../../../../src/hub/affinity/owner-door.js';
+import { RELEASE } from '../../../../src/hub/affinity/relay-server.js';
 import { Relay } from '../../../../src/hub/affinity/relay.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
 

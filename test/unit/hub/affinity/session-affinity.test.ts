@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { RELEASE } from '../../../../src/hub/affinity/owner-door.js';
+import { RELEASE } from '../../../../src/hub/affinity/relay-server.js';
 import { SessionAffinity } from '../../../../src/hub/affinity/session-affinity.js';
 import { newOwner, newSessionId, ownerOf } from '../../../../src/hub/affinity/session-id.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';

@@ -4,9 +4,11 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HubChannels } from '../../../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../../../src/hub/wire/hub-core.js';
-import type { LineEvents } from '../../../../src/hub/client/line.js';
-import { type FromHub, MAX_BODY_BYTES, NO_BODY } from '../../../../src/hub/wire/protocol.js';
+import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
+import type { Peer } from '../../../../src/hub/thread/services/peer.js';
+import type { LineEvents } from '../../../../src/hub/client/hub-client.interface.js';
+import { MAX_BODY_BYTES, NO_BODY } from '../../../../src/hub/wire/limits.js';
+import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 import { Journal } from '../../../../src/hub/thread/services/journal.js';
 
 const idle = () => new Promise((resolve) => setImmediate(resolve));
@@ -29,7 +31,7 @@ async function start(count: number) {
       line = events;
       return {
         send: (header, body = NO_BODY) => {
-          if (state.writable) core.receive(peer, header as Said, body);
+          if (state.writable) core.receive(peer, header as WorkerMessage, body);
           else state.refused += 1;
           return state.writable;
         },
@@ -229,7 +231,7 @@ describe('the journal', () => {
   const all = { tags: [], except: [] };
   /** Each takes 256 bytes and three blocks of 260. */
   const add = (journal: Journal, channel: string, now = 0, maxBytes = 10_360) =>
-    journal.add(channel, all, Buffer.alloc(744), { forMs: 1_000, maxBytes }, now);
+    journal.add(channel, { ...all, forMs: 1_000, maxBytes }, Buffer.alloc(744), now);
 
   it('is bounded in bytes: one who was away for longer begins anew', () => {
     const journal = new Journal();
@@ -247,8 +249,8 @@ describe('the journal', () => {
       Buffer.alloc((n * 37) % 3_000, `${n} \xff`),
     );
     const keep = { forMs: 1_000, maxBytes: 2 ** 20 };
-    for (const body of bodies) journal.add('a', all, body, keep, 0);
-    journal.add('a', all, Buffer.alloc(0), keep, 0);
+    for (const body of bodies) journal.add('a', { ...all, ...keep }, body, 0);
+    journal.add('a', { ...all, ...keep }, Buffer.alloc(0), 0);
     const kept = journal.after('a', 1_900, []);
     expect(kept?.map(({ body }) => body.toString('latin1'))).toEqual(
       [...bodies.slice(1_900), Buffer.alloc(0)].map((body) => body.toString('latin1')),
@@ -257,7 +259,7 @@ describe('the journal', () => {
 
   it('has an empty message, also as its first one', () => {
     const journal = new Journal();
-    journal.add('a', all, Buffer.alloc(0), { forMs: 1_000, maxBytes: 1_000 }, 0);
+    journal.add('a', { ...all, forMs: 1_000, maxBytes: 1_000 }, Buffer.alloc(0), 0);
     expect(journal.after('a', 0, [])).toEqual([{ number: 1, body: Buffer.alloc(0) }]);
     journal.sweep(1_000);
     expect(journal.bytes).toBe(0);
@@ -274,7 +276,7 @@ describe('the journal', () => {
     const before = outside();
     const body = Buffer.alloc(1_000);
     for (let n = 0; n < 60_000; n += 1)
-      journal.add('a', all, body, { forMs: 10, maxBytes: 2 ** 24 }, 0);
+      journal.add('a', { ...all, forMs: 10, maxBytes: 2 ** 24 }, body, 0);
     expect(outside() - before).toBeGreaterThan(10 * 2 ** 20);
     expect(outside() - before).toBeLessThan(18 * 2 ** 20);
     for (let now = 10; now < 20; now += 1) journal.sweep(now);

@@ -3,14 +3,15 @@ import { ClusterConfigurationError } from '../../../../src/contract/errors/index
 import { ClusterCache, clusterCache } from '../../../../src/hub/cache/index.js';
 import { ClusterLock } from '../../../../src/hub/lock/index.js';
 import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
-import { HeldLocks } from '../../../../src/hub/client/held-locks.js';
+import { HeldLocks } from '../../../../src/hub/lock/held-locks.js';
 import { RECLAIM_MS } from '../../../../src/hub/thread/hub-server.js';
 import { HubChannels } from '../../../../src/hub/client/hub-channels.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
 import { dialInProcess } from '../../../../src/hub/client/in-process.js';
-import type { LineEvents } from '../../../../src/hub/client/line.js';
-import { SharedCache } from '../../../../src/hub/client/cache/shared-cache.js';
-import { type FromHub, NO_BODY, type ToHub } from '../../../../src/hub/wire/protocol.js';
+import type { LineEvents } from '../../../../src/hub/client/hub-client.interface.js';
+import { SharedCache } from '../../../../src/hub/cache/shared-cache.js';
+import { NO_BODY } from '../../../../src/hub/wire/limits.js';
+import type { FromHub, ToHub } from '../../../../src/hub/wire/protocol.js';
 import { enterWorker, forgetHub } from '../../support/hub-workers.js';
 
 beforeEach(() => vi.useFakeTimers());

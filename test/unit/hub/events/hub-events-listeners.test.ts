@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HubCore } from '../../../../src/hub/wire/hub-core.js';
+import { HubCore } from '../../../../src/hub/thread/hub-core.js';
 import { forgetHub, idle, startWorker, startWorkers } from '../../support/hub-workers.js';
 
 const unhandled = vi.fn();

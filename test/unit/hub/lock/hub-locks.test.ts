@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HubCore } from '../../../../src/hub/wire/hub-core.js';
-import { type FromHub, NO_BODY } from '../../../../src/hub/wire/protocol.js';
+import { HubCore } from '../../../../src/hub/thread/hub-core.js';
+import { NO_BODY } from '../../../../src/hub/wire/limits.js';
+import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 import { type LockAnswer, Locks } from '../../../../src/hub/thread/services/locks.js';
 
-type Asker = { readonly peer: string; readonly id: number };
+type Request = { readonly peer: string; readonly id: number };
 
 const names = fc.constantFrom('a', 'b');
 const peers = fc.constantFrom('p', 'q', 'r');
@@ -18,11 +19,11 @@ const step = fc.oneof(
 
 /** What it has to be, written as plainly as can be. */
 class Model {
-  readonly held = new Map<string, { asker: Asker; grant: number }>();
-  waiting: { name: string; asker: Asker; until: number }[] = [];
+  readonly held = new Map<string, { request: Request; grant: number }>();
+  waiting: { name: string; request: Request; until: number }[] = [];
 
-  next(name: string, now: number): Asker | undefined {
-    return this.waiting.find((each) => each.name === name && each.until > now)?.asker;
+  next(name: string, now: number): Request | undefined {
+    return this.waiting.find((each) => each.name === name && each.until > now)?.request;
   }
 }
 
@@ -30,34 +31,37 @@ describe('locks', () => {
   it('are held by one at a time, in the order of asking, by nobody who is gone or has stopped waiting', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
-        const locks = new Locks<string, Asker>();
+        const locks = new Locks<string, Request>();
         const model = new Model();
         let now = 0;
         let lastId = 0;
-        const take = (answers: LockAnswer<string, Asker>[], nameOf: (asker: Asker) => string) => {
+        const take = (
+          answers: LockAnswer<string, Request>[],
+          nameOf: (request: Request) => string,
+        ) => {
           for (const answer of answers) {
-            const name = nameOf(answer.asker);
+            const name = nameOf(answer.request);
             if (answer.type === 'granted') {
               expect(model.held.has(name)).toBe(false);
-              const waited = model.waiting.some(({ asker }) => asker.id === answer.asker.id);
-              if (waited) expect(answer.asker).toEqual(model.next(name, now));
+              const waited = model.waiting.some(({ request }) => request.id === answer.request.id);
+              if (waited) expect(answer.request).toEqual(model.next(name, now));
               else expect(model.next(name, now)).toBeUndefined();
-              model.held.set(name, { asker: answer.asker, grant: answer.grant });
+              model.held.set(name, { request: answer.request, grant: answer.grant });
             }
-            model.waiting = model.waiting.filter(({ asker }) => asker.id !== answer.asker.id);
+            model.waiting = model.waiting.filter(({ request }) => request.id !== answer.request.id);
           }
         };
-        const nameOf = (asker: Asker) =>
-          model.waiting.find((each) => each.asker.id === asker.id)!.name;
+        const nameOf = (request: Request) =>
+          model.waiting.find((each) => each.request.id === request.id)!.name;
         for (const each of steps) {
           switch (each.do) {
             case 'acquire': {
-              const asker = { peer: each.peer, id: (lastId += 1) };
+              const request = { peer: each.peer, id: (lastId += 1) };
               const free = !model.held.has(each.name) && model.next(each.name, now) === undefined;
-              const answers = locks.acquire(each.name, asker, each.waitMs, now);
+              const answers = locks.acquire(each.name, request, each.waitMs, now);
               if (free) expect(answers.map(({ type }) => type)).toEqual(['granted']);
               if (answers.length === 0) {
-                model.waiting.push({ name: each.name, asker, until: now + each.waitMs });
+                model.waiting.push({ name: each.name, request, until: now + each.waitMs });
               }
               take(answers, () => each.name);
               break;
@@ -67,7 +71,7 @@ describe('locks', () => {
               if (name === undefined || held === undefined) break;
               expect(locks.release(held.grant, 'nobody', now)).toEqual([]);
               model.held.delete(name);
-              take(locks.release(held.grant, held.asker.peer, now), nameOf);
+              take(locks.release(held.grant, held.request.peer, now), nameOf);
               expect(model.held.has(name)).toBe(
                 model.next(name, now) !== undefined || model.held.has(name),
               );
@@ -76,15 +80,15 @@ describe('locks', () => {
             case 'cancel': {
               const waiting = model.waiting[each.nth];
               if (waiting === undefined) break;
-              locks.cancel(waiting.asker.id, waiting.asker.peer);
+              locks.cancel(waiting.request.id, waiting.request.peer);
               model.waiting = model.waiting.filter((other) => other !== waiting);
               break;
             }
             case 'leave': {
-              for (const [name, { asker }] of model.held) {
-                if (asker.peer === each.peer) model.held.delete(name);
+              for (const [name, { request }] of model.held) {
+                if (request.peer === each.peer) model.held.delete(name);
               }
-              model.waiting = model.waiting.filter(({ asker }) => asker.peer !== each.peer);
+              model.waiting = model.waiting.filter(({ request }) => request.peer !== each.peer);
               take(locks.leave(each.peer, now), nameOf);
               break;
             }
@@ -104,18 +108,18 @@ describe('locks', () => {
   });
 
   it('are given after a hub that ended to those who held them, before anybody else', () => {
-    const locks = new Locks<string, Asker>(100);
+    const locks = new Locks<string, Request>(100);
     const [holder, other] = [
       { peer: 'p', id: 1 },
       { peer: 'q', id: 2 },
     ];
     expect(locks.acquire('a', other, 1_000, 10)).toEqual([]);
     expect(locks.acquire('b', other, 1_000, 10)).toEqual([]);
-    expect(locks.reclaim('a', holder, 20)).toMatchObject([{ type: 'granted', asker: holder }]);
+    expect(locks.reclaim('a', holder, 20)).toMatchObject([{ type: 'granted', request: holder }]);
     expect(locks.reclaim('a', other, 20)).toMatchObject([{ type: 'expired' }]);
-    expect(locks.open(100)).toMatchObject([{ type: 'granted', asker: other, grant: 2 }]);
+    expect(locks.open(100)).toMatchObject([{ type: 'granted', request: other, grant: 2 }]);
     expect(locks.reclaim('c', holder, 101)).toMatchObject([{ type: 'expired' }]);
-    expect(locks.release(1, 'p', 110)).toMatchObject([{ type: 'granted', asker: other }]);
+    expect(locks.release(1, 'p', 110)).toMatchObject([{ type: 'granted', request: other }]);
   });
 
   it('are not freed by what a worker has of the hub before', () => {
@@ -154,7 +158,7 @@ describe('locks', () => {
   });
 
   it('are refused beyond as many as may wait', () => {
-    const locks = new Locks<string, Asker>(-Infinity, 1);
+    const locks = new Locks<string, Request>(-Infinity, 1);
     locks.acquire('a', { peer: 'p', id: 1 }, 10, 0);
     expect(locks.acquire('a', { peer: 'p', id: 2 }, 10, 0)).toEqual([]);
     expect(locks.acquire('a', { peer: 'p', id: 3 }, 10, 0)).toMatchObject([{ type: 'full' }]);

@@ -3,8 +3,10 @@ import { withFilter } from 'graphql-subscriptions';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterPubSub } from '../../../../src/hub/pub-sub/index.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../../../src/hub/wire/hub-core.js';
-import { type FromHub, NO_BODY } from '../../../../src/hub/wire/protocol.js';
+import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
+import type { Peer } from '../../../../src/hub/thread/services/peer.js';
+import { NO_BODY } from '../../../../src/hub/wire/limits.js';
+import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };
@@ -34,7 +36,7 @@ async function start(count: number) {
       return {
         send: (header, body = NO_BODY) => {
           if (header.op === 'join') joined.push(header.name);
-          core.receive(peer, header as Said, body);
+          core.receive(peer, header as WorkerMessage, body);
           return true;
         },
       };

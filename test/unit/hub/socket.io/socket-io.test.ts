@@ -10,8 +10,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shareSessions } from '../../../../src/hub/socket.io/cluster-sessions.js';
 import type { Engine, EngineClient } from '../../../../src/hub/socket.io/engine.interface.js';
 import { decodeJson, encodeJson } from '../../../../src/hub/client/json-payload.js';
-import { dismiss } from '../../../../src/hub/socket.io/dismiss.js';
-import { LateComers } from '../../../../src/hub/socket.io/late-packets.js';
+import { askToReconnect } from '../../../../src/hub/socket.io/cluster-sessions.js';
+import { RecoveringClients } from '../../../../src/hub/socket.io/recovering-clients.js';
 import { tagsOf } from '../../../../src/hub/socket.io/session-store.js';
 
 describe('what adapters tell each other', () => {
@@ -63,7 +63,7 @@ describe('a client who is coming back', () => {
   });
 
   it('gets what came since the hub was asked, unless the hub has told of it, or it is for others', () => {
-    const comers = new LateComers();
+    const comers = new RecoveringClients();
     const late = comers.begin();
     comers.note('a.4', to([], [], 'told'));
     comers.note('a.5', to([], [], 'to all'));
@@ -109,7 +109,7 @@ describe('a client that polls', () => {
     async (count) => {
       const { client, closed } = await connect();
       if (count > 0) client.send('x');
-      dismiss(client, 50);
+      askToReconnect(client, 50);
       expect(await closed).toBe('forced close');
     },
     5_000,
@@ -118,7 +118,7 @@ describe('a client that polls', () => {
   it('is told of the end, with what there was for it', async () => {
     const { client, closed, poll } = await connect();
     client.send('x');
-    dismiss(client, 2_000);
+    askToReconnect(client, 2_000);
     expect(await poll()).toBe('4x');
     expect(await poll()).toMatch(/1$/);
     expect(await closed).toBe('forced close');

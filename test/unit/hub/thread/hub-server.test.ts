@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
-import { HeldLocks } from '../../../../src/hub/client/held-locks.js';
+import { HeldLocks } from '../../../../src/hub/lock/held-locks.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
 import { encodeFrame, FrameReader } from '../../../../src/hub/wire/codec.js';
-import { type FromHub, HUB_VERSION, MAX_BODY_BYTES } from '../../../../src/hub/wire/protocol.js';
+import { HUB_VERSION, MAX_BODY_BYTES } from '../../../../src/hub/wire/limits.js';
+import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 import { listenForWorkers, RECLAIM_MS } from '../../../../src/hub/thread/hub-server.js';
 import { eventually } from '../../../support/eventually.js';
 

@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import { HubCore, type Peer, type Said } from '../../../../src/hub/wire/hub-core.js';
-import { type FromHub, NO_BODY } from '../../../../src/hub/wire/protocol.js';
+import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
+import type { Peer } from '../../../../src/hub/thread/services/peer.js';
+import { NO_BODY } from '../../../../src/hub/wire/limits.js';
+import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 
 function start() {
   const core = new HubCore();
@@ -12,7 +14,7 @@ function start() {
       unsentBytes: 0,
       send: (header) => void told.push(header),
     };
-    const say = (said: object, body = NO_BODY) => core.receive(peer, said as Said, body);
+    const say = (said: object, body = NO_BODY) => core.receive(peer, said as WorkerMessage, body);
     return { peer, told, say };
   };
   return { core, peer };
@@ -46,7 +48,7 @@ describe('the hub', () => {
     const told: FromHub[] = [];
     const send = (header: FromHub) => void told.push(header);
     const set = (cache: string, maxBytes: number) => {
-      const said = { op: 'set', id: 1, ...VALUE, cache, maxBytes } as Said;
+      const said = { op: 'set', id: 1, ...VALUE, cache, maxBytes } as WorkerMessage;
       core.receive({ slot: 0, congested: false, unsentBytes: 0, send }, said, NO_BODY);
     };
     set('one', 2 ** 21);

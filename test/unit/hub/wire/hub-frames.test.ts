@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { encodeFrame, type Frame, FrameReader, release } from '../../../../src/hub/wire/codec.js';
 import { CONGESTED_BYTES, FrameSocket } from '../../../../src/hub/wire/frame-socket.js';
-import { MAX_FRAME_BYTES } from '../../../../src/hub/wire/protocol.js';
+import { MAX_FRAME_BYTES } from '../../../../src/hub/wire/limits.js';
 
 const frames = fc.array(
   fc.record({ header: fc.dictionary(fc.string(), fc.string()), body: fc.uint8Array() }),

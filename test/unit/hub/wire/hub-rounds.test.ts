@@ -1,8 +1,10 @@
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterCache, type ClusterCacheOptions } from '../../../../src/hub/cache/index.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore, type Peer, type Said } from '../../../../src/hub/wire/hub-core.js';
-import { type FromHub, NO_BODY } from '../../../../src/hub/wire/protocol.js';
+import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
+import type { Peer } from '../../../../src/hub/thread/services/peer.js';
+import { NO_BODY } from '../../../../src/hub/wire/limits.js';
+import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };
@@ -28,7 +30,9 @@ function connect(core: HubCore, options?: ClusterCacheOptions) {
       },
     };
     queueMicrotask(() => events.opened('a'));
-    return { send: (header, body = NO_BODY) => (core.receive(peer, header as Said, body), true) };
+    return {
+      send: (header, body = NO_BODY) => (core.receive(peer, header as WorkerMessage, body), true),
+    };
   });
   return { cache: new ClusterCache(options), hub: holder[KEY], deliver };
 }

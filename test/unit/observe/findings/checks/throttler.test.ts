@@ -5,7 +5,7 @@ import {
   type ClusterThrottlerOptions,
   ClusterThrottlerStorage,
 } from '../../../../../src/hub/throttler/index.js';
-import { HubCore } from '../../../../../src/hub/wire/hub-core.js';
+import { HubCore } from '../../../../../src/hub/thread/hub-core.js';
 import { connect, enterWorker, forgetHub, idle } from '../../../support/hub-workers.js';
 
 const warned = vi.fn();

@@ -1,17 +1,12 @@
 import * as v from 'valibot';
-import { memoryBytes } from '../../../contract/options/check/cgroup.js';
-import {
-  integerOf,
-  option,
-  optionGroup,
-  validate,
-} from '../../../contract/options/check/validate.js';
+import { memoryBytes } from '../../contract/options/check/cgroup.js';
+import { integerOf, option, optionGroup, validate } from '../../contract/options/check/validate.js';
 
-/** What a cache that all workers share may hold. */
+/** The bounds and the name of a cache that all workers share. */
 export interface ClusterCacheOptions {
-  /** What it may hold in all, keys included; at least 64 KiB, and less than the machine or the container has. Default: 64 MiB. */
+  /** The size of all keys and values; at least 64 KiB, and less than the machine or the container has. Default: 64 MiB. */
   readonly maxBytes?: number | undefined;
-  /** Caches of the same name are one; 1 to 256 characters. Default: `default`, and `values` of a `ClusterCache`. */
+  /** Caches of the same name are one; 1 to 256 characters. Default: `default`; for a `ClusterCache`, `values`. */
   readonly name?: string | undefined;
 }
 
@@ -22,17 +17,17 @@ const MAX_NAME_LENGTH = 256;
 const NAME = `a name of 1 to ${MAX_NAME_LENGTH} characters`;
 
 /**
- * @param byDefault the name of a cache that has none.
+ * @param defaultName for a cache without a name.
  * @throws ClusterConfigurationError
  */
-export function resolveCacheOptions(options: ClusterCacheOptions | undefined, byDefault: string) {
+export function resolveCacheOptions(options: ClusterCacheOptions | undefined, defaultName: string) {
   const available = memoryBytes();
   const size = `a whole number from ${MIN_BYTES} to ${available}, the memory that there is`;
   const schema = optionGroup({
     maxBytes: option(integerOf(size, MIN_BYTES, available), DEFAULT_BYTES),
     name: option(
       v.pipe(v.string(NAME), v.minLength(1, NAME), v.maxLength(MAX_NAME_LENGTH, NAME)),
-      byDefault,
+      defaultName,
     ),
   });
   return validate(schema, options, 'options of a cluster cache');

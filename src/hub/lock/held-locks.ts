@@ -1,33 +1,36 @@
-import type { HubClient } from './hub-client.js';
+import type { HubClient } from '../client/hub-client.js';
 
 /**
- * The hub that follows keeps locks for so long, and a little longer, for those who held them. It may
- * have begun when the connection was lost.
+ * The next hub keeps locks for a little longer, for the workers that hold them. It may have started at
+ * the moment when the connection was lost.
  */
 const KEPT_MS = 1_800;
+
+/** The longest wait for the answer of the next hub. */
+const RECLAIM_MS = 900;
 
 /** A lock that this process holds. */
 export class HeldLock {
   readonly #lost = new AbortController();
-  /** It grows with each grant: also from one hub to the next. */
+  /** It grows with each grant, also from one hub to the next. */
   readonly token: number;
   #deadline: NodeJS.Timeout | undefined;
   held = true;
 
   constructor(
     readonly name: string,
-    /** The hub's number for it; another hub gives it another one. */
+    /** The hub's number for it. Another hub gives it another one. */
     public grant: number,
   ) {
     this.token = grant;
   }
 
-  /** Aborted once somebody else may hold it. */
+  /** Aborted once somebody else may hold the lock. */
   get signal(): AbortSignal {
     return this.#lost.signal;
   }
 
-  /** There is no connection to the hub: another one may give the lock to others. */
+  /** The connection is lost: another hub may give the lock to others. */
   doubt(): void {
     this.#deadline ??= setTimeout(() => this.lose(), KEPT_MS).unref();
   }
@@ -53,16 +56,18 @@ export class HeldLock {
   }
 }
 
-/** For the answer of the hub that follows. */
-const RECLAIM_MS = 900;
-
-/** The locks that this process holds. The next hub is told of them, before it gives them to others. */
+/** The locks that this process holds. It reclaims them from the next hub before others can get them. */
 export class HeldLocks {
   readonly #held = new Set<HeldLock>();
 
   constructor(private readonly hub: HubClient) {
     hub.listen({
-      opened: (anew) => void this.#reclaim(anew),
+      opened: (anew) => {
+        for (const lock of this.#held) {
+          if (anew) void this.#reclaim(lock);
+          else lock.lose(); // the hub gave it to others when the connection was lost
+        }
+      },
       closed: () => this.#held.forEach((lock) => lock.doubt()),
     });
   }
@@ -79,14 +84,7 @@ export class HeldLocks {
     this.hub.tell({ op: 'unlock', grant: lock.grant });
   }
 
-  /** @param anew the same hub has given them to others when the connection was lost. */
-  async #reclaim(anew: boolean): Promise<void> {
-    const held = [...this.#held];
-    if (!anew) return held.forEach((lock) => lock.lose());
-    await Promise.all(held.map((lock) => this.#reclaimOne(lock)));
-  }
-
-  async #reclaimOne(lock: HeldLock): Promise<void> {
+  async #reclaim(lock: HeldLock): Promise<void> {
     const { name } = lock;
     try {
       const question = { op: 'lock', name, waitMs: 0, reclaim: true } as const;
@@ -95,8 +93,7 @@ export class HeldLocks {
       if (lock.held) lock.keep(header.grant);
       else this.hub.tell({ op: 'unlock', grant: header.grant });
     } catch {
-      // Where the connection was lost again, the next one asks again: lost it is all the same.
-      lock.lose();
+      lock.lose(); // lost again: whether the next hub gives it back is unknown
     }
   }
 }

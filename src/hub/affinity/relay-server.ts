@@ -1,21 +1,33 @@
 import { chmodSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { createServer, type Server } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { RelayLimit } from '../../contract/snapshot/index.js';
-import type { OwnSessions } from './own-sessions.interface.js';
 
-/** Asks the owner to release what waits: see {@link OwnSessions.release}. No client can send it. */
+/** Serves the sessions of this worker. */
+export interface OwnSessions {
+  request(request: IncomingMessage, response: ServerResponse): void;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Answers a waiting request of a session, without loss, because the worker that relays it leaves. */
+  release(request: IncomingMessage): void;
+}
+
+/** A header that asks the owner to release a waiting request. Relays remove it from requests of clients. */
 export const RELEASE = 'x-nestjs-cluster-release';
 
-/** Other workers have checked what is longer. */
+/** Larger than in other servers: the relaying worker has already checked the headers. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
- * Takes in what other workers relay. It is no server that listens by itself, so that the drain neither
- * closes nor counts it: its sessions end before. Above the limit it still releases waiting requests,
- * since that frees connections.
+ * Listens for requests that other workers relay. The HTTP server itself does not listen, so the drain
+ * neither closes nor counts it: its sessions end earlier. Above the limit it still releases waiting
+ * requests, since that frees connections.
  */
-export async function openDoor(
+export async function listenForRelays(
   path: string,
   own: OwnSessions,
   limit?: RelayLimit,
@@ -39,7 +51,7 @@ export async function openDoor(
     server.once('error', reject);
     server.listen(path, resolve);
   });
-  server.on('error', () => {}); // for want of descriptors it accepts later
+  server.on('error', () => {}); // without free descriptors it accepts later
   chmodSync(path, 0o600);
   return server.unref();
 }

@@ -1,7 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
-import { ClusterConfigurationError, oneLine } from '../../../contract/errors/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
+import { oneLine } from '../../contract/errors/one-line.js';
 
-/** NaN in a frame would be a value without an end. @throws ClusterConfigurationError */
+/** In JSON NaN would become `null`, which means no end. @throws ClusterConfigurationError */
 export function checkTtl(key: string, ttlMs: number | null): void {
   if (ttlMs === null || (typeof ttlMs === 'number' && ttlMs >= 0)) return;
   throw new ClusterConfigurationError(
@@ -9,7 +10,7 @@ export function checkTtl(key: string, ttlMs: number | null): void {
   );
 }
 
-/** Strings and bytes as they are; the rest as `postMessage()` copies it. */
+/** Strings and bytes stay as they are. Other values are copied as by `structuredClone()`. */
 export function encode(value: unknown): { readonly form: string; readonly body: Buffer } {
   if (typeof value === 'string') return { form: 's', body: Buffer.from(value) };
   if (Buffer.isBuffer(value)) return { form: 'b', body: value };

@@ -6,10 +6,10 @@ interface Node<V> {
 }
 
 /**
- * A map that knows which of its entries was used longest ago. A `Map` alone knows the order in which
- * entries came; but to find its first one takes V8 as long as many were deleted before it.
+ * A map that knows which of its entries was used longest ago. A `Map` keeps an order, too, but to find
+ * its first entry V8 skips all entries that were deleted before it.
  */
-export class Recency<V> {
+export class RecencyMap<V> {
   readonly #nodes = new Map<string, Node<V>>();
   #oldest: Node<V> | undefined;
   #newest: Node<V> | undefined;
@@ -18,6 +18,7 @@ export class Recency<V> {
     return this.#nodes.size;
   }
 
+  /** It becomes the newest. */
   use(key: string): V | undefined {
     const node = this.#nodes.get(key);
     if (node === undefined) return undefined;
@@ -26,7 +27,7 @@ export class Recency<V> {
     return node.value;
   }
 
-  /** Adds what is not there. */
+  /** @param key is not in the map. */
   add(key: string, value: V): void {
     const node: Node<V> = { key, value, older: undefined, newer: undefined };
     this.#nodes.set(key, node);

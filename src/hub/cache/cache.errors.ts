@@ -1,6 +1,7 @@
-import { ClusterError, oneLine } from '../../../contract/errors/index.js';
+import { ClusterError } from '../../contract/errors/cluster.errors.js';
+import { oneLine } from '../../contract/errors/one-line.js';
 
-/** Nobody knows whether the hub has done what a `set()`, `delete()` or `clear()` asked for. */
+/** It is unknown whether the hub has done a `set()`, `delete()` or `clear()`. */
 export class ClusterCacheUnconfirmedError extends ClusterError {
   readonly code = 'CLUSTER_CACHE_UNCONFIRMED';
   readonly exitCode = 1;
@@ -14,7 +15,7 @@ export class ClusterCacheUnconfirmedError extends ClusterError {
   }
 }
 
-/** `getOrSet()` was called inside its own computation: it would wait for its own end. */
+/** `getOrSet()` was called inside its own computation: it would wait for itself. */
 export class ClusterCacheReentryError extends ClusterError {
   readonly code = 'CLUSTER_CACHE_REENTRY';
   readonly exitCode = 1;

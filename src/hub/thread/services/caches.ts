@@ -1,32 +1,31 @@
 import type { CacheStats } from '../../wire/protocol.js';
 import { type Entry, LruCache } from './lru-cache.js';
 
-/** Caches of different names. */
 const MAX_CACHES = 64;
 
-interface Place {
+interface CacheKey {
   readonly cache: string;
   readonly key: string;
 }
 
 /** The caches of the cluster, by name. */
-export class CacheShelf {
+export class Caches {
   readonly #caches = new Map<string, { maxBytes: number; readonly entries: LruCache }>();
 
-  /** @param maxBytes of all caches together. */
+  /** @param maxBytes the limit for all caches together. */
   constructor(private readonly maxBytes = Infinity) {}
 
-  has(at: Place, now: number): boolean {
-    return this.#caches.get(at.cache)?.entries.has(at.key, now) ?? false;
+  has({ cache, key }: CacheKey, now: number): boolean {
+    return this.#caches.get(cache)?.entries.has(key, now) ?? false;
   }
 
-  get(at: Place, now: number): Entry | undefined {
-    return this.#caches.get(at.cache)?.entries.get(at.key, now);
+  get({ cache, key }: CacheKey, now: number): Entry | undefined {
+    return this.#caches.get(cache)?.entries.get(key, now);
   }
 
-  /** @returns how many values were removed for it; a text where the cache cannot be, which says why. */
+  /** @returns the number of values removed for it; a text if the cache is refused, which says why. */
   set(
-    at: Place & { form: string; ttlMs: number | null; maxBytes: number },
+    at: CacheKey & { form: string; ttlMs: number | null; maxBytes: number },
     value: Buffer,
     now: number,
   ): number | string {
@@ -47,7 +46,7 @@ export class CacheShelf {
     return evicted + cache.entries.set(at.key, { form: at.form, value }, at.ttlMs, now);
   }
 
-  /** @returns why there is no room for that cache. */
+  /** @returns why that cache is refused. */
   #problemOf({ cache, maxBytes }: { readonly cache: string; readonly maxBytes: number }) {
     const others = [...this.#caches].filter(([name]) => name !== cache);
     if (others.length >= MAX_CACHES) return 'there are too many caches; give several the same name';
@@ -56,8 +55,8 @@ export class CacheShelf {
     return `its maxBytes is ${maxBytes}, and of the memory of ${this.maxBytes} bytes the other caches leave ${Math.max(0, left)}; give all caches together less`;
   }
 
-  delete(at: Place, now: number): boolean {
-    return this.#caches.get(at.cache)?.entries.delete(at.key, now) ?? false;
+  delete({ cache, key }: CacheKey, now: number): boolean {
+    return this.#caches.get(cache)?.entries.delete(key, now) ?? false;
   }
 
   clear(cache: string): void {

@@ -1,0 +1,243 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HubClient } from '../client/hub-client.js';
+import type { Answer, Question } from '../client/hub-client.interface.js';
+import { HubError, orNone } from '../client/hub-error.js';
+import { loadHub } from '../client/hub-of-process.js';
+import { NO_BODY } from '../wire/limits.js';
+import { ClusterCacheUnconfirmedError } from './cache.errors.js';
+import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.js';
+import { checkTtl, decode, encode } from './cached-value.js';
+import { StaleKeys } from './stale-keys.js';
+
+/** After this time a request goes on without a value. */
+const DEADLINE_MS = 250;
+
+/** A change waits longer: by then a hub that hangs is started anew. */
+const CHANGE_MS = 5_000;
+
+/** Nobody waits longer for a computation. */
+export const LEASE_MS = 30_000;
+
+/** The wait for a computation if the hub was silent just before. */
+const DOUBTED_LEASE_MS = 1_000;
+
+type CachedValue = { readonly value: unknown } | undefined;
+
+/** The result of {@link SharedCache.getOrCompute}. */
+export interface Found {
+  readonly value: unknown;
+  /** Whether nothing changed the key during the computation. Settles within seconds. */
+  readonly fresh: Promise<boolean>;
+}
+
+/** One of the hub's caches. While the hub does not answer it has no value, and keeps none. */
+export class SharedCache {
+  readonly #maxBytes: number;
+  readonly name: string;
+  #stale: StaleKeys | undefined;
+  #hub: HubClient | undefined;
+  #warned: string | undefined;
+
+  /**
+   * @param find called at the first use: the module may be loaded where no app runs.
+   * @param warn is told once of each reason for which the hub refuses a request.
+   * @throws ClusterConfigurationError
+   */
+  constructor(
+    private readonly find: () => HubClient,
+    options?: ClusterCacheOptions,
+    private readonly warn: (message: string) => void = () => {},
+    defaultName = 'default',
+  ) {
+    const { maxBytes, name } = resolveCacheOptions(options, defaultName);
+    this.#maxBytes = maxBytes;
+    this.name = name;
+    loadHub();
+  }
+
+  async get(key: string): Promise<CachedValue> {
+    return this.#valueIn(await this.#ask({ op: 'get', cache: this.name, key }));
+  }
+
+  /**
+   * @returns whether the value is kept. If not, the older value is gone, too.
+   * @throws ClusterCacheUnconfirmedError; ClusterConfigurationError for a wrong time to live.
+   */
+  async set(key: string, value: unknown, ttlMs: number | null): Promise<boolean> {
+    checkTtl(key, ttlMs);
+    const { form, body } = encode(value);
+    const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
+    const until = performance.now() + CHANGE_MS;
+    // Only once: another worker may have set it since.
+    const answer = await this.#askFor(
+      this.#open().askUntil({ op: 'set', ...at }, CHANGE_MS, { body }),
+    );
+    if (answer?.header.t === 'done') {
+      this.#count('evicted', answer.header.evicted);
+      return true;
+    }
+    // The old value is wrong now.
+    await this.#change('set()', key, { op: 'delete', cache: this.name, key }, until);
+    return false;
+  }
+
+  /** @returns whether it was there. @throws ClusterCacheUnconfirmedError */
+  async delete(key: string): Promise<boolean> {
+    const answer = await this.#change('delete()', key, { op: 'delete', cache: this.name, key });
+    return answer?.header.t === 'done' && answer.header.changed > 0;
+  }
+
+  /** @param prefix limits it to keys that begin so. @throws ClusterCacheUnconfirmedError */
+  async clear(prefix?: string): Promise<void> {
+    await this.#change('clear()', undefined, { op: 'clear', cache: this.name, prefix });
+  }
+
+  /**
+   * Keys and values in no order. An entry that is there all the time comes at least once.
+   *
+   * @throws Error if the hub does not answer: the entries before are not all.
+   */
+  async *entries(prefix: string): AsyncGenerator<[key: string, value: unknown]> {
+    let from = 0;
+    do {
+      const question = { op: 'keys', cache: this.name, prefix, from } as const;
+      const answer = await this.#open().askUntil(question, CHANGE_MS);
+      if (answer?.header.t !== 'keys') throw new Error('the hub does not tell what a cache holds');
+      for (const key of answer.header.keys) {
+        const found = await this.get(key);
+        if (found !== undefined) yield [key, found.value];
+      }
+      from = answer.header.next;
+    } while (from !== 0);
+  }
+
+  /**
+   * One process of the cluster computes a missing value, and the others wait for it. If the process
+   * fails or ends, the next one computes. A computed value is kept unless its key was changed since.
+   *
+   * @throws ClusterConfigurationError, and every error of `compute`.
+   */
+  async getOrCompute(key: string, compute: () => unknown, ttlMs: number | null): Promise<Found> {
+    checkTtl(key, ttlMs);
+    const known = await this.#ask({ op: 'get', cache: this.name, key });
+    const cached = this.#valueIn(known);
+    if (cached !== undefined) return { value: cached.value, fresh: Promise.resolve(false) };
+    const hub = this.#open();
+    const waitMs = known === undefined ? DOUBTED_LEASE_MS : LEASE_MS;
+    const question = { op: 'lease', cache: this.name, key, waitMs } as const;
+    const answer = await orNone(hub.askUntil(question, waitMs));
+    if (answer?.header.t === 'granted') return this.#compute(key, compute, ttlMs, answer.header);
+    const found = this.#valueIn(answer);
+    if (found !== undefined) return { value: found.value, fresh: Promise.resolve(false) };
+    // Without a lease nobody knows whether the key changes during the computation.
+    return { value: await compute(), fresh: Promise.resolve(hub.isUnavailable) };
+  }
+
+  /** Computes under a lease. */
+  async #compute(
+    key: string,
+    compute: () => unknown,
+    ttlMs: number | null,
+    { grant }: { readonly grant: number },
+  ): Promise<Found> {
+    const giveBack = (): void => void this.#open().tell({ op: 'unlock', grant });
+    const timer = setTimeout(giveBack, LEASE_MS).unref();
+    try {
+      const value = await compute();
+      const filled = this.#fill(key, value, ttlMs, grant);
+      await Promise.race([filled, delay(DEADLINE_MS, undefined, { ref: false })]);
+      const fresh = filled.then((answer) => {
+        if (answer === undefined || answer.header.t === 'refused') giveBack();
+        return answer?.header.t === 'done';
+      });
+      return { value, fresh };
+    } catch (error) {
+      giveBack();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** @throws Error if the value cannot be copied. */
+  #fill(
+    key: string,
+    value: unknown,
+    ttlMs: number | null,
+    grant: number,
+  ): Promise<Answer | undefined> {
+    const { form, body } = encode(value);
+    const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
+    const asked = this.#open().askUntil({ op: 'fill', ...at, grant }, CHANGE_MS, { body });
+    return this.#askFor(asked).then((answer) => {
+      if (answer?.header.t === 'done') this.#count('evicted', answer.header.evicted);
+      return answer;
+    });
+  }
+
+  /**
+   * Deletes, and asks again if the connection is lost: to delete once more is always right.
+   *
+   * @returns `undefined` if the hub refuses it: then it has no such value.
+   * @throws ClusterCacheUnconfirmedError without an answer in time. The hub is told later.
+   */
+  async #change(
+    what: string,
+    key: string | undefined,
+    question: Question,
+    until = performance.now() + CHANGE_MS,
+  ): Promise<Answer | undefined> {
+    let why = `the hub has not answered within ${CHANGE_MS} ms`;
+    try {
+      const left = Math.max(0, until - performance.now());
+      const answer = await this.#open().askPatiently(() => question, left);
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      if (error.failure === 'refused') return void this.#noteRefusal(error);
+      why = error.message;
+    }
+    this.#stale!.add(key);
+    const shown = key === undefined ? what : `${what} of '${key.slice(0, 40)}'`;
+    throw new ClusterCacheUnconfirmedError(this.name, shown, why);
+  }
+
+  #ask(question: Question): Promise<Answer | undefined> {
+    return this.#askFor(this.#open().ask(question, DEADLINE_MS));
+  }
+
+  /** @returns `undefined` if the hub does not answer. */
+  #askFor(asked: Promise<Answer | undefined>): Promise<Answer | undefined> {
+    return orNone(asked.catch((error) => this.#noteRefusal(error)));
+  }
+
+  /** @throws the error if it is not a refusal. */
+  #noteRefusal(error: unknown): Answer {
+    if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
+    const why = error.message;
+    if (why !== this.#warned) this.warn(`the cache '${this.name}' does not keep a value: ${why}`);
+    this.#warned = why;
+    return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
+  }
+
+  #valueIn(answer: Answer | undefined): CachedValue {
+    if (answer?.header.t !== 'hit') {
+      this.#count('miss', 1);
+      return undefined;
+    }
+    this.#count('hit', 1);
+    return { value: decode(answer.header.form, answer.body) };
+  }
+
+  #count(what: string, count: number): void {
+    this.#open().noteOutcome('cache', what, count);
+  }
+
+  #open(): HubClient {
+    if (this.#hub === undefined) {
+      this.#hub = this.find();
+      this.#stale = new StaleKeys(this.#hub, this.name);
+    }
+    return this.#hub;
+  }
+}
