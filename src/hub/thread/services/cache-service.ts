@@ -1,28 +1,34 @@
 import type { RequestOf } from '../../wire/protocol.js';
-import { Caches } from './caches.js';
 import { type LockAnswer, type LockRequest, Locks } from './locks.js';
+import { LruCache } from './lru-cache.js';
 import { type Peer, refuse } from './peer.js';
 
-interface LeaseRequest extends LockRequest<Peer> {
+interface CacheKey {
   readonly cache: string;
   readonly key: string;
 }
+
+type LeaseRequest = LockRequest<Peer> & CacheKey;
 
 type CacheRequest = RequestOf<
   'get' | 'set' | 'fill' | 'delete' | 'clear' | 'keys' | 'lease' | 'stats'
 >;
 
-/** Caches, and leases: the peer with the lease of a key computes its value while others wait for it. */
+const MAX_CACHES = 64;
+
+/** Caches by name, and leases: the peer with the lease of a key computes its value while others wait for it. */
 export class CacheService {
-  readonly #caches: Caches;
+  readonly #caches = new Map<string, { maxBytes: number; readonly entries: LruCache }>();
   readonly #leases: Locks<Peer, LeaseRequest>;
 
   /**
    * @param lastGrant see {@link Locks}.
    * @param maxBytes the limit for all caches together.
    */
-  constructor(lastGrant: number, maxBytes?: number) {
-    this.#caches = new Caches(maxBytes);
+  constructor(
+    lastGrant: number,
+    private readonly maxBytes = Infinity,
+  ) {
     this.#leases = new Locks(undefined, undefined, lastGrant);
   }
 
@@ -42,22 +48,31 @@ export class CacheService {
         if (this.#keep(from, request, body, now)) this.#endLease(from, request, body, now);
         return;
       case 'delete': {
-        const changed = this.#caches.delete(request, now) ? 1 : 0;
+        const changed = this.#entriesOf(request)?.delete(request.key, now) === true ? 1 : 0;
         from.send({ t: 'done', id: request.id, changed, evicted: 0 });
         return this.#answer(this.#leases.revokeOne(leaseOf(request), now), now);
       }
       case 'clear':
         return this.#clear(from, request, now);
-      case 'keys':
-        return from.send({ t: 'keys', id: request.id, ...this.#caches.keys(request, now) });
+      case 'keys': {
+        const { id, prefix, from: begin } = request;
+        const part = this.#entriesOf(request)?.keys(prefix, begin, now);
+        return from.send({ t: 'keys', id, ...(part ?? { keys: [], next: 0 }) });
+      }
       case 'lease': {
         const { id, cache, key, waitMs } = request;
-        if (this.#caches.has(request, now)) return this.#give(from, request, now);
+        if (this.#has(request, now)) return this.#give(from, request, now);
         const asked = { peer: from, id, cache, key };
         return this.#answer(this.#leases.acquire(leaseOf(request), asked, waitMs, now), now);
       }
-      case 'stats':
-        return from.send({ t: 'stats', id: request.id, caches: this.#caches.stats() });
+      case 'stats': {
+        const caches = [...this.#caches].map(([cache, { entries }]) => ({
+          cache,
+          bytes: entries.bytes,
+          entries: entries.size,
+        }));
+        return from.send({ t: 'stats', id: request.id, caches });
+      }
     }
   }
 
@@ -75,37 +90,56 @@ export class CacheService {
   }
 
   sweep(now: number): void {
-    this.#caches.sweep(now);
+    for (const { entries } of this.#caches.values()) entries.sweep(now);
   }
 
   #clear(from: Peer, { id, cache, prefix }: RequestOf<'clear'>, now: number): void {
     if (prefix === undefined) {
-      this.#caches.clear(cache);
+      this.#entriesOf({ cache })?.clear();
       from.send({ t: 'done', id, changed: 0, evicted: 0 });
     } else this.#clearPrefix(from, { id, cache, prefix });
     const begin = leaseOf({ cache, key: prefix ?? '' });
-    this.#answer(
-      this.#leases.revoke((name) => name.startsWith(begin), now),
-      now,
-    );
+    const next = this.#leases.revoke((name) => name.startsWith(begin), now);
+    this.#answer(next, now);
   }
 
   /** Other requests are answered between its parts: a large cache takes a quarter of a second. */
   #clearPrefix(to: Peer, at: { id: number; cache: string; prefix: string }, part = 0): void {
-    const next = this.#caches.clearPrefix(at.cache, at.prefix, part);
+    const next = this.#entriesOf(at)?.clearPrefix(at.prefix, part) ?? 0;
     if (next !== 0) setImmediate(() => this.#clearPrefix(to, at, next));
     else to.send({ t: 'done', id: at.id, changed: 0, evicted: 0 });
   }
 
   /** @returns whether the cache exists. If not, the request was refused. */
   #keep(from: Peer, request: RequestOf<'set' | 'fill'>, body: Buffer, now: number): boolean {
-    const evicted = this.#caches.set(request, body, now);
-    if (typeof evicted === 'string') {
-      refuse(from, request, evicted);
+    const { id, key, form, ttlMs, maxBytes } = request;
+    let cache = this.#caches.get(request.cache);
+    const problem = cache?.maxBytes === maxBytes ? undefined : this.#problemOf(request);
+    if (problem !== undefined) {
+      refuse(from, request, problem);
       return false;
     }
-    from.send({ t: 'done', id: request.id, changed: 1, evicted });
+    if (cache === undefined) {
+      cache = { maxBytes, entries: new LruCache(maxBytes) };
+      this.#caches.set(request.cache, cache);
+    }
+    let evicted = 0;
+    if (cache.maxBytes !== maxBytes) {
+      cache.maxBytes = maxBytes; // a reload has brought another bound
+      evicted = cache.entries.resize(maxBytes);
+    }
+    evicted += cache.entries.set(key, { form, value: body }, ttlMs, now);
+    from.send({ t: 'done', id, changed: 1, evicted });
     return true;
+  }
+
+  /** @returns why a cache cannot have this bound. */
+  #problemOf({ cache, maxBytes }: { readonly cache: string; readonly maxBytes: number }) {
+    const others = [...this.#caches].filter(([name]) => name !== cache);
+    if (others.length >= MAX_CACHES) return 'there are too many caches; give several the same name';
+    const left = others.reduce((sum, [, other]) => sum - other.maxBytes, this.maxBytes);
+    if (maxBytes <= left) return undefined;
+    return `its maxBytes is ${maxBytes}, and of the memory of ${this.maxBytes} bytes the other caches leave ${Math.max(0, left)}; give all caches together less`;
   }
 
   /** A value that is too large to be kept still goes to everyone who waits for it. */
@@ -115,26 +149,33 @@ export class CacheService {
     body: Buffer,
     now: number,
   ): void {
-    if (this.#caches.has(at, now)) return this.release(grant, from, now);
+    if (this.#has(at, now)) return this.release(grant, from, now);
     for (const { peer, id } of this.#leases.dismiss(grant, from, now)) {
       peer.send({ t: 'hit', id, form }, body);
     }
   }
 
-  #give(to: Peer, at: { id: number; cache: string; key: string }, now: number): void {
-    const entry = this.#caches.get(at, now);
+  #give(to: Peer, at: CacheKey & { readonly id: number }, now: number): void {
+    const entry = this.#entriesOf(at)?.get(at.key, now);
     if (entry === undefined) to.send({ t: 'miss', id: at.id });
     else to.send({ t: 'hit', id: at.id, form: entry.form }, entry.value);
+  }
+
+  #has(at: CacheKey, now: number): boolean {
+    return this.#entriesOf(at)?.has(at.key, now) ?? false;
+  }
+
+  #entriesOf({ cache }: { readonly cache: string }): LruCache | undefined {
+    return this.#caches.get(cache)?.entries;
   }
 
   /** If the value is there by now, its lease goes on to the next peer, which gets the value, too. */
   #answer(answers: LockAnswer<Peer, LeaseRequest>[], now: number): void {
     for (let next = answers.shift(); next !== undefined; next = answers.shift()) {
       const { request } = next;
-      const { peer } = request;
-      if (next.type === 'granted' && this.#caches.has(request, now)) {
-        this.#give(peer, request, now);
-        answers.push(...this.#leases.release(next.grant, peer, now));
+      if (next.type === 'granted' && this.#has(request, now)) {
+        this.#give(request.peer, request, now);
+        answers.push(...this.#leases.release(next.grant, request.peer, now));
       } else answerLock(next);
     }
   }
@@ -149,6 +190,6 @@ export function answerLock(answer: LockAnswer<Peer, LockRequest<Peer>>): void {
 }
 
 /** Both names may hold any character, so the length says where the name of the cache ends. */
-function leaseOf({ cache, key }: { readonly cache: string; readonly key: string }): string {
+function leaseOf({ cache, key }: CacheKey): string {
   return `${cache.length} ${cache}${key}`;
 }
