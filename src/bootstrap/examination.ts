@@ -1,5 +1,6 @@
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type { OwnAssignment } from '../contract/ipc/assignment.js';
+import type { Examiner } from '../observe/findings/finding.js';
 import type { WorkerApp } from '../worker/life/worker-app.interface.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
 
@@ -26,8 +27,9 @@ export async function examination(
   const { doctor, workers } = options;
   if (asked !== undefined) {
     link.follow({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor shows them anyway
-    const { SignalListeners } = await import('../observe/findings/signal-listeners.js');
-    const listeners = new SignalListeners();
+    const { examiner, ...settings } = asked;
+    const { startExamination } = (await import(/* webpackIgnore: true */ examiner)) as Examiner;
+    const examine = startExamination();
     void link.snapshot(); // any message tells the doctor whose program this is
     return afterwards(link, async (app) => {
       try {
@@ -35,15 +37,10 @@ export async function examination(
       } catch (error) {
         return link.reportBootFailure(error);
       }
-      const { examine } = await import('../observe/findings/examine.js');
       const main = process.argv[1]!;
-      const situation = { ...asked, main, workers: Math.max(workers, 1) };
-      const findings = [...listeners.end(), ...examine(app, situation)];
-      link.reportExamination({
-        workers: situation.workers,
-        findings,
-        ignored: doctor.ignore,
-      });
+      const situation = { ...settings, main, workers: Math.max(workers, 1) };
+      const findings = examine(app, situation);
+      link.reportExamination({ workers: situation.workers, findings, ignored: doctor.ignore });
     });
   }
   const { slot } = identity;
@@ -51,7 +48,7 @@ export async function examination(
   return afterwards(link, async (app) => {
     const { startWarnings } = await import('../observe/findings/start-warnings.js');
     const known = Math.max(assigned, slot + 1);
-    for (const line of startWarnings(app, doctor.ignore, { workers: known })) link.warn(line);
+    for (const line of startWarnings(app, doctor.ignore, known)) link.warn(line);
   });
 }
 

@@ -86,7 +86,7 @@ class Standalone {
     for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
     if (doctor.warnings) {
       const { startWarnings } = await import('../../observe/findings/start-warnings.js');
-      startWarnings(app, doctor.ignore, { workers: 1 }).forEach(this.#warn);
+      startWarnings(app, doctor.ignore, 1).forEach(this.#warn);
     }
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
     // A reader of this line may send a signal next.

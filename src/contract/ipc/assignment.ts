@@ -24,6 +24,8 @@ export interface WorkerAssignment {
 
 /** A doctor's settings for the worker that it examines; see the options of its command. */
 export interface ExaminationAssignment {
+  /** URL of the doctor's module that looks at the app. */
+  readonly examiner: string;
   readonly maxConnections?: number | undefined;
   readonly proxyKeepAliveMs?: number | undefined;
 }

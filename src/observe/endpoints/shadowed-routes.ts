@@ -1,14 +1,12 @@
-import { Inject, Injectable, type Type } from '@nestjs/common';
-import { type AbstractHttpAdapter, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { Inject, Injectable } from '@nestjs/common';
+import { type AbstractHttpAdapter, DiscoveryService } from '@nestjs/core';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { type Class, methodsOf, routesOf } from './controller-routes.js';
 import { OWN_ENDPOINT } from './mount-endpoint.js';
 
 /** How a route is registered that answers a GET. */
 const METHODS = ['get', 'all'] as const;
-
-// Nest's own, the same in 11 and 12.
-const PATH = 'path';
 
 type Register = (...args: unknown[]) => unknown;
 
@@ -101,25 +99,16 @@ export class ShadowedRoutes {
   /** The handler whose path this is, before prefixes and versions. */
   #ownerOf(path: string): string | undefined {
     const routes = this.discovery.getControllers().flatMap(({ metatype }) => {
-      const type = metatype as Type;
-      const { prototype } = type as { prototype: Record<string, object> };
-      return new MetadataScanner().getAllMethodNames(prototype).flatMap((method) =>
-        pathsOf(type).flatMap((prefix) =>
-          pathsOf(prototype[method]!).map((end) => ({
-            name: `${type.name}.${method}()`,
-            path: this.#normalize(`${prefix}/${end}`.replaceAll(/\/+/g, '/')),
-          })),
-        ),
+      const type = metatype as Class;
+      return methodsOf(type).flatMap(([name, method]) =>
+        routesOf(type, method).map((route) => ({
+          name: `${type.name}.${name}()`,
+          path: this.#normalize(route),
+        })),
       );
     });
     return routes
       .filter((route) => path.endsWith(route.path))
       .toSorted((a, b) => b.path.length - a.path.length)[0]?.name;
   }
-}
-
-function pathsOf(subject: object): string[] {
-  return ([Reflect.getMetadata(PATH, subject) ?? []] as unknown[])
-    .flat()
-    .filter((path) => typeof path === 'string');
 }

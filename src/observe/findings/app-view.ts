@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import { types } from 'node:util';
+import { type Class, methodsOf } from '../endpoints/controller-routes.js';
 
 /** A class of the app, or what a factory has made, as Nest's container holds it. */
 export interface Member {
@@ -9,8 +10,6 @@ export interface Member {
   readonly type: Class | undefined;
   readonly instance: unknown;
 }
-
-export type Class = abstract new (...args: never[]) => unknown;
 
 /** What is read of Nest's modules; the same in Nest 11 and 12. */
 interface NestModule {
@@ -59,7 +58,7 @@ export class AppView {
     return this.#app.appOptions ?? {};
   }
 
-  /** `undefined` where the app has none. */
+  /** `undefined` if the app has none. */
   get httpServer(): Partial<Server> | undefined {
     return (this.#app.getHttpServer?.() as Partial<Server> | null) ?? undefined;
   }
@@ -139,7 +138,18 @@ export function nameOfMember({ type, token, instance }: Member): string {
   return type?.name ?? (typeof token === 'string' ? token : classOf(instance));
 }
 
-/** The value at a path of properties; `undefined` where the path ends before. */
+/** The methods of a member's class that match, as a finding names them. */
+export function methodNamesOf(
+  { type, module }: Member,
+  matches: (method: object, type: Class) => boolean,
+): string[] {
+  if (type === undefined) return [];
+  return methodsOf(type)
+    .filter(([, method]) => matches(method, type))
+    .map(([name]) => `${type.name}.${name}() (${module})`);
+}
+
+/** The value at a path of properties; `undefined` if the path ends before. */
 export function at(value: unknown, ...path: (string | symbol)[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>
@@ -148,29 +158,4 @@ export function at(value: unknown, ...path: (string | symbol)[]): unknown {
         : undefined,
     value,
   );
-}
-
-/** Metadata that a decorator has set; `undefined` where nothing has loaded reflect-metadata. */
-export function metadataOf(key: string, target: object): unknown {
-  return (Reflect as { getMetadata?(key: string, target: object): unknown }).getMetadata?.(
-    key,
-    target,
-  );
-}
-
-/** Methods of a class and of those that it extends, with their names. Getters are not run. */
-export function methodsOf({ prototype }: Class): [string, object][] {
-  const methods = new Map<string, object>();
-  for (
-    let owner = prototype as object | null;
-    owner !== null && owner !== Object.prototype;
-    owner = Object.getPrototypeOf(owner) as object | null
-  ) {
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
-      if (typeof value === 'function' && name !== 'constructor' && !methods.has(name)) {
-        methods.set(name, value as object);
-      }
-    }
-  }
-  return [...methods];
 }

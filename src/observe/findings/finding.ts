@@ -1,4 +1,5 @@
 import type { FindingName } from '../../contract/options/index.js';
+import type { AppView } from './app-view.js';
 
 /** Something in an app that does not fit several workers. */
 export interface Finding {
@@ -30,6 +31,40 @@ export interface Situation {
 /** An observation from which a {@link Finding} is made. */
 export type Observation = Pick<Finding, 'where' | 'problem'> &
   Partial<Pick<Finding, 'remedy' | 'docs'>>;
+
+/** Looks for one thing in an app. */
+export interface Check extends Pick<Finding, 'name' | 'docs' | 'remedy'> {
+  /** Default: `problem`. */
+  readonly level?: Finding['level'];
+  look(app: AppView, situation: Situation): readonly Observation[];
+}
+
+/** The findings of these checks. A check finds nothing if a library differs from what it expects, since that may be another version. */
+export function findingsOf(
+  checks: readonly Check[],
+  app: AppView,
+  situation: Situation,
+): readonly Finding[] {
+  return checks.flatMap(({ name, level = 'problem', docs, remedy, ...check }) => {
+    try {
+      return check
+        .look(app, situation)
+        .map((observation) => ({ name, level, docs, remedy, ...observation }));
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** A doctor's module, which the worker loads that it examines. */
+export interface Examiner {
+  /**
+   * Begins to watch, before the app is created.
+   *
+   * @returns a function that examines the app once it is up.
+   */
+  startExamination(): (app: object, situation: Situation) => readonly Finding[];
+}
 
 /** A class has this many of something before the rest is only counted. */
 const MAX_NAMED = 4;

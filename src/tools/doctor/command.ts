@@ -72,12 +72,12 @@ function found(main: string): string | undefined {
 
 async function run(script: string, options: DoctorArguments): Promise<void> {
   const { workers, maxConnections, proxyKeepAlive, json } = options;
-  const examination = {
+  const settings = {
     maxConnections,
     proxyKeepAliveMs: proxyKeepAlive === undefined ? undefined : proxyKeepAlive * 1_000,
   };
   await interruptible(async (interruption) => {
-    const report = await examineApp({ script, workers, examination }, interruption);
+    const report = await examineApp({ script, workers, settings }, interruption);
     process.stdout.write(json ? `${JSON.stringify(report, undefined, 2)}\n` : pageOf(report));
     const isWrong = report.findings.some(({ level }) => level === 'problem');
     process.exitCode = isWrong ? 1 : 0;

@@ -12,7 +12,7 @@ interface Subject {
   /** Path of the file that calls `bootstrap()`. */
   readonly script: string;
   readonly workers: number | undefined;
-  readonly examination: HostTask['examination'];
+  readonly settings: HostTask['settings'];
 }
 
 const HOST = fileURLToPath(new URL('./app/host.js', import.meta.url));
@@ -27,11 +27,11 @@ const NO_LOADER =
  * @throws NotMeasuredError if the app does not start.
  */
 export async function examineApp(
-  { script, workers, examination }: Subject,
+  { script, workers, settings }: Subject,
   { started, signal }: Interruption,
 ): Promise<DoctorReport> {
   let outcome: Outcome | undefined;
-  const task: HostTask = { script, examination };
+  const task: HostTask = { script, settings };
   const app = new AppProcess(
     [process.execPath, HOST, JSON.stringify(task)],
     // This only changes the number that the app sees: one worker starts anyway.

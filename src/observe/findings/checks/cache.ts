@@ -1,6 +1,5 @@
 import { at, classOf } from '../app-view.js';
-import type { Check } from '../check.js';
-import type { Observation } from '../finding.js';
+import type { Check, Observation } from '../finding.js';
 
 /** The token of @nestjs/cache-manager. */
 const CACHE_MANAGER = 'CACHE_MANAGER';
@@ -17,7 +16,6 @@ const IN_MEMORY: ReadonlySet<string> = new Set([
 
 export const cache: Check = {
   name: 'cache',
-  level: 'problem',
   remedy:
     'give CacheModule the store of nestjs-cluster/cache, { stores: [clusterCache()] }; or, beyond one machine, one in Redis',
   docs: 'docs/shared-state.md#every-worker-is-a-process',

@@ -1,15 +1,14 @@
+import { metadataOf } from '../../endpoints/controller-routes.js';
 import {
   type AppView,
   classOf,
   extendsOneOf,
   fieldsOf,
   type Member,
-  metadataOf,
-  methodsOf,
+  methodNamesOf,
   nameOfMember,
 } from '../app-view.js';
-import type { Check } from '../check.js';
-import { listed, type Observation } from '../finding.js';
+import { type Check, listed, type Observation } from '../finding.js';
 
 /** Set by `@Sse()`, on the method. */
 const SSE = '__sse__';
@@ -43,7 +42,6 @@ const ENDING = /destroy|clos(e|ing)|shutdown|stop|abort|unsubscribe/i;
 
 export const inProcessEvents: Check = {
   name: 'in-process-events',
-  level: 'problem',
   remedy:
     'provide ClusterPubSub of nestjs-cluster/pub-sub in its place; or, beyond one machine, one in Redis',
   docs: 'docs/hub.md#graphql-subscriptions',
@@ -89,10 +87,8 @@ function streamsOf(app: AppView): Observation[] {
   });
 }
 
-function hasStream({ type }: Member): boolean {
-  return (
-    type !== undefined && methodsOf(type).some(([, method]) => metadataOf(SSE, method) === true)
-  );
+function hasStream(controller: Member): boolean {
+  return methodNamesOf(controller, (method) => metadataOf(SSE, method) === true).length > 0;
 }
 
 /** Adds the place of each such object once, however many hold it. */

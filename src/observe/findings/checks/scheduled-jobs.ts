@@ -1,6 +1,6 @@
-import { type AppView, at, classOf, type Member, metadataOf, methodsOf } from '../app-view.js';
-import type { Check } from '../check.js';
-import { listed, type Observation } from '../finding.js';
+import { metadataOf } from '../../endpoints/controller-routes.js';
+import { classOf, methodNamesOf } from '../app-view.js';
+import { type Check, listed } from '../finding.js';
 
 /** Set by `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule, on the method. */
 const JOB = 'SCHEDULER_TYPE';
@@ -17,34 +17,24 @@ interface SchedulerRegistry {
 
 export const scheduledJobs: Check = {
   name: 'scheduled-jobs',
-  level: 'problem',
   remedy: 'import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker',
   docs: 'docs/scheduled-jobs.md',
-  look(app, situation) {
+  look(app, { workers }) {
     if (app.providers.some(({ module }) => module === GATE)) return [];
     const registry = app.providers.find(
       ({ instance }) => classOf(instance) === 'SchedulerRegistry',
     );
-    // Its classes are looked through only if there is somebody to run what they have.
-    return registry === undefined ? [] : observe(app, registry, situation);
+    // Declared jobs are looked for only if there is a registry to run them.
+    if (registry === undefined) return [];
+    const jobs = registry.instance as SchedulerRegistry;
+    const running = [...jobs.getCronJobs().keys(), ...jobs.getIntervals(), ...jobs.getTimeouts()];
+    const declared = [...app.providers, ...app.controllers].flatMap((member) =>
+      methodNamesOf(member, (method) => metadataOf(JOB, method) !== undefined),
+    );
+    if (declared.length === 0 && running.length === 0) return [];
+    const where =
+      declared.length === 0 ? app.describeModule(registry.module) : listed([...new Set(declared)]);
+    const times = workers > 1 ? `, so ${workers} times each` : '';
+    return [{ where, problem: `scheduled jobs run in every worker${times}` }];
   },
 };
-
-function observe(app: AppView, registry: Member, situation: unknown): Observation[] {
-  const jobs = registry.instance as SchedulerRegistry;
-  const running = [...jobs.getCronJobs().keys(), ...jobs.getIntervals(), ...jobs.getTimeouts()];
-  const declared = [...app.providers, ...app.controllers].flatMap(jobsOf);
-  if (declared.length === 0 && running.length === 0) return [];
-  const where =
-    declared.length === 0 ? app.describeModule(registry.module) : listed([...new Set(declared)]);
-  const workers = at(situation, 'workers');
-  const times = typeof workers === 'number' && workers > 1 ? `, so ${workers} times each` : '';
-  return [{ where, problem: `scheduled jobs run in every worker${times}` }];
-}
-
-function jobsOf({ type, module }: Member): string[] {
-  if (type === undefined) return [];
-  return methodsOf(type)
-    .filter(([, method]) => metadataOf(JOB, method) !== undefined)
-    .map(([name]) => `${type.name}.${name}() (${module})`);
-}

@@ -1,6 +1,6 @@
-import { type AppView, at, classOf, metadataOf } from '../app-view.js';
-import type { Check } from '../check.js';
-import { listed, type Observation } from '../finding.js';
+import { metadataOf } from '../../endpoints/controller-routes.js';
+import { type AppView, at, classOf } from '../app-view.js';
+import { type Check, listed, type Observation } from '../finding.js';
 
 /** Set by `@WebSocketGateway()`. */
 const GATEWAY = 'websockets:is_gateway';
@@ -17,7 +17,6 @@ const DOCS = 'docs/socket.io.md';
 
 export const socketIoAdapter: Check = {
   name: 'socket-io-adapter',
-  level: 'problem',
   remedy: REMEDY,
   docs: DOCS,
   look: (app) =>
@@ -28,7 +27,6 @@ export const socketIoAdapter: Check = {
 
 export const socketIoPolling: Check = {
   name: 'socket-io-polling',
-  level: 'problem',
   remedy: `${REMEDY}, or leave polling out, @WebSocketGateway({ transports: ['websocket'] }), and in the clients too`,
   docs: DOCS,
   look: (app) =>

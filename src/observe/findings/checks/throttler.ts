@@ -1,12 +1,11 @@
 import { classOf } from '../app-view.js';
-import type { Check } from '../check.js';
+import type { Check } from '../finding.js';
 
 /** The storage of @nestjs/throttler if it is given no other. */
 const IN_MEMORY = 'ThrottlerStorageService';
 
 export const throttler: Check = {
   name: 'throttler',
-  level: 'problem',
   remedy:
     'give forRoot() the storage of nestjs-cluster/throttler, { throttlers: […], storage: new ClusterThrottlerStorage() }; or, beyond one machine, one in Redis',
   docs: 'docs/shared-state.md#every-worker-is-a-process',

@@ -1,18 +1,17 @@
-import type { ExaminationAssignment } from '../../../contract/ipc/assignment.js';
-import { ExaminedWorker, type Outcome } from './worker.js';
+import { ExaminedWorker, type Outcome, type Settings } from './worker.js';
 
 /** The task that the command gives this process, as its only argument. */
 export interface HostTask {
   readonly script: string;
-  readonly examination: ExaminationAssignment;
+  readonly settings: Settings;
 }
 
 /**
  * The process between the command and the worker. It leads a process group of its own, so that the
  * command can end everything that the app starts.
  */
-const { script, examination } = JSON.parse(process.argv[2]!) as HostTask;
-const worker = new ExaminedWorker(script, examination);
+const { script, settings } = JSON.parse(process.argv[2]!) as HostTask;
+const worker = new ExaminedWorker(script, settings);
 
 async function end(outcome?: Outcome): Promise<never> {
   await worker.end();

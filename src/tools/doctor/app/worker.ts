@@ -27,6 +27,11 @@ export type Outcome =
   /** `why` continues "the app". */
   | { readonly type: 'failed'; readonly why: string };
 
+/** The settings of the command. */
+export type Settings = Omit<ExaminationAssignment, 'examiner'>;
+
+const EXAMINER = new URL('./examine.js', import.meta.url).href;
+
 /** Some apps wait for ever for a database that does not answer. */
 const READY_MS = 60_000;
 
@@ -54,7 +59,7 @@ export class ExaminedWorker {
   #isOurs = false;
   #failed = false;
 
-  constructor(script: string, examination: ExaminationAssignment) {
+  constructor(script: string, settings: Settings) {
     const assignment: WorkerAssignment = {
       slot: 0,
       generation: 0,
@@ -63,7 +68,7 @@ export class ExaminedWorker {
       reportTo: undefined,
       ownArguments: 0,
       printsBootError: true,
-      examination,
+      examination: { ...settings, examiner: EXAMINER },
     };
     cluster.setupPrimary({
       exec: script,

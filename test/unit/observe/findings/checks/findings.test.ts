@@ -1,18 +1,7 @@
 import { EventEmitter } from 'node:events';
-import 'reflect-metadata';
 import { CacheModule } from '@nestjs/cache-manager';
-import {
-  Controller,
-  Get,
-  Inject,
-  type INestApplication,
-  Injectable,
-  Module,
-  type Provider,
-  Sse,
-} from '@nestjs/common';
-import { HttpAdapterHost, NestFactory } from '@nestjs/core';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Controller, Get, Inject, Injectable, type Provider, Sse } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { EventEmitter2 } from 'eventemitter2';
@@ -25,46 +14,15 @@ import { ClusterPubSub } from '../../../../../src/hub/pub-sub/index.js';
 import { CpuBound } from '../../../../../src/offload/index.js';
 import { ClusterScheduleModule } from '../../../../../src/integrations/schedule/index.js';
 import { AppView } from '../../../../../src/observe/findings/app-view.js';
-import { type Check, findingsOf } from '../../../../../src/observe/findings/check.js';
-import { databasePool } from '../../../../../src/observe/findings/checks/database-pool.js';
-import {
-  forceCloseConnections,
-  keepAlive,
-} from '../../../../../src/observe/findings/checks/http-server.js';
 import { inProcessEvents } from '../../../../../src/observe/findings/checks/in-process-events.js';
-import { memory } from '../../../../../src/observe/findings/checks/memory.js';
 import { scheduledJobs } from '../../../../../src/observe/findings/checks/scheduled-jobs.js';
-import { ownHealth, ownMetrics } from '../../../../../src/observe/findings/checks/own-endpoints.js';
-import { schemaSynchronization } from '../../../../../src/observe/findings/checks/schema-synchronization.js';
-import type { Situation } from '../../../../../src/observe/findings/finding.js';
-import { SignalListeners } from '../../../../../src/observe/findings/signal-listeners.js';
+import { type Check, findingsOf } from '../../../../../src/observe/findings/finding.js';
 import { CHEAP_CHECKS, startWarnings } from '../../../../../src/observe/findings/start-warnings.js';
-
-const SITUATION: Situation = { workers: 4, main: 'dist/main.js' };
-
-type Metadata = Parameters<typeof Module>[0];
-
-/** An app that is up, and listens to nobody. */
-async function appOf(metadata: Metadata, adapter?: FastifyAdapter): Promise<INestApplication> {
-  @Module(metadata)
-  class AppModule {}
-  const options = { logger: false, abortOnError: false } as const;
-  const app: INestApplication = await (adapter === undefined
-    ? NestFactory.create(AppModule, options)
-    : NestFactory.create(AppModule, adapter, options));
-  onTestFinished(() => app.close());
-  return app.init();
-}
-
-function look<S>(check: Check<S>, app: object, situation: S): string[] {
-  return findingsOf([check], new AppView(app), situation).map(
-    ({ where, problem }) => `${where}: ${problem}`,
-  );
-}
+import { appOf, look, type Metadata, SITUATION } from '../../../support/app-findings.js';
 
 /** Names of what costs nothing to see. */
 function cheapNames(app: object): string[] {
-  return findingsOf(CHEAP_CHECKS, new AppView(app), undefined).map(({ name }) => name);
+  return findingsOf(CHEAP_CHECKS, new AppView(app), SITUATION).map(({ name }) => name);
 }
 
 describe('@CpuBound() methods', () => {
@@ -78,12 +36,12 @@ describe('@CpuBound() methods', () => {
 
   it('run on the event loop without ClusterModule, whatever the number of workers', async () => {
     const app = await appOf({ controllers: [Sums], providers: [MoreSums] });
-    const lines = startWarnings(app, [], { workers: 1 });
+    const lines = startWarnings(app, [], 1);
     expect(lines).toEqual([
       "@CpuBound() methods run on the event loop, since the app has no ClusterModule: Sums.add() (AppModule), MoreSums.multiply() (AppModule), MoreSums.add() (AppModule); import ClusterModule.forRoot() into the app (docs/cpu-bound-methods.md); doctor: { ignore: ['cpu-bound-inline'] } of bootstrap() silences this",
     ]);
-    expect(startWarnings(app, [], { workers: 4 })).toEqual(lines);
-    expect(startWarnings(app, ['cpu-bound-inline'], { workers: 1 })).toEqual([]);
+    expect(startWarnings(app, [], 4)).toEqual(lines);
+    expect(startWarnings(app, ['cpu-bound-inline'], 1)).toEqual([]);
   });
 
   it('are no finding beside ClusterModule, nor are other classes without it', async () => {
@@ -104,9 +62,9 @@ describe('scheduled jobs', () => {
     }
     const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Reports] });
     const where = 'Reports.nightly() (AppModule): scheduled jobs run in every worker';
-    expect(look(scheduledJobs, app, { workers: 4 })).toEqual([`${where}, so 4 times each`]);
-    expect(look(scheduledJobs, app, { workers: 1 })).toEqual([where]);
-    expect(startWarnings(app, [], { workers: 1 })).toEqual([]);
+    expect(look(scheduledJobs, app, SITUATION)).toEqual([`${where}, so 4 times each`]);
+    expect(look(scheduledJobs, app, { ...SITUATION, workers: 1 })).toEqual([where]);
+    expect(startWarnings(app, [], 1)).toEqual([]);
   });
 
   it('are none where nothing is scheduled', async () => {
@@ -127,10 +85,10 @@ describe('scheduled jobs', () => {
     onTestFinished(() => clearTimeout(timer));
     app.get(SchedulerRegistry).addTimeout('report', timer);
 
-    expect(startWarnings(app, [], { workers: 4 })).toEqual([
+    expect(startWarnings(app, [], 4)).toEqual([
       "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker (docs/scheduled-jobs.md); doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
     ]);
-    expect(startWarnings(app, ['scheduled-jobs'])).toEqual([]);
+    expect(startWarnings(app, ['scheduled-jobs'], 4)).toEqual([]);
   });
 
   it('are no problem where one worker alone runs them', async () => {
@@ -180,7 +138,7 @@ describe('a cache', () => {
   it('on Keyv 6 is one whose wrap() finds nothing', async () => {
     const manager = { provide: 'CACHE_MANAGER', useValue: { stores: [new Keyv6(shared())] } };
     const app = await appOf({ providers: [manager] });
-    expect(startWarnings(app, [])).toEqual([
+    expect(startWarnings(app, [], 4)).toEqual([
       "wrap() of cache-manager computes each time, since it cannot read values of Keyv 6: AppModule; npm install keyv@5 (docs/hub.md#cache); doctor: { ignore: ['cache'] } of bootstrap() silences this",
     ]);
   });
@@ -188,7 +146,7 @@ describe('a cache', () => {
   it('in memory on Keyv 6 is one of each worker', async () => {
     const stores = [new Keyv6(new KeyvMemoryAdapter())];
     const manager = { provide: 'CACHE_MANAGER', useValue: { stores } };
-    const [warning] = startWarnings(await appOf({ providers: [manager] }), []);
+    const [warning] = startWarnings(await appOf({ providers: [manager] }), [], 4);
     expect(warning).toContain('every worker has a cache of its own');
   });
 
@@ -201,108 +159,6 @@ describe('a cache', () => {
     const module = CacheModule.register(stores === undefined ? {} : { stores: stores as never });
 
     expect(cheapNames(await appOf({ imports: [module] }))).toEqual(names);
-  });
-});
-
-describe('endpoints of the app', () => {
-  @Controller('healthz')
-  class Probes {
-    @Get('live') live() {}
-  }
-
-  @Controller()
-  class Numbers {
-    @Get('metrics') metrics() {}
-    @Get('metrics/custom') custom() {}
-    @Get('patients/health') health() {}
-  }
-
-  class ClusterHealthIndicator {}
-  class Informed extends Probes {
-    readonly cluster = new ClusterHealthIndicator();
-  }
-  Controller('health')(Informed);
-
-  it('are found by what they answer to', async () => {
-    const app = await appOf({ controllers: [Probes, Numbers] });
-
-    expect(look(ownHealth, app, SITUATION)).toEqual([
-      expect.stringMatching(/^Probes\.live\(\) \(AppModule\): /),
-    ]);
-    expect(look(ownMetrics, app, SITUATION)).toEqual([
-      expect.stringMatching(/^Numbers\.metrics\(\) \(AppModule\): /),
-    ]);
-  });
-
-  it('are right where they know the cluster', async () => {
-    const app = await appOf({ controllers: [Informed] });
-
-    expect(look(ownHealth, app, SITUATION)).toEqual([]);
-  });
-});
-
-describe('a pool of database connections', () => {
-  class DataSource {
-    driver = {};
-    constructor(readonly options: object) {}
-  }
-  class PrismaClient {
-    constructor(
-      readonly _activeProvider: string,
-      readonly _engineConfig: object,
-    ) {}
-    async $connect() {}
-  }
-  class NativeConnection {
-    models = {};
-    constructor(readonly maxPoolSize: number) {}
-    getClient() {
-      return { options: { maxPoolSize: this.maxPoolSize } };
-    }
-  }
-  const knex = (client: string, max: number) =>
-    Object.assign(() => {}, { client: { config: { client }, pool: { max } } });
-  const url = (value: string) => ({ inlineDatasources: { db: { url: { value } } } });
-
-  it.each([
-    ['TypeORM, 20', new DataSource({ type: 'postgres', extra: { max: 20 } }), 20],
-    ['TypeORM, by poolSize', new DataSource({ type: 'mysql', poolSize: 31 }), 31],
-    ['TypeORM, by default', new DataSource({ type: 'postgres' }), 10],
-    ['TypeORM, of a file', new DataSource({ type: 'better-sqlite3' }), undefined],
-    ['Prisma, by its URL', new PrismaClient('postgresql', url('p://h/d?connection_limit=21')), 21],
-    ['Prisma, by default', new PrismaClient('postgresql', url('p://h/d')), undefined],
-    [
-      'Prisma, by its adapter',
-      new PrismaClient('postgresql', { adapter: { externalPool: { options: { max: 22 } } } }),
-      22,
-    ],
-    ['Knex', knex('pg', 23), 23],
-    ['Knex, of a file', knex('better-sqlite3', 1), undefined],
-    ['Mongoose', new NativeConnection(101), 101],
-    ['a class of the same name', new (class DataSource {})(), undefined],
-  ])('is read of %s', async (_, instance, size) => {
-    const app = await appOf({ providers: [{ provide: 'DB', useValue: instance }] });
-    const reads = (maxConnections: number) =>
-      look(databasePool, app, { ...SITUATION, maxConnections });
-
-    expect(reads(1)).toEqual(
-      size === undefined ? [] : [expect.stringContaining(`pools of ${size} connections in 4`)],
-    );
-    // Four workers, and the one more of a reload.
-    if (size !== undefined) expect([reads(size * 5), reads(size * 5 - 1).length]).toEqual([[], 1]);
-  });
-
-  it.each([
-    ['PostgreSQL', 'pg', 20, 21],
-    ['MySQL', 'mysql2', 30, 31],
-  ])('is held against what %s allows by default', async (name, client, fits, exceeds) => {
-    const find = async (max: number) => {
-      const pool = { provide: 'DB', useValue: knex(client, max) };
-      return look(databasePool, await appOf({ providers: [pool] }), SITUATION);
-    };
-
-    expect(await find(fits)).toEqual([]);
-    expect(await find(exceeds)).toEqual([expect.stringContaining(`; ${name} allows`)]);
   });
 });
 
@@ -321,7 +177,7 @@ describe('events inside the process', () => {
   it('are found in a PubSub that is a provider, once for all that hold it', async () => {
     const pubSub = new PubSub();
     const providers = [{ provide: 'PUB_SUB', useValue: pubSub }, resolver(pubSub)];
-    expect(startWarnings(await appOf({ providers }), [])).toEqual([
+    expect(startWarnings(await appOf({ providers }), [], 4)).toEqual([
       "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/pub-sub in its place; or, beyond one machine, one in Redis (docs/hub.md#graphql-subscriptions); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
     ]);
   });
@@ -404,7 +260,7 @@ describe('events inside the process', () => {
 
     it('name ClusterEvents as remedy, and are none beside it', async () => {
       const metadata = streaming(new Subject());
-      expect(startWarnings(await appOf(metadata), [])).toEqual([
+      expect(startWarnings(await appOf(metadata), [], 4)).toEqual([
         "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker (docs/hub.md#events); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
       ]);
       class ClusterEvents {}
@@ -439,101 +295,11 @@ describe('events inside the process', () => {
   });
 });
 
-describe('a schema that TypeORM synchronizes', () => {
-  class DataSource {
-    constructor(readonly options: object) {}
-  }
-
-  it.each([
-    ['is found', { type: 'postgres', synchronize: true }, 1],
-    ['is found in a file', { type: 'better-sqlite3', database: 'app.db', synchronize: true }, 1],
-    ['is no finding in memory', { type: 'sqlite', database: ':memory:', synchronize: true }, 0],
-    ['is no finding where it is off', { type: 'postgres', synchronize: false }, 0],
-    ['is no finding where nothing is said', { type: 'postgres' }, 0],
-    ['is no finding in another library', { synchronize: true }, 0],
-  ])('%s: %j', async (_, options, count) => {
-    const provider = { provide: DataSource, useFactory: () => new DataSource(options) };
-    const found = look(schemaSynchronization, await appOf({ providers: [provider] }), SITUATION);
-    const line =
-      'DataSource (AppModule): TypeORM has synchronize: true, so several workers alter the schema at once';
-    expect(found).toEqual(count === 0 ? [] : [line]);
-  });
-});
-
-describe('the HTTP server', () => {
-  it.each([
-    { keepAliveTimeout: 5_000, trusts: false, proxy: undefined, found: false },
-    { keepAliveTimeout: 5_000, trusts: true, proxy: undefined, found: true },
-    { keepAliveTimeout: 60_000, trusts: true, proxy: undefined, found: true },
-    { keepAliveTimeout: 60_001, trusts: true, proxy: undefined, found: false },
-    { keepAliveTimeout: 0, trusts: true, proxy: undefined, found: false },
-    { keepAliveTimeout: 5_000, trusts: true, proxy: 4_000, found: false },
-    { keepAliveTimeout: 5_000, trusts: false, proxy: 6_000, found: true },
-  ])(
-    'that keeps connections for $keepAliveTimeout ms, trusts a proxy: $trusts of $proxy ms: $found',
-    async ({ keepAliveTimeout, trusts, proxy, found }) => {
-      const adapter = new FastifyAdapter({ trustProxy: trusts, keepAliveTimeout });
-      const fastify = await appOf({}, adapter);
-      const express = await appOf({});
-      if (trusts)
-        (express as unknown as { set(key: string, on: boolean): void }).set('trust proxy', true);
-      Object.assign(express.getHttpServer() as object, { keepAliveTimeout });
-      const situation = { ...SITUATION, proxyKeepAliveMs: proxy };
-
-      const counts = [fastify, express].map((app) => look(keepAlive, app, situation).length);
-      expect(counts).toEqual(found ? [1, 1] : [0, 0]);
-    },
-  );
-
-  it('is asked to close connections by force only where an option says so', async () => {
-    expect(look(forceCloseConnections, await appOf({}), SITUATION)).toEqual([]);
-  });
-});
-
-describe('memory', () => {
-  const MB = 1e6;
-  const reading = (availableBytes: number) =>
-    memory(() => ({ residentBytes: 100 * MB, availableBytes, limitedBy: 'this machine' }));
-
-  it('is enough for the workers, the one more of a reload, and the primary', () => {
-    const needed = 5 * 100 * MB + 64 * 1_024 * 1_024;
-
-    expect(look(reading(needed), {}, SITUATION)).toEqual([]);
-    expect(look(reading(needed - 1), {}, SITUATION)).toEqual([
-      'this machine: a worker that has served nothing yet holds 100 MB; 4 of them, the one more of a reload and the primary are 567 MB, and there are 567 MB',
-    ]);
-  });
-});
-
-describe('listeners to signals', () => {
-  it('are those of the app, by the line that adds them, and only while it is looked at', async () => {
-    const listeners = new SignalListeners();
-    const answer = (): void => {};
-    process.on('SIGHUP', answer);
-    process.on('SIGUSR2', answer);
-    const app = await appOf({});
-    app.enableShutdownHooks(['SIGTERM']);
-    onTestFinished(() => {
-      for (const signal of ['SIGHUP', 'SIGUSR2']) process.off(signal, answer);
-    });
-
-    const found = listeners.end();
-    process.on('SIGHUP', answer);
-    process.off('SIGHUP', answer);
-
-    expect(found.map(({ name, where }) => `${name} ${where}`)).toEqual([
-      expect.stringMatching(/^signal-listener .*findings\.test\.ts:\d+$/),
-      expect.stringMatching(/^shutdown-hooks .*findings\.test\.ts:\d+$/),
-    ]);
-    expect(listeners.end()).toEqual(found);
-  });
-});
-
 describe('what cannot be read', () => {
   it.each([{}, { container: {} }, { getHttpAdapter: () => undefined }])(
     'is no finding: %j',
     (app) => {
-      expect(startWarnings(app, [])).toEqual([]);
+      expect(startWarnings(app, [], 4)).toEqual([]);
     },
   );
 

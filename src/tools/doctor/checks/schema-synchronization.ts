@@ -1,9 +1,8 @@
-import { at, classOf, nameOfMember } from '../app-view.js';
-import type { Check } from '../check.js';
+import { at, classOf, nameOfMember } from '../../../observe/findings/app-view.js';
+import type { Check } from '../../../observe/findings/finding.js';
 
 export const schemaSynchronization: Check = {
   name: 'schema-synchronization',
-  level: 'problem',
   remedy:
     'run migrations as a step of the deploy, before the start; or set it in one worker alone, synchronize: workerIdentity().slot === 0',
   docs: 'docs/shared-state.md#every-worker-is-a-process',

@@ -1,15 +1,13 @@
-import { at } from '../app-view.js';
-import type { Check } from '../check.js';
-import type { Situation } from '../finding.js';
+import { at } from '../../../observe/findings/app-view.js';
+import type { Check } from '../../../observe/findings/finding.js';
 
 /** The default of nginx upstreams and of AWS load balancers. */
 const PROXY_KEEP_ALIVE_MS = 60_000;
 
 const MS_PER_SECOND = 1_000;
 
-export const keepAlive: Check<Situation> = {
+export const keepAlive: Check = {
   name: 'keep-alive',
-  level: 'problem',
   remedy:
     "set keepAliveTimeout of app.getHttpServer() above the proxy's, or the proxy's below it; --proxy-keep-alive tells doctor the proxy's",
   docs: 'docs/doctor.md#keep-alive',
@@ -29,7 +27,7 @@ export const keepAlive: Check<Situation> = {
   },
 };
 
-export const forceCloseConnections: Check<Situation> = {
+export const forceCloseConnections: Check = {
   name: 'force-close-connections',
   level: 'note',
   remedy:

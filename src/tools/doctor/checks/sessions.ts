@@ -1,8 +1,6 @@
 import { Module } from 'node:module';
 import v8 from 'node:v8';
-import type { Class } from '../app-view.js';
-import type { Check } from '../check.js';
-import type { Observation } from '../finding.js';
+import type { Check, Observation } from '../../../observe/findings/finding.js';
 
 /** Libraries with a class `MemoryStore`, and what they keep there. Both are CommonJS. */
 const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;
@@ -13,7 +11,6 @@ const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\
  */
 export const sessions: Check = {
   name: 'sessions',
-  level: 'problem',
   remedy:
     'give the session middleware a store that all workers share, such as connect-redis, or sign cookies',
   docs: 'docs/shared-state.md#every-worker-is-a-process',
@@ -25,7 +22,7 @@ export const sessions: Check = {
       const library = LIBRARY.exec(file)?.[1];
       const { MemoryStore } = Object(module?.exports) as { MemoryStore?: unknown };
       if (library === undefined || typeof MemoryStore !== 'function') return [];
-      if (v8.queryObjects(MemoryStore as Class as never, { format: 'count' }) === 0) return [];
+      if (v8.queryObjects(MemoryStore as never, { format: 'count' }) === 0) return [];
       return [
         {
           where: `MemoryStore of ${library}`,

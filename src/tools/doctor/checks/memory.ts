@@ -1,7 +1,6 @@
 import { totalmem } from 'node:os';
 import { MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../../../contract/options/index.js';
-import type { Check } from '../check.js';
-import type { Situation } from '../finding.js';
+import type { Check } from '../../../observe/findings/finding.js';
 
 const BYTES_PER_MB = 1e6;
 
@@ -14,9 +13,8 @@ export interface MemoryReading {
 }
 
 /** Whether there is memory for that many workers, by what this one holds. */
-export const memory = (read: () => MemoryReading = readMemory): Check<Situation> => ({
+export const memory = (read: () => MemoryReading = readMemory): Check => ({
   name: 'memory',
-  level: 'problem',
   remedy: 'start fewer workers (CLUSTER_WORKERS), or give them more memory',
   docs: 'docs/number-of-workers.md',
   look(_app, { workers }) {

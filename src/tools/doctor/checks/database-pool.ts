@@ -1,6 +1,5 @@
-import { at, classOf, nameOfMember } from '../app-view.js';
-import type { Check } from '../check.js';
-import type { Situation } from '../finding.js';
+import { at, classOf, nameOfMember } from '../../../observe/findings/app-view.js';
+import type { Check } from '../../../observe/findings/finding.js';
 
 /** A pool of connections, as it can be read of a library. */
 interface Pool {
@@ -24,9 +23,8 @@ const IN_FILE = /sqlite|sqljs|cordova|expo|capacitor|nativescript|react-native/i
 const DEFAULT_SIZE = 10;
 const DEFAULT_MONGO_SIZE = 100;
 
-export const databasePool: Check<Situation> = {
+export const databasePool: Check = {
   name: 'database-pool',
-  level: 'problem',
   remedy: 'make the pool of each worker smaller, or put a pooler such as PgBouncer in front',
   docs: 'docs/database-pools.md#count-the-connections',
   look: (app, { workers, maxConnections }) =>

@@ -1,17 +1,13 @@
+import { metadataOf, routesOf } from '../../../observe/endpoints/controller-routes.js';
 import {
   type AppView,
-  type Class,
   classOf,
   fieldsOf,
-  type Member,
-  metadataOf,
-  methodsOf,
-} from '../app-view.js';
-import type { Check } from '../check.js';
-import { listed, type Observation } from '../finding.js';
+  methodNamesOf,
+} from '../../../observe/findings/app-view.js';
+import { type Check, listed, type Observation } from '../../../observe/findings/finding.js';
 
-// Nest's own, the same in 11 and 12.
-const PATH = 'path';
+/** The key under which Nest keeps the method of a handler, the same in 11 and 12. */
 const METHOD = 'method';
 /** `RequestMethod` of @nestjs/common. */
 const GET = 0;
@@ -21,27 +17,25 @@ const OURS = 'ClusterHealthIndicator';
 
 export const ownHealth: Check = {
   name: 'own-health',
-  level: 'problem',
   remedy:
     'leave it to ClusterModule.forRoot(), or check ClusterHealthIndicator in it, which knows all workers',
   docs: 'docs/health.md',
   look: (app) =>
     observe(
       app,
-      /^\/healthz?(\/|$)/,
+      /^\/healthz?(\/|$)/i,
       'it answers for the one worker that gets the request, and knows nothing of the others',
     ),
 };
 
 export const ownMetrics: Check = {
   name: 'own-metrics',
-  level: 'problem',
   remedy: 'leave it to ClusterModule.forRoot(), which merges the registries of all workers',
   docs: 'docs/metrics.md',
   look: (app) =>
     observe(
       app,
-      /^\/metrics$/,
+      /^\/metrics\/?$/i,
       'each scrape reads the counters of another worker, which seem to jump',
     ),
 };
@@ -51,30 +45,13 @@ function observe(app: AppView, path: RegExp, problem: string): Observation[] {
     .filter(
       ({ instance }) => !fieldsOf(instance).some(([, dependency]) => classOf(dependency) === OURS),
     )
-    .flatMap((controller) => handlersOf(controller, path));
+    .flatMap((controller) =>
+      methodNamesOf(
+        controller,
+        (method, type) =>
+          metadataOf(METHOD, method) === GET &&
+          routesOf(type, method).some((route) => path.test(route)),
+      ),
+    );
   return handlers.length === 0 ? [] : [{ where: listed(handlers), problem }];
-}
-
-function handlersOf({ type, module }: Member, path: RegExp): string[] {
-  if (type === undefined) return [];
-  return methodsOf(type)
-    .filter(([, method]) => metadataOf(METHOD, method) === GET)
-    .filter(([, method]) => routesOf(type, method).some((route) => path.test(route)))
-    .map(([name]) => `${type.name}.${name}() (${module})`);
-}
-
-/** Before prefixes and versions, which are not the controller's. */
-function routesOf(type: Class, method: object): string[] {
-  return pathsOf(type).flatMap((prefix) =>
-    pathsOf(method).map((end) =>
-      `/${prefix}/${end}`
-        .replaceAll(/\/+/g, '/')
-        .replace(/(?<=.)\/$/, '')
-        .toLowerCase(),
-    ),
-  );
-}
-
-function pathsOf(subject: object): string[] {
-  return [metadataOf(PATH, subject) ?? []].flat().filter((path) => typeof path === 'string');
 }

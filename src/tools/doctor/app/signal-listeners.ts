@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { callSites } from '../../contract/errors/call-sites.js';
-import type { Finding } from './finding.js';
+import { callSites } from '../../../contract/errors/call-sites.js';
+import type { Finding } from '../../../observe/findings/finding.js';
 
 /** Nest's method behind `enableShutdownHooks()`. */
 const NEST_LISTENS = 'listenToShutdownSignals';

@@ -1,0 +1,48 @@
+/** A class of the app. */
+export type Class = abstract new (...args: never[]) => unknown;
+
+/** The key under which Nest keeps the paths of controllers and handlers, the same in 11 and 12. */
+const PATH = 'path';
+
+/** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
+export function metadataOf(key: string, target: object): unknown {
+  return (Reflect as { getMetadata?(key: string, target: object): unknown }).getMetadata?.(
+    key,
+    target,
+  );
+}
+
+/** A class's prototype, and the prototypes of the classes that it extends. */
+export function* prototypesOf({ prototype }: Class): Generator<object> {
+  for (
+    let owner = prototype as object | null;
+    owner !== null && owner !== Object.prototype;
+    owner = Object.getPrototypeOf(owner) as object | null
+  ) {
+    yield owner;
+  }
+}
+
+/** Methods of a class and of the classes that it extends, with their names. Getters are not run. */
+export function methodsOf(type: Class): [string, object][] {
+  const methods = new Map<string, object>();
+  for (const owner of prototypesOf(type)) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+      if (typeof value === 'function' && name !== 'constructor' && !methods.has(name)) {
+        methods.set(name, value as object);
+      }
+    }
+  }
+  return [...methods];
+}
+
+/** The paths of a controller's method without prefixes and versions, which belong to the app. */
+export function routesOf(type: Class, method: object): string[] {
+  return pathsOf(type).flatMap((prefix) =>
+    pathsOf(method).map((end) => `/${prefix}/${end}`.replaceAll(/\/+/g, '/')),
+  );
+}
+
+function pathsOf(subject: object): string[] {
+  return [metadataOf(PATH, subject) ?? []].flat().filter((path) => typeof path === 'string');
+}

@@ -1,0 +1,31 @@
+import { AppView } from '../../../observe/findings/app-view.js';
+import { type Check, type Examiner, findingsOf } from '../../../observe/findings/finding.js';
+import { CHEAP_CHECKS } from '../../../observe/findings/start-warnings.js';
+import { databasePool } from '../checks/database-pool.js';
+import { forceCloseConnections, keepAlive } from '../checks/http-server.js';
+import { memory } from '../checks/memory.js';
+import { ownHealth, ownMetrics } from '../checks/own-endpoints.js';
+import { schemaSynchronization } from '../checks/schema-synchronization.js';
+import { sessions } from '../checks/sessions.js';
+import { SignalListeners } from './signal-listeners.js';
+
+const CHECKS: readonly Check[] = [
+  // First: the others hold objects of their own.
+  memory(),
+  ...CHEAP_CHECKS,
+  sessions,
+  databasePool,
+  schemaSynchronization,
+  ownHealth,
+  ownMetrics,
+  keepAlive,
+  forceCloseConnections,
+];
+
+export const startExamination: Examiner['startExamination'] = () => {
+  const listeners = new SignalListeners();
+  return (app, situation) => [
+    ...listeners.end(),
+    ...findingsOf(CHECKS, new AppView(app), situation),
+  ];
+};

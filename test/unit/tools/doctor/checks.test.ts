@@ -1,0 +1,205 @@
+import { Controller, Get } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SignalListeners } from '../../../../src/tools/doctor/app/signal-listeners.js';
+import { databasePool } from '../../../../src/tools/doctor/checks/database-pool.js';
+import {
+  forceCloseConnections,
+  keepAlive,
+} from '../../../../src/tools/doctor/checks/http-server.js';
+import { memory } from '../../../../src/tools/doctor/checks/memory.js';
+import { ownHealth, ownMetrics } from '../../../../src/tools/doctor/checks/own-endpoints.js';
+import { schemaSynchronization } from '../../../../src/tools/doctor/checks/schema-synchronization.js';
+import { appOf, look, SITUATION } from '../../support/app-findings.js';
+
+describe('endpoints of the app', () => {
+  @Controller('healthz')
+  class Probes {
+    @Get('live') live() {}
+  }
+
+  @Controller()
+  class Numbers {
+    @Get('metrics') metrics() {}
+    @Get('metrics/custom') custom() {}
+    @Get('patients/health') health() {}
+  }
+
+  class ClusterHealthIndicator {}
+  class Informed extends Probes {
+    readonly cluster = new ClusterHealthIndicator();
+  }
+  Controller('health')(Informed);
+
+  it('are found by what they answer to', async () => {
+    const app = await appOf({ controllers: [Probes, Numbers] });
+
+    expect(look(ownHealth, app, SITUATION)).toEqual([
+      expect.stringMatching(/^Probes\.live\(\) \(AppModule\): /),
+    ]);
+    expect(look(ownMetrics, app, SITUATION)).toEqual([
+      expect.stringMatching(/^Numbers\.metrics\(\) \(AppModule\): /),
+    ]);
+  });
+
+  it('are right where they know the cluster', async () => {
+    const app = await appOf({ controllers: [Informed] });
+
+    expect(look(ownHealth, app, SITUATION)).toEqual([]);
+  });
+});
+
+describe('a pool of database connections', () => {
+  class DataSource {
+    driver = {};
+    constructor(readonly options: object) {}
+  }
+  class PrismaClient {
+    constructor(
+      readonly _activeProvider: string,
+      readonly _engineConfig: object,
+    ) {}
+    async $connect() {}
+  }
+  class NativeConnection {
+    models = {};
+    constructor(readonly maxPoolSize: number) {}
+    getClient() {
+      return { options: { maxPoolSize: this.maxPoolSize } };
+    }
+  }
+  const knex = (client: string, max: number) =>
+    Object.assign(() => {}, { client: { config: { client }, pool: { max } } });
+  const url = (value: string) => ({ inlineDatasources: { db: { url: { value } } } });
+
+  it.each([
+    ['TypeORM, 20', new DataSource({ type: 'postgres', extra: { max: 20 } }), 20],
+    ['TypeORM, by poolSize', new DataSource({ type: 'mysql', poolSize: 31 }), 31],
+    ['TypeORM, by default', new DataSource({ type: 'postgres' }), 10],
+    ['TypeORM, of a file', new DataSource({ type: 'better-sqlite3' }), undefined],
+    ['Prisma, by its URL', new PrismaClient('postgresql', url('p://h/d?connection_limit=21')), 21],
+    ['Prisma, by default', new PrismaClient('postgresql', url('p://h/d')), undefined],
+    [
+      'Prisma, by its adapter',
+      new PrismaClient('postgresql', { adapter: { externalPool: { options: { max: 22 } } } }),
+      22,
+    ],
+    ['Knex', knex('pg', 23), 23],
+    ['Knex, of a file', knex('better-sqlite3', 1), undefined],
+    ['Mongoose', new NativeConnection(101), 101],
+    ['a class of the same name', new (class DataSource {})(), undefined],
+  ])('is read of %s', async (_, instance, size) => {
+    const app = await appOf({ providers: [{ provide: 'DB', useValue: instance }] });
+    const reads = (maxConnections: number) =>
+      look(databasePool, app, { ...SITUATION, maxConnections });
+
+    expect(reads(1)).toEqual(
+      size === undefined ? [] : [expect.stringContaining(`pools of ${size} connections in 4`)],
+    );
+    // Four workers, and the one more of a reload.
+    if (size !== undefined) expect([reads(size * 5), reads(size * 5 - 1).length]).toEqual([[], 1]);
+  });
+
+  it.each([
+    ['PostgreSQL', 'pg', 20, 21],
+    ['MySQL', 'mysql2', 30, 31],
+  ])('is held against what %s allows by default', async (name, client, fits, exceeds) => {
+    const find = async (max: number) => {
+      const pool = { provide: 'DB', useValue: knex(client, max) };
+      return look(databasePool, await appOf({ providers: [pool] }), SITUATION);
+    };
+
+    expect(await find(fits)).toEqual([]);
+    expect(await find(exceeds)).toEqual([expect.stringContaining(`; ${name} allows`)]);
+  });
+});
+
+describe('a schema that TypeORM synchronizes', () => {
+  class DataSource {
+    constructor(readonly options: object) {}
+  }
+
+  it.each([
+    ['is found', { type: 'postgres', synchronize: true }, 1],
+    ['is found in a file', { type: 'better-sqlite3', database: 'app.db', synchronize: true }, 1],
+    ['is no finding in memory', { type: 'sqlite', database: ':memory:', synchronize: true }, 0],
+    ['is no finding where it is off', { type: 'postgres', synchronize: false }, 0],
+    ['is no finding where nothing is said', { type: 'postgres' }, 0],
+    ['is no finding in another library', { synchronize: true }, 0],
+  ])('%s: %j', async (_, options, count) => {
+    const provider = { provide: DataSource, useFactory: () => new DataSource(options) };
+    const found = look(schemaSynchronization, await appOf({ providers: [provider] }), SITUATION);
+    const line =
+      'DataSource (AppModule): TypeORM has synchronize: true, so several workers alter the schema at once';
+    expect(found).toEqual(count === 0 ? [] : [line]);
+  });
+});
+
+describe('the HTTP server', () => {
+  it.each([
+    { keepAliveTimeout: 5_000, trusts: false, proxy: undefined, found: false },
+    { keepAliveTimeout: 5_000, trusts: true, proxy: undefined, found: true },
+    { keepAliveTimeout: 60_000, trusts: true, proxy: undefined, found: true },
+    { keepAliveTimeout: 60_001, trusts: true, proxy: undefined, found: false },
+    { keepAliveTimeout: 0, trusts: true, proxy: undefined, found: false },
+    { keepAliveTimeout: 5_000, trusts: true, proxy: 4_000, found: false },
+    { keepAliveTimeout: 5_000, trusts: false, proxy: 6_000, found: true },
+  ])(
+    'that keeps connections for $keepAliveTimeout ms, trusts a proxy: $trusts of $proxy ms: $found',
+    async ({ keepAliveTimeout, trusts, proxy, found }) => {
+      const adapter = new FastifyAdapter({ trustProxy: trusts, keepAliveTimeout });
+      const fastify = await appOf({}, adapter);
+      const express = await appOf({});
+      if (trusts)
+        (express as unknown as { set(key: string, on: boolean): void }).set('trust proxy', true);
+      Object.assign(express.getHttpServer() as object, { keepAliveTimeout });
+      const situation = { ...SITUATION, proxyKeepAliveMs: proxy };
+
+      const counts = [fastify, express].map((app) => look(keepAlive, app, situation).length);
+      expect(counts).toEqual(found ? [1, 1] : [0, 0]);
+    },
+  );
+
+  it('is asked to close connections by force only where an option says so', async () => {
+    expect(look(forceCloseConnections, await appOf({}), SITUATION)).toEqual([]);
+  });
+});
+
+describe('memory', () => {
+  const MB = 1e6;
+  const reading = (availableBytes: number) =>
+    memory(() => ({ residentBytes: 100 * MB, availableBytes, limitedBy: 'this machine' }));
+
+  it('is enough for the workers, the one more of a reload, and the primary', () => {
+    const needed = 5 * 100 * MB + 64 * 1_024 * 1_024;
+
+    expect(look(reading(needed), {}, SITUATION)).toEqual([]);
+    expect(look(reading(needed - 1), {}, SITUATION)).toEqual([
+      'this machine: a worker that has served nothing yet holds 100 MB; 4 of them, the one more of a reload and the primary are 567 MB, and there are 567 MB',
+    ]);
+  });
+});
+
+describe('listeners to signals', () => {
+  it('are those of the app, by the line that adds them, and only while it is looked at', async () => {
+    const listeners = new SignalListeners();
+    const answer = (): void => {};
+    process.on('SIGHUP', answer);
+    process.on('SIGUSR2', answer);
+    const app = await appOf({});
+    app.enableShutdownHooks(['SIGTERM']);
+    onTestFinished(() => {
+      for (const signal of ['SIGHUP', 'SIGUSR2']) process.off(signal, answer);
+    });
+
+    const found = listeners.end();
+    process.on('SIGHUP', answer);
+    process.off('SIGHUP', answer);
+
+    expect(found.map(({ name, where }) => `${name} ${where}`)).toEqual([
+      expect.stringMatching(/^signal-listener .*checks\.test\.ts:\d+$/),
+      expect.stringMatching(/^shutdown-hooks .*checks\.test\.ts:\d+$/),
+    ]);
+    expect(listeners.end()).toEqual(found);
+  });
+});
