@@ -1,64 +1,131 @@
-import type { MetricFamily } from './metric-family.js';
-import { MergedFamily } from './merged-family.js';
+import { alignRow, sameColumns, unionColumns } from './columns.js';
+import { Cell, type Rule } from './merged-cell.js';
+import type { Column, MetricFamily } from './metric-family.js';
 import type { SeriesLimit } from './series-limit.js';
 
 /** Metrics with this aggregator mean nothing for several processes. */
 const OMIT = 'omit';
+
+/** prom-client's aggregators. */
+const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ['sum', 'sum'],
+  ['first', 'first'],
+  ['min', 'min'],
+  ['max', 'max'],
+  ['average', 'mean'],
+]);
+
+type Body = readonly MetricFamily[];
+
+/** The families of one name. */
+interface Group {
+  /** The family that decides how they are merged and shown. */
+  readonly meta: MetricFamily;
+  readonly retired: MetricFamily[];
+  readonly live: MetricFamily[];
+}
+
+interface MergedFamily extends Pick<Group, 'meta'> {
+  readonly columns: readonly Column[];
+  readonly series: ReadonlyMap<string, readonly Cell[]>;
+}
 
 /**
  * Merges the metrics of several workers. The counts of ended workers stay included: a counter, a
  * histogram and the sum and count of a summary never fall. A gauge includes only living workers.
  */
 export function mergeFamilies(
-  live: readonly (readonly MetricFamily[])[],
-  retired: readonly (readonly MetricFamily[])[],
+  live: readonly Body[],
+  retired: readonly Body[],
   limit: SeriesLimit,
 ): MetricFamily[] {
-  return [...merge(live, retired, limit).values()].map((merged) => merged.shown());
-}
-
-/** The same of workers that are gone, to be merged again later: with what a number alone would lose. */
-export function foldFamilies(
-  retired: readonly (readonly MetricFamily[])[],
-  limit: SeriesLimit,
-): MetricFamily[] {
-  return [...merge([], retired, limit).values()].flatMap((merged) => {
-    const residue = merged.residue();
-    return residue === undefined ? [merged.family()] : [merged.family(), residue];
+  return groupsOf(live, retired).map((group) => {
+    const merged = merge(group, limit);
+    return familyOf(merged, (cell) => cell.shown());
   });
 }
 
-function merge(
-  live: readonly (readonly MetricFamily[])[],
-  retired: readonly (readonly MetricFamily[])[],
-  limit: SeriesLimit,
-): ReadonlyMap<string, MergedFamily> {
-  const merged = new Map<string, MergedFamily>();
-  const declare = (family: MetricFamily): void => {
-    if (!merged.has(family.name)) merged.set(family.name, new MergedFamily(family, limit));
-  };
+/** Merges the metrics of ended workers, to be merged again later: no digit of a total is lost. */
+export function foldFamilies(retired: readonly Body[], limit: SeriesLimit): MetricFamily[] {
+  return groupsOf([], retired).flatMap((group) => {
+    const merged = merge(group, limit);
+    const residue = familyOf(merged, (cell) => cell.residue());
+    const rest = [...residue.series].filter(([, row]) => row.some((value) => value !== 0));
+    const total = familyOf(merged, (cell) => cell.value());
+    return rest.length === 0 ? [total] : [total, { ...residue, series: new Map(rest) }];
+  });
+}
+
+function groupsOf(live: readonly Body[], retired: readonly Body[]): Group[] {
+  const ended = retired.map((families) => families.filter(doesAccumulate));
+  const groups = new Map<string, Group>();
   // The living workers decide the type of a metric, or else the worker that ended last: a new
   // release may have changed it.
-  for (const families of live) {
-    for (const family of families) if (family.aggregator !== OMIT) declare(family);
+  const declaring = [
+    ...live.flat().filter(({ aggregator }) => aggregator !== OMIT),
+    ...ended.toReversed().flat(),
+  ];
+  for (const meta of declaring) {
+    if (!groups.has(meta.name)) groups.set(meta.name, { meta, retired: [], live: [] });
   }
-  for (const families of retired.toReversed()) {
-    for (const family of families) if (doesAccumulate(family)) declare(family);
-  }
-  // The series of ended workers come first anyway: if there are too many series, the older ones
-  // stay.
-  for (const families of retired) {
-    for (const family of families) {
-      if (doesAccumulate(family)) merged.get(family.name)!.add(family, true);
-    }
-  }
-  for (const families of live) {
-    for (const family of families) merged.get(family.name)?.add(family, false);
-  }
-  return merged;
+  // Two releases may declare a metric differently: such values cannot be added.
+  const groupOf = ({ name, type, aggregator }: MetricFamily): Group | undefined => {
+    const group = groups.get(name);
+    return group?.meta.type === type && group.meta.aggregator === aggregator ? group : undefined;
+  };
+  for (const family of ended.flat()) groupOf(family)?.retired.push(family);
+  for (const family of live.flat()) groupOf(family)?.live.push(family);
+  return [...groups.values()];
 }
 
 /** Whether the family's values only grow, so that the values of ended workers belong to the total. */
 function doesAccumulate({ type, aggregator }: MetricFamily): boolean {
   return type !== 'gauge' && aggregator === 'sum';
+}
+
+function merge({ meta, retired, live }: Group, limit: SeriesLimit): MergedFamily {
+  // Another release has other buckets or quantiles.
+  const columns = [...retired, ...live].reduce<readonly Column[]>(
+    (all, family) => (sameColumns(all, family.columns) ? all : unionColumns(all, family.columns)),
+    meta.columns,
+  );
+  const rules = columns.map((column) => ruleOf(meta, column));
+  const series = new Map<string, Cell[]>();
+  const add = (family: MetricFamily, takes: (rule: Rule) => boolean): void => {
+    const align = !sameColumns(family.columns, columns);
+    for (const [labels, values] of family.series) {
+      let cells = series.get(labels);
+      if (cells === undefined) {
+        if (series.size >= limit.maxSeries) {
+          limit.dropped(family.name, values.length);
+          continue;
+        }
+        series.set(labels, (cells = rules.map((rule) => new Cell(rule))));
+      }
+      const row = align ? alignRow(values, family.columns, columns) : values;
+      for (let i = 0; i < rules.length; i++) {
+        const value = row[i] ?? null;
+        if (value !== null && takes(rules[i]!)) cells[i]!.add(value);
+      }
+    }
+  };
+  // If there are too many series, the older ones stay.
+  for (const family of retired) add(family, (rule) => rule === 'total');
+  for (const family of live) add(family, () => true);
+  return { meta, columns, series };
+}
+
+function ruleOf({ type, aggregator }: MetricFamily, { suffix }: Column): Rule {
+  // Quantiles of several workers cannot be added; their mean is the least wrong.
+  if (type === 'summary' && suffix === '') return 'mean';
+  if (type !== 'gauge' && aggregator === 'sum') return 'total';
+  return RULES.get(aggregator) ?? 'sum';
+}
+
+function familyOf(
+  { meta, columns, series }: MergedFamily,
+  read: (cell: Cell) => number | null,
+): MetricFamily {
+  const rows = [...series].map(([labels, cells]) => [labels, cells.map(read)] as const);
+  return { ...meta, columns, series: new Map(rows) };
 }

@@ -1,6 +1,6 @@
 /**
- * How values become one. `total`: a sum that only ever grows, over the living
- * and the dead.
+ * How values become one. `total`: a sum that only ever grows, over living and
+ * ended workers.
  */
 export type Rule = 'total' | 'sum' | 'first' | 'min' | 'max' | 'mean';
 
@@ -24,39 +24,27 @@ export class Cell {
   #fraction = 0;
   #count = 0;
 
-  add(rule: Rule, value: number): void {
+  constructor(private readonly rule: Rule) {}
+
+  add(value: number): void {
     this.#count += 1;
-    if (rule === 'total') return this.#addExactly(value);
-    if (this.#count === 1) {
-      this.#value = value;
-      return;
-    }
-    switch (rule) {
-      case 'sum':
-      case 'mean':
-        this.#value += value;
-        return;
-      case 'min':
-        this.#value = Math.min(this.#value, value);
-        return;
-      case 'max':
-        this.#value = Math.max(this.#value, value);
-        return;
-      case 'first':
-        return;
-    }
+    if (this.rule === 'total') this.#addExactly(value);
+    else if (this.#count === 1) this.#value = value;
+    else if (this.rule === 'min') this.#value = Math.min(this.#value, value);
+    else if (this.rule === 'max') this.#value = Math.max(this.#value, value);
+    else if (this.rule !== 'first') this.#value += value;
   }
 
   /** `null` if no worker had a value. */
-  value(rule: Rule): number | null {
+  value(): number | null {
     if (this.#count === 0) return null;
-    return rule === 'mean' ? this.#value / this.#count : this.#value + this.#fraction;
+    return this.rule === 'mean' ? this.#value / this.#count : this.#value + this.#fraction;
   }
 
   /** The same without what the grid does to the last digits of a total. */
-  shown(rule: Rule): number | null {
-    const value = this.value(rule);
-    if (rule !== 'total' || value === null || !(Math.abs(value) < MAX_ROUNDED)) return value;
+  shown(): number | null {
+    const value = this.value();
+    if (this.rule !== 'total' || value === null || !(Math.abs(value) < MAX_ROUNDED)) return value;
     return Math.round(value * SHOWN_DIGITS) / SHOWN_DIGITS;
   }
 
