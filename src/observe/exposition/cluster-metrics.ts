@@ -2,103 +2,86 @@ import {
   type ClusterSnapshot,
   type CollectedMetrics,
   FAILURE_CAUSES,
+  type PrimaryStats,
   RELOAD_OUTCOMES,
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
 } from '../../contract/snapshot/index.js';
 import { type Labels, type MetricFamily, plainFamily } from './metric-family.js';
-import { PRIMARY_METRICS } from './primary-metrics.js';
-import { seconds } from './seconds.js';
 
 type Values = readonly (readonly [Labels, number])[];
 
+/** Metrics that are read from a field each; a field that ends in `Ms` is shown in seconds. */
+type Metrics<T> = readonly (readonly [name: string, field: keyof T & string, help: string])[];
+type OfProcess = Pick<PrimaryStats, keyof PrimaryStats & keyof WorkerSnapshot>;
+
 const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
 
-/** A value of each worker, by the name of its metric without `nestjs_cluster_worker_`. */
-const WORKER_GAUGES: readonly [string, string, (worker: WorkerSnapshot) => number | null][] = [
-  [
-    'up',
-    'Whether the worker is ready and answers its heartbeats (1) or not (0)',
-    (worker) => (worker.state === 'ready' && worker.responsive ? 1 : 0),
-  ],
-  [
-    'degraded',
-    'Whether the slot is in a crash loop (1) or not (0)',
-    (worker) => (worker.degraded ? 1 : 0),
-  ],
-  ['uptime_seconds', 'Time since the worker was forked', (worker) => worker.uptimeSeconds],
-  [
-    'resident_memory_bytes',
-    'Resident memory of the worker',
-    (worker) => worker.residentMemoryBytes,
-  ],
-  ['heap_used_bytes', 'JavaScript heap in use by the worker', (worker) => worker.heapUsedBytes],
+/** By their names without `nestjs_cluster_worker_` and `nestjs_cluster_primary_`. */
+const PROCESS_GAUGES: Metrics<OfProcess> = [
+  ['uptime_seconds', 'uptimeSeconds', 'Time since the process was started'],
+  ['resident_memory_bytes', 'residentMemoryBytes', 'Resident memory of the process'],
+  ['heap_used_bytes', 'heapUsedBytes', 'JavaScript heap in use by the process'],
   [
     'event_loop_utilization_ratio',
+    'eventLoopUtilization',
     'Share of the last heartbeat interval that the event loop was busy, 0 to 1',
-    (worker) => worker.eventLoopUtilization,
   ],
   [
     'event_loop_delay_p99_seconds',
+    'eventLoopDelayP99Ms',
     '99th percentile of the event loop delay over the last heartbeat interval',
-    (worker) => seconds(worker.eventLoopDelayP99Ms),
-  ],
-  [
-    'heartbeat_age_seconds',
-    "Time since the worker's last sign of life",
-    (worker) => seconds(worker.heartbeatAgeMs),
-  ],
-  ['open_connections', 'Connections open to the worker', (worker) => worker.openConnections],
-  [
-    'requests_in_flight',
-    'Requests that the worker has begun and not answered',
-    (worker) => worker.requestsInFlight,
   ],
 ];
 
+const WORKER_GAUGES: Metrics<WorkerSnapshot> = [
+  ...PROCESS_GAUGES,
+  ['heartbeat_age_seconds', 'heartbeatAgeMs', "Time since the worker's last sign of life"],
+  ['open_connections', 'openConnections', 'Connections open to the worker'],
+  ['requests_in_flight', 'requestsInFlight', 'Requests that the worker has begun and not answered'],
+];
+
+const PROCESS_COUNTERS: Metrics<Pick<OfProcess, keyof OfProcess & keyof SlotCounts>> = [
+  ['cpu_seconds_total', 'cpuSecondsTotal', 'CPU time, user and system, of all threads'],
+  ['gc_seconds_total', 'gcSecondsTotal', 'Time spent in garbage collections'],
+];
+
+const LOG_LINES_DROPPED = [
+  'log_lines_dropped_total',
+  'logLinesDroppedTotal',
+  'Lines that could not be written to standard output or standard error',
+] as const;
+
 /** What is counted for each slot, by the name of its metric without `nestjs_cluster_`. */
-const SLOT_COUNTERS: readonly [string, string, (slot: SlotCounts) => number][] = [
-  ['worker_requests_total', 'Responses finished by the worker', (slot) => slot.requestsTotal],
+const SLOT_COUNTERS: Metrics<SlotCounts> = [
+  ...PROCESS_COUNTERS.map(([name, ...rest]) => [`worker_${name}`, ...rest] as const),
+  LOG_LINES_DROPPED,
+  ['worker_requests_total', 'requestsTotal', 'Responses finished by the worker'],
   [
     'worker_aborted_requests_total',
+    'abortedRequestsTotal',
     'Requests cut off because a drain reached its deadline',
-    (slot) => slot.abortedRequestsTotal,
-  ],
-  [
-    'worker_cpu_seconds_total',
-    'CPU time of the worker, user and system, of all its threads',
-    (slot) => slot.cpuSecondsTotal,
-  ],
-  [
-    'worker_gc_seconds_total',
-    'Time that the worker spent in garbage collections',
-    (slot) => slot.gcSecondsTotal,
   ],
   [
     'rebalanced_connections_total',
+    'rebalancedConnectionsTotal',
     'Connections closed because their clients were asked to connect again, for the balance',
-    (slot) => slot.rebalancedConnectionsTotal,
-  ],
-  [
-    'log_lines_dropped_total',
-    'Lines that the worker could not write to standard output or standard error',
-    (slot) => slot.logLinesDroppedTotal,
   ],
   [
     'worker_dropped_connections_total',
+    'droppedConnectionsTotal',
     'Connections turned away because the worker had as many as its limit of open files has room for',
-    (slot) => slot.droppedConnectionsTotal,
   ],
   [
     'worker_refused_metrics_total',
+    'refusedMetricsTotal',
     'Times that the metrics of the worker were too large for the primary to hold beside those of the others',
-    (slot) => slot.refusedMetricsTotal,
   ],
   [
     'ipc_messages_dropped_total',
+    'droppedMessagesTotal',
     'Messages of the worker that do not match the protocol',
-    (slot) => slot.droppedMessagesTotal,
   ],
 ];
 
@@ -158,9 +141,29 @@ export function clusterMetrics(
       'Whether the worker runs what one alone is to run (1) or not (0)',
       byWorker(workers, ({ slot }) => (slot === snapshot.leader?.slot ? 1 : 0)),
     ),
-    ...SLOT_COUNTERS.map(([name, help, read]) => counter(name, help, byWorker(counts, read))),
-    ...WORKER_GAUGES.map(([name, help, read]) =>
-      gauge(`worker_${name}`, help, byWorker(workers, read)),
+    gauge(
+      'worker_up',
+      'Whether the worker is ready and answers its heartbeats (1) or not (0)',
+      byWorker(workers, ({ state, responsive }) => (state === 'ready' && responsive ? 1 : 0)),
+    ),
+    gauge(
+      'worker_degraded',
+      'Whether the slot is in a crash loop (1) or not (0)',
+      byWorker(workers, ({ degraded }) => (degraded ? 1 : 0)),
+    ),
+    ...SLOT_COUNTERS.map(([name, field, help]) =>
+      counter(
+        name,
+        help,
+        byWorker(counts, (slot) => read(slot, field)),
+      ),
+    ),
+    ...WORKER_GAUGES.map(([name, field, help]) =>
+      gauge(
+        `worker_${name}`,
+        help,
+        byWorker(workers, (worker) => read(worker, field)),
+      ),
     ),
     gauge(
       'worker_snapshot_age_seconds',
@@ -172,9 +175,14 @@ export function clusterMetrics(
     ),
     ...(primary === null
       ? []
-      : PRIMARY_METRICS.map(([name, type, help, read]) =>
-          family(type, `primary_${name}`, help, [[{}, read(primary)]]),
-        )),
+      : [
+          ...PROCESS_GAUGES.map(([name, field, help]) =>
+            gauge(`primary_${name}`, help, [[{}, read(primary, field)!]]),
+          ),
+          ...[...PROCESS_COUNTERS, LOG_LINES_DROPPED].map(([name, field, help]) =>
+            counter(`primary_${name}`, help, [[{}, read(primary, field)!]]),
+          ),
+        ]),
   ];
 }
 
@@ -199,4 +207,11 @@ function byWorker<W extends { readonly slot: number }>(
     const value = read(worker);
     return value === null ? [] : [[{ worker: worker.slot }, value] as const];
   });
+}
+
+function read<T>(from: T, field: keyof T & string): number | null {
+  const value = from[field] as number | null;
+  if (value === null || !field.endsWith('Ms')) return value;
+  // The milliseconds have three decimals at most, so the seconds have six.
+  return Math.round(value * 1_000) / 1e6;
 }
