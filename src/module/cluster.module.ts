@@ -26,7 +26,6 @@ import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
 import { ClusterHealthIndicator } from '../observe/health/cluster.health.js';
 import { EventLoopHealthIndicator } from '../observe/health/event-loop.health.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
-import { ProcessMemoryHealthIndicator } from '../observe/health/memory.health.js';
 import { OffloadHealthIndicator } from '../observe/health/offload.health.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
@@ -58,7 +57,6 @@ const PUBLIC_PROVIDERS = [
 
 const PROVIDERS: Provider[] = [
   ...PUBLIC_PROVIDERS,
-  ProcessMemoryHealthIndicator,
   Terminus,
   HealthEndpoints,
   MetricsEndpoint,
@@ -176,9 +174,9 @@ export class ClusterModule
   }
 
   async #startOffload(): Promise<void> {
-    if (await this.offload.start()) {
-      this.metrics.include(this.offload.metrics, this.offload.labelledMetrics);
-    }
+    if (!(await this.offload.start())) return;
+    const { metrics, labelledMetrics } = this.offload;
+    await this.metrics.extend(async () => ({ all: metrics, labelled: labelledMetrics }));
   }
 }
 

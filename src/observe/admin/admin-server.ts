@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { foreignClusterPage } from '../exposition/cluster-page.js';
-import { MetricsPage, type PageResponse } from '../exposition/metrics-page.js';
+import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
+import { shareInFlight } from '../endpoints/share-in-flight.js';
+import { MetricsPage } from '../exposition/metrics-page.js';
 import { type AdminSource, PrimaryTimeout } from './admin-messages.js';
 import { ALIVE, healthReport } from './admin-health.js';
 import { unauthorized } from './authorization.js';
@@ -19,8 +21,6 @@ const STALLED_MS = 10_000;
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-type Answer = Omit<PageResponse, 'headers'> & Partial<Pick<PageResponse, 'headers'>>;
-
 /**
  * Serves the primary's data. It changes nothing and reads no request body.
  *
@@ -34,20 +34,21 @@ export function createAdminServer(
 ): Server {
   /** The number of samples left out because the workers had too many series together, by metric. */
   const dropped = new Map<string, number>();
-  let page: Promise<MetricsPage> | undefined;
-  /** Requests that come while a page is being made get the same page. */
-  const currentPage = () =>
-    (page ??= collectPage(source, dropped).finally(() => (page = undefined)));
-  const routes: Readonly<Record<string, (request: IncomingMessage) => Promise<Answer>>> = {
-    '/health': async () => json(healthReport(await source.snapshot(), 'whole')),
-    '/health/ready': async () => json(healthReport(await source.snapshot(), 'ready')),
-    '/health/live': async () => {
-      await source.snapshot();
-      return json(ALIVE);
-    },
-    '/metrics': async (request) => (await currentPage()).respond(request),
-  };
-  const answerTo = (request: IncomingMessage): Promise<Answer> | Answer => {
+  const page = shareInFlight(async () => {
+    const { families } = foreignClusterPage(await source.collectMetrics(), dropped);
+    return new MetricsPage(families);
+  });
+  const routes: Readonly<Record<string, (request: IncomingMessage) => Promise<EndpointResponse>>> =
+    {
+      '/health': async () => json(healthReport(await source.snapshot(), 'whole')),
+      '/health/ready': async () => json(healthReport(await source.snapshot(), 'ready')),
+      '/health/live': async () => {
+        await source.snapshot();
+        return json(ALIVE);
+      },
+      '/metrics': async (request) => (await page()).respond(request),
+    };
+  const answerTo = (request: IncomingMessage): Promise<EndpointResponse> | EndpointResponse => {
     const { port } = server.address() as AddressInfo;
     const refusal =
       refusalOf(request, host, port, tokenHash !== undefined) ?? unauthorized(request, tokenHash);
@@ -79,15 +80,7 @@ export function createAdminServer(
   return server;
 }
 
-async function collectPage(
-  source: AdminSource,
-  dropped: Map<string, number>,
-): Promise<MetricsPage> {
-  const { families } = foreignClusterPage(await source.collectMetrics(), dropped);
-  return new MetricsPage(families);
-}
-
-function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+function send(request: IncomingMessage, response: ServerResponse, answer: EndpointResponse): void {
   const { status, contentType, body, headers = {} } = answer;
   response.writeHead(status, {
     'Content-Type': contentType,
@@ -111,14 +104,18 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** The words of any other error may name something of the machine. */
-function failure(error: unknown): Answer {
+function failure(error: unknown): EndpointResponse {
   return error instanceof PrimaryTimeout ? plain(503, error.message) : plain(500, 'internal error');
 }
 
-function plain(status: number, message: string, headers: Answer['headers'] = {}): Answer {
+function plain(
+  status: number,
+  message: string,
+  headers?: EndpointResponse['headers'],
+): EndpointResponse {
   return { status, contentType: TEXT, body: `${message}\n`, headers };
 }
 
-function json({ status, report }: { status: number; report: object }): Answer {
+function json({ status, report }: { status: number; report: object }): EndpointResponse {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(report) };
 }

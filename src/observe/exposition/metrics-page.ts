@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import Negotiator from 'negotiator';
+import type { EndpointRequest, EndpointResponse } from '../endpoints/mount-endpoint.js';
 import type { MetricFamily } from './metric-family.js';
 import { CONTENT_TYPE, renderPage } from './render-page.js';
 
@@ -8,19 +9,6 @@ const compress = promisify(gzip);
 
 /** Smaller pages gain nothing. */
 const MIN_GZIP_LENGTH = 1_024;
-
-/** A page of metrics as it goes over HTTP. */
-export interface PageResponse {
-  readonly status: number;
-  readonly contentType: string;
-  readonly body: string | Buffer;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** What is asked for: the same on every adapter. */
-export interface PageRequest {
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-}
 
 /** A page for all that ask for it at once: it is written once, and compressed once, when it is first asked for. */
 export class MetricsPage {
@@ -30,7 +18,7 @@ export class MetricsPage {
   constructor(private readonly families: readonly MetricFamily[]) {}
 
   /** In the encoding that the request's headers ask for. */
-  async respond(request: PageRequest): Promise<PageResponse> {
+  async respond(request: EndpointRequest): Promise<EndpointResponse> {
     const text = (this.#text ??= renderPage(this.families));
     const gzipped =
       text.length >= MIN_GZIP_LENGTH &&

@@ -3,7 +3,7 @@ import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { MinReady } from '../../contract/options/module.js';
 import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
 import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js';
-import { reportAs } from './report-as.js';
+import { reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
 /** Whether enough workers are ready, and what is known of each. */
@@ -17,7 +17,7 @@ export class ClusterHealthIndicator {
 
   /**
    * Up while this process accepts requests and enough slots have a worker that is ready and answers
-   * its heartbeats. Degraded where that holds, but a slot is in a crash loop or a worker does not
+   * its heartbeats. Degraded if that holds, but a slot is in a crash loop or a worker does not
    * answer.
    *
    * @param minReady a count, a share of the desired workers, or `'all'`. Default 1.
@@ -29,14 +29,9 @@ export class ClusterHealthIndicator {
     const aged = await this.link.snapshot();
     const report = describeCluster(aged);
     // Looked at last: a drain may have begun while the primary was asked.
-    if (!this.link.accepting) {
-      const reason = 'this worker is draining';
-      return reportAs(this.terminus, key, 'down', { ...report, reason });
-    }
-    const { status, reason } = judgeCluster(aged.snapshot, minReady, this.link.identity.pid);
-    return reportAs(this.terminus, key, status, {
-      ...report,
-      ...(reason !== undefined && { reason }),
-    });
+    const judgement = this.link.accepting
+      ? judgeCluster(aged.snapshot, minReady, this.link.identity.pid)
+      : { status: 'down' as const, reason: 'this worker is draining' };
+    return reportOf(this.terminus, key, judgement, report);
   }
 }

@@ -1,8 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { HealthIndicatorResult } from '@nestjs/terminus';
 import { CLUSTER_LINK, type SharedStatePort } from '../../contract/snapshot/index.js';
-import { judge } from './limits.js';
-import { reportAs } from './report-as.js';
+import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
 /** How busy this process's event loop is. */
@@ -24,13 +23,9 @@ export class EventLoopHealthIndicator {
     { maxDelayMs }: { maxDelayMs?: number | undefined } = {},
   ): HealthIndicatorResult<Key> {
     const { eventLoopUtilization, eventLoopDelayP99Ms } = this.link.stats();
-    const { status, ...why } = judge([
+    const judgement = judge([
       { name: 'eventLoopDelayP99Ms', value: eventLoopDelayP99Ms, limit: maxDelayMs },
     ]);
-    return reportAs(this.terminus, key, status, {
-      eventLoopUtilization,
-      eventLoopDelayP99Ms,
-      ...why,
-    });
+    return reportOf(this.terminus, key, judgement, { eventLoopUtilization, eventLoopDelayP99Ms });
   }
 }

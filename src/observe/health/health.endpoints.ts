@@ -11,15 +11,16 @@ import {
   CLUSTER_LINK,
   type HealthVerdict,
   type LifecyclePort,
+  type SharedStatePort,
 } from '../../contract/snapshot/index.js';
 import { AppChecks } from './app-checks.js';
 import { appIndicators } from './app-indicators.js';
 import { ClusterHealthIndicator } from './cluster.health.js';
 import { EventLoopHealthIndicator } from './event-loop.health.js';
-import { ProcessMemoryHealthIndicator } from './memory.health.js';
+import { memoryHealth } from './memory.health.js';
 import { OffloadHealthIndicator } from './offload.health.js';
 import { OnceLog } from './once-log.js';
-import { shareInFlight } from './share-in-flight.js';
+import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { Terminus } from './terminus.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;
@@ -39,9 +40,9 @@ export class HealthEndpoints {
     @Inject(Terminus) private readonly terminus: Terminus,
     @Inject(ClusterHealthIndicator) private readonly cluster: ClusterHealthIndicator,
     @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
-    @Inject(ProcessMemoryHealthIndicator) private readonly memory: ProcessMemoryHealthIndicator,
     @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
-    @Inject(CLUSTER_LINK) private readonly link: Pick<LifecyclePort, 'accepting'>,
+    @Inject(CLUSTER_LINK)
+    private readonly link: Pick<LifecyclePort & SharedStatePort, 'accepting' | 'stats'>,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {}
 
@@ -87,8 +88,12 @@ export class HealthEndpoints {
   }
 
   #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
-    const { indicators, indicatorTimeoutMs, maxEventLoopDelayMs: maxDelayMs } = options;
-    const { maxHeapUsedBytes, maxResidentMemoryBytes, maxQueueSize } = options;
+    const {
+      indicators,
+      indicatorTimeoutMs,
+      maxQueueSize,
+      maxEventLoopDelayMs: maxDelayMs,
+    } = options;
     const own = new AppChecks(
       appIndicators(indicators, this.moduleRef),
       indicatorTimeoutMs,
@@ -97,7 +102,7 @@ export class HealthEndpoints {
     );
     return [
       () => this.eventLoop.check('eventLoop', { maxDelayMs }),
-      () => this.memory.check('memory', { maxHeapUsedBytes, maxResidentMemoryBytes }),
+      () => memoryHealth(this.terminus, this.link.stats(), options),
       () => this.offload.check('offload', { maxQueueSize }),
       () => own.check(),
     ];

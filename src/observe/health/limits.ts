@@ -1,3 +1,6 @@
+import type { HealthIndicatorResult } from '@nestjs/terminus';
+import type { Terminus } from './terminus.js';
+
 /** From this share of its limit on, a measurement is a warning. */
 const DEGRADED_RATIO = 0.8;
 
@@ -9,14 +12,14 @@ export interface Measurement {
   readonly limit: number | undefined;
 }
 
-/** The combined verdict of measurements: the worst one counts. */
-export interface Judgement {
+/** A status, and the reason unless all is well. */
+interface Judgement {
   readonly status: 'up' | 'degraded' | 'down';
-  /** The measurements that are too high, and their limits. Missing if all are fine. */
-  readonly message?: string;
+  readonly message?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
-/** Down above a limit, degraded where a limit is near. */
+/** The worst measurement counts: down above its limit, degraded near it. */
 export function judge(measurements: readonly Measurement[]): Judgement {
   const near: string[] = [];
   const above: string[] = [];
@@ -28,4 +31,15 @@ export function judge(measurements: readonly Measurement[]): Judgement {
   if (above.length > 0) return { status: 'down', message: [...above, ...near].join('; ') };
   if (near.length > 0) return { status: 'degraded', message: near.join('; ') };
   return { status: 'up' };
+}
+
+/** A report with its status. Before terminus 12, which introduced `degraded`, a degraded report is up. */
+export function reportOf<Key extends string>(
+  { knowsDegraded }: Pick<Terminus, 'knowsDegraded'>,
+  key: Key,
+  { status, ...why }: Judgement,
+  report: object,
+): HealthIndicatorResult<Key> {
+  const known = status === 'degraded' && !knowsDegraded ? 'up' : status;
+  return { [key]: { ...report, ...why, status: known } } as HealthIndicatorResult<Key>;
 }

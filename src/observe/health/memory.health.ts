@@ -1,39 +1,27 @@
-import { Inject, Injectable } from '@nestjs/common';
 import type { HealthIndicatorResult } from '@nestjs/terminus';
-import { CLUSTER_LINK, type SharedStatePort } from '../../contract/snapshot/index.js';
-import { judge } from './limits.js';
-import { reportAs } from './report-as.js';
-import { Terminus } from './terminus.js';
+import type { ProcessStats } from '../../contract/snapshot/index.js';
+import { judge, reportOf } from './limits.js';
+import type { Terminus } from './terminus.js';
 
 /**
- * How much memory this process holds. Not public: in a controller of the app's
- * own, terminus's `MemoryHealthIndicator` does the same.
+ * The memory of this process: down above a limit, degraded above 80 % of one. Not public: terminus
+ * has a `MemoryHealthIndicator`.
  */
-@Injectable()
-export class ProcessMemoryHealthIndicator {
-  constructor(
-    @Inject(CLUSTER_LINK) private readonly link: Pick<SharedStatePort, 'stats'>,
-    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
-  ) {}
-
-  /** Down above a limit, degraded above 80 % of one. */
-  check<const Key extends string = 'memory'>(
-    key = 'memory' as Key,
-    limits: { maxHeapUsedBytes?: number; maxResidentMemoryBytes?: number } = {},
-  ): HealthIndicatorResult<Key> {
-    const { residentMemoryBytes, heapUsedBytes } = this.link.stats();
-    const { status, ...why } = judge([
-      { name: 'heapUsedBytes', value: heapUsedBytes, limit: limits.maxHeapUsedBytes },
-      {
-        name: 'residentMemoryBytes',
-        value: residentMemoryBytes,
-        limit: limits.maxResidentMemoryBytes,
-      },
-    ]);
-    return reportAs(this.terminus, key, status, {
-      residentMemoryBytes,
-      heapUsedBytes,
-      ...why,
-    });
-  }
+export function memoryHealth(
+  terminus: Pick<Terminus, 'knowsDegraded'>,
+  { residentMemoryBytes, heapUsedBytes }: ProcessStats,
+  limits: {
+    readonly maxHeapUsedBytes?: number | undefined;
+    readonly maxResidentMemoryBytes?: number | undefined;
+  },
+): HealthIndicatorResult<'memory'> {
+  const judgement = judge([
+    { name: 'heapUsedBytes', value: heapUsedBytes, limit: limits.maxHeapUsedBytes },
+    {
+      name: 'residentMemoryBytes',
+      value: residentMemoryBytes,
+      limit: limits.maxResidentMemoryBytes,
+    },
+  ]);
+  return reportOf(terminus, 'memory', judgement, { residentMemoryBytes, heapUsedBytes });
 }

@@ -2,8 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { HealthIndicatorResult } from '@nestjs/terminus';
 import { Offload } from '../../offload/index.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
-import { judge } from './limits.js';
-import { reportAs } from './report-as.js';
+import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
 /**
@@ -31,15 +30,14 @@ export class OffloadHealthIndicator {
     const { maxQueue, queueFullMs } = this.options.offload;
     const { threads, running, queueSize, fullForMs, unavailable } = this.offload.snapshot();
     const details = { threads, running, queueSize, maxQueue };
-    const down = (message: string) => reportAs(this.terminus, key, 'down', { ...details, message });
+    const down = (message: string) =>
+      reportOf(this.terminus, key, { status: 'down', message }, details);
     if (unavailable) return down('no thread can be started');
     if (fullForMs > queueFullMs) {
       const seconds = Math.round(fullForMs / 1_000);
       return down(`the queue has been full for ${seconds} s`);
     }
-    const { status, ...why } = judge([
-      { name: 'queueSize', value: queueSize, limit: maxQueueSize },
-    ]);
-    return reportAs(this.terminus, key, status, { ...details, ...why });
+    const judgement = judge([{ name: 'queueSize', value: queueSize, limit: maxQueueSize }]);
+    return reportOf(this.terminus, key, judgement, details);
   }
 }

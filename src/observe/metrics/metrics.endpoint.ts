@@ -1,11 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import type { Metric } from 'prom-client';
-import {
-  type EndpointRequest,
-  type EndpointResponse,
-  mountEndpoint,
-} from '../endpoints/mount-endpoint.js';
+import { mountEndpoint } from '../endpoints/mount-endpoint.js';
+import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { clusterPage } from '../exposition/cluster-page.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
 import { loadPeer, type ResolvedModuleOptions } from '../../contract/options/module.js';
@@ -31,8 +27,7 @@ export class MetricsEndpoint {
   #metrics: ProcessMetrics | undefined;
   #routes:
     { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
-  /** The page that is being made: requests that come during this time get it as well. */
-  #page: Promise<MetricsPage> | undefined;
+  readonly #page = shareInFlight(() => this.#collect());
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
 
@@ -66,16 +61,13 @@ export class MetricsEndpoint {
     const http = new HttpMetrics(prefix, buckets, this.#routes!.read, metrics.limit, workerLabel);
     metrics.http = http;
     this.link.observeResponses(http);
-    if (isServed) mountEndpoint(adapter, path, (request) => this.#respond(metrics, request));
+    if (isServed) {
+      mountEndpoint(adapter, path, async (request) => (await this.#page()).respond(request));
+    }
     return path;
   }
 
-  /** Metrics that another part of this package measures. */
-  include(metrics: readonly Metric[], labelled: readonly Metric[]): void {
-    this.#metrics?.include(metrics, labelled);
-  }
-
-  /** Likewise, made only where this process is measured. */
+  /** Adds metrics of another part of this package, which are made only if this process is measured. */
   async extend(contribution: MetricsContribution): Promise<void> {
     await this.#metrics?.extend(contribution);
   }
@@ -85,16 +77,10 @@ export class MetricsEndpoint {
     this.#metrics?.stop();
   }
 
-  async #respond(metrics: ProcessMetrics, request: EndpointRequest): Promise<EndpointResponse> {
-    this.#page ??= this.#collect(metrics).finally(() => (this.#page = undefined));
-    const page = await this.#page;
-    return page.respond(request);
-  }
-
-  async #collect(metrics: ProcessMetrics): Promise<MetricsPage> {
+  async #collect(): Promise<MetricsPage> {
+    const metrics = this.#metrics!;
     const collected = await this.link.collectMetrics();
-    const { prefix } = metrics.options;
-    const { families, conflicts } = clusterPage(collected, prefix, metrics.limit);
+    const { families, conflicts } = clusterPage(collected, metrics.options.prefix, metrics.limit);
     metrics.warnOfConflicts(conflicts);
     return new MetricsPage(families);
   }

@@ -68,20 +68,12 @@ export class ProcessMetrics implements MetricsSource {
     for (const name of MISNAMED) this.#own.removeSingleMetric(prefix + name);
   }
 
-  /**
-   * Metrics that another part of this package measures.
-   *
-   * @param labelled those that tell workers apart by a label of their own.
-   */
-  include(metrics: readonly Metric[], labelled: readonly Metric[]): void {
-    for (const metric of metrics) this.#own.registerMetric(metric);
-    for (const metric of labelled) this.#labelled.registerMetric(metric);
-  }
-
+  /** Adds metrics that another part of this package measures. */
   async extend(contribution: MetricsContribution): Promise<void> {
     try {
       const { all, labelled } = await contribution(this.options.prefix);
-      this.include(all as readonly Metric[], labelled as readonly Metric[]);
+      for (const metric of all as readonly Metric[]) this.#own.registerMetric(metric);
+      for (const metric of labelled as readonly Metric[]) this.#labelled.registerMetric(metric);
     } catch (error) {
       this.logger.warn(`Metrics are left out: ${String(error)}`);
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EventLoopHealthIndicator } from '../../../../src/observe/health/event-loop.health.js';
 import { judge } from '../../../../src/observe/health/limits.js';
-import { ProcessMemoryHealthIndicator } from '../../../../src/observe/health/memory.health.js';
+import { memoryHealth } from '../../../../src/observe/health/memory.health.js';
 import type { SharedStatePort, WorkerStats } from '../../../../src/contract/snapshot/index.js';
 import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
 
@@ -85,11 +85,12 @@ describe('the health of the event loop', () => {
 });
 
 describe('the health of the memory', () => {
-  const indicator = new ProcessMemoryHealthIndicator(link, TERMINUS_12);
   const numbers = { residentMemoryBytes: 200 * MIB, heapUsedBytes: 100 * MIB };
 
   it('is up with its numbers where there is no limit', () => {
-    expect(indicator.check()).toEqual({ memory: { ...numbers, status: 'up' } });
+    expect(memoryHealth(TERMINUS_12, link.stats(), {})).toEqual({
+      memory: { ...numbers, status: 'up' },
+    });
   });
 
   it.each([
@@ -108,7 +109,7 @@ describe('the health of the memory', () => {
       message: /^residentMemoryBytes is .*; heapUsedBytes is /,
     },
   ])('with $limits is $status', ({ limits, status, message }) => {
-    expect(indicator.check('memory', limits).memory).toEqual({
+    expect(memoryHealth(TERMINUS_12, link.stats(), limits).memory).toEqual({
       ...numbers,
       status,
       ...(message && { message: expect.stringMatching(message) }),

@@ -41,7 +41,10 @@ describe('the metrics of a worker', () => {
   it('are those of the app and ours, and say how they are to be merged', async () => {
     const { app, metrics, read } = start({ prefix: 'p_', maxSeries: 7 });
     new Counter({ name: 'app_total', help: 'a', registers: [app] }).inc(3);
-    metrics.include([new Counter({ name: 'ours_total', help: 'o', registers })], []);
+    await metrics.extend(async () => ({
+      all: [new Counter({ name: 'ours_total', help: 'o', registers })],
+      labelled: [],
+    }));
     metrics.http = new HttpMetrics('p_', [1], () => '/', metrics.limit);
     const body = await read();
     expect(body).toMatchObject({ prefix: 'p_', maxSeries: 7 });
@@ -70,7 +73,10 @@ describe('the metrics of a worker', () => {
 
   it('leave the registry of the app as it is', async () => {
     const { app, metrics, read } = start({ defaultMetrics: true });
-    metrics.include([new Counter({ name: 'ours_total', help: 'o', registers })], []);
+    await metrics.extend(async () => ({
+      all: [new Counter({ name: 'ours_total', help: 'o', registers })],
+      labelled: [],
+    }));
     await read();
     expect(app.getMetricsAsArray()).toEqual([]);
   });
@@ -78,7 +84,10 @@ describe('the metrics of a worker', () => {
   it('are those of the app where both have one of a name, and that is told once', async () => {
     const { app, metrics, samples, warnings } = start();
     new Gauge({ name: 'same', help: 'a', registers: [app] }).set(1);
-    metrics.include([new Counter({ name: 'same', help: 'o', registers })], []);
+    await metrics.extend(async () => ({
+      all: [new Counter({ name: 'same', help: 'o', registers })],
+      labelled: [],
+    }));
     expect(await samples()).toEqual({ 'same{}': 1 });
     await samples();
     expect(warnings).toHaveLength(1);
@@ -159,10 +168,10 @@ describe('a worker that labels its series', () => {
   it('has its slot on each of them, and on those that have it by themselves once', async () => {
     const { app, metrics, samples } = start({ workerLabel: 3 });
     new Counter({ name: 'app_total', help: 'a', registers: [app] }).inc(3);
-    metrics.include(
-      [new Counter({ name: 'ours_total', help: 'o', registers })],
-      [labelled('queue')],
-    );
+    await metrics.extend(async () => ({
+      all: [new Counter({ name: 'ours_total', help: 'o', registers })],
+      labelled: [labelled('queue')],
+    }));
     expect(await samples()).toEqual({
       'app_total{worker="3"}': 3,
       'ours_total{worker="3"}': 0,
@@ -172,7 +181,7 @@ describe('a worker that labels its series', () => {
 
   it('has them by themselves also where it does not', async () => {
     const { metrics, samples } = start();
-    metrics.include([], [labelled('queue')]);
+    await metrics.extend(async () => ({ all: [], labelled: [labelled('queue')] }));
     expect(await samples()).toEqual({ 'queue{worker="3"}': 7 });
   });
 });

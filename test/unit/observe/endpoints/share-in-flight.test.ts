@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shareInFlight } from '../../../../src/observe/health/share-in-flight.js';
+import { shareInFlight } from '../../../../src/observe/endpoints/share-in-flight.js';
 
 /** Runs that end when they are told to. */
 function heldRuns(situation: () => unknown = () => true) {

@@ -1,11 +1,11 @@
 /**
- * One run for all who ask while it is under way: asking often costs no more.
+ * Shares one run among all calls that come while it lasts, so that many calls cost no more.
  *
- * @param situation a call in a different situation than the current run's gets its own run.
+ * @param situation a call in another situation than the current run's gets a run of its own.
  */
 export function shareInFlight<T>(
   run: () => Promise<T>,
-  situation: () => unknown,
+  situation: () => unknown = () => undefined,
 ): () => Promise<T> {
   let current: { readonly promise: Promise<T>; readonly situation: unknown } | undefined;
   return () => {
