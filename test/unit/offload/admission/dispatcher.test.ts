@@ -169,6 +169,20 @@ describe('admission', () => {
     expect(begun()).toEqual([0, 1, 2]);
   });
 
+  it('lets a call that waits in a long busy thread begin in another one after 5 ms', async () => {
+    const { runner, submit, begun, finishAll } = start({ threads: 2 });
+    runner.takesOffers = true;
+    for (let n = 0; n < 5; n += 1) submit([n]);
+    await vi.advanceTimersByTimeAsync(10);
+    runner.runs[1]!.complete();
+    await settled();
+    expect(begun()).toEqual([0, 1, 3]);
+    runner.runs[2]!.complete();
+    await settled();
+    expect(begun()).toEqual([0, 1, 3, 2]);
+    await finishAll();
+  });
+
   it('says how long a call has waited', async () => {
     const { observer, submit, finishAll } = start();
     submit();
