@@ -26,7 +26,7 @@ export async function examination(
 ): Promise<Examination> {
   const { doctor, workers } = options;
   if (asked !== undefined) {
-    link.follow({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor shows them anyway
+    link.configure({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor shows them anyway
     const { examiner, ...settings } = asked;
     const { startExamination } = (await import(/* webpackIgnore: true */ examiner)) as Examiner;
     const examine = startExamination();
@@ -64,7 +64,7 @@ function afterwards(link: WorkerLink, look: (app: object) => Promise<void>): Exa
     },
     cameUp: () => {
       const app = created;
-      if (app === undefined || link.local.state !== 'ready') return;
+      if (app === undefined || link.state !== 'ready') return;
       setImmediate(() => {
         look(app).catch((error: unknown) =>
           link.warn(`could not look at the app: ${String(error)}`),

@@ -4,8 +4,9 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
+import { ConnectionLimit } from '../../worker/http/connection-limit.js';
 import { listen } from '../../worker/listen/listen.js';
-import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/nest-signals.js';
+import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/signals.js';
 import { SoloLink } from '../../worker/link/solo-link.js';
 import { ServedApp } from '../../worker/life/served-app.js';
 import type {
@@ -60,10 +61,11 @@ class Standalone {
       listeners.call(name, event);
       this.#link.events.call(name, event);
     };
-    this.#link.follow(options);
-    this.#served = new ServedApp(this.#link.local, options, this.#warn);
-    this.#served.sockets.beLast(); // no other process holds them
-    this.#served.sockets.primaryLetGo();
+    this.#link.configure(options);
+    const limit = new ConnectionLimit(this.#link.tracker, this.#warn);
+    this.#served = new ServedApp(this.#link, limit, options, this.#warn);
+    this.#served.sockets.nobodyFollows(); // no other process holds them
+    this.#served.sockets.primaryClosed();
     let told = false;
     this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () => {
       if (!told) this.#warn(HOOKS_TAKEN_OVER);
@@ -75,14 +77,13 @@ class Standalone {
     createApp: (context: CreateAppContext) => Promise<S> | S,
   ): Promise<StandaloneRuntime<AppOf<S>>> {
     const { admin, doctor, addressGiven } = this.options;
-    const { local } = this.#link;
     if (admin !== undefined) this.#warn(NO_ADMIN_LISTENER);
     setCurrentLink(this.#link);
     const { app, url } = await this.#start(createApp).catch((error: unknown) => {
       this.#letGo();
       throw error;
     });
-    local.state = 'ready';
+    this.#link.state = 'ready';
     for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
     if (doctor.warnings) {
       const { startWarnings } = await import('../../observe/findings/start-warnings.js');
@@ -90,7 +91,7 @@ class Standalone {
     }
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
     // A reader of this line may send a signal next.
-    const reached = { ports: [], endpoints: local.endpoints, adminUrl: null };
+    const reached = { ports: [], endpoints: this.#link.endpoints, adminUrl: null };
     this.#emit('listening', { url, workers: 0, balancing: 'none', ...reached });
     return {
       role: 'standalone',
@@ -128,7 +129,7 @@ class Standalone {
 
   #shutdown(signal?: string): Promise<number> {
     this.#served.signal ??= signal;
-    this.#link.local.state = 'draining';
+    this.#link.state = 'draining';
     return (this.#drained ??= this.#drain());
   }
 

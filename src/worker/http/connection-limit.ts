@@ -18,10 +18,7 @@ const SILENT_GRACE_MS = 1_000;
 /** Node compares it with the connections of one server: any number is too many. */
 const NO_ROOM = -1;
 
-/**
- * How many connections a process may hold that may have so many descriptors open. The rest is for
- * its supervision, and for the files, databases and threads of the app.
- */
+/** How many connections a process may hold if it may have so many descriptors open. */
 export function connectionsWithin(openFiles: number): number {
   const share = Math.ceil(openFiles * RESERVE_RATIO);
   const reserve = Math.min(Math.max(share, MIN_RESERVE), MAX_RESERVE, Math.ceil(openFiles / 2));
@@ -30,20 +27,20 @@ export function connectionsWithin(openFiles: number): number {
 
 /**
  * How many files and sockets this process may have open: the soft limit, which Node raises to the
- * hard one when it starts. `undefined` without a limit, and on a system without /proc.
+ * hard one when it starts. `Infinity` without a limit, and on a system without /proc.
  */
 export function openFilesLimit(
   read = (): string => readFileSync('/proc/self/limits', 'utf8'),
-): number | undefined {
+): number {
   try {
     const limit = Number(/^Max open files\s+(\d+)/m.exec(read())?.[1]);
-    return limit > 0 ? limit : undefined;
+    return limit > 0 ? limit : Infinity;
   } catch {
-    return undefined;
+    return Infinity;
   }
 }
 
-/** `dropMaxConnection` is not in the types of Node 20; no type has what Node compares, and the handle. */
+/** Node 20's types lack `dropMaxConnection`; no types have the number that Node compares, or the handle. */
 type ListeningServer = Server & {
   dropMaxConnection?: boolean;
   readonly _connections?: number;
@@ -52,22 +49,11 @@ type ListeningServer = Server & {
 
 const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
 
-/** In place of a socket's handle node:cluster gives such a server an object of its own. */
+/** Such a server has a plain object from node:cluster in place of a socket's handle. */
 function isHandedConnections({ _handle: handle }: ListeningServer): boolean {
   const isObject = typeof handle === 'object' && handle !== null;
   return isObject && Object.getPrototypeOf(handle) === Object.prototype;
 }
-
-/** The limit that follows from the limit of open files of this process. */
-export function connectionLimit(
-  tracker: RequestTracker,
-  warn: (message: string) => void,
-): ConnectionLimit {
-  return new ConnectionLimit(tracker, openFilesLimit(), warn);
-}
-
-/** The parts that a limit counts and uses. */
-type Connections = Pick<RequestTracker, 'openConnections' | 'connections' | 'droppedConnections'>;
 
 /** A server, and what else listens for it. */
 interface Limited {
@@ -77,12 +63,12 @@ interface Limited {
 }
 
 /**
- * Turns connections away before the process has no descriptor left: by Node's own `maxConnections`,
- * for all sockets that it listens on together. A value that the app has set on a server holds for
- * that server.
+ * Turns connections away before the process has no descriptor left. It uses Node's `maxConnections`,
+ * for all sockets that the process listens on together. A value that the app sets on a server holds
+ * for that server.
  */
 export class ConnectionLimit implements RelayLimit {
-  readonly #max: number | undefined;
+  readonly #max: number;
   readonly #limited = new WeakMap<Server, Limited>();
   /** Connections to and from other workers. */
   #relaying = 0;
@@ -91,15 +77,15 @@ export class ConnectionLimit implements RelayLimit {
 
   /** @param warn is told once when connections are turned away, in one line. */
   constructor(
-    private readonly tracked: Connections,
-    private readonly openFiles: number | undefined,
+    private readonly tracker: RequestTracker,
     private readonly warn: (message: string) => void,
+    private readonly openFiles = openFilesLimit(),
   ) {
-    this.#max = openFiles === undefined ? undefined : connectionsWithin(openFiles);
+    this.#max = connectionsWithin(openFiles);
   }
 
   admits(): boolean {
-    const isFree = this.#max === undefined || this.#open < this.#max * RELAY_RATIO;
+    const isFree = this.#open < this.#max * RELAY_RATIO;
     if (!isFree) this.#onDrop();
     return isFree;
   }
@@ -147,7 +133,7 @@ export class ConnectionLimit implements RelayLimit {
     return chosen.max !== undefined && open >= chosen.max ? NO_ROOM : chosen.max;
   }
 
-  /** Without it a handle is lost on its way to a worker that has no descriptor left, and its channel with it. */
+  /** A worker without a descriptor would lose a handle that is sent to it, and its channel with it. */
   #closeWhatCame(server: Server): void {
     if (typeof server.maxConnections === 'number') return;
     server.prependListener('connection', (socket) => {
@@ -158,15 +144,15 @@ export class ConnectionLimit implements RelayLimit {
   }
 
   get #isFull(): boolean {
-    return this.#max !== undefined && this.#open >= this.#max;
+    return this.#open >= this.#max;
   }
 
   get #open(): number {
-    return this.tracked.openConnections + this.#relaying;
+    return this.tracker.openConnections + this.#relaying;
   }
 
   #onDrop(limited?: Limited): void {
-    this.tracked.droppedConnections += 1;
+    this.tracker.droppedConnections += 1;
     if (limited?.chosen !== undefined) return;
     this.#makeRoom();
     if (this.#told) return;
@@ -176,15 +162,15 @@ export class ConnectionLimit implements RelayLimit {
     );
   }
 
-  /** Closes connections that have not sent a byte, if that is still so after a while. */
+  /** Closes connections that have not sent a byte, and have still sent none after a while. */
   #makeRoom(): void {
     if (this.#sweep !== undefined) return;
-    const silent = [...this.tracked.connections].filter(({ socket }) => socket.bytesRead === 0);
+    const silent = [...this.tracker.connections].filter(({ socket }) => socket.bytesRead === 0);
     this.#sweep = setTimeout(() => {
       this.#sweep = undefined;
       for (const { socket } of silent) {
         if (socket.bytesRead > 0 || socket.destroyed) continue;
-        this.tracked.droppedConnections += 1;
+        this.tracker.droppedConnections += 1;
         socket.destroy();
       }
     }, SILENT_GRACE_MS).unref();

@@ -11,9 +11,7 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { PassedHandle } from '../../contract/snapshot/index.js';
 import { BootWatch } from '../boot/boot-watch.js';
 import { ListenRequest } from '../listen/listen-request.js';
-import { LocalProcess } from '../link/local-process.js';
 import { hangProfile } from '../watchdog/hang-profile.js';
-import { HOOKS_TAKEN_OVER } from './nest-signals.js';
 import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../http/rebalance.js';
@@ -23,7 +21,7 @@ import { startWatchdog } from '../watchdog/watchdog.js';
 import { isHttpApp, type WorkerApp } from './worker-app.interface.js';
 import { WorkerLink } from '../link/worker-link.js';
 import { WorkerReports } from '../link/worker-reports.js';
-import { answerSignals } from './worker-signals.js';
+import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
 /** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
 const UNCAUGHT_MS = 100;
@@ -37,7 +35,6 @@ export class WorkerAgent {
   /** Resolves with the exit code when this process has nothing left to do. */
   readonly ended = new Promise<number>((resolve) => (this.#end = resolve));
   readonly link: WorkerLink;
-  readonly #local: LocalProcess;
   readonly #channel = new PrimaryChannel();
   readonly #rebalance: Rebalance;
   readonly #reports: WorkerReports;
@@ -62,17 +59,18 @@ export class WorkerAgent {
       (error) => void this.#channel.send({ type: 'boot-failed', phase: 'create', error }),
       () => this.#end(1),
     );
-    this.#local = new LocalProcess(identity, options.balancing, droppedLogLines);
-    this.#rebalance = new Rebalance(this.#local.tracker);
-    this.#served = new ServedApp(this.#local, options, (message) => this.link.warn(message));
-    this.link = new WorkerLink(this.#local, this.#channel, workers, this.#served.limit);
-    this.link.follow(options);
-    this.#reports = new WorkerReports(this.#local, this.#channel, this.link);
+    const { balancing } = options;
+    const link = new WorkerLink(identity, this.#channel, workers, balancing, droppedLogLines);
+    this.link = link;
+    link.configure(options);
+    this.#rebalance = new Rebalance(link.tracker);
+    this.#served = new ServedApp(link, link.limit, options, (message) => link.warn(message));
+    this.#reports = new WorkerReports(this.#channel, link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => void this.#onOrphaned());
     answerSignals(
       (signal) => void this.#askToLeave(signal),
-      () => this.link.warn(HOOKS_TAKEN_OVER),
+      () => link.warn(HOOKS_TAKEN_OVER),
     );
     if (!options.watchdog) return;
     startWatchdog({
@@ -81,7 +79,7 @@ export class WorkerAgent {
       reportTo,
       hangProfile: hangProfile(options, identity),
       work: this.#reports.watch,
-      failed: (error) => this.link.warn(`its watchdog is gone: ${reportError(error).message}`),
+      failed: (error) => link.warn(`its watchdog is gone: ${reportError(error).message}`),
     });
   }
 
@@ -99,13 +97,13 @@ export class WorkerAgent {
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => this.#reports.fatal(error, true));
-      this.#local.state = 'ready';
-      this.#local.meter.restart();
+      this.link.state = 'ready';
+      this.link.meter.restart();
       this.#rebalance.report(); // what coming up cost says nothing of its requests
-      const { endpoints, minReady } = this.#local;
-      const verifiable = this.link.threads !== undefined;
+      const { endpoints, minReady, threads } = this.link;
+      const verifiable = threads !== undefined;
       await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
-      this.link.threads?.keep();
+      threads?.keep();
       void this.link.snapshot();
     } catch (error) {
       this.#boot.end();
@@ -142,12 +140,12 @@ export class WorkerAgent {
       case 'drain':
         this.#served.signal ??= message.signal ?? LEAVE_SIGNAL;
         this.#served.snapshotTo = message.snapshotTo;
-        if (message.cause === 'shutdown') this.#served.sockets.beLast();
+        if (message.cause === 'shutdown') this.#served.sockets.nobodyFollows();
         return void this.#leave(this.options.shutdown);
       case 'passed':
         return this.link.passage.taken(message, handle as PassedHandle | undefined);
       case 'released':
-        return this.#served.sockets.primaryLetGo();
+        return this.#served.sockets.primaryClosed();
       case 'force':
         return this.#served.force();
       case 'event':
@@ -179,8 +177,8 @@ export class WorkerAgent {
 
   /** Drains and ends. While the app is still coming up there is nothing to drain. */
   async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
-    if (this.#local.state === 'draining') return;
-    this.#local.state = 'draining';
+    if (this.link.state === 'draining') return;
+    this.link.state = 'draining';
     this.link.leaderRole.resign();
     if (!this.#served.isUp) return this.#end(0);
     const report = await this.#served.drain(shutdown, async () => {
@@ -198,7 +196,7 @@ export class WorkerAgent {
     process.stderr.write(`${inspect(error)}\n`);
     this.#reports.fatal(error, false);
     this.#exitCode = 1;
-    this.#served.sockets.leaveToOthers();
+    this.#served.sockets.othersFollow();
     this.#served.cutShort();
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
@@ -212,8 +210,8 @@ export class WorkerAgent {
     setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
     if (await isPrimaryGone(this.#primaryPid)) {
-      this.#served.sockets.beLast();
-      this.#served.sockets.primaryLetGo();
+      this.#served.sockets.nobodyFollows();
+      this.#served.sockets.primaryClosed();
     }
     await this.#leave(ORPHAN_SHUTDOWN);
   }

@@ -6,9 +6,9 @@ import { type ClosableApp, takeOverClose } from '../drain/app-close.js';
 import { drain } from '../drain/drain.js';
 import { QueueWorkers } from '../drain/queue-workers.js';
 import { dropTerminusDelay } from '../drain/terminus-delay.js';
-import { type ConnectionLimit, connectionLimit } from '../http/connection-limit.js';
+import type { ConnectionLimit } from '../http/connection-limit.js';
 import { presetExpressPrototypes } from '../http/express-prototypes.js';
-import type { LocalProcess } from '../link/local-process.js';
+import type { LocalLink } from '../link/local-link.js';
 import { addressOf, ALREADY_LISTENING } from '../listen/listen.js';
 import { WorkerSockets } from '../listen/worker-sockets.js';
 import { isConsuming, Microservices } from '../microservices/microservices.js';
@@ -31,7 +31,6 @@ const LEAST_TELEMETRY_MS = 250;
 
 /** The app of a process, with a primary or without: starts it, limits its connections, and ends it. */
 export class ServedApp {
-  readonly limit: ConnectionLimit;
   readonly sockets: WorkerSockets;
   /** Why it ends, for the app's shutdown hooks. */
   signal: string | undefined;
@@ -50,12 +49,12 @@ export class ServedApp {
   #dueAt = 0;
 
   constructor(
-    private readonly local: LocalProcess,
+    private readonly link: LocalLink,
+    limit: ConnectionLimit,
     private readonly options: ResolvedClusterOptions,
     private readonly warn: (message: string) => void,
   ) {
-    this.limit = connectionLimit(local.tracker, warn);
-    this.sockets = new WorkerSockets((server) => local.follow(server), this.limit);
+    this.sockets = new WorkerSockets((server) => link.followServer(server), limit);
   }
 
   /** Whether it has started, and ends by a drain alone. */
@@ -111,18 +110,21 @@ export class ServedApp {
    *
    * @param beforeClose is called when all requests are over and the app is still whole.
    */
-  drain(shutdown: Shutdown, beforeClose?: () => Promise<void>): Promise<DrainReport> {
+  drain(shutdown: Shutdown, beforeClose = async (): Promise<void> => {}): Promise<DrainReport> {
     const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
     this.#dueAt = performance.now() + lameDuckMs + drainTimeoutMs + killTimeoutMs;
-    const steps = {
-      stopAccepting: this.sockets.leave.bind(this.sockets),
-      ...(beforeClose && { beforeClose }),
+    const parts = {
+      app: this.#closing!,
+      link: this.link,
+      sockets: this.sockets,
       microservices: this.#microservices,
       queues: new QueueWorkers(this.#app),
       cutShort: this.#cutShort,
+      forced: this.#forced,
+      beforeClose,
       signal: () => this.signal,
     };
-    return drain(this.#closing!, this.local, steps, shutdown, this.#forced);
+    return drain(parts, shutdown);
   }
 
   /** Sends the heap snapshot to its asker. No request is left that it could delay. */

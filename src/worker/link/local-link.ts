@@ -1,42 +1,65 @@
-import type { ServerResponse } from 'node:http';
-import type {
-  HubAddress,
-  MetricsContribution,
-  MetricsSource,
-  EnterScope,
-  LinkEventListener,
-  ResponseObserver,
-  ThreadsOfProcess,
-  WorkerIdentity,
-  WorkerStats,
-} from '../../contract/snapshot/index.js';
+import type { Server, ServerResponse } from 'node:http';
 import { type ClusterEventName, EventListeners } from '../../contract/events/index.js';
 import { reportError } from '../../contract/ipc/index.js';
 import { silencedBy } from '../../contract/options/doctor-options.interface.js';
 import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';
-import { farewell } from '../drain/farewell.js';
-import type { LocalProcess } from './local-process.js';
-import { watchClient } from '../life/watch-client.js';
+import { ProcessMeter } from '../../contract/process/process-meter.js';
+import type {
+  ClusterSnapshot,
+  EnterScope,
+  HubAddress,
+  LinkEventListener,
+  MetricsContribution,
+  MetricsSource,
+  ResponseObserver,
+  ThreadsOfProcess,
+  WorkerIdentity,
+  WorkerState,
+  WorkerStats,
+} from '../../contract/snapshot/index.js';
+import { sendAway } from '../drain/send-away.js';
+import { RequestTracker } from '../http/request-tracker.js';
+import { watchClient } from '../http/watch-client.js';
+import type { RequestWatch } from '../quarantine/request-watch.js';
+import { OwnMetrics } from './own-metrics.js';
+import { snapshotOfOne } from './snapshot-of-one.js';
 
-/** The part of a process's link that no primary is asked for. */
+/** A process that serves an app, with a primary or without: what it knows and measures of itself. */
 export abstract class LocalLink {
-  /** Else that is for the admin listener alone. */
+  state: WorkerState = 'starting';
+  /** Otherwise the admin listener alone shows them. */
   showsDetails = true;
   #doctor: ResolvedClusterOptions['doctor'] = { warnings: true, ignore: [] };
+  readonly tracker = new RequestTracker();
+  readonly meter = new ProcessMeter();
+  readonly metrics = new OwnMetrics();
+  endpoints: readonly string[] = [];
+  /** Workers that must be ready for the cluster to be up. */
+  minReady: ClusterSnapshot['minReady'] = 1;
+  /** Set in a worker that has a primary. */
+  watch: Pick<RequestWatch, 'follow'> | undefined;
+  readonly #tasks: ((before: number) => boolean)[] = [];
+  readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
 
   /** The listeners to the cluster's events in this process. */
   readonly events = new EventListeners((name, error) =>
     this.warn(`a listener of '${name}' threw: ${reportError(error).message}`),
   );
 
-  readonly #contributions: MetricsContribution[] = [];
+  constructor(
+    readonly identity: WorkerIdentity,
+    private readonly balancing: string,
+    private readonly droppedLogLines: () => number = () => 0,
+  ) {}
 
-  constructor(readonly local: LocalProcess) {}
-
-  /** Its part of the options of `bootstrap()`. */
-  follow({ expose, doctor }: ResolvedClusterOptions): void {
+  /** Takes the options of `bootstrap()` that concern the link. */
+  configure({ expose, doctor }: ResolvedClusterOptions): void {
     this.showsDetails = expose === 'app';
     this.#doctor = doctor;
+  }
+
+  get accepting(): boolean {
+    return this.state === 'ready' || this.state === 'starting';
   }
 
   warn(message: string, name?: FindingName): void {
@@ -48,26 +71,43 @@ export abstract class LocalLink {
   /** Tells the operator something. */
   protected abstract say(message: string): void;
 
-  get identity(): WorkerIdentity {
-    return this.local.identity;
+  followServer(server: Server): void {
+    this.tracker.follow(server);
+    this.watch?.follow(server);
   }
 
-  get accepting(): boolean {
-    return this.local.accepting;
+  /** Ends the interval that is measured. Called once a heartbeat. */
+  measure(): WorkerStats {
+    this.meter.measure();
+    return this.stats();
   }
 
+  /** The current numbers if they are cheap, otherwise the numbers of the last interval. */
   stats(): WorkerStats {
-    return this.local.meter.peek();
+    const { tracker } = this;
+    return {
+      ...this.meter.peek(),
+      openConnections: tracker.openConnections,
+      requestsInFlight: tracker.requestsInFlight,
+      requestsTotal: tracker.requestsTotal,
+      rebalancedConnectionsTotal: tracker.rebalancedConnectionsTotal,
+      logLinesDroppedTotal: this.droppedLogLines(),
+      droppedConnectionsTotal: tracker.droppedConnections,
+    };
+  }
+
+  /** This process as a cluster of one. */
+  ownSnapshot(): ClusterSnapshot {
+    const { identity, state, balancing, minReady } = this;
+    return snapshotOfOne(identity, state, this.stats(), { balancing, minReady });
   }
 
   provideMetrics(source: MetricsSource): void {
-    this.local.metrics = source;
-    for (const contribution of this.#contributions) void source.extend?.(contribution);
+    this.metrics.provide(source);
   }
 
   contributeMetrics(contribution: MetricsContribution): void {
-    this.#contributions.push(contribution);
-    void this.local.metrics?.extend?.(contribution);
+    this.metrics.contribute(contribution);
   }
 
   findHub(): (() => Promise<HubAddress>) | undefined {
@@ -83,11 +123,11 @@ export abstract class LocalLink {
   }
 
   observeResponses(observer: ResponseObserver): void {
-    this.local.tracker.observe(observer);
+    this.tracker.reports.observer = observer;
   }
 
   followScopes(enter: EnterScope | undefined): void {
-    this.local.tracker.followScopes(enter);
+    this.tracker.scopes.enter = enter;
   }
 
   watchClient(response: ServerResponse, gone: () => void): () => void {
@@ -95,11 +135,22 @@ export abstract class LocalLink {
   }
 
   provideTasks(pending: (before: number) => boolean): void {
-    this.local.tasks.push(pending);
+    this.#tasks.push(pending);
+  }
+
+  /** Whether the drain has to wait for earlier work other than requests. */
+  hasTasksFrom(before: number): boolean {
+    // Each is asked: the question says that the process drains.
+    return this.#tasks.filter((has) => has(before)).length > 0;
   }
 
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void {
-    this.local.farewells.push((withinMs) => farewell(present, leave, withinMs));
+    this.#sendingAway.push((withinMs) => sendAway(present, leave, withinMs));
+  }
+
+  /** Sends clients to other workers. Resolves once they are gone; an error does not keep the process. */
+  async sendClientsAway(withinMs: number): Promise<void> {
+    await Promise.allSettled(this.#sendingAway.map((send) => send(withinMs)));
   }
 
   provideThreads(_threads: ThreadsOfProcess): boolean {
@@ -107,6 +158,6 @@ export abstract class LocalLink {
   }
 
   announceEndpoints(paths: readonly string[]): void {
-    this.local.endpoints = [...this.local.endpoints, ...paths];
+    this.endpoints = [...this.endpoints, ...paths];
   }
 }

@@ -1,61 +1,37 @@
 import type { PrimaryMessage } from '../../contract/ipc/index.js';
 
-/** Messages that answer what this side asked. */
-export type AnswerMessage = PrimaryMessage & {
-  type:
-    | 'snapshot'
-    | 'collected'
-    | 'reloaded'
-    | 'restarted'
-    | 'scaled'
-    | 'scale-refused'
-    | 'hub'
-    | 'hub-refused';
-};
+/** Messages that answer a question of this side. The primary itself asks by `check`. */
+export type AnswerMessage = Exclude<
+  Extract<PrimaryMessage, { readonly id: number }>,
+  { readonly type: 'check' }
+>;
 
-/**
- * Requests that wait for an answer of the primary. Each has a deadline
- * (`Infinity`: none), and those alike share one; a late answer finds nobody and is dropped.
- */
-export class PendingRequests<T> {
+/** Sends a question, numbered by its id. */
+type Send = (id: number) => void | Promise<void>;
+
+/** Questions that wait for an answer of the primary. A late answer finds nobody and is dropped. */
+export class PendingRequests {
   #lastId = 0;
-  readonly #waiting = new Map<number, (answer: T | undefined) => void>();
-  #shared: Promise<T | undefined> | undefined;
+  readonly #waiting = new Map<number, (answer: AnswerMessage | undefined) => void>();
+  readonly #shared = new Map<string, Promise<AnswerMessage | undefined>>();
 
-  constructor(private readonly timeoutMs: number) {}
-
-  /**
-   * Asks by `send`, unless a question is already under way, and resolves with
-   * the answer, or with `undefined` at the deadline or when the channel closes.
-   */
-  ask(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
-    this.#shared ??= this.askAlone(send).finally(() => (this.#shared = undefined));
-    return this.#shared;
-  }
-
-  answer(id: number, answer: T): void {
-    this.#waiting.get(id)?.(answer);
-  }
-
-  /** Nobody will answer any more. */
-  abandon(): void {
-    for (const settle of this.#waiting.values()) settle(undefined);
-  }
-
-  /** The same for a question that is its own each time: none is shared. */
-  askAlone(send: (id: number) => void | Promise<void>): Promise<T | undefined> {
+  /** Resolves with the answer, or with `undefined` at the deadline or when the channel closes. */
+  ask<T extends AnswerMessage['type']>(
+    send: Send,
+    timeoutMs = Infinity,
+  ): Promise<(AnswerMessage & { type: T }) | undefined> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(id);
       };
-      const settle = (value: T | undefined): void => {
+      const settle = (answer: AnswerMessage | undefined): void => {
         end();
-        resolve(value);
+        resolve(answer as (AnswerMessage & { type: T }) | undefined);
       };
-      const timer = Number.isFinite(this.timeoutMs)
-        ? setTimeout(() => settle(undefined), this.timeoutMs)
+      const timer = Number.isFinite(timeoutMs)
+        ? setTimeout(() => settle(undefined), timeoutMs)
         : undefined;
       this.#waiting.set(id, settle);
       // Not awaited: a full channel to a stopped primary takes nothing, and the deadline holds for that too.
@@ -64,5 +40,27 @@ export class PendingRequests<T> {
         reject(error);
       });
     });
+  }
+
+  /** The same for a question that all who ask it at one time share. Its name is the type of the answer. */
+  askOnce<T extends AnswerMessage['type']>(
+    type: T,
+    send: Send,
+    timeoutMs?: number,
+  ): Promise<(AnswerMessage & { type: T }) | undefined> {
+    const asked = this.#shared.get(type);
+    if (asked !== undefined) return asked as Promise<AnswerMessage & { type: T }>;
+    const answer = this.ask<T>(send, timeoutMs).finally(() => this.#shared.delete(type));
+    this.#shared.set(type, answer);
+    return answer;
+  }
+
+  answer(message: AnswerMessage): void {
+    this.#waiting.get(message.id)?.(message);
+  }
+
+  /** Nobody will answer any more. */
+  abandon(): void {
+    for (const settle of this.#waiting.values()) settle(undefined);
   }
 }

@@ -1,3 +1,5 @@
+import type { Server } from 'node:http';
+import { NoPrimaryError } from '../../contract/errors/index.js';
 import type {
   AgedSnapshot,
   ClusterLink,
@@ -7,9 +9,7 @@ import type {
   ReloadResult,
   RestartResult,
 } from '../../contract/snapshot/index.js';
-import { NoPrimaryError } from '../../contract/errors/index.js';
 import { LocalLink } from './local-link.js';
-import { LocalProcess } from './local-process.js';
 
 /** How often the event loop is measured where no heartbeat asks for it. */
 const MEASURE_MS = 1_000;
@@ -31,20 +31,19 @@ export class SoloLink extends LocalLink implements ClusterLink {
     droppedLogLines?: () => number,
     protected readonly say: (message: string) => void = () => {},
   ) {
-    const identity = { slot: 0, pid: process.pid, generation: 0 };
-    super(new LocalProcess(identity, 'none', droppedLogLines));
-    this.leaderRole = soloLeader(this.local);
-    this.#timer = setInterval(() => this.local.meter.measure(), MEASURE_MS).unref();
+    super({ slot: 0, pid: process.pid, generation: 0 }, 'none', droppedLogLines);
+    this.leaderRole = soloLeader(this);
+    this.#timer = setInterval(() => this.meter.measure(), MEASURE_MS).unref();
   }
 
   async snapshot(): Promise<AgedSnapshot> {
-    return { snapshot: this.local.snapshot(), ageMs: 0 };
+    return { snapshot: this.ownSnapshot(), ageMs: 0 };
   }
 
   async collectMetrics(): Promise<CollectedMetrics> {
-    const metrics = await this.local.serializeMetrics();
+    const metrics = await this.metrics.serialize();
     const workers = [{ slot: this.identity.slot, ...metrics }];
-    return { snapshot: this.local.snapshot(), workers, retired: [] };
+    return { snapshot: this.ownSnapshot(), workers, retired: [] };
   }
 
   provideHealth(): void {
@@ -73,10 +72,10 @@ export class SoloLink extends LocalLink implements ClusterLink {
 
   attach(server: unknown): void {
     this.#apps += 1;
-    if (server !== undefined) this.local.follow(server);
-    if (this.local.state !== 'starting') return;
-    this.local.state = 'ready';
-    this.local.meter.restart();
+    if (server !== undefined) this.followServer(server as Server);
+    if (this.state !== 'starting') return;
+    this.state = 'ready';
+    this.meter.restart();
   }
 
   detach(): void {
@@ -86,19 +85,19 @@ export class SoloLink extends LocalLink implements ClusterLink {
 
   /** The process serves no more, whatever is left of its apps. */
   end(): void {
-    this.local.state = 'draining';
+    this.state = 'draining';
     clearInterval(this.#timer);
-    this.local.meter.stop();
-    this.local.tracker.unfollow();
+    this.meter.stop();
+    this.tracker.unfollow();
   }
 }
 
-function soloLeader(local: LocalProcess): LeaderRole {
+function soloLeader(link: LocalLink): LeaderRole {
   return {
     get leads() {
-      return local.accepting;
+      return link.accepting;
     },
-    owns: () => local.accepting,
+    owns: () => link.accepting,
     follow: (told) => told({ fresh: true, since: undefined, busy: [], done: [] }),
     tellRunning: () => {},
   };

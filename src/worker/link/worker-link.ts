@@ -14,24 +14,21 @@ import {
   type HealthVerdict,
   type HubAddress,
   type LinkEventListener,
-  type RelayLimit,
   type ReloadResult,
   type RestartResult,
   SCRAPE_TIMEOUT_MS,
   type ThreadsOfProcess,
+  type WorkerIdentity,
 } from '../../contract/snapshot/index.js';
-import { LocalLink } from './local-link.js';
-import type { LocalProcess } from './local-process.js';
-import { type AnswerMessage, PendingRequests } from './pending-requests.js';
-import type { PrimaryChannel } from './primary-channel.js';
+import { ConnectionLimit } from '../http/connection-limit.js';
 import { WorkerLeaderRole } from '../life/worker-leader-role.js';
 import { WorkerPassage } from '../listen/worker-passage.js';
+import { LocalLink } from './local-link.js';
+import { type AnswerMessage, PendingRequests } from './pending-requests.js';
+import type { PrimaryChannel } from './primary-channel.js';
 
 /** A snapshot that takes longer is not worth waiting for: the last one is given. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
-
-/** A reload has no length of its own: it ends, or the primary does. */
-const NO_TIMEOUT = Infinity;
 
 /** A thread starts in a tenth of a second; a primary that is blocked is asked again. */
 const HUB_TIMEOUT_MS = 5_000;
@@ -39,61 +36,41 @@ const HUB_TIMEOUT_MS = 5_000;
 /** A worker that should be replaced says so this often. */
 const ASK_AGAIN_MS = 15_000;
 
-/** A worker's view of the cluster: asks the primary, and keeps its last answer. */
+/** The process of a worker: asks the primary about the cluster, and keeps its last answer. */
 export class WorkerLink extends LocalLink implements ClusterLink {
   /** How the app says whether it is well; without the module nobody does. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
-  /** What is to be done about them once the worker is ready; `undefined` without `@CpuBound()` methods. */
+  /** Verified and started once the worker is ready; `undefined` without `@CpuBound()` methods. */
   threads: ThreadsOfProcess | undefined;
-  readonly #snapshots = new PendingRequests<ClusterSnapshot>(SNAPSHOT_TIMEOUT_MS);
-  readonly #collections = new PendingRequests<CollectedMetrics>(SCRAPE_TIMEOUT_MS);
-  readonly #reloads = new PendingRequests<ReloadResult>(NO_TIMEOUT);
-  readonly #restarts = new PendingRequests<RestartResult>(NO_TIMEOUT);
-  readonly #scalings = new PendingRequests<ClusterSnapshot | AddressUnavailableError>(NO_TIMEOUT);
-  readonly #hubs = new PendingRequests<HubAddress | string>(HUB_TIMEOUT_MS);
   readonly bootstrapped = true;
   readonly leaderRole: WorkerLeaderRole;
   readonly passage: WorkerPassage;
+  readonly limit = new ConnectionLimit(this.tracker, (message) => this.say(message));
+  readonly #pending = new PendingRequests();
   #subscribing = false;
   #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
 
   constructor(
-    local: LocalProcess,
+    identity: WorkerIdentity,
     private readonly channel: PrimaryChannel,
-    readonly workers: number = 1,
-    limit?: RelayLimit,
+    readonly workers: number,
+    balancing: string,
+    droppedLogLines?: () => number,
   ) {
-    super(local);
+    super(identity, balancing, droppedLogLines);
     this.leaderRole = new WorkerLeaderRole((message) => void channel.send(message));
-    this.passage = new WorkerPassage(channel, limit);
+    this.passage = new WorkerPassage(channel, this.limit);
   }
 
   /** Takes in an answer of the primary. */
   answer(message: AnswerMessage): void {
-    switch (message.type) {
-      case 'snapshot':
-        return this.#snapshots.answer(message.id, message.snapshot);
-      case 'collected': {
-        const { id, snapshot, workers, retired } = message;
-        return this.#collections.answer(id, { snapshot, workers, retired });
-      }
-      case 'reloaded':
-        return this.#reloads.answer(message.id, message.result);
-      case 'restarted':
-        return this.#restarts.answer(message.id, message.result);
-      case 'scaled':
-        return this.#scalings.answer(message.id, message.snapshot);
-      case 'hub':
-        return this.#hubs.answer(message.id, message);
-      case 'hub-refused':
-        return this.#hubs.answer(message.id, message.reason);
-      case 'scale-refused':
-        return this.#scalings.answer(
-          message.id,
-          new AddressUnavailableError(message.address, message.cause),
-        );
-    }
+    this.#pending.answer(message);
+  }
+
+  /** The primary is gone: nobody will answer any more. */
+  abandon(): void {
+    this.#pending.abandon();
   }
 
   override onEvent(name: ClusterEventName, listener: LinkEventListener): void {
@@ -112,7 +89,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     this.events.call(name as ClusterEventName, event as never);
   }
 
-  /** Says what it wants to be told of: once for all that are added or taken away together. */
+  /** Names the wanted events: once for all listeners that are added or removed together. */
   #subscribe(): void {
     if (this.#subscribing) return;
     this.#subscribing = true;
@@ -131,79 +108,84 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     void this.channel.send({ type: 'examined', ...report });
   }
 
-  /** The primary is gone: nobody will answer any more. */
-  abandon(): void {
-    const asked = [this.#snapshots, this.#collections, this.#reloads, this.#restarts];
-    for (const pending of [...asked, this.#scalings, this.#hubs]) pending.abandon();
-  }
-
-  /** Whether what would be given without the primary is the picture of a cluster that still boots. */
+  /** Whether the last known snapshot shows a cluster that still boots. */
   get knowsLittle(): boolean {
     const known = this.#lastSnapshot?.snapshot;
     return known === undefined || known.ready < known.desired;
   }
 
   async snapshot(): Promise<AgedSnapshot> {
-    const snapshot = await this.#snapshots.ask((id) =>
-      this.channel.send({ type: 'snapshot-request', id, stats: this.local.meter.peek() }),
+    const answer = await this.#pending.askOnce(
+      'snapshot',
+      (id) => this.channel.send({ type: 'snapshot-request', id, stats: this.stats() }),
+      SNAPSHOT_TIMEOUT_MS,
     );
-    if (snapshot !== undefined) {
-      this.#lastSnapshot = { snapshot, at: performance.now() };
-      return { snapshot, ageMs: 0 };
-    }
-    return this.#lastKnown();
+    if (answer === undefined) return this.#lastKnown();
+    const { snapshot } = answer;
+    this.#lastSnapshot = { snapshot, at: performance.now() };
+    return { snapshot, ageMs: 0 };
   }
 
   async collectMetrics(): Promise<CollectedMetrics> {
-    const collected = await this.#collections.ask(async (id) => {
-      const metrics = await this.local.serializeMetrics();
-      const stats = this.local.meter.peek();
-      await this.channel.send({ type: 'collect-request', id, stats, ...metrics });
-    });
-    if (collected === undefined) {
+    const answer = await this.#pending.askOnce(
+      'collected',
+      async (id) => {
+        const metrics = await this.metrics.serialize();
+        await this.channel.send({ type: 'collect-request', id, stats: this.stats(), ...metrics });
+      },
+      SCRAPE_TIMEOUT_MS,
+    );
+    if (answer === undefined) {
       const { snapshot, ageMs: snapshotAgeMs } = this.#lastKnown();
       return { snapshot, workers: [], retired: [], snapshotAgeMs };
     }
-    this.#lastSnapshot = { snapshot: collected.snapshot, at: performance.now() };
-    return collected;
+    const { snapshot, workers, retired } = answer;
+    this.#lastSnapshot = { snapshot, at: performance.now() };
+    return { snapshot, workers, retired };
   }
 
   async reload(): Promise<ReloadResult> {
-    const result = await this.#reloads.ask((id) =>
+    const answer = await this.#pending.askOnce('reloaded', (id) =>
       this.channel.send({ type: 'reload-request', id }),
     );
-    return result ?? primaryIsGone('reload()');
+    return answer?.result ?? primaryIsGone('reload()');
   }
 
   async scale(workers: number): Promise<ClusterSnapshot> {
     checkWorkerCount(workers);
-    const result = await this.#scalings.askAlone((id) =>
+    const answer = await this.#pending.ask<'scaled' | 'scale-refused'>((id) =>
       this.channel.send({ type: 'scale-request', id, workers }),
     );
-    if (result instanceof AddressUnavailableError) throw result;
-    return result ?? primaryIsGone('scale()');
+    if (answer?.type === 'scale-refused') {
+      throw new AddressUnavailableError(answer.address, answer.cause);
+    }
+    return answer?.snapshot ?? primaryIsGone('scale()');
   }
 
   async restart(slot: number): Promise<RestartResult> {
     checkSlot(slot);
-    const result = await this.#restarts.askAlone((id) =>
+    const answer = await this.#pending.ask<'restarted'>((id) =>
       this.channel.send({ type: 'restart-request', id, slot }),
     );
-    return result ?? primaryIsGone('restart()');
+    return answer?.result ?? primaryIsGone('restart()');
   }
 
   override findHub(): () => Promise<HubAddress> {
     return async () => {
-      const answer = await this.#hubs.ask((id) => this.channel.send({ type: 'hub-request', id }));
+      const answer = await this.#pending.askOnce<'hub' | 'hub-refused'>(
+        'hub',
+        (id) => this.channel.send({ type: 'hub-request', id }),
+        HUB_TIMEOUT_MS,
+      );
       if (answer === undefined) throw new Error('the primary does not answer');
-      if (typeof answer === 'string') throw new Error(answer);
+      if (answer.type === 'hub-refused') throw new Error(answer.reason);
       return { path: answer.path, token: answer.token };
     };
   }
 
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void {
     this.checkHealth = check;
-    this.local.minReady = minReady;
+    this.minReady = minReady;
   }
 
   override provideThreads(threads: ThreadsOfProcess): boolean {
@@ -223,8 +205,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     await this.channel.send({ type: 'boot-failed', phase: 'create', error: reportError(error) });
   }
 
-  attach(server: unknown): void {
-    if (server !== undefined) this.local.follow(server);
+  attach(): void {
+    // `bootstrap()` has its servers already.
   }
 
   detach(): void {
@@ -232,13 +214,12 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   }
 
   #lastKnown(): AgedSnapshot {
-    return this.#lastSnapshot === undefined
-      ? // It has heard nothing of the others since it began.
-        { snapshot: this.local.snapshot(), ageMs: Math.round(process.uptime() * 1_000) }
-      : {
-          snapshot: this.#lastSnapshot.snapshot,
-          ageMs: Math.round(performance.now() - this.#lastSnapshot.at),
-        };
+    const known = this.#lastSnapshot;
+    // It may have heard nothing of the others since it began.
+    if (known === undefined) {
+      return { snapshot: this.ownSnapshot(), ageMs: Math.round(process.uptime() * 1_000) };
+    }
+    return { snapshot: known.snapshot, ageMs: Math.round(performance.now() - known.at) };
   }
 }
 

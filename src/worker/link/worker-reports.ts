@@ -1,9 +1,8 @@
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
-import type { LocalProcess } from './local-process.js';
-import type { PrimaryChannel } from './primary-channel.js';
 import { RequestWatch } from '../quarantine/request-watch.js';
+import type { PrimaryChannel } from './primary-channel.js';
 import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
 
 /** Metrics that nobody asks for are sent this often, so that a crash loses little. */
@@ -14,11 +13,10 @@ export class WorkerReports {
   readonly watch: RequestWatch;
 
   constructor(
-    private readonly local: LocalProcess,
     private readonly channel: PrimaryChannel,
     private readonly link: WorkerLink,
   ) {
-    this.watch = local.watch = new RequestWatch(local, channel);
+    this.watch = link.watch = new RequestWatch(link, channel);
   }
 
   /** Nobody caught an error: the process ends. */
@@ -29,12 +27,12 @@ export class WorkerReports {
 
   /** Answers a heartbeat. */
   pong(seq: number): void {
-    const stats = this.local.meter.measure();
-    const due = performance.now() - this.local.serializedAt >= PUSH_METRICS_MS;
+    const { link } = this;
+    const stats = link.measure();
+    const due = performance.now() - link.metrics.serializedAt >= PUSH_METRICS_MS;
     if (due && this.channel.drained) void this.metrics(false);
-    // What is given when the primary does not answer should not be the picture of a cluster that
-    // was still booting.
-    if (this.link.knowsLittle) void this.link.snapshot();
+    // Without the primary the last snapshot is given. It should not show a cluster that boots.
+    if (link.knowsLittle) void link.snapshot();
     void this.channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
 
@@ -55,20 +53,19 @@ export class WorkerReports {
 
   /** Sends the metrics. @param asked in answer to `collect`. */
   async metrics(asked: boolean): Promise<void> {
-    const metrics = await this.local.serializeMetrics();
-    const stats = this.local.meter.peek();
-    await this.channel.send({ type: 'metrics', asked, stats, ...metrics });
+    const metrics = await this.link.metrics.serialize();
+    await this.channel.send({ type: 'metrics', asked, stats: this.link.stats(), ...metrics });
   }
 
   /** Sends the metrics for the last time: the app's own hooks may clear its registry afterwards. */
   async lastMetrics(): Promise<void> {
     await Promise.race([this.metrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
-    this.local.sealMetrics();
+    this.link.metrics.seal();
   }
 
   /** Folds metrics of workers that are gone into one body. */
   fold({ epoch, bodies }: PrimaryMessage & { type: 'fold' }): void {
-    const body = this.local.metrics?.fold(bodies);
+    const body = this.link.metrics.fold(bodies);
     if (body === undefined) return;
     void this.channel.send({ type: 'folded', epoch, count: bodies.length, body });
   }

@@ -1,17 +1,26 @@
-import { closeHandle } from '../../contract/ipc/index.js';
 import type { Server } from 'node:http';
-import type net from 'node:net';
-import { AdoptedSockets } from './adopted-sockets.js';
-import { HttpServers } from './http-servers.js';
-import type { ConnectionLimit } from '../http/connection-limit.js';
+import net from 'node:net';
+import { closeHandle } from '../../contract/ipc/index.js';
+import { BACKLOG } from '../../contract/process/accept-queue.js';
 import { emptySockets, expectClose, stopAccepting } from '../drain/leave-sockets.js';
+import type { ConnectionLimit } from '../http/connection-limit.js';
+import { HttpServers } from './http-servers.js';
+
+/** Settings that http.Server gives each connection. An adopted socket needs them, too. Node's types lack them. */
+type ConnectionOptions = Pick<
+  net.ServerOpts,
+  'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
+>;
 
 /** Everything that a worker listens on: its own servers, and the sockets of slots that have no worker. */
 export class WorkerSockets {
   readonly servers: HttpServers;
-  #adopted: AdoptedSockets | undefined;
+  /** The server of the app, once it listens. */
+  #adopting: Server | undefined;
+  /** By slot. */
+  readonly #adopted = new Map<number, net.Server>();
   /** Nobody is to accept from them after this process. */
-  #last = false;
+  #isLast = false;
   #letGo = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
@@ -29,44 +38,66 @@ export class WorkerSockets {
 
   /** The app listens: what comes over an adopted socket is for `server`. */
   mayAdopt(server: Server): void {
-    this.#adopted = new AdoptedSockets(server, this.limit);
+    this.#adopting = server;
   }
 
+  /** Also listens on the slot's socket. @param handle missing if the process had no descriptor for it. */
   adopt(slot: number, handle: unknown): void {
-    if (this.#adopted === undefined) closeHandle(handle);
-    else this.#adopted.adopt(slot, handle as { close(): void } | undefined);
+    const server = this.#adopting as (Server & ConnectionOptions) | undefined;
+    if (server === undefined || this.#adopted.has(slot)) return closeHandle(handle);
+    if (handle === undefined) return;
+    const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, highWaterMark } = server;
+    const listener = net.createServer({
+      allowHalfOpen: allowHalfOpen ?? false,
+      noDelay: noDelay ?? false,
+      keepAlive: keepAlive ?? false,
+      keepAliveInitialDelay: keepAliveInitialDelay ?? 0,
+      ...(highWaterMark !== undefined && { highWaterMark }),
+    });
+    this.limit.share(listener, server);
+    listener.on('connection', (socket) => server.emit('connection', socket));
+    // The kernel decides: the socket may be closed by now.
+    listener.on('error', () => this.release(slot));
+    this.#adopted.set(slot, listener);
+    (listener as unknown as { listen(handle: unknown, backlog: number): void }).listen(
+      handle,
+      BACKLOG,
+    );
   }
 
+  /** Stops accepting from it; connections that came over it stay. */
   release(slot: number): void {
-    this.#adopted?.release(slot);
+    this.#adopted.get(slot)?.close();
+    this.#adopted.delete(slot);
   }
 
   /** The whole cluster ends: what waits for these sockets is served by this process or by nobody. */
-  beLast(): void {
-    this.#last = true;
-  }
-
-  /** The primary holds none of them any more. */
-  primaryLetGo(): void {
-    this.#letGo = true;
-    this.#release();
+  nobodyFollows(): void {
+    this.#isLast = true;
   }
 
   /** This process leaves before its time: others, or the primary, hold its sockets on. */
-  leaveToOthers(): void {
-    if (!this.#letGo) this.#last = false;
+  othersFollow(): void {
+    if (!this.#letGo) this.#isLast = false;
+  }
+
+  /** The primary holds none of them any more. */
+  primaryClosed(): void {
+    this.#letGo = true;
+    this.#release();
   }
 
   /**
    * Closes them. Waiting connections are left to the processes that go on, or served first.
    *
    * @param others are to be closed with them.
-   * @returns what was reset.
+   * @returns how many connections were reset.
    */
   async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {
+    this.#adopting = undefined; // what the primary sends before it knows comes too late
     for (const server of this.servers.further) expectClose(server);
-    const sockets = [...this.servers.all, ...(this.#adopted?.leave() ?? []), ...others];
-    if (this.#last) return emptySockets(sockets, this.#released, atOnce);
+    const sockets = [...this.servers.all, ...this.#adopted.values(), ...others];
+    if (this.#isLast) return emptySockets(sockets, this.#released, atOnce);
     for (const socket of sockets) stopAccepting(socket);
     return 0;
   }

@@ -4,8 +4,6 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PrimaryMeter } from '../../../../src/supervisor/serve/primary-meter.js';
 import { ProcessMeter } from '../../../../src/contract/process/process-meter.js';
-import { RequestTracker } from '../../../../src/worker/http/request-tracker.js';
-import { WorkerMeter } from '../../../../src/worker/link/worker-meter.js';
 
 let meter: ProcessMeter;
 beforeEach(() => (meter = new ProcessMeter()));
@@ -187,28 +185,5 @@ describe('the meter of the primary', () => {
       gcSecondsTotal: expect.any(Number),
       logLinesDroppedTotal: 5,
     });
-  });
-});
-
-describe('the meter of a worker', () => {
-  it('has its process and its traffic', () => {
-    const tracker = new RequestTracker();
-    tracker.requestsInFlight = 2;
-    tracker.requestsTotal = 5;
-    tracker.rebalancedConnectionsTotal = 3;
-    tracker.droppedConnections = 4;
-    const worker = new WorkerMeter(tracker, () => 4);
-    const traffic = {
-      openConnections: 0,
-      requestsInFlight: 2,
-      requestsTotal: 5,
-      rebalancedConnectionsTotal: 3,
-      logLinesDroppedTotal: 4,
-      droppedConnectionsTotal: 4,
-    };
-    expect(worker.measure()).toMatchObject({ ...traffic, cpuSecondsTotal: expect.any(Number) });
-    tracker.requestsTotal = 6;
-    expect(worker.peek()).toMatchObject({ ...traffic, requestsTotal: 6 });
-    worker.stop();
   });
 });

@@ -1,8 +1,10 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { drain, type DrainSteps } from '../../../../src/worker/drain/drain.js';
+import { drain, type DrainedParts } from '../../../../src/worker/drain/drain.js';
+import { QueueWorkers } from '../../../../src/worker/drain/queue-workers.js';
+import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
 const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 };
@@ -27,7 +29,7 @@ afterEach(() => {
 function start({
   queueEmpty = Promise.resolve(),
   ...more
-}: Partial<DrainSteps> & { queueEmpty?: Promise<void> } = {}) {
+}: Partial<DrainedParts> & { queueEmpty?: Promise<void> } = {}) {
   const server = new FakeServer();
   const { tracker } = server;
   /** When tasks were begun that have not ended; monotonic ms. */
@@ -35,26 +37,35 @@ function start({
   const signal = undefined as string | undefined;
   const state = { tasks, stopped: false, closed: false, queueEmpty, signal };
   let force = () => {};
-  const events = new EventEmitter();
   const report = drain(
     {
-      close: async (signal) => {
-        state.closed = true;
-        state.signal = signal;
-        events.emit('closed');
+      app: {
+        close: async (signal) => {
+          state.closed = true;
+          state.signal = signal;
+        },
       },
-    },
-    { tracker, hasTasksFrom: (before) => [...tasks].some((begun) => begun < before) },
-    {
-      stopAccepting: async (atOnce) => {
-        state.stopped = true;
-        await Promise.race([state.queueEmpty, once(atOnce, 'abort')]);
-        return atOnce.aborted ? 3 : 0;
+      link: {
+        tracker,
+        hasTasksFrom: (before) => [...tasks].some((begun) => begun < before),
+        sendClientsAway: async () => {},
       },
+      sockets: {
+        leave: async (atOnce) => {
+          state.stopped = true;
+          await Promise.race([state.queueEmpty, once(atOnce, 'abort')]);
+          return atOnce.aborted ? 3 : 0;
+        },
+      },
+      microservices: new Microservices(),
+      queues: new QueueWorkers({}),
+      cutShort: new Promise(() => {}),
+      forced: new Promise<void>((resolve) => (force = resolve)),
+      beforeClose: async () => {},
+      signal: () => undefined,
       ...more,
     },
     SHUTDOWN,
-    new Promise<void>((resolve) => (force = resolve)),
   );
   return { server, state, report, force };
 }

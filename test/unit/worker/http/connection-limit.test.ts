@@ -25,7 +25,7 @@ describe('the limit of open files', () => {
     ['there is none', text('unlimited')],
     ['another text is there', () => ''],
   ])('is not known where %s', (_, read) => {
-    expect(openFilesLimit(read)).toBeUndefined();
+    expect(openFilesLimit(read)).toBe(Infinity);
   });
 
   it('is that which Node reports of this process', () => {
@@ -69,7 +69,7 @@ describe('connections over the limit', () => {
   });
 
   /** Room for two connections. */
-  const limit = () => new ConnectionLimit(tracker, 4, (message) => warnings.push(message));
+  const limit = () => new ConnectionLimit(tracker, (message) => warnings.push(message), 4);
   const listening = async (listener: net.Server) => {
     await once(listener.listen(0, '127.0.0.1'), 'listening');
   };
@@ -219,7 +219,7 @@ describe('connections over the limit', () => {
   });
 
   it('are none where the limit of open files is not known', async () => {
-    new ConnectionLimit(tracker, undefined, (message) => warnings.push(message)).applyTo(server);
+    new ConnectionLimit(tracker, (message) => warnings.push(message), Infinity).applyTo(server);
     await listening(server);
     for (let i = 0; i < 5; i += 1) await connect(server);
     expect([tracker.openConnections, tracker.droppedConnections]).toEqual([5, 0]);

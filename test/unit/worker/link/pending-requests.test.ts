@@ -1,13 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PendingRequests } from '../../../../src/worker/link/pending-requests.js';
+import {
+  type AnswerMessage,
+  PendingRequests,
+} from '../../../../src/worker/link/pending-requests.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 function start(timeoutMs = 500) {
-  const requests = new PendingRequests<string>(timeoutMs);
+  const requests = new PendingRequests();
   const ids: number[] = [];
-  return { requests, ids, ask: () => requests.ask((id) => void ids.push(id)) };
+  const ask = (send = (id: number): void | Promise<void> => void ids.push(id)) =>
+    requests.askOnce('hub-refused', send, timeoutMs).then((answer) => answer?.reason);
+  const alone = (send = (id: number): void | Promise<void> => void ids.push(id)) =>
+    requests.ask<'hub-refused'>(send, timeoutMs).then((answer) => answer?.reason);
+  const answer = (id: number, reason: string) =>
+    requests.answer({ type: 'hub-refused', id, reason } satisfies AnswerMessage);
+  return { requests, ids, ask, alone, answer };
 }
 
 /** What `promise` is by now. */
@@ -23,29 +32,29 @@ async function stateOf(promise: Promise<unknown>): Promise<unknown> {
 
 describe('a request to the primary', () => {
   it('resolves with its answer', async () => {
-    const { requests, ids, ask } = start();
+    const { ids, ask, answer } = start();
     const request = ask();
     expect(await stateOf(request)).toBe('pending');
-    requests.answer(ids[0]!, 'yes');
+    answer(ids[0]!, 'yes');
     expect(await request).toBe('yes');
   });
 
   it('is shared by those who ask while it is under way', async () => {
-    const { requests, ids, ask } = start();
+    const { ids, ask, answer } = start();
     const all = [ask(), ask(), ask()];
     expect(ids).toHaveLength(1);
-    requests.answer(ids[0]!, 'yes');
+    answer(ids[0]!, 'yes');
     expect(await Promise.all(all)).toEqual(['yes', 'yes', 'yes']);
   });
 
   it('is asked anew after the answer, with an id of its own', async () => {
-    const { requests, ids, ask } = start();
+    const { ids, ask, answer } = start();
     const first = ask();
-    requests.answer(ids[0]!, 'old');
+    answer(ids[0]!, 'old');
     await first;
     const second = ask();
     expect(new Set(ids).size).toBe(2);
-    requests.answer(ids[1]!, 'new');
+    answer(ids[1]!, 'new');
     expect(await second).toBe('new');
   });
 
@@ -59,42 +68,42 @@ describe('a request to the primary', () => {
   });
 
   it('drops an answer that is late: it is not taken for that of the next', async () => {
-    const { requests, ids, ask } = start();
+    const { ids, ask, answer } = start();
     const first = ask();
     await vi.advanceTimersByTimeAsync(500);
     await first;
     const second = ask();
-    requests.answer(ids[0]!, 'late');
+    answer(ids[0]!, 'late');
     expect(await stateOf(second)).toBe('pending');
-    requests.answer(ids[1]!, 'in time');
+    answer(ids[1]!, 'in time');
     expect(await second).toBe('in time');
   });
 
   it('takes the first of two answers', async () => {
-    const { requests, ids, ask } = start();
+    const { ids, ask, answer } = start();
     const request = ask();
-    requests.answer(ids[0]!, 'first');
-    requests.answer(ids[0]!, 'second');
+    answer(ids[0]!, 'first');
+    answer(ids[0]!, 'second');
     expect(await request).toBe('first');
   });
 
   it('drops an answer that nobody asked for', () => {
-    expect(() => start().requests.answer(99, 'what?')).not.toThrow();
+    expect(() => start().answer(99, 'what?')).not.toThrow();
   });
 
   it('leaves no timer behind once it is answered', async () => {
-    const { requests, ids, ask } = start();
+    const { ids, ask, answer } = start();
     const request = ask();
-    requests.answer(ids[0]!, 'yes');
+    answer(ids[0]!, 'yes');
     await request;
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it('may be answered before the sending is done', async () => {
-    const { requests } = start();
+    const { ask, answer } = start();
     let sent!: () => void;
-    const request = requests.ask((id) => {
-      requests.answer(id, 'quick');
+    const request = ask((id) => {
+      answer(id, 'quick');
       return new Promise<void>((resolve) => (sent = resolve));
     });
     sent();
@@ -102,30 +111,30 @@ describe('a request to the primary', () => {
   });
 
   it('resolves at its deadline also where the sending does not end: a stopped primary reads nothing', async () => {
-    const { requests } = start(500);
-    const request = requests.ask(() => new Promise<void>(() => {}));
+    const { ask } = start(500);
+    const request = ask(() => new Promise<void>(() => {}));
     await vi.advanceTimersByTimeAsync(500);
     expect(await stateOf(request)).toBeUndefined();
   });
 
   it('rejects where it cannot be asked, and leaves the next one alone', async () => {
-    const { requests, ids, ask } = start();
-    const failed = requests.ask(() => Promise.reject(new Error('no metrics')));
+    const { ids, ask, answer } = start();
+    const failed = ask(() => Promise.reject(new Error('no metrics')));
     await expect(failed).rejects.toThrow('no metrics');
     const next = ask();
-    requests.answer(ids[0]!, 'yes');
+    answer(ids[0]!, 'yes');
     expect(await next).toBe('yes');
   });
 });
 
 describe('a request without a deadline', () => {
   it('waits for its answer however long that takes, and has no timer', async () => {
-    const { requests, ids, ask } = start(Infinity);
+    const { ids, ask, answer } = start(Infinity);
     const request = ask();
     expect(vi.getTimerCount()).toBe(0);
     await vi.advanceTimersByTimeAsync(7 * 24 * 3_600_000);
     expect(await stateOf(request)).toBe('pending');
-    requests.answer(ids[0]!, 'yes');
+    answer(ids[0]!, 'yes');
     expect(await request).toBe('yes');
   });
 
@@ -138,31 +147,28 @@ describe('a request without a deadline', () => {
 });
 
 describe('a request that is asked alone', () => {
-  const alone = (requests: PendingRequests<string>, ids: number[]) =>
-    requests.askAlone((id) => void ids.push(id));
-
   it('shares neither its question nor its answer', async () => {
-    const { requests, ids } = start();
-    const [first, second] = [alone(requests, ids), alone(requests, ids)];
+    const { ids, alone, answer } = start();
+    const [first, second] = [alone(), alone()];
     expect(new Set(ids).size).toBe(2);
-    requests.answer(ids[1]!, 'two');
+    answer(ids[1]!, 'two');
     expect([await stateOf(first), await second]).toEqual(['pending', 'two']);
-    requests.answer(ids[0]!, 'one');
+    answer(ids[0]!, 'one');
     expect(await first).toBe('one');
   });
 
   it('is not shared by one that would share', async () => {
-    const { requests, ids, ask } = start();
-    void alone(requests, ids);
+    const { ids, ask, alone, answer } = start();
+    void alone();
     const shared = [ask(), ask()];
     expect(ids).toHaveLength(2);
-    requests.answer(ids[1]!, 'shared');
+    answer(ids[1]!, 'shared');
     expect(await Promise.all(shared)).toEqual(['shared', 'shared']);
   });
 
   it('has the same deadline', async () => {
-    const { requests, ids } = start(500);
-    const request = alone(requests, ids);
+    const { alone } = start(500);
+    const request = alone();
     await vi.advanceTimersByTimeAsync(499);
     expect(await stateOf(request)).toBe('pending');
     await vi.advanceTimersByTimeAsync(1);
@@ -170,15 +176,15 @@ describe('a request that is asked alone', () => {
   });
 
   it('rejects where it cannot be asked', async () => {
-    const { requests } = start();
-    const failed = requests.askAlone(() => Promise.reject(new Error('no channel')));
+    const { alone } = start();
+    const failed = alone(() => Promise.reject(new Error('no channel')));
     await expect(failed).rejects.toThrow('no channel');
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it('ends with the primary, as all do', async () => {
-    const { requests, ids } = start(Infinity);
-    const all = [alone(requests, ids), alone(requests, ids)];
+    const { requests, alone } = start(Infinity);
+    const all = [alone(), alone()];
     requests.abandon();
     expect(await Promise.all(all)).toEqual([undefined, undefined]);
   });

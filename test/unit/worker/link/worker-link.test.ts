@@ -7,7 +7,6 @@ import {
 import type { WorkerMessage } from '../../../../src/contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../../../src/contract/options/index.js';
 import { SCRAPE_TIMEOUT_MS } from '../../../../src/contract/snapshot/index.js';
-import { LocalProcess } from '../../../../src/worker/link/local-process.js';
 import type { PrimaryChannel } from '../../../../src/worker/link/primary-channel.js';
 import { SoloLink } from '../../../../src/worker/link/solo-link.js';
 import { WorkerLink } from '../../../../src/worker/link/worker-link.js';
@@ -17,14 +16,16 @@ afterEach(() => vi.useRealTimers());
 
 const RESULT = { outcome: 'completed', generation: 3, reason: null } as const;
 
+const newLink = (channel = {} as PrimaryChannel, workers = 1) =>
+  new WorkerLink({ slot: 1, pid: 42, generation: 0 }, channel, workers, 'shared');
+
 function start() {
   const sent: WorkerMessage[] = [];
   const channel = {
     send: async (message: WorkerMessage) => void sent.push(message),
   } as unknown as PrimaryChannel;
-  const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
-  const link = new WorkerLink(local, channel);
-  const snapshotOf = (desired: number) => ({ ...local.snapshot(), desired });
+  const link = newLink(channel);
+  const snapshotOf = (desired: number) => ({ ...link.ownSnapshot(), desired });
   return {
     link,
     snapshotOf,
@@ -66,7 +67,7 @@ describe('the metrics that a worker collects', () => {
     const { id } = sent('collect-request')[0]!;
     link.answer({ type: 'collected', id, snapshot: snapshotOf(2), workers: [], retired: [] });
     const [first, second] = await both;
-    expect(first).toBe(second);
+    expect(first).toEqual(second);
   });
 
   it('are none where the primary does not answer, beside what was known last of the cluster', async () => {
@@ -274,7 +275,7 @@ describe('the health of a worker', () => {
     const verdict = { healthy: false, detail: 'database: refused' };
     link.provideHealth(async () => verdict, 'all');
     expect(await link.checkHealth()).toEqual(verdict);
-    expect(link.local.minReady).toBe('all');
+    expect(link.minReady).toBe('all');
   });
 });
 
@@ -331,22 +332,21 @@ describe('a worker that should be replaced', () => {
 
 describe('tasks beside requests', () => {
   it('are there for the drain of this process to wait for', () => {
-    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
-    expect(local.hasTasksFrom(Infinity)).toBe(false);
-    new WorkerLink(local, {} as PrimaryChannel).provideTasks((before) => before > 5);
-    expect([5, 6].map((before) => local.hasTasksFrom(before))).toEqual([false, true]);
+    const link = newLink();
+    expect(link.hasTasksFrom(Infinity)).toBe(false);
+    link.provideTasks((before) => before > 5);
+    expect([5, 6].map((before) => link.hasTasksFrom(before))).toEqual([false, true]);
     const solo = new SoloLink();
     solo.provideTasks((before) => before > 7);
-    expect([7, 8].map((before) => solo.local.hasTasksFrom(before))).toEqual([false, true]);
+    expect([7, 8].map((before) => solo.hasTasksFrom(before))).toEqual([false, true]);
     solo.detach();
   });
 });
 
 describe('bootstrap()', () => {
   it('has started every worker, and a process without a primary only where that is said', () => {
-    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
     const solos = [new SoloLink(), new SoloLink(true)];
-    const links = [new WorkerLink(local, {} as PrimaryChannel), ...solos];
+    const links = [newLink(), ...solos];
     expect(links.map(({ bootstrapped }) => bootstrapped)).toEqual([true, false, true]);
     for (const solo of solos) solo.detach();
   });
@@ -366,8 +366,7 @@ describe('a process without a primary', () => {
 
 describe('the number of workers', () => {
   it('is what the worker was told, and one where there is no primary', () => {
-    const local = new LocalProcess({ slot: 1, pid: 42, generation: 0 }, 'shared');
-    expect(new WorkerLink(local, {} as PrimaryChannel, 6).workers).toBe(6);
+    expect(newLink(undefined, 6).workers).toBe(6);
     const solo = new SoloLink();
     expect(solo.workers).toBe(1);
     solo.detach();
@@ -417,7 +416,7 @@ describe('a warning with a name', () => {
     const { link, sent } = start();
     link.warn('odd');
     link.warn('odder', 'cpu-bound-return');
-    link.follow(options(['cpu-bound-return']));
+    link.configure(options(['cpu-bound-return']));
     link.warn('oddest', 'cpu-bound-return');
     link.warn('once more');
     expect(sent('warning').map(({ message }) => message)).toEqual([
@@ -430,9 +429,9 @@ describe('a warning with a name', () => {
   it('is silenced the same in one process', () => {
     const said: string[] = [];
     const solo = new SoloLink(true, undefined, (message) => said.push(message));
-    solo.follow(options(['cpu-bound-return']));
+    solo.configure(options(['cpu-bound-return']));
     solo.warn('oddest', 'cpu-bound-return');
-    solo.follow({ doctor: { warnings: false, ignore: [] } } as never);
+    solo.configure({ doctor: { warnings: false, ignore: [] } } as never);
     solo.warn('odder', 'cpu-bound-threads');
     solo.warn('odd');
     expect(said).toEqual(['odd']);

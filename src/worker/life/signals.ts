@@ -1,4 +1,8 @@
 import { callSites } from '../../contract/errors/call-sites.js';
+import { LEAVE_SIGNAL } from '../../contract/ipc/index.js';
+
+/** Sent to the whole process group, by a terminal or a shell: the primary decides what follows. */
+const SIGNALS_OF_THE_PRIMARY = ['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const;
 
 /** Nest's method that listens to signals; of every app, context and microservice, in Nest 11 and 12. */
 const LISTENS = 'listenToShutdownSignals';
@@ -7,32 +11,36 @@ const LISTENS = 'listenToShutdownSignals';
 const MAX_FRAMES = 12;
 
 /** Raised by a fault of the process itself. After one no JavaScript can be relied on. */
-const FAULTS: ReadonlySet<string> = new Set([
-  'SIGABRT',
-  'SIGBUS',
-  'SIGFPE',
-  'SIGILL',
-  'SIGSEGV',
-  'SIGTRAP',
-]);
+const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'];
 
 /** For the operator, once. */
 export const HOOKS_TAKEN_OVER =
   'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
 
 /**
- * Takes Nest's listeners of `enableShutdownHooks()` off the process, whenever
- * they come. A terminal or a supervisor sends its signal to the whole process
- * group, and Nest would close what requests in flight need.
+ * Answers the signals of a worker.
  *
- * Contexts other than the app lose theirs too, and nobody closes them: what
- * Nest hands to the process does not tell which context it is of, and once
- * called it ends the process by the signal.
+ * @param leave this worker alone is asked to go.
+ * @param tookOver Nest had listened to signals, and no longer does.
+ */
+export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver: () => void): void {
+  for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
+  process.on(LEAVE_SIGNAL, leave);
+  takeOverNestSignals([LEAVE_SIGNAL, ...SIGNALS_OF_THE_PRIMARY], leave, tookOver);
+}
+
+/**
+ * Takes Nest's listeners of `enableShutdownHooks()` off the process, whenever they come. A terminal
+ * or a supervisor sends its signal to the whole process group, and Nest would close what requests in
+ * flight need.
+ *
+ * Contexts other than the app lose theirs too, and nobody closes them: a listener of Nest does not
+ * tell which context it is of, and once called it ends the process by the signal.
  *
  * @param owned signals that somebody else answers.
  * @param leave is called when another signal comes for which Nest had listened.
  * @param told is called each time.
- * @returns what undoes it: listens to nothing any more.
+ * @returns undoes it: listens to nothing any more.
  */
 export function takeOverNestSignals(
   owned: readonly string[],

@@ -1,13 +1,13 @@
 import { describe, expect, it, vi } from 'vitest';
-import { farewell } from '../../../../src/worker/drain/farewell.js';
+import { sendAway } from '../../../../src/worker/drain/send-away.js';
 
-describe('a farewell', () => {
-  it('is said to each once, at a pace, until they are gone', async () => {
+describe('clients that are sent away', () => {
+  it('are told once each, at a pace, until they are gone', async () => {
     vi.useFakeTimers();
     try {
       const present = new Set(Array.from({ length: 50 }, (_, index) => index));
       const told: number[] = [];
-      const over = farewell(
+      const over = sendAway(
         () => [...present],
         (one) => void told.push(one),
         1_000,
@@ -25,11 +25,11 @@ describe('a farewell', () => {
     }
   });
 
-  it('is said within its time, however many they are', async () => {
+  it('are told within the time, however many they are', async () => {
     vi.useFakeTimers();
     try {
       const present = new Set(Array.from({ length: 10_000 }, (_, index) => index));
-      void farewell(
+      void sendAway(
         () => [...present],
         (one) => present.delete(one),
         1_000,

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { CONNECTION } from '../../../../src/worker/http/connection.js';
-import { watchClient } from '../../../../src/worker/life/watch-client.js';
+import { watchClient } from '../../../../src/worker/http/watch-client.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
 /** A response over HTTP/1.1, as far as anything looks at it. */

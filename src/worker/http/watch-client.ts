@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { CONNECTION, type TrackedSocket } from '../http/connection.js';
+import { CONNECTION, type TrackedSocket } from './connection.js';
 
 /**
  * Calls `gone` once if the client goes away before its answer is complete; at

@@ -4,12 +4,12 @@ const MS_EACH = 2;
 const STEP_MS = 10;
 
 /**
- * Tells one after the other to leave, at a pace at which other workers take them in, and not beyond
- * `withinMs`. Resolves once nobody is left.
+ * Tells clients one after the other to leave, no faster than other workers take them in, and all of
+ * them within `withinMs`. Resolves once nobody is left.
  *
- * @param present those who are there now: until the drain has closed them all, others may come.
+ * @param present returns the current clients: more may come until the drain has closed them all.
  */
-export async function farewell<T>(
+export async function sendAway<T>(
   present: () => readonly T[],
   leave: (one: T) => void,
   withinMs: number,
