@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SessionAffinity } from '../affinity/session-affinity.js';
 import type { HubClient } from '../client/hub-client.js';
 import type { ClusterLink } from '../../contract/snapshot/index.js';
-import { ownFarewell } from '../../worker/http/web-socket.js';
+import { closedByOwner } from '../../worker/http/web-socket.js';
 import type { Engine, EngineClient, EngineRequest } from './engine.interface.js';
 
 /** The doctor looks for it. */
@@ -52,7 +52,7 @@ export function shareSessions(
     sessions.request(sidOf(request), request, response);
   };
   engine.handleUpgrade = (request, socket, head) => {
-    ownFarewell(socket);
+    closedByOwner(socket);
     sessions.upgrade(sidOf(request), request, socket, head);
   };
   link.onDrain(

@@ -1,8 +1,39 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { askToClose, hasBody, takeBack } from './closing-response.js';
 
-/** What is asked of the connection that a notice is for. */
-export interface ClosingConnection {
+const ASKED = Symbol('nestjs-cluster.asked-to-close');
+type MarkedResponse = ServerResponse & { [ASKED]?: true };
+
+/**
+ * Lets the response carry `Connection: close` (RFC 9112, 9.6), unless its head has left already or
+ * its connection would close anyway.
+ *
+ * @returns whether it asks now, and would not have asked otherwise.
+ */
+export function askToClose(response: MarkedResponse): boolean {
+  if (response.headersSent || !response.shouldKeepAlive) return false;
+  response.shouldKeepAlive = false;
+  response[ASKED] = true;
+  return true;
+}
+
+/** Undoes {@link askToClose}, unless the head has left. */
+export function takeBack(response: MarkedResponse): void {
+  if (response[ASKED] && !response.headersSent) response.shouldKeepAlive = true;
+}
+
+/**
+ * Whether a request announces a body. If it is answered with `Connection: close` before all of the
+ * body was read, the connection is reset, and the answer is lost.
+ */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return (
+    headers['transfer-encoding'] !== undefined ||
+    (headers['content-length'] !== undefined && headers['content-length'] !== '0')
+  );
+}
+
+/** The part of a connection that a notice reads. */
+interface ClosingConnection {
   readonly socket: { readonly bytesRead: number };
   readonly inFlight: number;
   readonly response: ServerResponse | undefined;
@@ -22,8 +53,8 @@ export class CloseNotice {
   /**
    * A request has begun on the connection.
    *
-   * @returns whether the connection may still be closed: not if the client
-   *   pipelines: the requests that it sent ahead would be lost.
+   * @returns whether the connection may still be closed. If the client pipelines, it may not: the
+   * requests that were sent ahead would be lost.
    */
   onRequest(
     leaving: ClosingConnection,
@@ -36,7 +67,7 @@ export class CloseNotice {
       this.#asked = undefined;
       return false;
     }
-    // Only from its second request on is it seen that the client waits for answers.
+    // Only the second request shows that the client waits for answers.
     const seenToWait = this.#bytesRead !== undefined;
     this.#bytesRead = bytesRead;
     if (!seenToWait) return true;

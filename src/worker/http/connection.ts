@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { CloseNotice } from './close-notice.js';
-import { closeGracefully } from './http2-sessions.js';
+import { endEventStream, isOpenEventStream } from './event-stream.js';
+import { closeGracefully } from './goaway.js';
 import type { Scope } from './request-scopes.js';
+import type { RequestTracker } from './request-tracker.js';
 import { sayGoingAway } from './web-socket.js';
 
 /** Node's message at the beginning of a request and at the end of its response. */
@@ -14,7 +15,7 @@ export interface HttpMessage {
   readonly socket: TrackedSocket;
 }
 
-/** Over HTTP/2 it is the session that is closed, not a response that says so. */
+/** Over HTTP/2 the session is closed; no response says so. */
 const TO_SEND = { sent: false, onRequest: () => true };
 const SENT = { sent: true, onRequest: () => true };
 
@@ -28,25 +29,20 @@ export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
 /** The socket below TLS: set by Node 20 to 26, and not documented. */
 export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
-/** Hears when a connection closes. */
-export interface ConnectionOwner {
-  forget(connection: Connection): void;
-}
-
 /** What is known of an open connection. Kept on its socket: no lookup on the request path. */
 export class Connection {
   /** Requests begun and not answered. More than one only with pipelining. */
   inFlight = 0;
   /** When the oldest request in flight began, or the last one; at first, when it was opened. Monotonic ms. */
   startedAt = performance.now();
-  /** Its scope, where anybody asked for one. */
+  /** The scope of that request, if anybody follows scopes. */
   scope: Scope | undefined;
-  /** The same of those behind it: responses leave in the order of their requests. */
+  /** The requests behind it: responses leave in the order of their requests. */
   pipelined: Pick<Connection, 'startedAt' | 'scope'>[] | undefined;
   /** The response to the youngest request in flight, for the drain to mark. */
   response: ServerResponse | undefined;
   webSocket = false;
-  /** Set where it speaks HTTP/2. */
+  /** Set if it speaks HTTP/2. */
   session: Http2Session | undefined;
   /** Requests answered on it. */
   answered = 0;
@@ -54,7 +50,7 @@ export class Connection {
   recentRequests = 0;
   /** Its client sends requests ahead of the answers, which come too soon for {@link pipelined} to show it. */
   pipelines = false;
-  /** To be called if its client goes away: for what is computed for it. */
+  /** Called if its client goes away: for what is computed for it. */
   watchers: Set<() => void> | undefined;
   /** Its client is to connect again. */
   closeNotice: Pick<CloseNotice, 'sent' | 'onRequest'> | undefined;
@@ -62,10 +58,10 @@ export class Connection {
   /** Bytes sent on it that belong to requests that are answered. */
   #bytesAccounted = 0;
   /** The drain has asked the peer of the WebSocket to close. */
-  #saidGoodbye = false;
+  #saidGoingAway = false;
 
   constructor(
-    readonly owner: ConnectionOwner,
+    readonly owner: RequestTracker,
     /** With TLS first the bare socket, then the one that HTTP speaks on. */
     public socket: TrackedSocket,
   ) {}
@@ -102,12 +98,6 @@ export class Connection {
     this.inFlight = 0;
     this.response = this.scope = this.pipelined = undefined;
     for (const leave of this.watchers ?? []) leave();
-  }
-
-  /** It is HTTP still until the answer to the upgrade is written, which may have happened already. */
-  get #isOpenWebSocket(): boolean {
-    const { webSocket, inFlight, socket } = this;
-    return webSocket && inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
   }
 
   /** Its client can be asked to connect again, and has not been yet. */
@@ -148,11 +138,14 @@ export class Connection {
     return this.recentRequests;
   }
 
-  /** Asks what has no end of its own to end; called again, it does nothing more. */
+  /** Asks a WebSocket or an event stream to end; called again, it does nothing more. */
   endEndless(): void {
     const { socket, response } = this;
-    if (this.#isOpenWebSocket && !this.#saidGoodbye) {
-      this.#saidGoodbye = true;
+    // Until the answer to the upgrade is written, it is HTTP.
+    const isOpenWebSocket =
+      this.webSocket && this.inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
+    if (isOpenWebSocket && !this.#saidGoingAway) {
+      this.#saidGoingAway = true;
       sayGoingAway(socket);
     }
     if (response !== undefined && isOpenEventStream(response)) {

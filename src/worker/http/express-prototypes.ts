@@ -51,7 +51,7 @@ export function presetExpressPrototypes(app: AdaptedApp): boolean {
   const Response = withPrototype(http.ServerResponse, response);
   if (!canConstruct(Request, Response)) return false;
   Object.assign(server, { [requestKey]: Request, [responseKey]: Response });
-  for (const event of PLAIN_EVENTS) UpgradeListeners.of(server, event).add(makePlain, 'first');
+  for (const event of PLAIN_EVENTS) UpgradeListeners.of(server, event).add(makePlain);
   return true;
 }
 

@@ -1,83 +1,43 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
+import { CONNECTION, type TrackedSession, type TrackedSocket } from './connection.js';
+import { announceClose } from './goaway.js';
 import type { Scope } from './request-scopes.js';
+import type { RequestTracker } from './request-tracker.js';
 
 /** A request of HTTP/2 that is not over. */
-export interface Http2Exchange {
+interface Http2Exchange {
   readonly request: Http2ServerRequest;
   readonly response: Http2ServerResponse;
-  readonly session: Http2Session | undefined;
+  readonly session: TrackedSession | undefined;
   /** Monotonic ms. */
   readonly startedAt: number;
-  /** Set if a GOAWAY was asked for. */
-  scope: Scope | undefined;
+  readonly scope: Scope | undefined;
 }
 
 /** RFC 9113, 7. Node's own constants would load its HTTP/2 into every worker. */
-const NO_ERROR = 0x0;
 const CANCEL = 0x8;
 
-/** The highest number that a stream can have. */
-const LAST_STREAM_ID = 2 ** 31 - 1;
-
-/** How long a session that was told to go stays open for the streams that have begun. */
-const GOAWAY_GRACE_MS = 250;
-
-/**
- * Asks a session's client to go elsewhere, by a GOAWAY that names no last stream (RFC 9113, 6.8).
- * nghttp2 ignores each stream that begins after it, though: only a "shutdown notice" would let
- * them in, and Node has no call for one (20 to 26). The session's close refuses requests
- * that cross the GOAWAY before they begin, so they are safe to send again.
- */
-function announceClose(session: Http2Session): void {
-  // One that was destroyed is not closed until its socket is, and throws.
-  if (!session.closed && !session.destroyed) session.goaway(NO_ERROR, LAST_STREAM_ID);
-}
-
-/**
- * The same, and closes the session soon. To be called when a request has
- * arrived: its client is then least likely to have another on its way.
- */
-export function closeGracefully(session: Http2Session): void {
-  announceClose(session);
-  setTimeout(() => session.close(), GOAWAY_GRACE_MS).unref();
-}
-
-/** What is told of each session, and each request. */
-export interface Http2Observer {
-  opened(session: Http2Session): void;
-  begun(exchange: Http2Exchange): void;
-  over(exchange: Http2Exchange): void;
-}
-
-/** The HTTP/2 sessions of a server: Node's channels for HTTP/1.1 know nothing of them. */
+/** The HTTP/2 sessions of servers: Node's channels for HTTP/1.1 know nothing of them. */
 export class Http2Sessions {
   readonly #sessions = new Set<Http2Session>();
   readonly #exchanges = new Set<Http2Exchange>();
   readonly #announced = new WeakSet<Http2Session>();
   #closing = false;
 
+  constructor(private readonly tracker: RequestTracker) {}
+
   /** A server of HTTP/1.1 alone has no session and costs nothing. */
-  follow(server: Server, observer: Http2Observer): void {
-    const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
-      // A server that speaks both tells of both here.
-      if (request.httpVersionMajor < 2) return;
-      const { session } = request.stream;
-      const startedAt = performance.now();
-      const exchange = { request, response, session, startedAt, scope: undefined };
-      this.#exchanges.add(exchange);
-      if (this.#closing) this.#announce(session);
-      observer.begun(exchange);
-      response.once('close', () => {
-        this.#exchanges.delete(exchange);
-        observer.over(exchange);
-      });
-    };
-    server.once('session', () => server.prependListener('request', onRequest as never));
-    server.on('session', (session: Http2Session) => {
+  follow(server: Server): void {
+    server.once('session', () => server.prependListener('request', this.#onRequest as never));
+    server.on('session', (session: TrackedSession) => {
       this.#sessions.add(session);
-      observer.opened(session);
       session.once('close', () => this.#sessions.delete(session));
+      // With TLS the session's socket is the one that HTTP speaks on, known since it was secured.
+      const connection = (session.socket as TrackedSocket)[CONNECTION];
+      if (connection === undefined) return;
+      session[CONNECTION] = connection;
+      connection.session = session;
     });
   }
 
@@ -92,12 +52,6 @@ export class Http2Sessions {
     for (const { session } of this.#exchanges) this.#announce(session);
   }
 
-  #announce(session: Http2Session | undefined): void {
-    if (session === undefined || this.#announced.has(session)) return;
-    this.#announced.add(session);
-    announceClose(session);
-  }
-
   /** GOAWAY: what has begun is finished, what is new goes elsewhere. */
   close(): void {
     for (const session of this.#sessions) if (!session.closed) session.close();
@@ -109,9 +63,50 @@ export class Http2Sessions {
     for (const { response } of this.#exchanges) response.stream.close(CANCEL);
     for (const session of this.#sessions) session.destroy();
   }
+
+  readonly #onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
+    // A server that speaks both tells of both here.
+    if (request.httpVersionMajor < 2) return;
+    const { tracker } = this;
+    const session: TrackedSession | undefined = request.stream.session;
+    const startedAt = performance.now();
+    tracker.requestsInFlight += 1;
+    tracker.reports.lastRequest?.began(request, startedAt);
+    const scope = tracker.scopes.begin(...asHttp1(request, response));
+    const exchange = { request, response, session, startedAt, scope };
+    this.#exchanges.add(exchange);
+    if (this.#closing) this.#announce(session);
+    session?.[CONNECTION]?.streamBegun();
+    response.once('close', () => this.#over(exchange));
+  };
+
+  #over(exchange: Http2Exchange): void {
+    this.#exchanges.delete(exchange);
+    const { tracker } = this;
+    const { request, response, session, startedAt, scope } = exchange;
+    const connection = session?.[CONNECTION];
+    if (connection !== undefined) connection.answered += 1;
+    tracker.requestsInFlight -= 1;
+    if (response.writableEnded) {
+      tracker.requestsTotal += 1;
+      scope?.end();
+    } else {
+      scope?.abandon();
+    }
+    tracker.reports.streamOver(...asHttp1(request, response), performance.now() - startedAt);
+  }
+
+  #announce(session: Http2Session | undefined): void {
+    if (session === undefined || this.#announced.has(session)) return;
+    this.#announced.add(session);
+    announceClose(session);
+  }
 }
 
 /** A request of HTTP/2 as one of HTTP/1: what is read of them is the same on both. */
-export function asHttp1({ request, response }: Http2Exchange): [IncomingMessage, ServerResponse] {
+function asHttp1(
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+): [IncomingMessage, ServerResponse] {
   return [request, response] as unknown as [IncomingMessage, ServerResponse];
 }

@@ -2,21 +2,17 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { DrainReport } from '../../contract/ipc/index.js';
-import type { EnterScope, ResponseObserver } from '../../contract/snapshot/index.js';
-import { askToClose, takeBack } from './closing-response.js';
+import { askToClose, takeBack } from './close-notice.js';
 import {
   Connection,
   CONNECTION,
-  type ConnectionOwner,
   type HttpMessage,
   type SecureSocket,
-  type TrackedSession,
   type TrackedSocket,
 } from './connection.js';
 import type { RequestUnderWay } from './describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
-import { closeIdleConnections } from '../drain/idle-connections.js';
-import { asHttp1, type Http2Observer, Http2Sessions } from './http2-sessions.js';
+import { Http2Sessions } from './http2-sessions.js';
 import { RequestScopes } from './request-scopes.js';
 import { ResponseReports } from './response-reports.js';
 import { followUpgrades } from './web-socket.js';
@@ -25,12 +21,18 @@ import { followUpgrades } from './web-socket.js';
 const IDLE_GRACE_MS = 250;
 
 /**
- * Follows the connections and requests of HTTP servers, once for all that need
- * it: heartbeat, drain and request metrics. It listens to Node's own
- * diagnostics channels, which cost a request less than any listener added to
- * its objects, and touches nothing of the app.
+ * A client that has just connected, or has just been answered, may be about to ask, and may be late
+ * on a machine that is busy. Once it asks, the answer tells it that the connection ends; if that
+ * ended before, its request would be lost.
  */
-export class RequestTracker implements ConnectionOwner {
+const RECENT_MS = 1_000;
+
+/**
+ * Follows the connections and requests of HTTP servers, once for all that need it: heartbeat, drain
+ * and request metrics. It listens to Node's own diagnostics channels, which cost a request less than
+ * any listener added to its objects, and touches nothing of the app.
+ */
+export class RequestTracker {
   /** Requests begun and not yet answered. */
   requestsInFlight = 0;
   /** Responses finished. */
@@ -39,10 +41,10 @@ export class RequestTracker implements ConnectionOwner {
   rebalancedConnectionsTotal = 0;
   /** Connections that were refused or closed at the limit. */
   droppedConnections = 0;
-  readonly #connections = new Set<Connection>();
-  readonly #http2 = new Http2Sessions();
   readonly reports = new ResponseReports();
   readonly scopes = new RequestScopes();
+  readonly #connections = new Set<Connection>();
+  readonly #http2 = new Http2Sessions(this);
   readonly #servers = new Set<Server>();
   /** Servers with our listeners. They keep them, and may listen again. */
   #followed: WeakSet<Server> | undefined;
@@ -76,7 +78,7 @@ export class RequestTracker implements ConnectionOwner {
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
     followUpgrades(server, this.#onWebSocket);
-    this.#http2.follow(server, this.#http2Observer);
+    this.#http2.follow(server);
   }
 
   unfollow(): void {
@@ -86,16 +88,6 @@ export class RequestTracker implements ConnectionOwner {
     }
     unsubscribe('http.server.request.start', this.#onStart);
     unsubscribe('http.server.response.finish', this.#onFinish);
-  }
-
-  /** Tells `observer` of each response. There is one observer at most. */
-  observe(observer: ResponseObserver): void {
-    this.reports.observer = observer;
-  }
-
-  /** Has `enter` called where the scope of a request begins. One at most. */
-  followScopes(enter: EnterScope | undefined): void {
-    this.scopes.enter = enter;
   }
 
   /** Requests in flight, the oldest first. */
@@ -123,21 +115,31 @@ export class RequestTracker implements ConnectionOwner {
   }
 
   /**
-   * Asks what has no end of its own to end: WebSockets, streams of events. Then
-   * closes connections on which nothing is going on, and those that never sent
-   * a byte; but not before a request that was on its way has had time to arrive,
-   * nor while a client may be about to send one.
+   * Asks WebSockets and event streams to end. Then closes connections on which nothing is going on,
+   * and those that never sent a byte; but not before a request that was on its way has had time to
+   * arrive.
    *
-   * @param patient there is time left for such a client.
+   * @param patient closes none while a client may be about to ask.
    */
   closeIdle(patient = true): void {
     for (const connection of this.#connections) connection.endEndless();
     for (const { response } of this.#http2.exchanges) {
       if (isOpenEventStream(response)) endEventStream(response);
     }
-    if (performance.now() - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
+    const now = performance.now();
+    if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
     this.#http2.close();
-    closeIdleConnections(this.#servers, this.#connections, patient);
+    // Node closes all that are idle, or none.
+    for (const { inFlight, startedAt } of this.#connections) {
+      if (patient && inFlight === 0 && now - startedAt < RECENT_MS) return;
+    }
+    // A server of HTTP/2 alone has no such method.
+    for (const server of this.#servers) server.closeIdleConnections?.();
+    // Until Node 26.4 a connection that never sent a byte does not count as idle
+    // (https://github.com/nodejs/node/issues/63452).
+    for (const { socket, inFlight } of this.#connections) {
+      if (inFlight === 0 && socket.bytesRead === 0) socket.destroy();
+    }
   }
 
   /** Destroys every connection, and says what that cut off. */
@@ -182,32 +184,6 @@ export class RequestTracker implements ConnectionOwner {
     if (connection !== undefined) connection.webSocket = true;
   };
 
-  readonly #http2Observer: Http2Observer = {
-    opened: (session: TrackedSession) => {
-      // With TLS the session's socket is the one that HTTP speaks on, known since it was secured.
-      const connection = (session.socket as TrackedSocket)[CONNECTION];
-      if (connection === undefined) return;
-      session[CONNECTION] = connection;
-      connection.session = session;
-    },
-    begun: (exchange) => {
-      this.requestsInFlight += 1;
-      this.reports.lastRequest?.began(exchange.request, exchange.startedAt);
-      exchange.scope = this.scopes.begin(...asHttp1(exchange));
-      connectionOf(exchange.session)?.streamBegun();
-    },
-    over: (exchange) => {
-      const { session, response, startedAt, scope } = exchange;
-      if (response.writableEnded) scope?.end();
-      else scope?.abandon();
-      const connection = connectionOf(session);
-      if (connection !== undefined) connection.answered += 1;
-      this.requestsInFlight -= 1;
-      if (response.writableEnded) this.requestsTotal += 1;
-      this.reports.streamOver(...asHttp1(exchange), performance.now() - startedAt);
-    },
-  };
-
   readonly #onStart = (message: unknown): void => {
     const { request, response, socket } = message as HttpMessage;
     const connection = socket[CONNECTION];
@@ -239,8 +215,6 @@ export class RequestTracker implements ConnectionOwner {
     this.reports.sent(request, response, startedAt, bytes);
   };
 }
-
-const connectionOf = (session: TrackedSession | undefined) => session?.[CONNECTION];
 
 /** One function for all sockets: a closure each would cost every new connection. */
 function onClose(this: TrackedSocket): void {

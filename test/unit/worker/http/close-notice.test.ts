@@ -1,7 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { askToClose, hasBody, takeBack } from '../../../../src/worker/http/closing-response.js';
-import { CloseNotice } from '../../../../src/worker/http/close-notice.js';
+import {
+  askToClose,
+  CloseNotice,
+  hasBody,
+  takeBack,
+} from '../../../../src/worker/http/close-notice.js';
 import { type FakeClient, FakeServer } from '../../support/fake-traffic.js';
 
 let server: FakeServer;

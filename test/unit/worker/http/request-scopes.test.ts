@@ -20,7 +20,7 @@ function start() {
   const server = new FakeServer();
   servers.push(server);
   const entered: RequestScope[] = [];
-  server.tracker.followScopes((scope) => entered.push(scope));
+  server.tracker.scopes.enter = (scope) => entered.push(scope);
   return { server, entered };
 }
 
@@ -74,7 +74,7 @@ async function listen<S extends net.Server>(server: S) {
   const scopes = new AsyncLocalStorage<RequestScope>();
   const tracker = new RequestTracker();
   tracker.follow(server as unknown as http.Server);
-  tracker.followScopes((scope) => scopes.enterWith(scope));
+  tracker.scopes.enter = (scope) => scopes.enterWith(scope);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
     tracker.unfollow();

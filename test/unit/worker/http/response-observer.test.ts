@@ -31,7 +31,7 @@ function start() {
   const server = new FakeServer();
   servers.push(server);
   const one = observer();
-  server.tracker.observe(one);
+  server.tracker.reports.observer = one;
   return { server, client: server.connect(), ...one.told };
 }
 

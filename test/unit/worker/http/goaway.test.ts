@@ -1,7 +1,7 @@
 import http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { closeGracefully } from '../../../../src/worker/http/http2-sessions.js';
+import { closeGracefully } from '../../../../src/worker/http/goaway.js';
 import { eventually } from '../../../support/eventually.js';
 import { Http2Client } from '../../../support/http2-client.js';
 import { Http2Tap } from '../../../support/http2-tap.js';
