@@ -3,14 +3,13 @@ import type { DrainReport } from '../../contract/ipc/index.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../../contract/options/index.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
 import type { LocalLink } from '../link/local-link.js';
+import type { WorkerApp } from '../life/worker-app.interface.js';
 import type { WorkerSockets } from '../listen/worker-sockets.js';
 import type { Microservices } from '../microservices/microservices.js';
-import type { ClosableApp } from './app-close.js';
 import type { QueueWorkers } from './queue-workers.js';
 
 /** Everything that a process leaves in its drain. */
 export interface DrainedParts {
-  readonly app: ClosableApp;
   readonly link: Pick<LocalLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
   readonly microservices: Microservices;
@@ -21,6 +20,8 @@ export interface DrainedParts {
   readonly forced: Promise<void>;
   /** All requests are over, and the app is still whole. */
   beforeClose(): Promise<void>;
+  /** Runs the app's shutdown hooks. */
+  readonly close: WorkerApp['close'];
   /** Why the process leaves, for the app's shutdown hooks. */
   signal(): string | undefined;
 }
@@ -36,7 +37,7 @@ export async function drain(
   parts: DrainedParts,
   { lameDuckMs, drainTimeoutMs, killTimeoutMs }: ResolvedClusterOptions['shutdown'],
 ): Promise<DrainReport> {
-  const { app, link, microservices, queues } = parts;
+  const { link, microservices, queues } = parts;
   const startedAt = performance.now();
   await Promise.race([delay(lameDuckMs), parts.forced, parts.cutShort]);
 
@@ -56,7 +57,7 @@ export async function drain(
 
   await parts.beforeClose();
   const left = deadline + killTimeoutMs - performance.now();
-  const hookError = await closeApp(app, parts.signal(), Math.max(left, killTimeoutMs));
+  const hookError = await closeApp(parts, Math.max(left, killTimeoutMs));
   const durationMs = performance.now() - startedAt;
   return { durationMs, unacceptedConnections, ...cut, abortedRequests, hookError };
 }
@@ -105,15 +106,14 @@ async function untilIdle(
 
 /** Runs Nest's shutdown hooks. @returns what went wrong with them. */
 async function closeApp(
-  app: ClosableApp,
-  signal: string | undefined,
+  { close, signal }: Pick<DrainedParts, 'close' | 'signal'>,
   timeoutMs: number,
 ): Promise<string | null> {
   const abort = new AbortController();
   const late = `app.close() did not end within ${Math.round(timeoutMs)} ms`;
   try {
     return await Promise.race([
-      app.close(signal).then(() => null),
+      close(signal()).then(() => null),
       delay(Math.min(timeoutMs, MAX_TIMER_MS), late, { signal: abort.signal }),
     ]);
   } catch (error) {

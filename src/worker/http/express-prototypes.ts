@@ -1,11 +1,6 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { HttpApp } from '../life/worker-app.interface.js';
 import { UpgradeListeners } from './upgrade-listeners.js';
-
-/** The part of a Nest app that is read here. */
-export interface AdaptedApp {
-  getHttpServer(): unknown;
-  getHttpAdapter?(): { getType(): string; getInstance(): unknown };
-}
 
 /** An Express app: the prototypes that it gives each request and response. */
 interface ExpressApp {
@@ -20,24 +15,23 @@ type Constructor = (this: object, ...args: never[]) => void;
 const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
 
 /**
- * Has the HTTP server of an Express app create its requests and responses with
- * the app's own prototypes.
+ * Has the HTTP server of an Express app create its requests and responses with the app's own
+ * prototypes.
  *
- * Express calls `Object.setPrototypeOf()` on every request and response. V8
- * then gives each of them a hidden class of its own, and each later access to a
- * property is slow. If the prototype is right from the start, that call changes
- * nothing and costs nothing. The app sees no difference: Express looks at the
- * prototypes anew for each request, so that an app which replaces them later
- * gets what it asked for, at the old price.
+ * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each of them
+ * a hidden class of its own, and each later access to a property is slow. If the prototype is right
+ * from the start, that call changes nothing and costs nothing. An app that replaces its prototypes
+ * later gets them all the same, at the old price.
  *
- * Node keeps the two classes of a server under symbols, from its options
- * `IncomingMessage` and `ServerResponse`; the same on Node 20 to 26.
+ * Node keeps the two classes of a server under symbols, from its options `IncomingMessage` and
+ * `ServerResponse`; the same on Node 20 to 26.
  *
- * @returns whether it was done. Everything is left as it is with another
- * adapter, with HTTP/2, with classes of the app's own, and where Node or
- * Express is not as expected.
+ * @returns whether it was done. It changes nothing with another adapter, with HTTP/2, with classes
+ * of the app's own, and if Node or Express is not as expected.
  */
-export function presetExpressPrototypes(app: AdaptedApp): boolean {
+export function presetExpressPrototypes(
+  app: Pick<HttpApp, 'getHttpServer' | 'getHttpAdapter'>,
+): boolean {
   const adapter = app.getHttpAdapter?.();
   if (adapter?.getType() !== 'express') return false;
   const { request, response } = adapter.getInstance() as ExpressApp;

@@ -1,13 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { LoadReport } from '../../contract/ipc/index.js';
 import type { Connection } from './connection.js';
-
-/** The facts about this process's traffic that rebalancing needs. */
-export interface Traffic {
-  readonly connections: Iterable<Connection>;
-  /** Responses finished. */
-  readonly requestsTotal: number;
-}
+import type { RequestTracker } from './request-tracker.js';
 
 /**
  * A worker's part in the balance: it reports what it carries, and asks some of
@@ -18,7 +12,7 @@ export class Rebalance {
   #requestsTotal = 0;
   #chosen: readonly Connection[] = [];
 
-  constructor(private readonly traffic: Traffic) {}
+  constructor(private readonly traffic: Pick<RequestTracker, 'connections' | 'requestsTotal'>) {}
 
   /** The load since the last call. */
   report(): LoadReport {

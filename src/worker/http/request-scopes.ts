@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { EnterScope, RequestScope } from '../../contract/snapshot/index.js';
 import type { Flight } from '../quarantine/flights.js';
+import type { RequestWatch } from '../quarantine/request-watch.js';
 
 /** One request's scope, from its first line to its answer. */
 export class Scope implements RequestScope {
@@ -22,13 +23,6 @@ export class Scope implements RequestScope {
   }
 }
 
-/** Watches requests while that is called for. */
-export interface FlightWatch {
-  /** `undefined` for one that is never watched. */
-  begin(request: IncomingMessage, response: ServerResponse): Flight | undefined;
-  enter(flight: Flight): void;
-}
-
 /** Methods whose requests bring no body, or none that anybody reads. */
 const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -38,7 +32,8 @@ const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'O
  */
 export class RequestScopes {
   enter: EnterScope | undefined;
-  watch: FlightWatch | undefined;
+  /** Set while requests are watched closely. */
+  watch: Pick<RequestWatch, 'begin' | 'enter'> | undefined;
 
   /** A request has begun, and nothing has been done for it. On the request path. */
   begin(request: IncomingMessage, response: ServerResponse): Scope | undefined {

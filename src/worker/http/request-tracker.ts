@@ -10,7 +10,7 @@ import {
   type SecureSocket,
   type TrackedSocket,
 } from './connection.js';
-import type { RequestUnderWay } from './describe-request.js';
+import type { RequestUnderWay } from '../quarantine/describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { Http2Sessions } from './http2-sessions.js';
 import { RequestScopes } from './request-scopes.js';

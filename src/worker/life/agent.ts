@@ -72,7 +72,8 @@ export class WorkerAgent {
       (signal) => void this.#askToLeave(signal),
       () => link.warn(HOOKS_TAKEN_OVER),
     );
-    if (!options.watchdog) return;
+    // After a reload the primary may have started without one.
+    if (!options.watchdog || reportTo === undefined) return;
     startWatchdog({
       hangTimeoutMs: options.heartbeat.timeoutMs,
       primaryPid,

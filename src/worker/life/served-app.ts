@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { BootPhase, DrainReport } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
-import { type ClosableApp, takeOverClose } from '../drain/app-close.js';
+import { takeOverClose } from '../drain/app-close.js';
 import { drain } from '../drain/drain.js';
 import { QueueWorkers } from '../drain/queue-workers.js';
 import { dropTerminusDelay } from '../drain/terminus-delay.js';
@@ -44,7 +44,7 @@ export class ServedApp {
   readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
   readonly #microservices = new Microservices();
   #app: WorkerApp | undefined;
-  #closing: ClosableApp | undefined;
+  #close: WorkerApp['close'] | undefined;
   /** When all of it has to be over; monotonic ms. */
   #dueAt = 0;
 
@@ -59,7 +59,7 @@ export class ServedApp {
 
   /** Whether it has started, and ends by a drain alone. */
   get isUp(): boolean {
-    return this.#closing !== undefined;
+    return this.#close !== undefined;
   }
 
   /**
@@ -74,7 +74,7 @@ export class ServedApp {
     const delayed = dropTerminusDelay(app);
     if (delayed !== undefined) this.warn(delayed);
     this.#app = app;
-    this.#closing = takeOverClose(app, steps.leave);
+    this.#close = takeOverClose(app, steps.leave);
     return url;
   }
 
@@ -114,7 +114,7 @@ export class ServedApp {
     const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
     this.#dueAt = performance.now() + lameDuckMs + drainTimeoutMs + killTimeoutMs;
     const parts = {
-      app: this.#closing!,
+      close: this.#close!,
       link: this.link,
       sockets: this.sockets,
       microservices: this.#microservices,

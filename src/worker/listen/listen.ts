@@ -3,12 +3,7 @@ import type net from 'node:net';
 import tls from 'node:tls';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
-
-/** The parts of an app that its listening needs. */
-export interface ListenableApp {
-  getHttpServer(): unknown;
-  listen(port: number | string, host?: string): Promise<unknown>;
-}
+import type { HttpApp } from '../life/worker-app.interface.js';
 
 /** What is lost when `createApp()` does what is ours to do. */
 export const ALREADY_LISTENING =
@@ -34,7 +29,7 @@ interface ServerInternals {
  * @returns where the app can be reached.
  */
 export async function listen(
-  app: ListenableApp,
+  app: Pick<HttpApp, 'getHttpServer' | 'listen'>,
   target: ListenTarget,
   handle?: unknown,
 ): Promise<string> {

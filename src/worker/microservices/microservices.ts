@@ -1,12 +1,8 @@
 import type { Server, Socket } from 'node:net';
+import type { WorkerApp } from '../life/worker-app.interface.js';
 import { countedHandler, type RpcHandler } from './rpc-handlers.js';
 import { RpcSockets } from './rpc-sockets.js';
 import { type RpcTransport, stopConsuming, TRANSPORT } from '../drain/stop-consuming.js';
-
-/** The used part of an app that has microservices, or is one. Other apps have none of it. */
-export interface MicroserviceHost {
-  getMicroservices?(): readonly unknown[];
-}
 
 /** Answers are handed to the transport's library without being waited for: time for them to go out. */
 const SENDING_MS = 50;
@@ -24,7 +20,7 @@ export class Microservices {
   #stopping = 0;
 
   /** Looks for microservices that the app has connected by now. */
-  follow(app: MicroserviceHost): void {
+  follow(app: Pick<WorkerApp, 'getMicroservices'>): void {
     for (const microservice of app.getMicroservices?.() ?? [app]) {
       const transport = transportOf(microservice);
       if (transport === undefined || this.#followed.has(transport)) continue;

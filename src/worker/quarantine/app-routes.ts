@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Fingerprint } from '../../contract/ipc/index.js';
-import { describeRequest, type RequestLine } from '../http/describe-request.js';
+import { describeRequest, type RequestLine } from './describe-request.js';
 
 /** How Nest registers the routes of an app at its HTTP adapter. */
 const REGISTRARS = [
@@ -29,27 +29,18 @@ interface Route {
 export class AppRoutes {
   readonly #routes: Route[] = [];
 
-  /**
-   * From now on the routes that `adapter` is given are noted.
-   *
-   * @returns what ends that.
-   */
-  follow(adapter: unknown): () => void {
+  /** Notes the routes that `adapter` is given from now on. */
+  follow(adapter: unknown): void {
     const methods = (adapter ?? {}) as Record<string, Register | undefined>;
-    const undo = REGISTRARS.map((name) => {
+    for (const name of REGISTRARS) {
       const register = methods[name];
-      if (register === undefined) return () => {};
-      const note: Register = (...args) => {
+      if (register === undefined) continue;
+      methods[name] = (...args) => {
         // With a handler alone it is a middleware.
         if (args.length > 1) for (const path of [args[0]].flat()) this.add(name, path);
         return register.apply(adapter, args);
       };
-      methods[name] = note;
-      return () => {
-        if (methods[name] === note) methods[name] = register;
-      };
-    });
-    return () => undo.forEach((each) => each());
+    }
   }
 
   add(name: string, path: unknown): void {
@@ -70,7 +61,7 @@ export class AppRoutes {
     return found?.template ?? null;
   }
 
-  /** By what a request is known again, in any worker. */
+  /** Identifies requests of one kind, in any worker. */
   fingerprint(request: RequestLine): Fingerprint {
     const { method, path } = describeRequest(request, 0);
     const { originalUrl, url = '' } = request;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Fingerprint, QuarantineEntry } from '../../contract/ipc/index.js';
-import type { RequestLine } from '../http/describe-request.js';
+import type { RequestLine } from './describe-request.js';
 
 type Emit = (name: string, ...args: unknown[]) => boolean;
 

@@ -6,12 +6,11 @@ import {
   type PrimaryMessage,
 } from '../../contract/ipc/index.js';
 import { LastRequest } from '../watchdog/last-request.js';
-import { describeRequests, type RequestLine } from '../http/describe-request.js';
 import { isOpenEventStream } from '../http/event-stream.js';
+import type { LocalLink } from '../link/local-link.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
-import type { RequestTracker } from '../http/request-tracker.js';
-import type { FlightWatch } from '../http/request-scopes.js';
 import { AppRoutes } from './app-routes.js';
+import { describeRequests, type RequestLine } from './describe-request.js';
 import { type Flight, Flights } from './flights.js';
 import { RequestGuard } from './request-guard.js';
 
@@ -23,17 +22,13 @@ export interface Suspects {
 }
 
 /** A worker's part in finding requests that end workers, and in keeping them from the app. */
-export class RequestWatch implements FlightWatch {
+export class RequestWatch {
   readonly routes = new AppRoutes();
   readonly #guard: RequestGuard;
   #flights: Flights | undefined;
 
   constructor(
-    private readonly local: {
-      readonly tracker: RequestTracker;
-      /** Paths of the package's own: nothing keeps those from being answered. */
-      readonly endpoints: readonly string[];
-    },
+    private readonly local: Pick<LocalLink, 'tracker' | 'endpoints'>,
     private readonly channel: Pick<PrimaryChannel, 'send'>,
   ) {
     this.#guard = new RequestGuard(
@@ -62,6 +57,7 @@ export class RequestWatch implements FlightWatch {
     this.local.tracker.scopes.watch = watch ? this : undefined;
   }
 
+  /** @returns `undefined` for a request that is never watched. */
   begin(request: IncomingMessage, response: ServerResponse): Flight | undefined {
     const own = this.#fingerprint(request);
     const flight = own && this.#flights?.begin(own, response);
@@ -112,6 +108,7 @@ export class RequestWatch implements FlightWatch {
 
   #fingerprint(request: RequestLine): Fingerprint | undefined {
     const found = this.routes.fingerprint(request);
+    // Nothing keeps the package's own endpoints from being answered.
     const isOwn = this.local.endpoints.some(
       (path) => found.path === path || found.path.startsWith(`${path}/`),
     );

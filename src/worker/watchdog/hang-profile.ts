@@ -5,7 +5,16 @@ import {
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
-import type { HangProfile } from './watchdog.js';
+
+/** A CPU profile that is to be there before a hung worker is killed. */
+export interface HangProfile {
+  /** Time that the event loop has to be blocked before it begins. */
+  readonly afterMs: number;
+  readonly ms: number;
+  readonly directory: string;
+  /** Part of its file's name. */
+  readonly name: string;
+}
 
 /** The profile that the watchdog records of a hang, and when; `undefined` for none. */
 export function hangProfile(

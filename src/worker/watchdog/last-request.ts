@@ -1,4 +1,4 @@
-import type { RequestLine } from '../http/describe-request.js';
+import type { RequestLine } from '../quarantine/describe-request.js';
 
 const MAX_METHOD_LENGTH = 32;
 const MAX_URL_LENGTH = 200;

@@ -21,6 +21,7 @@ import type Recorder = require('./recorder.cjs');
 import type { Suspects } from '../quarantine/request-watch.js' with {
   'resolution-mode': 'import',
 };
+import type { HangProfile } from './hang-profile.js' with { 'resolution-mode': 'import' };
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
 const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile, lastRequest } =
@@ -53,17 +54,20 @@ let lastBeat = -1;
 let lastBeatAt = performance.now();
 let lastTickAt = lastBeatAt;
 let orphanedAt: number | undefined;
-/** The number of the reported block. It counts up, so a late answer to an earlier question is dropped. */
-let block = 0;
-let reported = false;
-let lastReport: BlockReport | undefined;
-/** Records the block for its line in the log. */
-let hangRecorder: InstanceType<typeof Recorder> | undefined;
-let hangFile: string | undefined;
-let profiled = false;
+
+/** One block of the event loop, or what may become one. */
+interface Block {
+  reported?: boolean;
+  lastReport?: BlockReport;
+  recorder?: InstanceType<typeof Recorder>;
+  /** The file of its profile. */
+  file?: string;
+}
+/** Another object for each: so a late answer is not taken for one about the next block. */
+let block: Block = {};
 /** The part of a line that has come from the primary so far. */
 let request = '';
-const input = Buffer.alloc(reportTo === undefined ? 0 : REQUEST_BYTES);
+const input = Buffer.alloc(REQUEST_BYTES);
 // An empty pipe is an error each time: nobody reads its stack.
 Error.stackTraceLimit = 0;
 
@@ -73,22 +77,16 @@ setInterval(() => {
   lastTickAt = now;
   const beatNow = Atomics.load(beats, 0);
   if (beatNow !== lastBeat || late) {
-    if (reported) write({ type: 'resumed' });
+    if (block.reported) write({ type: 'resumed' });
     lastBeat = beatNow;
     lastBeatAt = now;
-    reported = false;
-    profiled = false;
-    lastReport = undefined;
-    hangFile = undefined;
-    block += 1;
-    hangRecorder?.stop();
-    hangRecorder = undefined;
+    block.recorder?.stop();
+    block = {};
   } else if (now - lastBeatAt >= blockedAfterMs) {
     reportBlock();
   }
-  if (hangProfile !== undefined && !profiled && blockedMs() >= hangProfile.afterMs) {
-    profiled = true;
-    profileHang(hangProfile, block);
+  if (block.recorder === undefined && hangProfile && blockedMs() >= hangProfile.afterMs) {
+    profileHang(hangProfile);
   }
   readRequests();
   if (process.ppid !== primaryPid) {
@@ -98,8 +96,8 @@ setInterval(() => {
 }, tickMs);
 
 function reportBlock(): void {
-  if (reported) return;
-  reported = true;
+  if (block.reported) return;
+  block.reported = true;
   const asked = block;
   askMainThread(({ requests, frames, certain, suspects }) => {
     if (asked !== block) return;
@@ -163,26 +161,24 @@ function readLastRequest(): BlockedRequest[] {
 }
 
 function report(found: BlockReport): void {
-  lastReport = found;
-  write({ type: 'blocked', ...found, ...(hangFile && { profile: hangFile }) });
+  block.lastReport = found;
+  write({ type: 'blocked', ...found, ...(block.file && { profile: block.file }) });
 }
 
-/** Says what the file is called by saying again what blocks: the primary keeps the last word. */
-function profileHang(
-  { ms, directory, name }: NonNullable<WatchdogData['hangProfile']>,
-  of: number,
-): void {
+/** Names the file by a second report of the block: the primary keeps the last report. */
+function profileHang({ ms, directory, name }: HangProfile): void {
   const file = `hang-${new Date().toISOString().replaceAll(':', '-')}-${name}.cpuprofile`;
-  hangRecorder = newRecorder('cpu-profile', ms);
-  hangRecorder.save(directory, file).then(
+  const profiled = block;
+  profiled.recorder = newRecorder('cpu-profile', ms);
+  profiled.recorder.save(directory, file).then(
     (saved) => {
-      if (of !== block) return;
-      hangFile = saved;
-      if (lastReport !== undefined) report({ ...lastReport, forMs: blockedMs() });
+      if (profiled !== block) return;
+      block.file = saved;
+      if (block.lastReport !== undefined) report({ ...block.lastReport, forMs: blockedMs() });
     },
     (error: Error) => {
       // Nobody wants a profile of a block that is over.
-      if (of === block) write({ type: 'unprofiled', problem: error.message });
+      if (profiled === block) write({ type: 'unprofiled', problem: error.message });
     },
   );
 }
@@ -193,9 +189,8 @@ function newRecorder(kind: RecordingKind, ms: number): InstanceType<typeof Recor
   return new Loaded({ kind, ms, blocked: isBlocked() });
 }
 
-/** Looks whether the primary asks something. The main thread has seen to it that this does not wait. */
+/** Looks whether the primary asks something. The main thread has made the pipe non-blocking. */
 function readRequests(): void {
-  if (reportTo === undefined) return;
   let bytes: number;
   try {
     bytes = fs.readSync(reportTo, input);
@@ -222,7 +217,6 @@ function answerRequest(asked: WatchdogRequest): void {
 }
 
 function write(message: WorkerMessage): void {
-  if (reportTo === undefined) return;
   let left = Buffer.from(`${JSON.stringify({ ...ENVELOPE, ...message })}\n`);
   for (let tries = 0; left.length > 0 && tries < WRITE_TRIES; tries += 1) {
     try {

@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
+import type { HangProfile } from './hang-profile.js';
 import type { LastRequestMemory } from './last-request.js';
 import type { Suspects } from '../quarantine/request-watch.js';
 
@@ -13,28 +14,18 @@ export interface WatchdogData {
   readonly blockedAfterMs: number;
   readonly primaryPid: number;
   /** Descriptor of the pipe to the primary. */
-  readonly reportTo: number | undefined;
+  readonly reportTo: number;
   /** What to evaluate in the main thread: gives the answer as JSON. */
   readonly question: string;
   readonly hangProfile: HangProfile | undefined;
   readonly lastRequest: LastRequestMemory;
 }
 
-/** A CPU profile that is to be there before a hung worker is killed. */
-export interface HangProfile {
-  /** Time that the event loop has to be blocked before it begins. */
-  readonly afterMs: number;
-  readonly ms: number;
-  readonly directory: string;
-  /** Part of its file's name. */
-  readonly name: string;
-}
-
-export interface WatchdogOptions {
+interface WatchdogOptions {
   /** Time after which a hung worker is killed, in ms; the report is to be there before. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
-  readonly reportTo: number | undefined;
+  readonly reportTo: number;
   readonly hangProfile: HangProfile | undefined;
   readonly work: {
     /** Requests in flight, oldest first. */
@@ -64,9 +55,8 @@ const LONGEST_CYCLE = 3;
 const HOOK = 'nestjs-cluster.describe-main-thread';
 
 /**
- * A thread that sees this process's event loop blocked, which nothing on that loop
- * can see. It reports what the main thread is doing. It ends the process if its
- * primary goes during the block.
+ * Starts a thread that notices when the event loop of this process is blocked. It reports what the
+ * main thread is doing, and ends the process if its primary goes during the block.
  */
 export function startWatchdog(options: WatchdogOptions): void {
   const program = ownFile('worker/watchdog/watchdog-thread.cjs');
@@ -89,17 +79,14 @@ export function startWatchdog(options: WatchdogOptions): void {
     lastRequest: { numbers, text },
   };
   try {
-    if (options.reportTo !== undefined) makeNonBlocking(options.reportTo);
+    makeNonBlocking(options.reportTo);
     startThread(program, workerData, options.failed);
   } catch (error) {
     options.failed(error); // no thread to be had: the app serves without
   }
 }
 
-/**
- * At its tick the thread looks whether the primary asks something. That costs less than a stream of
- * its own, and every other read would wait.
- */
+/** At its tick the thread reads the primary's requests. A stream of its own would cost more. */
 function makeNonBlocking(descriptor: number): void {
   new Socket({ fd: descriptor, readable: false, writable: false }).unref();
 }

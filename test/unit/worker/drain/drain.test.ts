@@ -39,11 +39,9 @@ function start({
   let force = () => {};
   const report = drain(
     {
-      app: {
-        close: async (signal) => {
-          state.closed = true;
-          state.signal = signal;
-        },
+      close: async (signal) => {
+        state.closed = true;
+        state.signal = signal;
       },
       link: {
         tracker,

@@ -1,4 +1,4 @@
-import { describeRequests } from '../../../../src/worker/http/describe-request.js';
+import { describeRequests } from '../../../../src/worker/quarantine/describe-request.js';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CoarseClock } from '../../../../src/worker/http/coarse-clock.js';
 import { FakeServer } from '../../support/fake-traffic.js';

@@ -306,15 +306,13 @@ describe('the route of a path', () => {
     expect(routes.find(method, path)).toBe(template);
   });
 
-  it('is learned from what Nest registers at its adapter, which is left as it was', () => {
+  it('is learned from what Nest registers at its adapter', () => {
     const routes = new AppRoutes();
     const adapter = { get: vi.fn() };
     const { get } = adapter;
-    const end = routes.follow(adapter);
+    routes.follow(adapter);
     adapter.get('/cats/:id', () => {});
-    end();
     expect(get).toHaveBeenCalledOnce();
-    expect(adapter.get).toBe(get);
     expect(routes.find('GET', '/cats/7')).toBe('/cats/:id');
   });
 });
