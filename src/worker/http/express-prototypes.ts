@@ -21,7 +21,7 @@ const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
  * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each of them
  * a hidden class of its own, and each later access to a property is slow. If the prototype is right
  * from the start, that call changes nothing and costs nothing. An app that replaces its prototypes
- * later gets them all the same, at the old price.
+ * later gets them anyway, at the old price.
  *
  * Node keeps the two classes of a server under symbols, from its options `IncomingMessage` and
  * `ServerResponse`; the same on Node 20 to 26.
