@@ -29,17 +29,15 @@ async function repeat(base: string, path: string, times: number): Promise<(numbe
   return Promise.all(answers);
 }
 
-describe.each([
-  { adapter: 'express', workers: 2 },
-  { adapter: 'fastify', workers: 4 },
-])('a request that ends its worker, $workers workers on $adapter', ({ adapter, workers }) => {
-  // A hang is known after a second, and a full heap says no word: by then each worker has such a request.
+describe.each(['express', 'fastify'])('a request that ends its worker, on %s', (adapter) => {
+  // A heap that is full leaves no time to say a word: both workers may end before anything is known.
   it.each([
     ['reject', 3],
     ['timer', 3],
-    ['loop', Math.max(3, workers)],
+    ['loop', 3],
     ['heap', 4],
   ])('is kept from the app after a few deaths, and nothing else is: %s', async (kind, deaths) => {
+    const workers = 2;
     const cluster = await ClusterProcess.start({
       options: { ...OPTIONS, workers },
       env: { ...behaviour('fatal'), ...SMALL_HEAP, TEST_ADAPTER: adapter },
