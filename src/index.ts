@@ -49,7 +49,6 @@ export type {
   ControlOptions,
   DoctorOptions,
   FindingName,
-  HangOptions,
   HeartbeatOptions,
   LogFormat,
   LogLevel,
@@ -59,6 +58,7 @@ export type {
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
+  WatchdogOptions,
 } from './contract/options/index.js';
 export type {
   ClusterEventListeners,

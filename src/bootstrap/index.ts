@@ -19,7 +19,6 @@ export type {
   ControlOptions,
   DoctorOptions,
   FindingName,
-  HangOptions,
   HeartbeatOptions,
   LogFormat,
   LogLevel,
@@ -29,6 +28,7 @@ export type {
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
+  WatchdogOptions,
 } from '../contract/options/index.js';
 export type {
   ClusterEventListeners,

@@ -16,22 +16,17 @@ export function publishedOptions(options: ResolvedClusterOptions) {
     rebalance: options.rebalance,
     readyTimeoutMs: options.readyTimeoutMs,
     watchdog: options.watchdog,
-    expressPrototypes: options.expressPrototypes,
     restart: {
       backoffMs: restart.backoffMs,
-      backoffFactor: restart.backoffFactor,
       maxBackoffMs: restart.maxBackoffMs,
-      jitterRatio: restart.jitterRatio,
       stableAfterMs: restart.stableAfterMs,
       maxFailures: restart.maxFailures,
     },
     heartbeat: { intervalMs: heartbeat.intervalMs, timeoutMs: heartbeat.timeoutMs },
-    hang: { profileSeconds: options.hang.profileSeconds },
     memory: { softLimitBytes: memory.softLimitBytes, hardLimitBytes: memory.hardLimitBytes },
     recycle: {
       maxRequests: recycle.maxRequests,
       maxAgeMs: recycle.maxAgeMs,
-      jitterRatio: recycle.jitterRatio,
     },
     reload: { canaryMs: reload.canaryMs, observeMs: reload.observeMs },
     shutdown: {

@@ -38,8 +38,8 @@ import {
 } from '../offload/index.js';
 import { type ClusterModuleAsyncOptions, lateOptions } from './module-options.provider.js';
 import {
+  type Class,
   type ClusterModuleOptions,
-  type EarlyOptions,
   MODULE_OPTIONS,
   resolveAsyncOptions,
   resolveModuleOptions,
@@ -92,9 +92,8 @@ export class ClusterModule
   /** @throws ClusterConfigurationError for an option that is unknown or wrong. */
   static forRoot(options?: ClusterModuleOptions): DynamicModule {
     const resolved = resolveModuleOptions(options);
-    const { isGlobal, offload } = resolved;
     const provider = { provide: MODULE_OPTIONS, useValue: resolved };
-    return moduleWith([], [provider], { isGlobal, module: offload.module }, callerFile());
+    return moduleWith([], [provider], resolved.offload.module, callerFile());
   }
 
   /**
@@ -104,8 +103,8 @@ export class ClusterModule
    * `useExisting` is given, or for a key that is unknown or wrong.
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
-    const early = resolveAsyncOptions(options);
-    return moduleWith(options.imports ?? [], lateOptions(options, early), early, callerFile());
+    const module = resolveAsyncOptions(options);
+    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callerFile());
   }
 
   constructor(
@@ -183,14 +182,14 @@ export class ClusterModule
 function moduleWith(
   imports: NonNullable<ModuleMetadata['imports']>,
   options: readonly Provider[],
-  { isGlobal, module }: EarlyOptions,
+  module: Class | undefined,
   /** The file that has given them. */
   origin: string | undefined,
 ): DynamicModule {
   noteModuleInThread(module);
   return {
     module: ClusterModule,
-    global: isGlobal,
+    global: true,
     imports: [DiscoveryModule, ...imports],
     providers: [...options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],

@@ -1,9 +1,9 @@
 import type { ModuleMetadata, Provider, Type } from '@nestjs/common';
 import { currentLink } from '../contract/snapshot/current-link.js';
 import {
+  type Class,
   type ClusterModuleOptions,
   type ClusterModuleOptionsFactory,
-  type EarlyOptions,
   MODULE_OPTIONS,
   type OffloadOptions,
   resolveLateOptions,
@@ -11,8 +11,6 @@ import {
 
 /** Options of `forRootAsync()` itself, because they are needed before any factory runs. */
 interface AsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** See {@link ClusterModuleOptions.isGlobal}. */
-  readonly isGlobal?: boolean | undefined;
   /** See {@link OffloadOptions.module}; the rest of `offload` is in what the factory gives. */
   readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
 }
@@ -49,7 +47,7 @@ export type ClusterModuleAsyncOptions = FromFactory | FromClass | FromExisting;
 /** Providers of the options once they are there. */
 export function lateOptions(
   { useFactory, inject = [], useClass, useExisting }: ClusterModuleAsyncOptions,
-  early: EarlyOptions,
+  module: Class | undefined,
 ): Provider[] {
   const give =
     useFactory ?? ((factory: ClusterModuleOptionsFactory) => factory.createClusterModuleOptions());
@@ -61,7 +59,7 @@ export function lateOptions(
       useFactory: async (...dependencies: never[]) => {
         const given = await (give as (...of: never[]) => unknown)(...dependencies);
         try {
-          return resolveLateOptions(given as ClusterModuleOptions, early);
+          return resolveLateOptions(given as ClusterModuleOptions, module);
         } catch (error) {
           await currentLink()?.reportBootFailure(error);
           throw error;

@@ -181,10 +181,10 @@ export class Offload {
     }
     const { ThreadPool } = await import('./pool/thread-pool.js');
     const { missingEntry } = await import('./pool/thread-warnings.js');
-    const { minThreads, niceIncrement, heapLimitBytes } = offload;
+    const { minThreads, niceIncrement } = offload;
     const pool = new ThreadPool(
       planOf(definitions, found, offload.module, this.moduleOrigin),
-      { threads, minThreads: Math.min(minThreads, threads), niceIncrement, heapLimitBytes },
+      { threads, minThreads: Math.min(minThreads, threads), niceIncrement },
       {
         changed: () => this.#dispatcher?.pump(),
         warning: (message) => this.#logger.warn(oneLine(message)),

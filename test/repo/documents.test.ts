@@ -172,6 +172,10 @@ describe('the reference of options', () => {
     },
   );
 
+  it('has at most 50 options: one more is a decision', () => {
+    expect(known.size).toBeLessThanOrEqual(50);
+  });
+
   it('has every option once', () => {
     const options = documented.map(([name]) => name).filter((name) => !/^[A-Z_]+$/.test(name));
     expect(options.toSorted()).toEqual([...known.keys()].toSorted());

@@ -196,7 +196,7 @@ describe('a worker that only seems to hang', () => {
 
 async function expectJumpsIgnored(clock: Clock): Promise<void> {
   const cluster = await ClusterProcess.start({
-    options: { heartbeat: FAST, restart: { jitterRatio: 0 } },
+    options: { heartbeat: FAST },
     env: clock.env,
     execArgv: clock.execArgv,
   });
@@ -209,7 +209,10 @@ async function expectJumpsIgnored(clock: Clock): Promise<void> {
 
   process.kill(pids[0]!, 'SIGKILL');
 
-  expect(await cluster.event('worker-restarting')).toMatchObject({ slot: 0, delayMs: 100 });
+  const { slot, delayMs } = await cluster.event('worker-restarting');
+  expect(slot).toBe(0);
+  expect(delayMs).toBeGreaterThanOrEqual(80);
+  expect(delayMs).toBeLessThanOrEqual(120);
   await cluster.until('the replacement', () => cluster.all('worker-ready').length === 3);
 }
 

@@ -5,11 +5,14 @@ import { ClusterModule, CpuBound } from 'nestjs-cluster';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import perfHooks, { PerformanceObserver } from 'node:perf_hooks';
 import { Registry } from 'prom-client';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 
 // As tests of an app start and close it, again and again in one process.
 
 const APPS = 30;
+
+// Before forRoot() is called.
+vi.stubEnv('CLUSTER_OFFLOAD', 'inline');
 
 @Controller()
 class Numbers {
@@ -19,9 +22,7 @@ class Numbers {
 }
 
 @Module({
-  imports: [
-    ClusterModule.forRoot({ offload: { mode: 'inline' }, metrics: { registry: new Registry() } }),
-  ],
+  imports: [ClusterModule.forRoot({ metrics: { registry: new Registry() } })],
   controllers: [Numbers],
 })
 class AppModule {}

@@ -86,7 +86,6 @@ describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
     const app = await HealthClient.start({
       program,
       indicators: ['database', 'cache', 'memory'],
-      health: { indicatorTimeoutMs: 300 },
     });
 
     const well = await app.report();
@@ -216,7 +215,6 @@ describe('requests of /health that overlap', () => {
   it('ask the indicators once', async () => {
     const app = await HealthClient.start({
       state: { database: 'waits' },
-      health: { indicatorTimeoutMs: 60_000 },
     });
     const asked = Array.from({ length: 50 }, () => app.ask());
     await eventually(
@@ -239,7 +237,6 @@ describe('requests of /health that overlap', () => {
     const app = await HealthClient.start({
       options: { shutdown: { lameDuckMs: 60_000 } },
       state: { database: 'waits' },
-      health: { indicatorTimeoutMs: 60_000 },
     });
     const asked = (times: number) =>
       eventually(

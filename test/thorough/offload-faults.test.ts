@@ -56,7 +56,7 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
   let cluster: ClusterProcess;
 
   beforeAll(async () => {
-    cluster = await start({ mode, threads: 1, maxQueue: 2 });
+    cluster = await start({ threads: 1, maxQueue: 2 }, { env: { CLUSTER_OFFLOAD: mode } });
   });
   afterAll(stopAll);
 
@@ -353,7 +353,7 @@ describe('a thread that is lost', () => {
   let cluster: ClusterProcess;
 
   beforeAll(async () => {
-    cluster = await start({ threads: 2, heapLimitBytes: 64 * 2 ** 20 });
+    cluster = await start({ threads: 2 }, { env: { NODE_OPTIONS: '--max-old-space-size=96' } });
   });
   afterAll(stopAll);
 

@@ -206,7 +206,7 @@ describeWith(['unshare', 'mount'], 'a profile for which there is no room', () =>
     const directory = temporaryDirectory();
     const mount = `mount -t tmpfs -o size=4k tmpfs ${directory} && exec "$@"`;
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, control: false, heartbeat: SURE, hang: { profileSeconds: 1 } },
+      options: { workers: 1, control: false, heartbeat: SURE, watchdog: { profileMs: 1_000 } },
       env: { ...behaviour('hang-routes'), TMPDIR: directory },
       within: ['unshare', '-m', 'sh', '-c', mount, 'sh'],
     });
@@ -225,7 +225,7 @@ it('leaves a profile of a hang in a directory of the user, and of nobody else', 
   const directory = temporaryDirectory();
   const own = join(directory, `nestjs-cluster-${process.geteuid!()}`);
   const cluster = await ClusterProcess.start({
-    options: { workers: 1, control: false, heartbeat: SURE, hang: { profileSeconds: 1 } },
+    options: { workers: 1, control: false, heartbeat: SURE, watchdog: { profileMs: 1_000 } },
     env: { ...behaviour('hang-routes'), TMPDIR: directory },
   });
   await hang(cluster, await RawClient.open(cluster.url), 'loop');

@@ -78,7 +78,7 @@ export const primary: Row = {
     timeSeries({
       title: 'Left out, and stale',
       description:
-        'Samples of metrics with more series than metrics.maxSeries; lines of the log that the primary could not write; age of the state where the primary did not answer.',
+        'Samples of metrics with too many series; lines of the log that the primary could not write; age of the state where the primary did not answer.',
       unit: Short,
       queries: {
         '{{instance}} log lines': `increase(${select('nestjs_cluster_primary_log_lines_dropped_total')}[$__rate_interval])`,

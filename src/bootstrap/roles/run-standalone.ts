@@ -63,7 +63,7 @@ class Standalone {
     };
     this.#link.configure(options);
     const limit = new ConnectionLimit(this.#link.tracker, this.#warn);
-    this.#served = new ServedApp(this.#link, limit, options, this.#warn);
+    this.#served = new ServedApp(this.#link, limit, this.#warn);
     this.#served.sockets.nobodyFollows(); // no other process holds them
     this.#served.sockets.primaryClosed();
     let told = false;

@@ -20,17 +20,16 @@ export const BALANCING_STRATEGIES = ['shared', 'reuse-port', 'round-robin', 'por
 
 /** When and how fast a failed worker is started again. */
 export interface RestartOptions {
-  /** Wait before the first restart after a failure, in ms. Default 100. */
+  /**
+   * Wait before the first restart after a failure, in ms. Each further failure in a row doubles it;
+   * up to 20 % at random is added or taken. Default 100.
+   */
   backoffMs?: number | undefined;
-  /** Each further failure in a row multiplies the wait by this. Default 2. */
-  backoffFactor?: number | undefined;
   /**
    * Longest wait, in ms, for a slot whose workers do not come up. Default 15 000. After a worker
    * that was ready the wait is at most 1 s, or `backoffMs` if that is longer.
    */
   maxBackoffMs?: number | undefined;
-  /** Random share added to or taken from each wait, 0..1. Default 0.2. */
-  jitterRatio?: number | undefined;
   /**
    * A worker that lived this long is restarted at once, in ms. Default 30 000. A crash loop is over
    * when a worker has lived twice as long.
@@ -51,13 +50,13 @@ export interface HeartbeatOptions {
   timeoutMs?: number | undefined;
 }
 
-/** The record of a worker that is killed because it hangs. */
-export interface HangOptions {
+/** The thread in each worker that watches its event loop. */
+export interface WatchdogOptions {
   /**
-   * Length of the CPU profile that is written before a hung worker is killed, in seconds; 0 = none.
+   * Length of the CPU profile that is written before a hung worker is killed, 0..60 000 ms; 0 = none.
    * At least 2 s below `heartbeat.timeoutMs`. Default 0.
    */
-  profileSeconds?: number | undefined;
+  profileMs?: number | undefined;
 }
 
 /** How much memory a worker may hold: its resident memory (RSS), looked at every second. */
@@ -68,14 +67,15 @@ export interface MemoryOptions {
   hardLimitBytes?: number | undefined;
 }
 
-/** When a healthy worker is replaced, against slow leaks. One slot at a time. */
+/**
+ * When a healthy worker is replaced, against slow leaks. One slot at a time. The limits of each
+ * worker differ from these by up to 10 % at random, so that not all are due at once.
+ */
 export interface RecycleOptions {
   /** Responses after which a worker is replaced. Default: never. */
   maxRequests?: number | undefined;
   /** Age at which a worker is replaced, in ms. Default: never. */
   maxAgeMs?: number | undefined;
-  /** Random share by which a worker's limits differ from these, 0..1, so that not all are due at once. Default 0.1. */
-  jitterRatio?: number | undefined;
 }
 
 /** How a rolling reload goes. */
@@ -163,17 +163,10 @@ export interface ClusterOptions {
   heartbeat?: HeartbeatOptions | false | undefined;
   /**
    * A thread in each worker that reports what blocks its event loop, and ends the process when its
-   * primary is gone while it is blocked. Costs 8 to 13 MB of memory a worker. Default true.
+   * primary is gone while it is blocked. Costs 8 to 13 MB of memory a worker. See
+   * {@link WatchdogOptions}; `false` leaves it out.
    */
-  watchdog?: boolean | undefined;
-  /** See {@link HangOptions}. */
-  hang?: HangOptions | undefined;
-  /**
-   * Has the server of an Express app create its requests and responses with the prototypes that
-   * Express gives them later: the same objects, at a fraction of the CPU. Without effect on other
-   * adapters and on HTTP/2. Default true.
-   */
-  expressPrototypes?: boolean | undefined;
+  watchdog?: WatchdogOptions | false | undefined;
   /** See {@link MemoryOptions}. */
   memory?: MemoryOptions | undefined;
   /** See {@link RecycleOptions}. */

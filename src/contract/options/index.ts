@@ -5,13 +5,13 @@ export type {
   BootLogs,
   ClusterOptions,
   ControlOptions,
-  HangOptions,
   HeartbeatOptions,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
+  WatchdogOptions,
 } from './cluster-options.interface.js';
 export type {
   InForce,

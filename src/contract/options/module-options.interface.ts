@@ -30,23 +30,9 @@ export interface HealthOptions {
   minReady?: MinReady | undefined;
   /**
    * Indicators of the app's own, in the whole report and in a reload's health check: functions, and
-   * classes with `check()` that a module provides. Default none.
+   * classes with `check()` that a module provides. One that takes longer than 1 s is down. Default none.
    */
   indicators?: readonly HealthIndicatorEntry[] | undefined;
-  /** Longest wait for each of them, then it is down, in ms. Default 1 000. */
-  indicatorTimeoutMs?: number | undefined;
-  /**
-   * 99th percentile of the event loop's delay over the last heartbeat interval above which this
-   * process is down, in ms. This limit and those below are near, and the status `degraded`, above
-   * 80 % of each. Default none.
-   */
-  maxEventLoopDelayMs?: number | undefined;
-  /** JavaScript heap in use above which this process is down, in bytes. Default none. */
-  maxHeapUsedBytes?: number | undefined;
-  /** Resident memory (RSS) above which this process is down, in bytes. Default none. */
-  maxResidentMemoryBytes?: number | undefined;
-  /** Calls of `@CpuBound()` methods that wait, above which this process is down. Default none. */
-  maxQueueSize?: number | undefined;
 }
 
 /** Options of the metrics endpoint. */
@@ -59,15 +45,11 @@ export interface MetricsOptions {
   buckets?: readonly number[] | undefined;
   /** The app's own registry. Default: prom-client's global one. */
   registry?: Registry | undefined;
-  /** prom-client's default metrics of the process. Default true. */
-  defaultMetrics?: boolean | undefined;
   /**
    * Labels every metric of the app, and the default ones, with `worker` (the slot) instead of
    * merging them over the workers. Default false.
    */
   perWorker?: boolean | undefined;
-  /** Series that a metric may have, 1..1 000 000; further ones are left out and counted in `nestjs_cluster_dropped_samples_total`. Default 10 000. */
-  maxSeries?: number | undefined;
 }
 
 /** A class, as Nest takes one. */
@@ -75,11 +57,6 @@ export type Class = new (...dependencies: never[]) => unknown;
 
 /** Options of `@CpuBound()` methods in one process: each worker has threads and a queue of its own. */
 export interface OffloadOptions {
-  /**
-   * `'threads'` runs them in a pool of threads, `'inline'` on the event loop, with the same
-   * admission, errors and metrics. Default `'threads'`. Environment: `CLUSTER_OFFLOAD`.
-   */
-  mode?: OffloadMode | undefined;
   /**
    * Threads of this process at most, 1..256: they start when calls wait, and end after a minute
    * without a call. Default `'auto'`: the cores divided by the workers, so that all workers together
@@ -108,19 +85,10 @@ export interface OffloadOptions {
    * event loop runs first. On Linux a thread takes it once it has loaded. Default 10.
    */
   niceIncrement?: number | undefined;
-  /** The queue being full for this long turns `OffloadHealthIndicator` down, in ms. Default 5 000. */
-  queueFullMs?: number | undefined;
-  /** JavaScript heap a thread may fill before it is replaced, in bytes. Default: Node's own limit. */
-  heapLimitBytes?: number | undefined;
 }
 
 /** Options of `ClusterModule.forRoot()`. Every one has a default. */
 export interface ClusterModuleOptions {
-  /**
-   * Makes what the module exports injectable in all other modules, without importing it there.
-   * Default true.
-   */
-  isGlobal?: boolean | undefined;
   /** See {@link HealthOptions}; `false` leaves the endpoints out. */
   health?: HealthOptions | false | undefined;
   /** See {@link MetricsOptions}; `false` leaves the endpoint out and measures no request. */
@@ -139,7 +107,6 @@ export const MODULE_OPTIONS = Symbol('nestjs-cluster.module-options');
 
 /** {@link ClusterModuleOptions} with every value in force; `Infinity` = no limit. */
 export interface ResolvedModuleOptions {
-  readonly isGlobal: boolean;
   readonly health: InForce<HealthOptions> | false;
   readonly metrics:
     | (InForce<Omit<MetricsOptions, 'registry'>> & Readonly<Pick<MetricsOptions, 'registry'>>)
@@ -149,4 +116,7 @@ export interface ResolvedModuleOptions {
 
 /** {@link OffloadOptions} with every value in force. */
 export type ResolvedOffloadOptions = InForce<Omit<OffloadOptions, 'module'>> &
-  Readonly<Pick<OffloadOptions, 'module'>>;
+  Readonly<Pick<OffloadOptions, 'module'>> & {
+    /** Given by the variable `CLUSTER_OFFLOAD` alone. */
+    readonly mode: OffloadMode;
+  };

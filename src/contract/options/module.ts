@@ -20,8 +20,4 @@ export { availableCores } from './check/available-workers.js';
 export { COMMON_JS } from './common-js.js';
 export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';
 export { resolveModuleOptions } from './check/resolve-module-options.js';
-export {
-  type EarlyOptions,
-  resolveAsyncOptions,
-  resolveLateOptions,
-} from './check/resolve-async-options.js';
+export { resolveAsyncOptions, resolveLateOptions } from './check/resolve-async-options.js';

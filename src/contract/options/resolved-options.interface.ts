@@ -2,13 +2,13 @@ import type { ClusterEventListeners } from '../events/index.js';
 import type {
   BootLogs,
   ClusterOptions,
-  HangOptions,
   HeartbeatOptions,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
+  WatchdogOptions,
 } from './cluster-options.interface.js';
 import type { ResolvedDoctorOptions } from './doctor-options.interface.js';
 import type { ResolvedLogOptions } from './log-options.interface.js';
@@ -27,7 +27,7 @@ export interface ResolvedAdminOptions {
 /** Every option with its value in force. Frozen. */
 export interface ResolvedClusterOptions extends Pick<
   InForce<ClusterOptions>,
-  'balancing' | 'expose' | 'rebalance' | 'readyTimeoutMs' | 'watchdog' | 'expressPrototypes'
+  'balancing' | 'expose' | 'rebalance' | 'readyTimeoutMs'
 > {
   readonly address: ListenAddress;
   /** Whether the user gave the address; otherwise it is the default, for an app with an HTTP server. */
@@ -37,7 +37,7 @@ export interface ResolvedClusterOptions extends Pick<
   readonly restart: InForce<RestartOptions>;
   /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
   readonly heartbeat: InForce<HeartbeatOptions>;
-  readonly hang: InForce<HangOptions>;
+  readonly watchdog: InForce<WatchdogOptions> | false;
   /** `Infinity` = no limit. */
   readonly memory: InForce<MemoryOptions>;
   /** `Infinity` = never. */

@@ -1,5 +1,8 @@
 import { type MetricFamily, plainFamily } from './metric-family.js';
 
+/** More series come from a label with unbounded values. */
+export const MAX_SERIES = 10_000;
+
 /** How many series a metric may have. It counts what is left out. */
 export class SeriesLimit {
   /** @param counts samples that were left out before, by metric; added to. */
@@ -19,7 +22,7 @@ export function droppedFamily(prefix: string, counts: ReadonlyMap<string, number
   return plainFamily(
     'counter',
     `${prefix}nestjs_cluster_dropped_samples_total`,
-    'Samples left out because their metric had more series than metrics.maxSeries',
+    'Samples left out because their metric had too many series',
     [...counts].map(([metric, samples]) => [{ metric }, samples]),
   );
 }

@@ -5,6 +5,9 @@ import type { OnceLog } from './once-log.js';
 /** Keys of our own indicators, which stay theirs. */
 const OUR_KEYS = ['cluster', 'eventLoop', 'memory', 'offload'];
 
+/** An indicator that takes longer is down. */
+const TIMEOUT_MS = 1_000;
+
 const STATUSES: readonly unknown[] = ['up', 'degraded', 'down'];
 
 type Report = HealthIndicatorResult[string];
@@ -17,7 +20,6 @@ type Report = HealthIndicatorResult[string];
 export class AppChecks {
   constructor(
     private readonly indicators: readonly AppIndicator[],
-    private readonly timeoutMs: number,
     /** Whether this terminus counts `degraded`; else such an indicator is up. */
     private readonly knowsDegraded: boolean,
     private readonly log: Pick<OnceLog, 'error'>,
@@ -50,10 +52,10 @@ export class AppChecks {
     let timer: NodeJS.Timeout | undefined;
     const overdue = new Promise<[string, Report][]>((resolve) => {
       timer = setTimeout(() => {
-        const message = `gave no result within ${this.timeoutMs} ms`;
-        this.log.error(`health indicator "${name}" ${message} (health.indicatorTimeoutMs)`);
+        const message = `gave no result within ${TIMEOUT_MS} ms`;
+        this.log.error(`health indicator "${name}" ${message}`);
         resolve(down(message));
-      }, this.timeoutMs);
+      }, TIMEOUT_MS);
     });
     try {
       return await Promise.race([answered, overdue]);

@@ -88,22 +88,15 @@ export class HealthEndpoints {
   }
 
   #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
-    const {
-      indicators,
-      indicatorTimeoutMs,
-      maxQueueSize,
-      maxEventLoopDelayMs: maxDelayMs,
-    } = options;
     const own = new AppChecks(
-      appIndicators(indicators, this.moduleRef),
-      indicatorTimeoutMs,
+      appIndicators(options.indicators, this.moduleRef),
       this.terminus.knowsDegraded,
       this.#log,
     );
     return [
-      () => this.eventLoop.check('eventLoop', { maxDelayMs }),
-      () => memoryHealth(this.terminus, this.link.stats(), options),
-      () => this.offload.check('offload', { maxQueueSize }),
+      () => this.eventLoop.check(),
+      () => memoryHealth(this.link.stats()),
+      () => this.offload.check(),
       () => own.check(),
     ];
   }

@@ -5,9 +5,12 @@ import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/optio
 import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
+/** A queue that is full for longer is not a burst. */
+const QUEUE_FULL_MS = 5_000;
+
 /**
  * The threads of this process that run `@CpuBound()` methods, and who waits for
- * them. Down when the queue has been full for longer than `offload.queueFullMs`,
+ * them. Down when the queue has been full for longer than 5 s,
  * and when no thread can be started.
  */
 @Injectable()
@@ -27,13 +30,13 @@ export class OffloadHealthIndicator {
     key = 'offload' as Key,
     { maxQueueSize }: { maxQueueSize?: number | undefined } = {},
   ): HealthIndicatorResult<Key> {
-    const { maxQueue, queueFullMs } = this.options.offload;
+    const { maxQueue } = this.options.offload;
     const { threads, running, queueSize, fullForMs, unavailable } = this.offload.snapshot();
     const details = { threads, running, queueSize, maxQueue };
     const down = (message: string) =>
       reportOf(this.terminus, key, { status: 'down', message }, details);
     if (unavailable) return down('no thread can be started');
-    if (fullForMs > queueFullMs) {
+    if (fullForMs > QUEUE_FULL_MS) {
       const seconds = Math.round(fullForMs / 1_000);
       return down(`the queue has been full for ${seconds} s`);
     }

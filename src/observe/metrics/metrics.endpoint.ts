@@ -3,6 +3,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { clusterPage } from '../exposition/cluster-page.js';
+import { MAX_SERIES } from '../exposition/series-limit.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
 import { loadPeer, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
@@ -39,17 +40,17 @@ export class MetricsEndpoint {
   }
 
   /** Measures this process. @throws ClusterConfigurationError without prom-client. */
-  async measure({ prefix, registry, perWorker, maxSeries, ...options }: Options): Promise<void> {
+  async measure({ prefix, registry, perWorker }: Options): Promise<void> {
     const [{ register }, { ProcessMetrics }] = await loadPeer('metrics', () =>
       Promise.all([import('prom-client'), import('./process-metrics.js')]),
     );
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
-    const { defaultMetrics } = options;
     this.#metrics = new ProcessMetrics(
       registry ?? register,
-      { prefix, maxSeries, defaultMetrics, workerLabel },
+      { prefix, maxSeries: MAX_SERIES, workerLabel },
       this.#logger,
     );
+    this.#metrics.measureDefaults();
     this.link.provideMetrics(this.#metrics);
   }
 

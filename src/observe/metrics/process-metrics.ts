@@ -23,11 +23,13 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ];
 
+/** The names of prom-client's default metrics. */
+const DEFAULT = /^(process|nodejs)_/;
+
 /** The options that decide how this process's metrics are written. */
 export interface ProcessMetricsOptions {
   readonly prefix: string;
   readonly maxSeries: number;
-  readonly defaultMetrics: boolean;
   /** The slot that every series is labelled with, where each worker is to have its own. */
   readonly workerLabel: number | undefined;
 }
@@ -42,7 +44,7 @@ export class ProcessMetrics implements MetricsSource {
   readonly #reading: Reading;
   http: HttpMetrics | undefined;
   /** Ends what measures; what was measured stays. */
-  readonly stop: () => void = () => {};
+  stop: () => void = () => {};
   /** Names already told of. */
   readonly #conflicts = new Set<string>();
   readonly #unreadable = new Set<string>();
@@ -53,7 +55,7 @@ export class ProcessMetrics implements MetricsSource {
     readonly options: ProcessMetricsOptions,
     private readonly logger: Logger,
   ) {
-    const { prefix, maxSeries, defaultMetrics, workerLabel } = options;
+    const { maxSeries, workerLabel } = options;
     this.limit = new SeriesLimit(maxSeries);
     this.#reading = {
       limit: this.limit,
@@ -63,7 +65,11 @@ export class ProcessMetrics implements MetricsSource {
       hung: new WeakSet(),
       failed: (name, reason) => this.#warnOfUnreadable(name, reason),
     };
-    if (!defaultMetrics) return;
+  }
+
+  /** Adds prom-client's default metrics of the process. */
+  measureDefaults(): void {
+    const { prefix } = this.options;
     this.stop = measureDefaults(this.#own, prefix);
     for (const name of MISNAMED) this.#own.removeSingleMetric(prefix + name);
   }
@@ -111,7 +117,7 @@ export class ProcessMetrics implements MetricsSource {
     const megabytes = (characters: number) => Math.round(characters / 1024 / 1024);
     this.logger.warn(
       `The app's metrics are left out: with ${megabytes(length)} MB they are larger than ${megabytes(MAX_METRICS_BODY_LENGTH)} MB. ` +
-        `Give them fewer labels, or lower metrics.maxSeries`,
+        `Give them fewer labels`,
     );
   }
 
@@ -123,14 +129,17 @@ export class ProcessMetrics implements MetricsSource {
     );
   }
 
-  /** This also warns at start, since the first push serialises the metrics. */
+  /**
+   * This also warns at start, since the first push serialises the metrics. It does not warn of
+   * default metrics: an app that collects them itself shows the same.
+   */
   warnOfConflicts(conflicts: readonly string[]): void {
-    const news = conflicts.filter((name) => !this.#conflicts.has(name));
+    const news = conflicts.filter((name) => !this.#conflicts.has(name) && !DEFAULT.test(name));
     if (news.length === 0) return;
     for (const name of news) this.#conflicts.add(name);
     this.logger.warn(
       `The app registers metrics of the same names as this package, and only the app's are shown: ${news.join(', ')}. ` +
-        `Set metrics.prefix to rename those of this package, or metrics.defaultMetrics to false`,
+        `Set metrics.prefix to rename those of this package`,
     );
   }
 }

@@ -24,8 +24,6 @@ const SETS_OWN_NICENESS = process.platform === 'linux';
 export interface ThreadOptions {
   /** How much nicer than the process a thread is while it computes. */
   readonly niceIncrement: number;
-  /** `Infinity` = Node's own limit. */
-  readonly heapLimitBytes: number;
 }
 
 export interface ThreadEvents {
@@ -132,10 +130,7 @@ export class PoolThread {
    * thread without a word to its module, and a running one only by an AbortSignal. It answered 0.87
    * of the calls of 50 µs, and as many of 6 ms (docs/cpu-bound-methods.md#threads).
    */
-  async #open(
-    plan: ThreadPlan,
-    { niceIncrement, heapLimitBytes }: ThreadOptions,
-  ): Promise<Piscina> {
+  async #open(plan: ThreadPlan, { niceIncrement }: ThreadOptions): Promise<Piscina> {
     // With the first thread and not before: it takes some 8 MB.
     const { Piscina } = await import('piscina');
     const env = environmentOfThread();
@@ -154,9 +149,6 @@ export class PoolThread {
         niceIncrement: SETS_OWN_NICENESS ? niceIncrement : 0,
       } satisfies ThreadSettings,
       ...(env && { env }),
-      ...(Number.isFinite(heapLimitBytes) && {
-        resourceLimits: { maxOldGenerationSizeMb: Math.floor(heapLimitBytes / 2 ** 20) },
-      }),
     });
     const [worker] = piscina.threads as Worker[];
     worker!.once('exit', () => this.#resolveExited());

@@ -8,7 +8,7 @@ import {
 import type { Offer, OfferEvents, Run, Runner, RunRequest } from '../task/runner.interface.js';
 import type { ThreadPlan } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
-import { endedWhileLoading, warnOfStart } from './thread-warnings.js';
+import { endedWhileLoading, warnWhileSlow } from './thread-warnings.js';
 
 /** Wait before a thread that did not start is tried again; each further time twice as long. */
 const RETRY_MS = 1_000;
@@ -154,9 +154,7 @@ export class ThreadPool implements Runner {
   #start(events: ThreadEvents): PooledThread {
     const startedAt = performance.now();
     const thread = this.open(events);
-    warnOfStart(thread.report, this.plan, this.options.heapLimitBytes, (message) =>
-      this.events.warnOfAll(message),
-    );
+    warnWhileSlow(thread.report, this.plan, (message) => this.events.warnOfAll(message));
     thread.report.then(
       () => (this.#startMs = performance.now() - startedAt),
       () => {}, // the caller that needs the thread is told

@@ -6,9 +6,6 @@ import type { ThreadReport } from '../thread/thread-host.js';
 /** A thread that has not loaded by then is worth a word. */
 const SLOW_MS = 10_000;
 
-/** Roughly the memory that V8 allows a thread above its limit for old objects: young ones, and rounding. */
-const HEAP_MARGIN_BYTES = 128 * 2 ** 20;
-
 /** Why a bundle can have no threads; `undefined` where their file is there. */
 export function missingEntry(): string | undefined {
   if (existsSync(ENTRY)) return undefined;
@@ -28,11 +25,10 @@ function filesOf({ tasks }: ThreadPlan): string {
   return [...new Set(tasks.map(({ file }) => file))].join(', ');
 }
 
-/** Says what an operator should know of a thread that starts. */
-export function warnOfStart(
+/** Says that a thread is slow to load. */
+export function warnWhileSlow(
   report: Promise<ThreadReport>,
   plan: ThreadPlan,
-  limitBytes: number,
   warn: (message: string) => void,
 ): void {
   const slow = setTimeout(() => {
@@ -40,15 +36,6 @@ export function warnOfStart(
       `threads have not loaded ${filesOf(plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too`,
     );
   }, SLOW_MS).unref();
-  report.then(
-    ({ heapLimitBytes }) => {
-      clearTimeout(slow);
-      // V8's own flag is for all threads of a process, and wins.
-      if (heapLimitBytes <= limitBytes + HEAP_MARGIN_BYTES) return;
-      warn(
-        `offload.heapLimitBytes has no effect beside --max-old-space-size: a thread may fill ${Math.round(heapLimitBytes / 1e6)} MB`,
-      );
-    },
-    () => clearTimeout(slow),
-  );
+  const stop = (): void => clearTimeout(slow);
+  report.then(stop, stop);
 }

@@ -1,6 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { pathToFileURL } from 'node:url';
-import { getHeapStatistics } from 'node:v8';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { startTracing } from '../tracing/start-tracing.js';
 import { type CpuBoundDefinition, functionNameOf, ownDefinitions } from '../cpu-bound.metadata.js';
@@ -35,8 +34,6 @@ export type ThreadMessage =
 export interface ThreadReport {
   /** The problem that keeps it from running any task. */
   readonly problems: readonly Problem[];
-  /** The real limit of its heap. */
-  readonly heapLimitBytes: number;
 }
 
 /** For an SDK that runs in the thread, after its module. */
@@ -86,10 +83,7 @@ export class ThreadHost {
       case 'run':
         return this.#turns.take(() => this.#run(message));
       case 'check':
-        return {
-          problems: this.#problems,
-          heapLimitBytes: getHeapStatistics().heap_size_limit,
-        } satisfies ThreadReport;
+        return { problems: this.#problems } satisfies ThreadReport;
       case 'close':
         await this.#context?.close().catch(() => {});
         await endTelemetry(TELEMETRY_MS);

@@ -160,7 +160,7 @@ export class Inspections {
 }
 
 function noWatchdog(slot: number): InspectionError {
-  const message = `worker=${slot} has no watchdog, which is what looks into it; leave the option watchdog at true`;
+  const message = `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
   return new InspectionError('no-watchdog', message);
 }
 

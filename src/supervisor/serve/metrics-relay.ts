@@ -143,7 +143,7 @@ export class MetricsRelay {
     this.emit('warning', {
       message:
         `metrics of all workers together are larger than ${megabytes(MAX_HELD_LENGTH)} MB: ${megabytes(body.length)} MB are left out, and what it sent before stands for them, if anything; ` +
-        'give them fewer labels, or lower metrics.maxSeries',
+        'give them fewer labels',
       worker: worker.identity,
     });
   }

@@ -64,7 +64,7 @@ export class WorkerAgent {
     this.link = link;
     link.configure(options);
     this.#rebalance = new Rebalance(link.tracker);
-    this.#served = new ServedApp(link, link.limit, options, (message) => link.warn(message));
+    this.#served = new ServedApp(link, link.limit, (message) => link.warn(message));
     this.#reports = new WorkerReports(this.#channel, link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => void this.#onOrphaned());

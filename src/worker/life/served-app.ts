@@ -51,7 +51,6 @@ export class ServedApp {
   constructor(
     private readonly link: LocalLink,
     limit: ConnectionLimit,
-    private readonly options: ResolvedClusterOptions,
     private readonly warn: (message: string) => void,
   ) {
     this.sockets = new WorkerSockets((server) => link.followServer(server), limit);
@@ -87,7 +86,7 @@ export class ServedApp {
   }
 
   async #open(app: HttpApp, { enter, listen }: StartSteps): Promise<string> {
-    if (this.options.expressPrototypes) presetExpressPrototypes(app);
+    presetExpressPrototypes(app);
     const server = app.getHttpServer() as Server;
     this.sockets.servers.add(server);
     let url: string;

@@ -18,10 +18,10 @@ export interface HangProfile {
 
 /** The profile that the watchdog records of a hang, and when; `undefined` for none. */
 export function hangProfile(
-  { hang, heartbeat }: Pick<ResolvedClusterOptions, 'hang' | 'heartbeat'>,
+  { watchdog, heartbeat }: Pick<ResolvedClusterOptions, 'watchdog' | 'heartbeat'>,
   { slot, generation, pid }: WorkerIdentity,
 ): HangProfile | undefined {
-  const ms = hang.profileSeconds * 1_000;
+  const ms = watchdog === false ? 0 : watchdog.profileMs;
   if (ms === 0 || !Number.isFinite(heartbeat.timeoutMs)) return undefined;
   return {
     afterMs: heartbeat.timeoutMs - HANG_PROFILE_MARGIN_MS - ms,

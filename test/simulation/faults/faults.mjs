@@ -334,7 +334,7 @@ export const FAULTS = [
     },
     {
       what: 'slots that fail together wait for the same time',
-      find: ' * (1 + jitterRatio * (2 * random - 1))',
+      find: ' * (1 + JITTER_RATIO * (2 * random - 1))',
       replace: '',
     },
   ]),

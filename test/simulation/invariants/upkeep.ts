@@ -114,7 +114,7 @@ export class Upkeep implements Invariant {
         continue;
       }
       const ageMs = world.clock.now - worker.startedAt;
-      const [low, high] = [1 - recycle.jitterRatio, 1 + recycle.jitterRatio];
+      const [low, high] = [0.9, 1.1];
       const surely = requests >= recycle.maxRequests * high || ageMs >= recycle.maxAgeMs * high;
       const maybe = requests >= recycle.maxRequests * low || ageMs >= recycle.maxAgeMs * low;
       hold(

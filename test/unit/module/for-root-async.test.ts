@@ -38,7 +38,7 @@ async function start(cluster: DynamicModule) {
     abortOnError: false,
   });
   onTestFinished(() => app.close());
-  return app.get<{ offload: object; isGlobal: boolean }>(MODULE_OPTIONS, { strict: false });
+  return app.get<{ offload: object }>(MODULE_OPTIONS, { strict: false });
 }
 
 const forRootAsync = (options: unknown) => ClusterModule.forRootAsync(options as never);
@@ -83,26 +83,20 @@ describe('forRootAsync()', () => {
       { offload: { threads: 2 } },
     ],
     ['useFactory: 5 is not allowed; expected a function', { useFactory: 5 }],
-    ['isGlobal: "no" is not allowed; expected true or false', { isGlobal: 'no' }],
+    ['isGlobal: true is not allowed; no such option here', { isGlobal: true }],
   ])('refuses %s', (message, options) => {
     expect(() => forRootAsync({ useFactory: () => ({}), ...options })).toThrow(message);
   });
 
-  it.each([
-    [
-      'offload.module',
-      { offload: { module: Tasks } },
-      'give offload: { module } to forRootAsync() itself',
-    ],
-    ['isGlobal', { isGlobal: false }, 'give isGlobal to forRootAsync() itself'],
-  ])('refuses %s in what is known too late', async (key, late, remedy) => {
-    const starting = start(forRootAsync({ useFactory: () => ({ ...NO_ENDPOINTS, ...late }) }));
-    await expect(starting).rejects.toThrow(`invalid module options: ${key} comes from what`);
-    await expect(starting).rejects.toThrow(remedy);
+  it('refuses a module for threads that is known too late', async () => {
+    const late = { ...NO_ENDPOINTS, offload: { module: Tasks } };
+    const starting = start(forRootAsync({ useFactory: () => late }));
+    await expect(starting).rejects.toThrow('invalid module options: offload.module comes from');
+    await expect(starting).rejects.toThrow('give offload: { module } to forRootAsync() itself');
   });
 });
 
-describe('isGlobal', () => {
+describe('the module', () => {
   /** An app with a module that injects ClusterService without importing the module. */
   async function startBeside(cluster: DynamicModule): Promise<void> {
     class User {}
@@ -118,15 +112,9 @@ describe('isGlobal', () => {
   }
 
   it.each([
-    ['forRoot()', (isGlobal?: boolean) => ClusterModule.forRoot({ ...NO_ENDPOINTS, isGlobal })],
-    [
-      'forRootAsync()',
-      (isGlobal?: boolean) =>
-        ClusterModule.forRootAsync({ isGlobal, useFactory: () => NO_ENDPOINTS }),
-    ],
-  ])('of %s is true by default, and false leaves other modules alone', async (_, make) => {
+    ['forRoot()', () => ClusterModule.forRoot(NO_ENDPOINTS)],
+    ['forRootAsync()', () => ClusterModule.forRootAsync({ useFactory: () => NO_ENDPOINTS })],
+  ])('of %s is global', async (_, make) => {
     await expect(startBeside(make())).resolves.toBeUndefined();
-    await expect(startBeside(make(true))).resolves.toBeUndefined();
-    await expect(startBeside(make(false))).rejects.toThrow(/ClusterService.*OtherModule/s);
   });
 });

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi, onTestFinished } from 'vitest';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
 import {
@@ -73,8 +73,8 @@ async function start(
     },
   } as unknown as ClusterLink;
   const resolved = resolveModuleOptions(
-    { ...options, offload: { mode: 'inline', threads: 1, ...options.offload } },
-    {},
+    { ...options, offload: { threads: 1, ...options.offload } },
+    { CLUSTER_OFFLOAD: 'inline' },
   );
   const explorer = {
     explore: () => ({ found, refusals: [], warnings: new Map(), ...about }),
@@ -289,12 +289,14 @@ describe('an app in a test, with vitest, inline', () => {
   }
 
   it('starts, and its methods run on its own instances', async () => {
+    vi.stubEnv('CLUSTER_OFFLOAD', 'inline');
+    onTestFinished(() => void vi.unstubAllEnvs());
     @Module({
       imports: [
         ClusterModule.forRoot({
           health: false,
           metrics: false,
-          offload: { mode: 'inline', module: Tools },
+          offload: { module: Tools },
         }),
       ],
       providers: [Tools, Cats],

@@ -39,6 +39,9 @@ export const PRIMARY: PrimaryStats = {
 /** What the primary measures of itself. */
 export const METER = { stats: () => PRIMARY };
 
+/** Its first random numbers are close to 0.5: the jitter is 0. */
+const NO_JITTER_SEED = 911388993;
+
 /** The real supervisor and core, with workers that have no process. Time is vitest's. */
 export class FakeCluster {
   readonly options: ResolvedClusterOptions;
@@ -62,8 +65,13 @@ export class FakeCluster {
   /** Above what Linux gives: /proc knows none of them. */
   #pid = 2 ** 22;
 
-  /** `workers` slots with a worker of generation 0 each, ready if nothing else is said. */
-  constructor(workers = 2, options: ClusterOptions = {}, state: 'starting' | 'ready' = 'ready') {
+  /** `workers` slots with a worker of generation 0 each, ready if nothing else is said. @param jitters whether waits and limits are random. */
+  constructor(
+    workers = 2,
+    options: ClusterOptions = {},
+    state: 'starting' | 'ready' = 'ready',
+    jitters = false,
+  ) {
     this.options = resolveOptions({ ...options, workers }, {});
     const listening: Listening = {
       balancing: 'shared',
@@ -87,7 +95,8 @@ export class FakeCluster {
       revive: (release: unknown) => release,
     } as unknown as Program;
     this.supervisor = new Supervisor(this.options, listening, program, this.emit, () => 0, {
-      decide: transition,
+      decide: (core, ...rest) =>
+        transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
       startProcess: ({ slot, release, printsBootError }, _program, _options, tell) => {
         const { generation, script } = release;

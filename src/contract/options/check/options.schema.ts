@@ -15,7 +15,6 @@ import {
   integer,
   integerOf,
   MAX_WORKERS,
-  numberBetween,
   oneOf,
   option,
   optionGroup,
@@ -118,9 +117,7 @@ export const clusterOptionsSchema = optionGroup({
   readyTimeoutMs: option(durationMs(1), 30_000),
   restart: optionGroup({
     backoffMs: option(durationMs(), 100),
-    backoffFactor: option(numberBetween(1, 100), 2),
     maxBackoffMs: option(durationMs(), 15_000),
-    jitterRatio: option(numberBetween(0, 1), 0.2),
     stableAfterMs: option(durationMs(), 30_000),
     maxFailures: option(integer(1, 1_000), 5),
   }),
@@ -128,9 +125,7 @@ export const clusterOptionsSchema = optionGroup({
     intervalMs: option(durationMs(10), HEARTBEAT_INTERVAL_MS),
     timeoutMs: option(durationMs(100), 10_000),
   }),
-  hang: optionGroup({ profileSeconds: option(integer(0, MAX_PROFILE_SECONDS), 0) }),
-  watchdog: option(flag, true),
-  expressPrototypes: option(flag, true),
+  watchdog: optionGroupOrFalse({ profileMs: option(integer(0, MAX_PROFILE_SECONDS * 1_000), 0) }),
   memory: optionGroup({
     softLimitBytes: option(memoryBytes, Infinity),
     hardLimitBytes: option(memoryBytes, Infinity),
@@ -138,7 +133,6 @@ export const clusterOptionsSchema = optionGroup({
   recycle: optionGroup({
     maxRequests: option(integer(1, Number.MAX_SAFE_INTEGER), Infinity),
     maxAgeMs: option(durationMs(1), Infinity),
-    jitterRatio: option(numberBetween(0, 1), 0.1),
   }),
   reload: optionGroup({
     canaryMs: option(durationMs(), 1_000),

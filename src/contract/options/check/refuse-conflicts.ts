@@ -84,20 +84,20 @@ export function refuseUnmeantZero(
 }
 
 function refuseHangProfile({
-  hang: { profileSeconds },
   heartbeat: { timeoutMs },
   watchdog,
-}: Pick<ResolvedClusterOptions, 'hang' | 'heartbeat' | 'watchdog'>): void {
-  if (profileSeconds === 0) return;
-  if (!watchdog || timeoutMs === Infinity) {
+}: Pick<ResolvedClusterOptions, 'heartbeat' | 'watchdog'>): void {
+  if (watchdog === false || watchdog.profileMs === 0) return;
+  const { profileMs } = watchdog;
+  if (timeoutMs === Infinity) {
     refuse(
-      `hang.profileSeconds (${profileSeconds}) needs ${watchdog ? 'heartbeat' : 'watchdog'}, which is false; set one of them otherwise`,
+      `watchdog.profileMs (${profileMs}) needs heartbeat, which is false; set one of them otherwise`,
     );
   }
-  const leastMs = profileSeconds * 1_000 + HANG_PROFILE_REST_MS;
+  const leastMs = profileMs + HANG_PROFILE_REST_MS;
   if (timeoutMs < leastMs) {
     refuse(
-      `hang.profileSeconds (${profileSeconds}) needs heartbeat.timeoutMs (${timeoutMs}) to be at least ${leastMs}; lower the first or raise the second`,
+      `watchdog.profileMs (${profileMs}) needs heartbeat.timeoutMs (${timeoutMs}) to be at least ${leastMs}; lower the first or raise the second`,
     );
   }
 }

@@ -8,7 +8,7 @@ import type {
   HealthIndicatorEntry,
   ResolvedModuleOptions,
 } from '../module-options.interface.js';
-import { MAX_THREADS, memoryBytes, offloadModeSchema, threadsSchema } from './options.schema.js';
+import { MAX_THREADS, threadsSchema } from './options.schema.js';
 import {
   durationMs,
   flag,
@@ -76,23 +76,15 @@ export const moduleOptionsSchema = optionGroup({
     details: option(flag, true),
     minReady: option(minReady, 1),
     indicators: option(indicators, Object.freeze([])),
-    indicatorTimeoutMs: option(durationMs(1), 1_000),
-    maxEventLoopDelayMs: option(durationMs(1), Infinity),
-    maxHeapUsedBytes: option(memoryBytes, Infinity),
-    maxResidentMemoryBytes: option(memoryBytes, Infinity),
-    maxQueueSize: option(integer(0, 1_000_000), Infinity),
   }),
   metrics: optionGroupOrFalse({
     path: option(path, '/metrics'),
     prefix: option(prefix, ''),
     buckets: option(buckets, DEFAULT_BUCKETS),
     registry: v.optional(registry),
-    defaultMetrics: option(flag, true),
     perWorker: option(flag, false),
-    maxSeries: option(integer(1, 1_000_000), 10_000),
   }),
   offload: optionGroup({
-    mode: option(offloadModeSchema, 'threads'),
     threads: option(threadsSchema, 'auto'),
     minThreads: option(integer(0, MAX_THREADS), 0),
     module: offloadModule,
@@ -100,10 +92,7 @@ export const moduleOptionsSchema = optionGroup({
     queueTimeoutMs: option(durationMs(), 5_000),
     timeoutMs: option(durationMs(1), 30_000),
     niceIncrement: option(integer(0, 19), 10),
-    queueFullMs: option(durationMs(), 5_000),
-    heapLimitBytes: option(memoryBytes, Infinity),
   }),
-  isGlobal: option(flag, true),
 });
 
 /**
@@ -116,7 +105,7 @@ export function resolveModuleOptions(
   env: NodeJS.ProcessEnv = process.env,
 ): ResolvedModuleOptions {
   const { offload, ...options } = validate(moduleOptionsSchema, input, 'module options');
-  const { offload: mode = offload.mode, threads = offload.threads } = readEnvironment(env);
+  const { offload: mode = 'threads', threads = offload.threads } = readEnvironment(env);
   const resolved = { ...options, offload: { ...offload, mode, threads } };
   refuseSamePath(resolved);
   return resolved;

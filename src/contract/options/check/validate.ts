@@ -37,17 +37,6 @@ export function checkDuration(what: string, ms: number): void {
   if (!success) throw new ClusterConfigurationError(`${what} is ${ms}; it is ${issues[0].message}`);
 }
 
-/** A number between two bounds that need not be whole. */
-export const numberBetween = (min: number, max: number) => {
-  const expected = `a number from ${min} to ${max}`;
-  return v.pipe(
-    v.number(expected),
-    v.finite(expected),
-    v.minValue(min, expected),
-    v.maxValue(max, expected),
-  );
-};
-
 export const flag = v.boolean('true or false');
 
 export const oneOf = <const T extends readonly string[]>(values: T) =>

@@ -1,5 +1,8 @@
 import type { InForce, RecycleOptions } from '../../../contract/options/index.js';
 
+/** The share by which the limits of a worker differ at most. */
+const JITTER_RATIO = 0.1;
+
 /**
  * Whether a worker has served long enough.
  *
@@ -11,7 +14,7 @@ export function isRecyclingDue(
   options: InForce<RecycleOptions>,
   jitter: number,
 ): boolean {
-  const factor = 1 + options.jitterRatio * (2 * jitter - 1);
+  const factor = 1 + JITTER_RATIO * (2 * jitter - 1);
   return (
     worker.requests >= options.maxRequests * factor || worker.ageMs >= options.maxAgeMs * factor
   );

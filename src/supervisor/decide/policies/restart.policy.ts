@@ -69,13 +69,19 @@ export function restartDelayMs(
   random: number,
   together = 0,
 ): number {
-  const { backoffMs, backoffFactor, maxBackoffMs, jitterRatio } = options;
+  const { backoffMs, maxBackoffMs } = options;
   if (inARow === 0) return random * Math.min(together * backoffMs, maxBackoffMs, TOGETHER_MS);
   const quickMs = Math.max(backoffMs, QUICK_START_MS);
   const longestMs = wasReady ? Math.min(quickMs, maxBackoffMs) : maxBackoffMs;
-  const backoff = backoffMs * backoffFactor ** Math.min(inARow - 1, MAX_EXPONENT);
-  return Math.min(Math.min(backoff, longestMs) * (1 + jitterRatio * (2 * random - 1)), longestMs);
+  const backoff = backoffMs * BACKOFF_FACTOR ** Math.min(inARow - 1, MAX_EXPONENT);
+  const jittered = Math.min(backoff, longestMs) * (1 + JITTER_RATIO * (2 * random - 1));
+  return Math.min(Math.round(jittered), longestMs);
 }
+
+const BACKOFF_FACTOR = 2;
+
+/** The random share that is added to a wait or taken from it. */
+const JITTER_RATIO = 0.2;
 
 /** Slots that restart within this time of each other restart together. */
 export const TOGETHER_MS = 1_000;
@@ -86,5 +92,5 @@ const QUICK_START_MS = 1_000;
 /** A cadence of failures just above the stable time must not pass for health. */
 const RECOVERY_FACTOR = 2;
 
-/** Beyond it every factor above 1 has reached the longest delay; without it 0 × Infinity is NaN. */
+/** Beyond it every backoff has reached the longest delay; without it 0 × Infinity is NaN. */
 const MAX_EXPONENT = 64;

@@ -14,20 +14,13 @@ const DEFAULT_HEALTH = {
   details: true,
   minReady: 1,
   indicators: [],
-  indicatorTimeoutMs: 1_000,
-  maxEventLoopDelayMs: Infinity,
-  maxHeapUsedBytes: Infinity,
-  maxResidentMemoryBytes: Infinity,
-  maxQueueSize: Infinity,
 };
 const DEFAULT_METRICS = {
   path: '/metrics',
   prefix: '',
   buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   registry: undefined,
-  defaultMetrics: true,
   perWorker: false,
-  maxSeries: 10_000,
 };
 
 const DEFAULT_OFFLOAD = {
@@ -39,8 +32,6 @@ const DEFAULT_OFFLOAD = {
   queueTimeoutMs: 5_000,
   timeoutMs: 30_000,
   niceIncrement: 10,
-  queueFullMs: 5_000,
-  heapLimitBytes: Infinity,
 };
 
 function refusal(options: unknown): string {
@@ -65,7 +56,6 @@ describe('defaults of forRoot()', () => {
         health: DEFAULT_HEALTH,
         metrics: DEFAULT_METRICS,
         offload: DEFAULT_OFFLOAD,
-        isGlobal: true,
       });
     },
   );
@@ -95,7 +85,6 @@ describe('health', () => {
       health: false,
       metrics: DEFAULT_METRICS,
       offload: DEFAULT_OFFLOAD,
-      isGlobal: true,
     });
   });
 
@@ -133,17 +122,12 @@ describe('health', () => {
     expect(message).toContain('true or false');
   });
 
-  it('may have limits, and indicators of the app with a time for each', () => {
+  it('may have indicators of the app', () => {
     class Database {
       check = () => ({ database: { status: 'up' } }) as const;
     }
     const options = {
       indicators: [Database, () => ({ cache: { status: 'degraded', hits: 3 } }) as const],
-      indicatorTimeoutMs: 5_000,
-      maxEventLoopDelayMs: 1.5,
-      maxHeapUsedBytes: 100_000_000,
-      maxResidentMemoryBytes: 200_000_000,
-      maxQueueSize: 0,
     };
     expect(health(options)).toEqual({ ...DEFAULT_HEALTH, ...options });
   });
@@ -151,15 +135,6 @@ describe('health', () => {
   it.each([
     ['indicators', 'an object', {}, 'a list of functions and of injectable classes with check()'],
     ['indicators.1', '"db"', [() => ({}), 'db'], 'a list of functions and of injectable classes'],
-    ['indicatorTimeoutMs', '0', 0, 'a number of milliseconds from 1 to 2147483647'],
-    ['indicatorTimeoutMs', '2147483648', 2 ** 31, 'a number of milliseconds from 1 to'],
-    ['maxEventLoopDelayMs', '0', 0, 'a number of milliseconds from 1 to'],
-    ['maxEventLoopDelayMs', 'NaN', NaN, 'a number of milliseconds from 1 to'],
-    ['maxEventLoopDelayMs', 'Infinity', Infinity, 'a number of milliseconds from 1 to'],
-    ['maxHeapUsedBytes', '100', 100, 'a whole number from 16777216 to'],
-    ['maxResidentMemoryBytes', '"1GB"', '1GB', 'a whole number from 16777216 to'],
-    ['maxQueueSize', '-1', -1, 'a whole number from 0 to 1000000'],
-    ['maxQueueSize', '1.5', 1.5, 'a whole number from 0 to 1000000'],
   ])('refuses %s as %s', (key, shown, value, expected) => {
     const message = refusal({ health: { [key.split('.')[0]!]: value } });
     expect(message).toContain(`health.${key}: ${shown} is not allowed; expected ${expected}`);
@@ -178,7 +153,6 @@ describe('metrics', () => {
       health: DEFAULT_HEALTH,
       metrics: false,
       offload: DEFAULT_OFFLOAD,
-      isGlobal: true,
     });
   });
 
@@ -230,15 +204,9 @@ describe('metrics', () => {
     expect(message).toContain('a Registry of prom-client');
   });
 
-  it('refuses defaultMetrics that is not a flag', () => {
-    expect(refusal({ metrics: { defaultMetrics: 'no' } })).toMatch(
-      /defaultMetrics: "no" .*true or false/,
-    );
-  });
-
   it('refuses an unknown key with those that are known', () => {
     expect(refusal({ metrics: { bucket: [1] } })).toMatch(
-      /metrics.*bucket:.*path, prefix, buckets, registry, defaultMetrics, perWorker, maxSeries/,
+      /metrics.*bucket:.*path, prefix, buckets, registry, perWorker/,
     );
   });
 
@@ -249,24 +217,12 @@ describe('metrics', () => {
   it.each(['yes', 1, null])('refuses perWorker that is not a flag: %j', (perWorker) => {
     expect(refusal({ metrics: { perWorker } })).toMatch(/metrics\.perWorker: .*true or false/);
   });
-
-  it.each([1, 10_000, 1_000_000])('takes maxSeries: %d', (maxSeries) => {
-    expect(metrics({ maxSeries })).toMatchObject({ maxSeries });
-  });
-
-  it.each([0, -1, 1.5, 1_000_001, NaN, Infinity, '10', null])(
-    'refuses maxSeries: %j',
-    (maxSeries) => {
-      expect(refusal({ metrics: { maxSeries } })).toContain('metrics.maxSeries: ');
-    },
-  );
 });
 
 describe('offload', () => {
   const offload = (options: OffloadOptions) =>
     resolveModuleOptions({ offload: options }, {}).offload;
   class Tools {}
-  const MIB = 1024 * 1024;
   const MAX_TIMER_MS = 2 ** 31 - 1;
 
   it('has its defaults key by key, also where a key is undefined', () => {
@@ -277,8 +233,6 @@ describe('offload', () => {
   });
 
   it.each([
-    ['mode', 'threads'],
-    ['mode', 'inline'],
     ['threads', 1],
     ['threads', 256],
     ['threads', 'auto'],
@@ -293,16 +247,11 @@ describe('offload', () => {
     ['timeoutMs', MAX_TIMER_MS],
     ['niceIncrement', 0],
     ['niceIncrement', 19],
-    ['queueFullMs', 0],
-    ['queueFullMs', MAX_TIMER_MS],
-    ['heapLimitBytes', 16 * MIB],
-    ['heapLimitBytes', 4_096 * MIB],
   ])('may have %s of %o', (key, value) => {
     expect(offload({ [key]: value })).toEqual({ ...DEFAULT_OFFLOAD, [key]: value });
   });
 
   it.each([
-    ['mode', "one of 'threads', 'inline'", ['thread', '', true, null]],
     ['threads', "'auto' or a whole number from 1 to 256", [0, -1, 1.5, 257, NaN, '2', 'all', null]],
     ['minThreads', 'a whole number from 0 to 256', [-1, 1.5, 257, NaN, '2', 'auto', null]],
     ['module', 'a class with @Module()', ['Tools', {}, null, 5]],
@@ -318,16 +267,6 @@ describe('offload', () => {
       [0, -1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
     ],
     ['niceIncrement', 'a whole number from 0 to 19', [-1, 20, 1.5, NaN, '5', null]],
-    [
-      'queueFullMs',
-      `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
-      [-1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
-    ],
-    [
-      'heapLimitBytes',
-      `a whole number from ${16 * MIB} to `,
-      [0, 16 * MIB - 1, Infinity, NaN, '5', null],
-    ],
   ])('refuses %s that is not %s', (key, expected, values) => {
     for (const value of values) {
       const message = refusal({ offload: { [key]: value } });
@@ -338,7 +277,7 @@ describe('offload', () => {
 
   it('refuses an unknown key with those that are known', () => {
     expect(refusal({ offload: { thread: 5 } })).toMatch(
-      /offload\.thread:.*known are mode, threads, minThreads, module, maxQueue, queueTimeoutMs, timeoutMs, niceIncrement, queueFullMs, heapLimitBytes/,
+      /offload\.thread:.*known are threads, minThreads, module, maxQueue, queueTimeoutMs, timeoutMs, niceIncrement/,
     );
   });
 
@@ -352,14 +291,14 @@ describe('offload', () => {
       { mode: 'inline', threads: 7 },
     ],
     [{ CLUSTER_OFFLOAD: 'threads' }, { mode: 'threads', threads: 2 }],
-    [{ CLUSTER_THREADS: 'auto' }, { mode: 'inline', threads: 'auto' }],
+    [{ CLUSTER_THREADS: 'auto' }, { mode: 'threads', threads: 'auto' }],
     [
       { CLUSTER_OFFLOAD: '', CLUSTER_THREADS: '' },
-      { mode: 'inline', threads: 2 },
+      { mode: 'threads', threads: 2 },
     ],
   ])('gives way to the environment: %j', (env, expected) => {
     const { offload: resolved } = resolveModuleOptions(
-      { offload: { mode: 'inline', threads: 2, maxQueue: 3 } },
+      { offload: { threads: 2, maxQueue: 3 } },
       env,
     );
     expect(resolved).toEqual({ ...DEFAULT_OFFLOAD, ...expected, maxQueue: 3 });

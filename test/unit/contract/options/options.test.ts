@@ -83,26 +83,12 @@ const NUMBERS: readonly NumberOption[] = [
     beside: { restart: { maxBackoffMs: MAX_TIMER_MS } },
   },
   {
-    key: 'restart.backoffFactor',
-    byDefault: 2,
-    min: 1,
-    max: 100,
-    allowed: 'a number from 1 to 100',
-  },
-  {
     key: 'restart.maxBackoffMs',
     byDefault: 15_000,
     min: 0,
     max: MAX_TIMER_MS,
     allowed: MS(0),
     beside: { restart: { backoffMs: 0 } },
-  },
-  {
-    key: 'restart.jitterRatio',
-    byDefault: 0.2,
-    min: 0,
-    max: 1,
-    allowed: 'a number from 0 to 1',
   },
   { key: 'restart.stableAfterMs', byDefault: 30_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
   {
@@ -161,11 +147,13 @@ const NUMBERS: readonly NumberOption[] = [
     allowed: MS(1),
   },
   {
-    key: 'recycle.jitterRatio',
-    byDefault: 0.1,
+    key: 'watchdog.profileMs',
+    byDefault: 0,
     min: 0,
-    max: 1,
-    allowed: 'a number from 0 to 1',
+    max: 60_000,
+    whole: true,
+    allowed: 'a whole number from 0 to 60000',
+    beside: { heartbeat: { timeoutMs: 100_000 } },
   },
   { key: 'reload.canaryMs', byDefault: 1_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
   { key: 'reload.observeMs', byDefault: 30_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
@@ -847,24 +835,24 @@ describe('memory', () => {
   });
 });
 
-describe.each(['watchdog', 'expressPrototypes'] as const)('%s', (option) => {
+describe('watchdog', () => {
   it.each([
-    [undefined, true],
-    [true, true],
+    [undefined, { profileMs: 0 }],
+    [{}, { profileMs: 0 }],
     [false, false],
-  ])('for %s is %s', (value, resolved) => {
-    expect(resolve({ [option]: value })[option]).toBe(resolved);
+  ] as const)('for %j is %j', (watchdog, resolved) => {
+    expect(resolve({ watchdog }).watchdog).toEqual(resolved);
   });
 
   it.each([
     ['"false"', 'false'],
     ['0', 0],
     ['null', null],
-    ['an object', {}],
-  ] as const)('is refused as %s', (shown, value) => {
-    const message = refusal({ [option]: value });
-    expect(message).toContain(`${option}: ${shown} `);
-    expect(message).toContain('true or false');
+    ['true', true],
+  ] as const)('is refused as %s', (shown, watchdog) => {
+    const message = refusal({ watchdog });
+    expect(message).toContain(`watchdog: ${shown} `);
+    expect(message).toContain('false, or an object with profileMs');
   });
 });
 
@@ -1030,18 +1018,14 @@ describe('resolveOptions', () => {
       readyTimeoutMs: 30_000,
       restart: {
         backoffMs: 100,
-        backoffFactor: 2,
         maxBackoffMs: 15_000,
-        jitterRatio: 0.2,
         stableAfterMs: 30_000,
         maxFailures: 5,
       },
       heartbeat: { intervalMs: 1_000, timeoutMs: 10_000 },
-      hang: { profileSeconds: 0 },
-      watchdog: true,
-      expressPrototypes: true,
+      watchdog: { profileMs: 0 },
       memory: { softLimitBytes: Infinity, hardLimitBytes: Infinity },
-      recycle: { maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 },
+      recycle: { maxRequests: Infinity, maxAgeMs: Infinity },
       reload: { canaryMs: 1_000, observeMs: 30_000 },
       shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
       log: { format: 'text', level: 'info', write: undefined },

@@ -16,7 +16,7 @@ function start(workers = 2, restart: ClusterOptions['restart'] = {}, state?: 'st
     reload: { canaryMs: 10_000 },
     rebalance: false,
     readyTimeoutMs: 900_000,
-    restart: { jitterRatio: 0, ...restart },
+    restart,
   };
   const cluster = new FakeCluster(workers, options, state);
   return {

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterModule } from '../../../../src/module/cluster.module.js';
 import {
   CpuBound,
@@ -9,6 +9,9 @@ import {
   type RemoteRunner,
   type RemoteSituation,
 } from '../../../../src/offload/index.js';
+
+beforeEach(() => void vi.stubEnv('CLUSTER_OFFLOAD', 'inline'));
+afterEach(() => void vi.unstubAllEnvs());
 
 class Reports {
   @CpuBound({ queue: 'reports' })
@@ -51,7 +54,7 @@ async function start(runner: FakeRunner | undefined) {
       ClusterModule.forRoot({
         health: false,
         metrics: false,
-        offload: { mode: 'inline', threads: 3 },
+        offload: { threads: 3 },
       }),
       ...(runner ? [{ module: QueueModule, global: true }] : []),
     ],

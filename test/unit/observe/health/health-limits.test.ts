@@ -87,32 +87,7 @@ describe('the health of the event loop', () => {
 describe('the health of the memory', () => {
   const numbers = { residentMemoryBytes: 200 * MIB, heapUsedBytes: 100 * MIB };
 
-  it('is up with its numbers where there is no limit', () => {
-    expect(memoryHealth(TERMINUS_12, link.stats(), {})).toEqual({
-      memory: { ...numbers, status: 'up' },
-    });
-  });
-
-  it.each([
-    { limits: { maxHeapUsedBytes: 126 * MIB }, status: 'up' },
-    { limits: { maxHeapUsedBytes: 101 * MIB }, status: 'degraded', message: /^heapUsedBytes is / },
-    { limits: { maxHeapUsedBytes: 99 * MIB }, status: 'down', message: /^heapUsedBytes is / },
-    { limits: { maxResidentMemoryBytes: 251 * MIB }, status: 'up' },
-    {
-      limits: { maxResidentMemoryBytes: 201 * MIB },
-      status: 'degraded',
-      message: /^residentMemoryBytes is 209715200, near its limit of 210763776$/,
-    },
-    {
-      limits: { maxHeapUsedBytes: 101 * MIB, maxResidentMemoryBytes: 199 * MIB },
-      status: 'down',
-      message: /^residentMemoryBytes is .*; heapUsedBytes is /,
-    },
-  ])('with $limits is $status', ({ limits, status, message }) => {
-    expect(memoryHealth(TERMINUS_12, link.stats(), limits).memory).toEqual({
-      ...numbers,
-      status,
-      ...(message && { message: expect.stringMatching(message) }),
-    });
+  it('is up with its numbers', () => {
+    expect(memoryHealth(link.stats())).toEqual({ memory: { ...numbers, status: 'up' } });
   });
 });

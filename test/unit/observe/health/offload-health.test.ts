@@ -18,7 +18,7 @@ function check(
     unavailable: false,
     ...about,
   };
-  const options = resolveModuleOptions({ offload: { maxQueue: 10, queueFullMs: 5_000 } }, {});
+  const options = resolveModuleOptions({ offload: { maxQueue: 10 } }, {});
   const offload = { snapshot: () => snapshot } as Offload;
   const indicator = new OffloadHealthIndicator(TERMINUS_12, offload, options);
   return key === undefined ? indicator.check() : indicator.check(key, limits);

@@ -41,7 +41,7 @@ async function start({ perWorker = false, slot = 3 } = {}) {
   } as unknown as AbstractHttpAdapter;
   const endpoint = new MetricsEndpoint(link);
   const { metrics } = resolveModuleOptions({
-    metrics: { registry, perWorker, defaultMetrics: false, path: '/m' },
+    metrics: { registry, perWorker, path: '/m' },
   });
   if (metrics === false) throw new Error('there are no metrics');
   await endpoint.measure(metrics);

@@ -21,7 +21,6 @@ function start(options: Partial<ProcessMetricsOptions> = {}) {
   const own = {
     prefix: '',
     maxSeries: 100,
-    defaultMetrics: false,
     workerLabel: undefined,
     ...options,
   };
@@ -58,9 +57,10 @@ describe('the metrics of a worker', () => {
     ]);
   });
 
-  it('have no default ones where that is not wanted, and else with the prefix, and none that is misnamed', async () => {
-    expect((await start().read()).families.map(({ name }) => name)).toEqual([DROPPED]);
-    const { families } = await start({ defaultMetrics: true, prefix: 'p_' }).read();
+  it('have the default ones with the prefix, and none that is misnamed', async () => {
+    const { metrics, read } = start({ prefix: 'p_' });
+    metrics.measureDefaults();
+    const { families } = await read();
     const names = families.map(({ name }) => name);
     expect(names).toContain('p_process_cpu_seconds_total');
     expect(names).toContain('p_nodejs_active_handles');
@@ -72,7 +72,8 @@ describe('the metrics of a worker', () => {
   });
 
   it('leave the registry of the app as it is', async () => {
-    const { app, metrics, read } = start({ defaultMetrics: true });
+    const { app, metrics, read } = start();
+    metrics.measureDefaults();
     await metrics.extend(async () => ({
       all: [new Counter({ name: 'ours_total', help: 'o', registers })],
       labelled: [],
@@ -94,10 +95,10 @@ describe('the metrics of a worker', () => {
     expect(warnings[0]).toMatch(/same names.*only the app's are shown: same\. .*metrics\.prefix/);
   });
 
-  it('tell of each name once, also of those that come later', () => {
+  it('tell of each name once, also of those that come later, and of no default metric', () => {
     const { metrics, warnings } = start();
     metrics.warnOfConflicts([]);
-    metrics.warnOfConflicts(['a', 'b']);
+    metrics.warnOfConflicts(['a', 'process_cpu_seconds_total', 'b']);
     metrics.warnOfConflicts(['b', 'c']);
     metrics.warnOfConflicts(['a', 'c']);
     expect(warnings.map((text) => /shown: (.*?)\./.exec(text)![1])).toEqual(['a, b', 'c']);

@@ -9,10 +9,9 @@ afterEach(() => vi.useRealTimers());
 const PLAN = { tasks: [], module: undefined };
 const REQUEST = { task: 0, args: [], contexts: undefined };
 const MINUTE_MS = 60_000;
-const WELL: ThreadReport = { problems: [], heapLimitBytes: 0 };
+const WELL: ThreadReport = { problems: [] };
 const ILL: ThreadReport = {
   problems: [{ kind: 'import', task: 'A.a', file: '/a.js', className: 'A', reason: 'gone' }],
-  heapLimitBytes: 0,
 };
 
 /** A thread that does as it is told. */
@@ -69,7 +68,7 @@ function start({ threads = 3, minThreads = 0 } = {}) {
   const warnings: string[] = [];
   const unfit: string[] = [];
   let changes = 0;
-  const options = { threads, minThreads, niceIncrement: 10, heapLimitBytes: Infinity };
+  const options = { threads, minThreads, niceIncrement: 10 };
   const pool = new ThreadPool(
     PLAN,
     options,

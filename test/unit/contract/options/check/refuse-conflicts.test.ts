@@ -219,17 +219,17 @@ describe('resolveOptions', () => {
 
 describe('a profile of a hang', () => {
   it('is shorter than the hang by the time that it takes to write', () => {
-    const refused = refusal({ hang: { profileSeconds: 3 }, heartbeat: { timeoutMs: 4_999 } });
-    expect(refused).toContain('hang.profileSeconds (3) needs heartbeat.timeoutMs (4999)');
+    const refused = refusal({ watchdog: { profileMs: 3_000 }, heartbeat: { timeoutMs: 4_999 } });
+    expect(refused).toContain('watchdog.profileMs (3000) needs heartbeat.timeoutMs (4999)');
     expect(refused).toContain('at least 5000');
-    const accepted = { hang: { profileSeconds: 3 }, heartbeat: { timeoutMs: 5_000 } };
+    const accepted = { watchdog: { profileMs: 3_000 }, heartbeat: { timeoutMs: 5_000 } };
     expect(() => refuse(accepted)).not.toThrow();
   });
 
-  it('needs somebody who sees the hang, and somebody who ends it', () => {
-    const hang = { profileSeconds: 3 };
-    expect(refusal({ hang, watchdog: false })).toContain('needs watchdog, which is false');
-    expect(refusal({ hang, heartbeat: false })).toContain('needs heartbeat, which is false');
+  it('needs a heartbeat, which ends the hang', () => {
+    expect(refusal({ watchdog: { profileMs: 3_000 }, heartbeat: false })).toContain(
+      'needs heartbeat, which is false',
+    );
     expect(() => refuse({ watchdog: false, heartbeat: false })).not.toThrow();
   });
 });

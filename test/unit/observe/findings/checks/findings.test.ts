@@ -8,7 +8,7 @@ import { EventEmitter2 } from 'eventemitter2';
 import { PubSub } from 'graphql-subscriptions';
 import { Keyv } from 'keyv';
 import { BehaviorSubject, NEVER, Subject } from 'rxjs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterModule } from '../../../../../src/module/cluster.module.js';
 import { ClusterPubSub } from '../../../../../src/hub/pub-sub/index.js';
 import { CpuBound } from '../../../../../src/offload/index.js';
@@ -19,6 +19,9 @@ import { scheduledJobs } from '../../../../../src/observe/findings/checks/schedu
 import { type Check, findingsOf } from '../../../../../src/observe/findings/finding.js';
 import { CHEAP_CHECKS, startWarnings } from '../../../../../src/observe/findings/start-warnings.js';
 import { appOf, look, type Metadata, SITUATION } from '../../../support/app-findings.js';
+
+beforeEach(() => void vi.stubEnv('CLUSTER_OFFLOAD', 'inline'));
+afterEach(() => void vi.unstubAllEnvs());
 
 /** Names of what costs nothing to see. */
 function cheapNames(app: object): string[] {
@@ -45,7 +48,7 @@ describe('@CpuBound() methods', () => {
   });
 
   it('are no finding beside ClusterModule, nor are other classes without it', async () => {
-    const options = { health: false, metrics: false, offload: { mode: 'inline' } } as const;
+    const options = { health: false, metrics: false } as const;
     const imports = [ClusterModule.forRoot(options)];
     expect(cheapNames(await appOf({ imports, controllers: [Sums] }))).toEqual([]);
     @Injectable()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isRecyclingDue } from '../../../../../src/supervisor/decide/policies/recycle.policy.js';
 
-const NEVER = { maxRequests: Infinity, maxAgeMs: Infinity, jitterRatio: 0.1 };
+const NEVER = { maxRequests: Infinity, maxAgeMs: Infinity };
 const NOTHING = { ageMs: 0, requests: 0 };
 
 describe.each([
@@ -27,26 +27,19 @@ describe.each([
 
 describe('a worker has served long enough', () => {
   it('whichever of its limits it reaches first', () => {
-    const both = { maxRequests: 100, maxAgeMs: 5_000, jitterRatio: 0 };
-    expect(isRecyclingDue({ requests: 99, ageMs: 4_999 }, both, 0)).toBe(false);
-    expect(isRecyclingDue({ requests: 100, ageMs: 0 }, both, 0)).toBe(true);
-    expect(isRecyclingDue({ requests: 0, ageMs: 5_000 }, both, 0)).toBe(true);
-  });
-
-  it.each([0, 0.5, 1])('at its limit exactly where there is no jitter (lot %d)', (lot) => {
-    const exact = { ...NEVER, maxRequests: 100, jitterRatio: 0 };
-    expect(isRecyclingDue({ ...NOTHING, requests: 99 }, exact, lot)).toBe(false);
-    expect(isRecyclingDue({ ...NOTHING, requests: 100 }, exact, lot)).toBe(true);
+    const both = { maxRequests: 100, maxAgeMs: 5_000 };
+    expect(isRecyclingDue({ requests: 99, ageMs: 4_999 }, both, 0.5)).toBe(false);
+    expect(isRecyclingDue({ requests: 100, ageMs: 0 }, both, 0.5)).toBe(true);
+    expect(isRecyclingDue({ requests: 0, ageMs: 5_000 }, both, 0.5)).toBe(true);
   });
 
   it.each([0, 0.5, 1])('never where it has no limit (lot %d)', (lot) => {
     const ancient = { requests: Number.MAX_SAFE_INTEGER, ageMs: Number.MAX_SAFE_INTEGER };
     expect(isRecyclingDue(ancient, NEVER, lot)).toBe(false);
-    expect(isRecyclingDue(ancient, { ...NEVER, jitterRatio: 0 }, lot)).toBe(false);
   });
 
   it.each([0, 0.5, 1])('not at its very start (lot %d)', (lot) => {
-    const limits = { maxRequests: 1, maxAgeMs: 1_000, jitterRatio: 0.9 };
+    const limits = { maxRequests: 1, maxAgeMs: 1_000 };
     expect(isRecyclingDue(NOTHING, limits, lot)).toBe(false);
   });
 });

@@ -11,8 +11,8 @@ const MB = 1_000_000;
 const SOFT: ClusterOptions = { memory: { softLimitBytes: 200 * MB } };
 const HARD: ClusterOptions = { memory: { hardLimitBytes: 400 * MB } };
 const BOTH: ClusterOptions = { memory: { ...SOFT.memory, ...HARD.memory } };
-const OLD: ClusterOptions = { recycle: { maxAgeMs: 60_000, jitterRatio: 0 } };
-const BUSY: ClusterOptions = { recycle: { maxRequests: 1_000, jitterRatio: 0 } };
+const OLD: ClusterOptions = { recycle: { maxAgeMs: 60_000 } };
+const BUSY: ClusterOptions = { recycle: { maxRequests: 1_000 } };
 
 /** Nobody is judged by the pings that nobody answers here. */
 const start = (options: ClusterOptions, workers = 2, state?: 'starting') =>
@@ -226,14 +226,16 @@ describe('a worker that has served long enough', () => {
   });
 
   it('is replaced sooner or later than others, by the jitter', () => {
-    const options = { recycle: { maxRequests: 1_000, jitterRatio: 0.5 } };
-    const clusters = Array.from({ length: 20 }, () => start(options, 1));
+    const clusters = Array.from(
+      { length: 20 },
+      () => new FakeCluster(1, { heartbeat: false, ...BUSY }, 'ready', true),
+    );
     const replacedAt = (requests: number) => {
       for (const cluster of clusters) serves(cluster.serving(0), requests);
       check();
       return clusters.filter(({ forked }) => forked.length > 1).length;
     };
-    const [early, halfway, late] = [replacedAt(499), replacedAt(1_000), replacedAt(1_501)];
+    const [early, halfway, late] = [replacedAt(899), replacedAt(1_000), replacedAt(1_101)];
     expect([early, late]).toEqual([0, 20]);
     expect(halfway).toBeGreaterThan(0);
     expect(halfway).toBeLessThan(20);
@@ -394,7 +396,6 @@ describe('what is known of a worker', () => {
 
   it.each([
     [{}, false],
-    [{ recycle: { jitterRatio: 0.5 } }, false],
     [SOFT, true],
     [HARD, true],
     [OLD, true],

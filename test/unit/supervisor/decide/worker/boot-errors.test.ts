@@ -9,7 +9,6 @@ function start(workers = 3) {
   const options = {
     heartbeat: false,
     readyTimeoutMs: 900_000,
-    restart: { jitterRatio: 0 },
   } as const;
   const cluster = new FakeCluster(workers, options, 'starting');
   /** The newest worker of a slot fails while it starts; what is told of its error. */
