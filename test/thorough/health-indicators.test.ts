@@ -124,7 +124,7 @@ describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
     await app.set('cache', 'hangs');
     expect((await app.report()).error).toEqual({
       database: THREW,
-      cache: { status: 'down', message: 'gave no result within 300 ms' },
+      cache: { status: 'down', message: 'gave no result within 1000 ms' },
     });
 
     await app.set('cache', 'nonsense');
