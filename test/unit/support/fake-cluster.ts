@@ -235,7 +235,9 @@ export class FakeCluster {
   fail(slot: number, exit?: Partial<ProcessExit>): ClusterEvents['worker-restarting'] | undefined {
     const before = this.events('worker-restarting').length;
     this.newest(slot).exit(exit);
-    return this.events('worker-restarting')[before];
+    const announced = this.events('worker-restarting')[before];
+    // The jitter is nearly 0, but not quite.
+    return announced && { ...announced, delayMs: Math.round(announced.delayMs) };
   }
 
   /** It ends, and its next one is there. @returns that. */

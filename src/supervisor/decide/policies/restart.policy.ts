@@ -74,8 +74,7 @@ export function restartDelayMs(
   const quickMs = Math.max(backoffMs, QUICK_START_MS);
   const longestMs = wasReady ? Math.min(quickMs, maxBackoffMs) : maxBackoffMs;
   const backoff = backoffMs * BACKOFF_FACTOR ** Math.min(inARow - 1, MAX_EXPONENT);
-  const jittered = Math.min(backoff, longestMs) * (1 + JITTER_RATIO * (2 * random - 1));
-  return Math.min(Math.round(jittered), longestMs);
+  return Math.min(Math.min(backoff, longestMs) * (1 + JITTER_RATIO * (2 * random - 1)), longestMs);
 }
 
 const BACKOFF_FACTOR = 2;
