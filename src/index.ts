@@ -63,7 +63,7 @@ export type {
 export type {
   ClusterEventListeners,
   ClusterEventName,
-  ClusterEvents,
+  ClusterEventMap,
 } from './contract/events/index.js';
 export type {
   ClusterSnapshot,
@@ -86,8 +86,8 @@ export type { BlockedRequest, BlockReport, ErrorReport } from './contract/ipc/in
 export {
   ClusterConfigurationError,
   ClusterError,
-  AddressUnavailableError,
-  NoPrimaryError,
-  UncloneableValueError,
-  WorkersFailedError,
+  ClusterAddressError,
+  ClusterNoPrimaryError,
+  ClusterUncloneableError,
+  ClusterWorkersFailedError,
 } from './contract/errors/index.js';

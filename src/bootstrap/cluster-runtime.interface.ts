@@ -1,5 +1,5 @@
 import type { INestApplication, INestApplicationContext } from '@nestjs/common';
-import type { ClusterEventName, ClusterEvents } from '../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
 import type {
   ClusterSnapshot,
   ReloadResult,
@@ -79,8 +79,8 @@ export interface PrimaryRuntime {
   /** Drains every worker as SIGTERM does, then ends the process with exit code 0. */
   shutdown(): Promise<void>;
   /** Calls `listener` on each event of that name. An error that it throws is logged. */
-  on<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this;
-  off<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this;
+  on<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this;
+  off<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this;
 }
 
 /** A forked process that runs the app. */

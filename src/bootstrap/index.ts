@@ -33,7 +33,7 @@ export type {
 export type {
   ClusterEventListeners,
   ClusterEventName,
-  ClusterEvents,
+  ClusterEventMap,
 } from '../contract/events/index.js';
 export type {
   ClusterSnapshot,
@@ -56,7 +56,7 @@ export type { BlockedRequest, BlockReport, ErrorReport } from '../contract/ipc/i
 export {
   ClusterConfigurationError,
   ClusterError,
-  AddressUnavailableError,
-  NoPrimaryError,
-  WorkersFailedError,
+  ClusterAddressError,
+  ClusterNoPrimaryError,
+  ClusterWorkersFailedError,
 } from '../contract/errors/index.js';

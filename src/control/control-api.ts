@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { AddressUnavailableError, clean } from '../contract/errors/index.js';
+import { ClusterAddressError, clean } from '../contract/errors/index.js';
 import { MAX_WORKERS } from '../contract/options/index.js';
 import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import { statusOf } from './cluster-status.js';
@@ -105,6 +105,6 @@ function parse<T extends v.GenericSchema>(schema: T, body: unknown): v.InferOutp
 }
 
 function refuseAddress(error: unknown): never {
-  if (!(error instanceof AddressUnavailableError)) throw error;
+  if (!(error instanceof ClusterAddressError)) throw error;
   throw new Refusal(409, error.code, clean(error.message));
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import {
   CLUSTER_EVENT_NAMES,
   type ClusterEventName,
-  type ClusterEvents,
+  type ClusterEventMap,
   describeEvent,
 } from '../contract/events/index.js';
 import { oneLine } from '../contract/errors/index.js';
@@ -31,7 +31,7 @@ export interface StreamedEvent {
   readonly level: LogLevel;
   /** One line, as in the log where it has one there. */
   readonly text: string;
-  readonly event: ClusterEvents[ClusterEventName];
+  readonly event: ClusterEventMap[ClusterEventName];
 }
 
 /** The data of an `event: sample`: one a second, and one at once. */
@@ -47,7 +47,7 @@ export class EventStream {
   readonly #readers = new Set<Readable>();
   readonly #listeners = TOLD.map((name) => ({
     name,
-    tell: (event: ClusterEvents[typeof name]) => this.#tell(name, event),
+    tell: (event: ClusterEventMap[typeof name]) => this.#tell(name, event),
   }));
   #timer: NodeJS.Timeout | undefined;
 
@@ -83,7 +83,7 @@ export class EventStream {
     for (const { name, tell } of this.#listeners) this.of.events.off(name, tell);
   }
 
-  #tell<N extends ClusterEventName>(name: N, event: ClusterEvents[N]): void {
+  #tell<N extends ClusterEventName>(name: N, event: ClusterEventMap[N]): void {
     const { level, text } = describeEvent(name, event);
     const told: StreamedEvent = { at: now(), name, level, text: oneLine(text), event };
     this.#pushAll(frame('log', told));

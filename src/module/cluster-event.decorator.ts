@@ -1,4 +1,4 @@
-import type { ClusterEventName, ClusterEvents } from '../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
 
 // A registered symbol: two copies of this package in one process know each other's classes.
 const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
@@ -20,7 +20,7 @@ interface Decorated {
  * method throws is logged.
  */
 export function OnClusterEvent<N extends ClusterEventName>(event: N) {
-  return <M extends (event: ClusterEvents[N]) => unknown>(
+  return <M extends (event: ClusterEventMap[N]) => unknown>(
     target: object,
     method: string | symbol,
     _descriptor: TypedPropertyDescriptor<M>,

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { ClusterEventName, ClusterEvents } from '../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
 import { checkEventName } from '../contract/options/index.js';
 import {
   CLUSTER_LINK,
@@ -47,7 +47,7 @@ export class ClusterService {
    * asks is replaced last, and has its answer before it drains: a request
    * handler may wait for it.
    *
-   * @throws NoPrimaryError where there is none: without `bootstrap()`, or with `workers: 0`.
+   * @throws ClusterNoPrimaryError where there is none: without `bootstrap()`, or with `workers: 0`.
    */
   reload(): Promise<ReloadResult> {
     return this.link.reload();
@@ -57,7 +57,7 @@ export class ClusterService {
    * Changes the number of workers as {@link PrimaryRuntime.scale} does.
    *
    * @param workers 1..256.
-   * @throws ClusterConfigurationError for another number, NoPrimaryError without a primary.
+   * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.
    */
   scale(workers: number): Promise<ClusterSnapshot> {
     return this.link.scale(workers);
@@ -68,7 +68,7 @@ export class ClusterService {
    * restart has its answer before it drains: a request handler may wait for it.
    *
    * @param slot 0..255.
-   * @throws ClusterConfigurationError for another number, NoPrimaryError without a primary.
+   * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.
    */
   restart(slot: number): Promise<RestartResult> {
     return this.link.restart(slot);
@@ -79,12 +79,12 @@ export class ClusterService {
    *
    * @throws ClusterConfigurationError for an unknown event.
    */
-  on<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this {
+  on<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this {
     this.link.onEvent(checkEventName(name), listener);
     return this;
   }
 
-  off<N extends ClusterEventName>(name: N, listener: (event: ClusterEvents[N]) => void): this {
+  off<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this {
     this.link.offEvent(name, listener);
     return this;
   }

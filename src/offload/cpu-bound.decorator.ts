@@ -23,7 +23,7 @@ import {
  *
  * A call is rejected with {@link TaskRejectedException} (503),
  * {@link TaskTimeoutException} (504), {@link TaskAbortedException} or
- * {@link ThreadLostException} (500), {@link UncloneableValueError}, or what the
+ * {@link ThreadLostException} (500), {@link ClusterUncloneableError}, or what the
  * body throws.
  *
  * @throws ClusterConfigurationError for an option that is wrong, and for what is not a method.

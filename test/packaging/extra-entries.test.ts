@@ -39,9 +39,8 @@ it('each extra asks for the package that it extends, and for no other optional p
   expect(needs).toEqual([
     ['./bullmq', 'bullmq'],
     ['./cache', null],
-    ['./events', '@nestjs/event-emitter'],
+    ['./events', null],
     ['./lock', null],
-    ['./pub-sub', null],
     ['./schedule', null],
     ['./socket.io', '@nestjs/platform-socket.io'],
     ['./testing', null],

@@ -11,7 +11,6 @@ import {
   EVENTS_NAMES,
   LOCK_NAMES,
   PACKAGE_NAMES,
-  PUB_SUB_NAMES,
   SCHEDULE_NAMES,
   SOCKET_IO_NAMES,
   TESTING_NAMES,
@@ -43,7 +42,6 @@ describe.each([
   { entry: 'dist/hub/throttler/index.d.ts', names: THROTTLER_NAMES },
   { entry: 'dist/hub/cache/index.d.ts', names: CACHE_NAMES },
   { entry: 'dist/hub/events/index.d.ts', names: EVENTS_NAMES },
-  { entry: 'dist/hub/pub-sub/index.d.ts', names: PUB_SUB_NAMES },
   { entry: 'dist/hub/socket.io/index.d.ts', names: SOCKET_IO_NAMES },
   { entry: 'dist/integrations/bullmq/index.d.ts', names: BULLMQ_NAMES },
 ])('$entry', ({ entry, names }) => {

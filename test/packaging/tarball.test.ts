@@ -175,7 +175,6 @@ describe('package.json', () => {
       './throttler': entry('hub/throttler/index', 'throttler'),
       './cache': entry('hub/cache/index', 'cache'),
       './events': entry('hub/events/index', 'events'),
-      './pub-sub': entry('hub/pub-sub/index', 'pub-sub'),
       './socket.io': entry('hub/socket.io/index', 'socket.io'),
       './bullmq': entry('integrations/bullmq/index', 'bullmq'),
       './package.json': './package.json',

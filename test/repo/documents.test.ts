@@ -70,7 +70,7 @@ describe('the reference of events', () => {
     rows.slice(2).map(([name = '', , , fields = '']) => [codeOf(name)[0]!, codeOf(fields)]),
   );
   const [, source = ''] = sourceOf('src/contract/events/cluster-events.ts').split(
-    'interface ClusterEvents',
+    'interface ClusterEventMap',
   );
   const members = [
     ...source.split('\n}')[0]!.matchAll(/^ {2}'?([a-z-]+)'?: (.*?;)(?=\n {2}\S|$)/gms),

@@ -48,7 +48,6 @@ const MOST_LOADED: Readonly<Record<string, number>> = {
   './throttler': 1_250,
   './cache': 1_590,
   './events': 1_580,
-  './pub-sub': 1_040,
   './socket.io': 2_070,
 };
 

@@ -203,7 +203,7 @@ describe('under clients of each port that open a new connection for each request
     const warnings = cluster.all('warning').length;
     const holder = await heldPort(first + 5);
     const refusal = (port: number) => ({
-      name: 'AddressUnavailableError',
+      name: 'ClusterAddressError',
       code: 'CLUSTER_ADDRESS_UNAVAILABLE',
       message: expect.stringMatching(
         new RegExp(`^cannot listen on http://127\\.0\\.0\\.1:${port}: .*EADDRINUSE`),

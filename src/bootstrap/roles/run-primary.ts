@@ -40,7 +40,7 @@ const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 /**
  * Runs the primary: binds, forks, supervises, ends the process.
  *
- * @throws AddressUnavailableError, ClusterConfigurationError before anything is forked.
+ * @throws ClusterAddressError, ClusterConfigurationError before anything is forked.
  */
 export async function runPrimary(options: ResolvedClusterOptions): Promise<PrimaryRuntime> {
   if (process.argv[1] === undefined) {
@@ -97,7 +97,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   return runtimeOf(supervisor, listeners, ended);
 }
 
-/** @throws AddressUnavailableError */
+/** @throws ClusterAddressError */
 async function openAdmin(
   { admin }: ResolvedClusterOptions,
   supervisor: Supervisor,

@@ -30,7 +30,7 @@ const NO_ADMIN_LISTENER =
 /**
  * Runs the app in this process: same address, endpoints and drain as a cluster.
  *
- * @throws AddressUnavailableError, and whatever creating the app throws.
+ * @throws ClusterAddressError, and whatever creating the app throws.
  */
 export function runStandalone<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,

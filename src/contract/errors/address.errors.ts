@@ -4,7 +4,7 @@ import { ClusterError } from './cluster.errors.js';
  * The address cannot be listened on: it is taken (`EADDRINUSE`), not permitted (`EACCES`) or
  * belongs to no interface of this machine (`EADDRNOTAVAIL`). Exit code 69 (`EX_UNAVAILABLE`).
  */
-export class AddressUnavailableError extends ClusterError {
+export class ClusterAddressError extends ClusterError {
   readonly code = 'CLUSTER_ADDRESS_UNAVAILABLE';
   readonly exitCode = 69;
 

@@ -28,7 +28,7 @@ export class ClusterConfigurationError extends ClusterError {
 }
 
 /** The call needs a primary, and this process has none. */
-export class NoPrimaryError extends ClusterError {
+export class ClusterNoPrimaryError extends ClusterError {
   readonly code = 'CLUSTER_NO_PRIMARY';
   readonly exitCode = 1;
 
@@ -42,7 +42,7 @@ export class NoPrimaryError extends ClusterError {
  * Workers do not come up: none has ever become ready. `cause` is the last error
  * a worker reported. Exit code 70 (`EX_SOFTWARE`).
  */
-export class WorkersFailedError extends ClusterError {
+export class ClusterWorkersFailedError extends ClusterError {
   readonly code = 'CLUSTER_WORKERS_FAILED';
   readonly exitCode = 70;
 }
@@ -52,7 +52,7 @@ export class WorkersFailedError extends ClusterError {
  * clone, or a payload of events cannot be sent to other workers. The message names the parameter or
  * the event and, if known, the part of the value that cannot be copied.
  */
-export class UncloneableValueError extends ClusterError {
+export class ClusterUncloneableError extends ClusterError {
   readonly code = 'CLUSTER_UNCLONEABLE_VALUE';
   readonly exitCode = 1;
 }

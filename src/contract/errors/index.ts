@@ -6,12 +6,12 @@ export {
   NoClusterError,
   InspectionError,
   type InspectionFailure,
-  NoPrimaryError,
+  ClusterNoPrimaryError,
   NotMeasuredError,
-  UncloneableValueError,
-  WorkersFailedError,
+  ClusterUncloneableError,
+  ClusterWorkersFailedError,
 } from './cluster.errors.js';
-export { AddressUnavailableError, isAddressErrorCode } from './address.errors.js';
+export { ClusterAddressError, isAddressErrorCode } from './address.errors.js';
 export { OnceAMinute } from './once-a-minute.js';
 export { clean, oneLine } from './one-line.js';
 export { messageOf } from './thrown.js';

@@ -1,14 +1,14 @@
 import type { BlockReport, ErrorReport } from '../ipc/index.js';
 import type { LogLevel } from '../options/index.js';
 import { formatIdentity } from '../snapshot/index.js';
-import type { ClusterEventName, ClusterEvents } from './cluster-events.js';
+import type { ClusterEventName, ClusterEventMap } from './event-map.js';
 
 interface Description {
   readonly level: LogLevel;
   readonly text: string;
 }
 
-type Describe<N extends ClusterEventName> = (event: ClusterEvents[N]) => Description;
+type Describe<N extends ClusterEventName> = (event: ClusterEventMap[N]) => Description;
 
 const info = (text: string): Description => ({ level: 'info', text });
 const warn = (text: string): Description => ({ level: 'warn', text });
@@ -115,7 +115,7 @@ export const CLUSTER_EVENT_NAMES = Object.keys(DESCRIPTIONS) as readonly Cluster
 /** An event in words, and how loud it is. */
 export function describeEvent<N extends ClusterEventName>(
   name: N,
-  event: ClusterEvents[N],
+  event: ClusterEventMap[N],
 ): Description {
   return DESCRIPTIONS[name](event);
 }
@@ -126,7 +126,7 @@ function countWorkers(workers: number): string {
 
 /** The addresses of the cluster and how it balances connections. */
 function formatAddress(
-  { url, balancing, ports, endpoints, adminUrl }: ClusterEvents['listening'],
+  { url, balancing, ports, endpoints, adminUrl }: ClusterEventMap['listening'],
   more = '',
 ): string {
   if (url === null) {

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { LinkEventListener } from '../snapshot/index.js';
-import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './cluster-events.js';
+import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './event-map.js';
 
 /** The event listeners of this process. An error or a rejection of a listener ends nothing. */
 export class EventListeners {

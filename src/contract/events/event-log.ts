@@ -1,7 +1,7 @@
 import { oneLine } from '../errors/index.js';
 import { reportError } from '../ipc/index.js';
 import { LOG_LEVELS, type ResolvedLogOptions } from '../options/index.js';
-import type { ClusterEventName, ClusterEvents, EmitEvent } from './cluster-events.js';
+import type { ClusterEventName, ClusterEventMap, EmitEvent } from './event-map.js';
 import { describeEvent } from './describe-event.js';
 import { lineFormat, type LogEntry, type Terminal } from './formats/index.js';
 import { guardWrite } from './guard-write.js';
@@ -40,7 +40,7 @@ export function createEventLog(
 
 type FormatEvent = <N extends ClusterEventName>(
   name: N,
-  event: ClusterEvents[N],
+  event: ClusterEventMap[N],
   stream: Terminal,
 ) => string;
 
@@ -58,7 +58,7 @@ function isWritten({ name, level }: LogEntry, log: Pick<ResolvedLogOptions, 'lev
   return name === 'failed' || LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(log.level);
 }
 
-function entryOf<N extends ClusterEventName>(name: N, event: ClusterEvents[N]): LogEntry {
+function entryOf<N extends ClusterEventName>(name: N, event: ClusterEventMap[N]): LogEntry {
   const { level, text } = describeEvent(name, event);
   return { name, event, level, text: oneLine(text) };
 }

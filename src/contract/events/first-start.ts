@@ -1,4 +1,4 @@
-import type { ClusterEventName, ClusterEvents, EventHandlers } from './cluster-events.js';
+import type { ClusterEventName, ClusterEventMap, EventHandlers } from './event-map.js';
 
 /** Follows a cluster until each slot has had a worker that is ready. */
 export class FirstStart {
@@ -6,7 +6,7 @@ export class FirstStart {
   readonly #bootMs = new Map<number, number>();
   /** Slots in a crash loop: the start does not wait for them. */
   readonly #degraded = new Set<number>();
-  #listening: ClusterEvents['listening'] | undefined;
+  #listening: ClusterEventMap['listening'] | undefined;
   #over = false;
   readonly #handlers: EventHandlers<void> = {
     listening: (event) => (this.#listening = event),
@@ -30,14 +30,14 @@ export class FirstStart {
   /** @returns the event `started`, once, when the first start is over. */
   after<N extends ClusterEventName>(
     name: N,
-    event: ClusterEvents[N],
-  ): ClusterEvents['started'] | undefined {
+    event: ClusterEventMap[N],
+  ): ClusterEventMap['started'] | undefined {
     if (this.#over || this.#handlers[name] === undefined) return undefined;
     this.#handlers[name](event);
     return this.#summary();
   }
 
-  #summary(): ClusterEvents['started'] | undefined {
+  #summary(): ClusterEventMap['started'] | undefined {
     const isWanted = (slot: number): boolean => slot < this.workers;
     const ready = [...this.#bootMs].filter(([slot]) => isWanted(slot)).map(([, bootMs]) => bootMs);
     const lost = [...this.#degraded].filter((slot) => isWanted(slot) && !this.#bootMs.has(slot));

@@ -1,9 +1,9 @@
 export type {
   ClusterEventListeners,
   ClusterEventName,
-  ClusterEvents,
+  ClusterEventMap,
   EmitEvent,
-} from './cluster-events.js';
+} from './event-map.js';
 export { CLUSTER_EVENT_NAMES, describeEvent, UNLOGGED } from './describe-event.js';
 export { EventListeners } from './event-listeners.js';
 export { createEventFormat, createEventLog } from './event-log.js';

@@ -1,4 +1,4 @@
-import type { ClusterEvents, EmitEvent, EventHandlers } from './cluster-events.js';
+import type { ClusterEventMap, EmitEvent, EventHandlers } from './event-map.js';
 import { describeEvent } from './describe-event.js';
 
 /** If the other workers take longer than this to start, the line with the address is logged without them. */
@@ -16,7 +16,7 @@ export function quietLog(log: EmitEvent): EmitEvent {
   const down = new Set<number>();
   /** Slots whose failure was logged: the recovery is logged too. */
   const failed = new Set<number>();
-  let listening: ClusterEvents['listening'] | undefined;
+  let listening: ClusterEventMap['listening'] | undefined;
   let late: NodeJS.Timeout | undefined;
   const tellAddress = (): void => {
     clearTimeout(late);

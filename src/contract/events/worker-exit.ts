@@ -1,6 +1,6 @@
-import type { ClusterEventName, ClusterEvents, EventHandlers } from './cluster-events.js';
+import type { ClusterEventName, ClusterEventMap, EventHandlers } from './event-map.js';
 
-const EXITS: EventHandlers<ClusterEvents['worker-exit']> = {
+const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
   'worker-died': ({ worker, cause, detail }) => ({ worker, cause, failed: true, detail }),
   'worker-stopped': ({ worker, cause, problem }) => ({
     worker,
@@ -13,7 +13,7 @@ const EXITS: EventHandlers<ClusterEvents['worker-exit']> = {
 /** The event `worker-exit` that follows from another event, if that one ends a worker. */
 export function workerExitIn<N extends ClusterEventName>(
   name: N,
-  event: ClusterEvents[N],
-): ClusterEvents['worker-exit'] | undefined {
+  event: ClusterEventMap[N],
+): ClusterEventMap['worker-exit'] | undefined {
   return EXITS[name]?.(event);
 }

@@ -8,7 +8,7 @@ const RETRY_MS = 100;
 /**
  * Takes an address. If another process has it, this tries again for as long as a restart needs.
  *
- * @throws the AddressUnavailableError of `take` if the address is still taken then; any other error
+ * @throws the ClusterAddressError of `take` if the address is still taken then; any other error
  * of `take` at once.
  */
 export async function whenFree<T>(take: () => Promise<T>): Promise<T> {

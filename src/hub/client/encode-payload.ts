@@ -1,5 +1,5 @@
 import { serialize } from 'node:v8';
-import { UncloneableValueError } from '../../contract/errors/cluster.errors.js';
+import { ClusterUncloneableError } from '../../contract/errors/cluster.errors.js';
 import { oneLine } from '../../contract/errors/one-line.js';
 import { MAX_BODY_BYTES } from '../wire/limits.js';
 
@@ -7,19 +7,19 @@ import { MAX_BODY_BYTES } from '../wire/limits.js';
  * A value as it is sent to other workers, copied as by `structuredClone()`.
  *
  * @param what its name for the error message: `the payload of the event 'paid'`.
- * @throws UncloneableValueError if it cannot be copied, or is too large.
+ * @throws ClusterUncloneableError if it cannot be copied, or is too large.
  */
 export function encodePayload(what: string, value: unknown): Buffer {
   let body: Buffer;
   try {
     body = serialize(value);
   } catch (error) {
-    throw new UncloneableValueError(
+    throw new ClusterUncloneableError(
       oneLine(`${what} cannot be copied: ${(error as Error).message}; send plain data`),
     );
   }
   if (body.length <= MAX_BODY_BYTES) return body;
-  throw new UncloneableValueError(
+  throw new ClusterUncloneableError(
     oneLine(
       `${what} has ${body.length} bytes; it may have ${MAX_BODY_BYTES}: send a key by which the receivers find it`,
     ),

@@ -12,7 +12,7 @@ const RECEIVERS = { 'emit()': ['all', 'others', 'one'], 'request()': ['one'] };
 
 /**
  * @returns the encoded payload.
- * @throws ClusterConfigurationError, or UncloneableValueError for a wrong payload.
+ * @throws ClusterConfigurationError, or ClusterUncloneableError for a wrong payload.
  */
 export function checkEvent(
   method: keyof typeof RECEIVERS,

@@ -7,9 +7,9 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleInit,
-  Optional,
 } from '@nestjs/common';
-import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
+import { ModuleRef } from '@nestjs/core';
+import type { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
 import { checkDuration } from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
@@ -47,20 +47,23 @@ export class ClusterEvents
   #found: HubClient | undefined;
   #handlers: EventHandlers | undefined;
 
-  constructor(
-    @Optional() @Inject(EventEmitter2) private readonly emitter: EventEmitter2,
-    @Optional()
-    @Inject(EventEmitterReadinessWatcher)
-    private readonly methods?: EventEmitterReadinessWatcher,
-  ) {
+  #emitter!: EventEmitter2;
+  #methods!: EventEmitterReadinessWatcher;
+
+  constructor(@Inject(ModuleRef) private readonly modules: ModuleRef) {
     setMaxListeners(0, this.#closing.signal); // one for each request
   }
 
   /** @throws ClusterConfigurationError without `EventEmitterModule`. */
   async onModuleInit(): Promise<void> {
-    if ((this.emitter as unknown) === undefined) {
+    try {
+      const emitters = await import('@nestjs/event-emitter');
+      this.#emitter = this.modules.get(emitters.EventEmitter2, { strict: false });
+      this.#methods = this.modules.get(emitters.EventEmitterReadinessWatcher, { strict: false });
+    } catch (cause) {
       const error = new ClusterConfigurationError(
-        'ClusterEvents found no EventEmitterModule of @nestjs/event-emitter; add EventEmitterModule.forRoot() to the imports',
+        'ClusterEvents found no EventEmitterModule of @nestjs/event-emitter; install that package, and add EventEmitterModule.forRoot() to the imports',
+        { cause },
       );
       await currentLink()?.reportBootFailure(error);
       throw error;
@@ -71,12 +74,11 @@ export class ClusterEvents
   /** It does not wait for the `@OnEvent()` methods, which begin to listen in this hook, too, or later. */
   onApplicationBootstrap(): void {
     const hub = this.#hub;
-    if (hub.emitters.has(this.emitter)) return;
-    hub.emitters.add(this.emitter);
-    const listening = this.methods?.waitUntilReady() ?? Promise.resolve();
-    const handlers = new EventHandlers(hub, this.emitter);
+    if (hub.emitters.has(this.#emitter)) return;
+    hub.emitters.add(this.#emitter);
+    const handlers = new EventHandlers(hub, this.#emitter);
     currentLink()?.provideTasks((before) => handlers.hasBegunBefore(before));
-    void listening.then(() => {
+    void this.#methods.waitUntilReady().then(() => {
       handlers.join();
       this.#handlers = handlers;
     });
@@ -96,7 +98,7 @@ export class ClusterEvents
    * after some seconds.
    *
    * @returns the number of workers that it was sent to; 0 if the hub does not answer.
-   * @throws UncloneableValueError for a payload that cannot be sent, ClusterConfigurationError for a
+   * @throws ClusterUncloneableError for a payload that cannot be sent, ClusterConfigurationError for a
    * wrong name or wrong receivers.
    */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
@@ -118,7 +120,7 @@ export class ClusterEvents
    * Asks one worker. The answer is the result of the first of its `@OnEvent()` methods.
    *
    * @throws ClusterRequestError if nobody answers in time, or if the method fails;
-   * ClusterConfigurationError for a wrong deadline or name; UncloneableValueError for a payload that
+   * ClusterConfigurationError for a wrong deadline or name; ClusterUncloneableError for a payload that
    * cannot be sent.
    */
   async request<T>(

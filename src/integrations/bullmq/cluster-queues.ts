@@ -47,7 +47,7 @@ export class ClusterQueues {
    * Runs a method later, at least once, on any machine that consumes its queue.
    *
    * @returns the id of the job, for {@link job}.
-   * @throws TaskRejectedException (503) while Redis is away, UncloneableValueError for arguments
+   * @throws TaskRejectedException (503) while Redis is away, ClusterUncloneableError for arguments
    *   that cannot be sent, ClusterConfigurationError for a method without a queue of this app or for
    *   wrong options.
    */

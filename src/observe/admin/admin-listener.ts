@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { AddressUnavailableError, ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterAddressError, ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
 import { LEAVE_OUT_OF_BUNDLE } from '../../contract/process/own-file.js';
 import { ThreadProgram } from '../../contract/process/thread-program.js';
@@ -30,7 +30,7 @@ export class AdminListener {
   /**
    * @param warn is told when the thread ends; it is started anew.
    * @returns the address on which it listens.
-   * @throws AddressUnavailableError, ClusterConfigurationError where its program is not there.
+   * @throws ClusterAddressError, ClusterConfigurationError where its program is not there.
    */
   static async open(
     { host, port, token }: ResolvedAdminOptions,
@@ -71,7 +71,7 @@ export class AdminListener {
             return resolve(message);
           case 'failed':
             void thread.terminate();
-            return reject(new AddressUnavailableError(addressOf(data), message.error));
+            return reject(new ClusterAddressError(addressOf(data), message.error));
         }
       });
     });

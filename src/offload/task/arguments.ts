@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { serialize } from 'node:v8';
-import { UncloneableValueError } from '../../contract/errors/index.js';
+import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf, moveAll, restoreBuffers } from './parcel.js';
 import type { RunRequest } from './runner.interface.js';
@@ -42,7 +42,7 @@ export function uncloneableArguments(
   task: Task,
   { args, contexts }: Pick<RunRequest, 'args' | 'contexts'>,
   cause: unknown,
-): UncloneableValueError {
+): ClusterUncloneableError {
   const obstacles = [
     ...args.map((arg, i) => findUncloneable(arg, parameterName(task, i))),
     ...Object.entries(contexts ?? {}).map(([name, store]) =>
@@ -50,7 +50,7 @@ export function uncloneableArguments(
     ),
   ];
   const obstacle = obstacles.find((found) => found !== undefined);
-  return new UncloneableValueError(
+  return new ClusterUncloneableError(
     `${task.name}: the arguments cannot be copied to a thread: ${obstacle ?? String(cause)}; pass plain data (what structuredClone() takes)`,
     { cause },
   );

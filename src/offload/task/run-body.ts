@@ -1,4 +1,4 @@
-import { UncloneableValueError } from '../../contract/errors/index.js';
+import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import { monotonicMs } from '../../contract/process/monotonic-ms.js';
 import { type CarriedContexts, runInContexts } from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
@@ -41,7 +41,7 @@ async function valueOf(name: string, body: () => unknown): Promise<RunResult> {
   const value = await lastValueOf(await body());
   const obstacle = findUncloneable(value, 'result');
   if (obstacle === undefined) return { ok: true, value, buffers: contentsOf([value]).buffers };
-  throw new UncloneableValueError(
+  throw new ClusterUncloneableError(
     `${name}: the result cannot be copied from its thread: ${obstacle}; return plain data (what structuredClone() takes; a StreamableFile is made in the handler, of bytes that come from a provider)`,
   );
 }

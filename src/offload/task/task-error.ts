@@ -1,6 +1,6 @@
 import * as nest from '@nestjs/common';
 import { inspect } from 'node:util';
-import { UncloneableValueError } from '../../contract/errors/index.js';
+import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import { findUncloneable } from './cloneable.js';
 
 /** A chain of causes may be a circle. */
@@ -147,7 +147,7 @@ function prototypeFor(
     if (isHttpException(exported)) return exported.prototype;
     const native = NATIVE_ERRORS.find((candidate) => candidate.name === name);
     if (native !== undefined) return native.prototype;
-    if (name === UncloneableValueError.name) return UncloneableValueError.prototype;
+    if (name === ClusterUncloneableError.name) return ClusterUncloneableError.prototype;
     if (name === AggregateError.name) return AggregateError.prototype;
   }
   return Error.prototype;

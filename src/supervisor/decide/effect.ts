@@ -1,4 +1,4 @@
-import type { ClusterEventName, ClusterEvents } from '../../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../../contract/events/index.js';
 import type { PrimaryMessage } from '../../contract/ipc/index.js';
 import type { ReloadResult, RestartResult } from '../../contract/snapshot/index.js';
 import type { Requester, Served, Timer, WorkerId } from './cluster-state.js';
@@ -58,7 +58,7 @@ export type Emit = {
   [N in ClusterEventName]: {
     readonly type: 'emit';
     readonly name: N;
-    readonly event: WithIds<ClusterEvents[N]>;
+    readonly event: WithIds<ClusterEventMap[N]>;
   };
 }[ClusterEventName];
 

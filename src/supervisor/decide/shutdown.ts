@@ -1,4 +1,4 @@
-import { type ClusterError, WorkersFailedError } from '../../contract/errors/index.js';
+import { type ClusterError, ClusterWorkersFailedError } from '../../contract/errors/index.js';
 import { type ErrorReport, LEAVE_SIGNAL } from '../../contract/ipc/index.js';
 import type { ShutdownPhase } from './cluster-state.js';
 import type { ClusterEvent } from './cluster-event.js';
@@ -37,7 +37,7 @@ export function stop(step: Step, { reason, signal }: Stop): void {
 export function giveUp(step: Step, error: ClusterError): void {
   if (step.state.shutdown !== undefined) return;
   const { message, exitCode } = error;
-  const cause = error instanceof WorkersFailedError ? (error.cause as ErrorReport) : null;
+  const cause = error instanceof ClusterWorkersFailedError ? (error.cause as ErrorReport) : null;
   step.emit('failed', { message, exitCode, error: cause });
   begin(step, exitCode, LEAVE_SIGNAL);
 }

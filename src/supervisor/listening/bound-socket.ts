@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { getSystemErrorName } from 'node:util';
-import { AddressUnavailableError } from '../../contract/errors/index.js';
+import { ClusterAddressError } from '../../contract/errors/index.js';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import type { ListenAddress } from '../../contract/options/index.js';
 import { closeCounting } from '../../contract/process/accept-queue.js';
@@ -38,14 +38,14 @@ export class BoundSocket {
     readonly handle: ServerHandle | undefined,
   ) {}
 
-  /** @throws AddressUnavailableError when the address is taken, forbidden or unknown. */
+  /** @throws ClusterAddressError when the address is taken, forbidden or unknown. */
   static async open(address: ListenAddress): Promise<BoundSocket> {
     try {
       return address.kind === 'unix'
         ? await BoundSocket.#openUnix(address.path)
         : await BoundSocket.#openTcp(address.port, address.host);
     } catch (error) {
-      throw new AddressUnavailableError(formatAddress(address), error as NodeJS.ErrnoException);
+      throw new ClusterAddressError(formatAddress(address), error as NodeJS.ErrnoException);
     }
   }
 
@@ -89,7 +89,7 @@ export class BoundSocket {
   /**
    * A further TCP socket of the same host: also on the same port, where all have `reusePort`.
    *
-   * @throws AddressUnavailableError
+   * @throws ClusterAddressError
    */
   another(port: number, { reusePort }: { reusePort: boolean }): BoundSocket {
     const { host } = this.target as ListenTarget & { kind: 'tcp' };
@@ -97,7 +97,7 @@ export class BoundSocket {
       return BoundSocket.#bindTcp(host, port, reusePort ? UV_TCP_REUSEPORT : 0);
     } catch (error) {
       const address = formatAddress({ kind: 'tcp', host, port });
-      throw new AddressUnavailableError(address, error as NodeJS.ErrnoException);
+      throw new ClusterAddressError(address, error as NodeJS.ErrnoException);
     }
   }
 

@@ -14,7 +14,7 @@ export interface Listening {
   /**
    * Makes sure that there is something to listen on for as many slots.
    *
-   * @throws AddressUnavailableError where there is not; nothing has changed then.
+   * @throws ClusterAddressError where there is not; nothing has changed then.
    */
   reserve(slots: number): void;
   /** Workers may have come, gone or stopped answering since this was last called. */

@@ -12,7 +12,7 @@ type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>
 /**
  * Binds what the workers are to listen on.
  *
- * @throws AddressUnavailableError when an address is taken, forbidden or unknown.
+ * @throws ClusterAddressError when an address is taken, forbidden or unknown.
  * @throws ClusterConfigurationError where this Node cannot hold the sockets of slots.
  */
 export function openListening(options: Options): Promise<Listening> {

@@ -1,4 +1,4 @@
-import type { ClusterEvents, EmitEvent } from '../../contract/events/index.js';
+import type { ClusterEventMap, EmitEvent } from '../../contract/events/index.js';
 import type { Fingerprint, WorkerMessage } from '../../contract/ipc/index.js';
 import { MAX_SUSPECTS } from '../../contract/ipc/index.js';
 import type { FailureCause, WorkerIdentity } from '../../contract/snapshot/index.js';
@@ -90,7 +90,7 @@ export class Quarantine {
     if (worker === undefined) return;
     if (name === 'worker-failing') this.#ended(worker.pid);
     else if (name === 'worker-died') {
-      const { cause } = event as ClusterEvents['worker-died'];
+      const { cause } = event as ClusterEventMap['worker-died'];
       if (BY_REQUEST.has(cause)) this.#ended(worker.pid);
     } else if (name === 'worker-exit') this.#workers.delete(worker.pid);
   };

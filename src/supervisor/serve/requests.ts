@@ -1,4 +1,4 @@
-import { AddressUnavailableError } from '../../contract/errors/index.js';
+import { ClusterAddressError } from '../../contract/errors/index.js';
 import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
 import type {
   ClusterSnapshot,
@@ -32,7 +32,7 @@ export class Requests {
   /**
    * Resolves once there are as many workers, or those that are missing have failed.
    *
-   * @throws AddressUnavailableError where a new one would have nothing to listen on.
+   * @throws ClusterAddressError where a new one would have nothing to listen on.
    */
   readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
@@ -60,7 +60,7 @@ export class Requests {
     if (answer.type !== 'scale-refused') return { ...answer, id };
     const { error } = answer;
     const { address, cause } =
-      error instanceof AddressUnavailableError ? error : { address: '', cause: error };
+      error instanceof ClusterAddressError ? error : { address: '', cause: error };
     return { type: 'scale-refused', id, address, cause: reportError(cause) };
   }
 

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AddressUnavailableError, NotMeasuredError } from '../../contract/errors/index.js';
+import { ClusterAddressError, NotMeasuredError } from '../../contract/errors/index.js';
 import { reasonOf } from '../app/endpoints.js';
 import type { Plan } from './run/measurement.js';
 
@@ -9,7 +9,7 @@ const MS_PER_SECOND = 1_000;
 /** How long to wait for the route before the load. */
 const ROUTE_TIMEOUT_MS = 30_000;
 
-/** @throws AddressUnavailableError if another process listens there, which would be measured instead. */
+/** @throws ClusterAddressError if another process listens there, which would be measured instead. */
 export async function refuseTakenAddress(url: string, interrupted: AbortSignal): Promise<void> {
   const { hostname, port, protocol, host } = new URL(url);
   const socket = net.connect({
@@ -24,7 +24,7 @@ export async function refuseTakenAddress(url: string, interrupted: AbortSignal):
   socket.destroy();
   interrupted.throwIfAborted();
   if (!taken) return;
-  throw new AddressUnavailableError(host, {
+  throw new ClusterAddressError(host, {
     message:
       'something listens there before the app is started. Stop it, or start the app on another port and give it in --url',
   });

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { NoPrimaryError } from '../../contract/errors/index.js';
+import { ClusterNoPrimaryError } from '../../contract/errors/index.js';
 import type {
   AgedSnapshot,
   ClusterLink,
@@ -51,15 +51,15 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   async reload(): Promise<ReloadResult> {
-    throw new NoPrimaryError('reload()', NO_PRIMARY);
+    throw new ClusterNoPrimaryError('reload()', NO_PRIMARY);
   }
 
   async scale(): Promise<ClusterSnapshot> {
-    throw new NoPrimaryError('scale()', NO_PRIMARY);
+    throw new ClusterNoPrimaryError('scale()', NO_PRIMARY);
   }
 
   async restart(): Promise<RestartResult> {
-    throw new NoPrimaryError('restart()', NO_PRIMARY);
+    throw new ClusterNoPrimaryError('restart()', NO_PRIMARY);
   }
 
   requestReplacement(): void {

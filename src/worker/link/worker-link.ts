@@ -1,4 +1,4 @@
-import { AddressUnavailableError, NoPrimaryError } from '../../contract/errors/index.js';
+import { ClusterAddressError, ClusterNoPrimaryError } from '../../contract/errors/index.js';
 import type { ClusterEventName } from '../../contract/events/index.js';
 import {
   type ExaminationMessage,
@@ -157,7 +157,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
       this.channel.send({ type: 'scale-request', id, workers }),
     );
     if (answer?.type === 'scale-refused') {
-      throw new AddressUnavailableError(answer.address, answer.cause);
+      throw new ClusterAddressError(answer.address, answer.cause);
     }
     return answer?.snapshot ?? primaryIsGone('scale()');
   }
@@ -224,5 +224,5 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 }
 
 function primaryIsGone(what: string): never {
-  throw new NoPrimaryError(what, 'the primary of this worker is gone; the worker is ending');
+  throw new ClusterNoPrimaryError(what, 'the primary of this worker is gone; the worker is ending');
 }

@@ -5,11 +5,11 @@
  */
 export const BOOTSTRAP_NAMES = {
   values: [
-    'AddressUnavailableError',
+    'ClusterAddressError',
     'ClusterConfigurationError',
     'ClusterError',
-    'NoPrimaryError',
-    'WorkersFailedError',
+    'ClusterNoPrimaryError',
+    'ClusterWorkersFailedError',
     'bootstrap',
     'workerIdentity',
   ],
@@ -22,8 +22,8 @@ export const BOOTSTRAP_NAMES = {
     'BlockedRequest',
     'BystanderRuntime',
     'ClusterEventListeners',
+    'ClusterEventMap',
     'ClusterEventName',
-    'ClusterEvents',
     'ClusterOptions',
     'ClusterRuntime',
     'ClusterSnapshot',
@@ -117,9 +117,6 @@ export const EVENTS_NAMES = {
   types: ['ClusterRequestOptions', 'EventReceivers'],
 } as const;
 
-/** Every name that `nestjs-cluster/pub-sub` exports. */
-export const PUB_SUB_NAMES = { values: ['ClusterPubSub'], types: [] } as const;
-
 /** Every name that `nestjs-cluster/socket.io` exports. */
 export const SOCKET_IO_NAMES = {
   values: ['ClusterIoAdapter'],
@@ -142,7 +139,7 @@ export const PACKAGE_NAMES = {
     'TaskRejectedException',
     'TaskTimeoutException',
     'ThreadLostException',
-    'UncloneableValueError',
+    'ClusterUncloneableError',
     'carryContext',
     'move',
   ].sort(),

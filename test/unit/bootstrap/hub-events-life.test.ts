@@ -6,7 +6,14 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
 import { HubCore } from '../../../src/hub/thread/hub-core.js';
-import { connect, enterWorker, forgetHub, idle, startWorker } from '../support/hub-workers.js';
+import {
+  connect,
+  enterWorker,
+  eventsOf,
+  forgetHub,
+  idle,
+  startWorker,
+} from '../support/hub-workers.js';
 
 afterEach(forgetHub);
 
@@ -184,7 +191,7 @@ describe('two apps of one process', () => {
     const silent = await startWorker(core, 1, new EventEmitter2());
     const { app } = await startApp(core, 1, { connection: silent });
     enterWorker(silent.hub);
-    const third = new ClusterEvents(new EventEmitter2());
+    const third = await eventsOf(new EventEmitter2());
     third.onApplicationBootstrap();
     await idle();
     for (let n = 0; n < 3; n += 1) {

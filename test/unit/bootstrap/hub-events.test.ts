@@ -1,9 +1,15 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
-import { ClusterEvents } from '../../../src/hub/events/index.js';
+import type { ClusterEvents } from '../../../src/hub/events/index.js';
 import { NO_BODY } from '../../../src/hub/wire/limits.js';
-import { enterWorker, forgetHub, idle, startWorkers as start } from '../support/hub-workers.js';
+import {
+  enterWorker,
+  eventsOf,
+  forgetHub,
+  idle,
+  startWorkers as start,
+} from '../support/hub-workers.js';
 
 afterEach(() => {
   forgetHub();
@@ -124,7 +130,7 @@ describe('an event in a process', () => {
   it('is heard once, however many modules provide ClusterEvents, and not after the app is closed', async () => {
     const [sender, receiver] = await start(2);
     enterWorker(receiver!.hub);
-    const second = new ClusterEvents(receiver!.emitter);
+    const second = await eventsOf(receiver!.emitter);
     second.onApplicationBootstrap();
     const heard = vi.fn();
     receiver!.emitter.on('n', heard);
@@ -198,7 +204,7 @@ describe('a request to another worker', () => {
   it('is answered to the one who asked, also where others of its process ask', async () => {
     const [asker, answers] = await start(2);
     enterWorker(asker!.hub);
-    const second = new ClusterEvents(asker!.emitter);
+    const second = await eventsOf(asker!.emitter);
     second.onApplicationBootstrap();
     answers!.emitter.on('same', (n: number): unknown => idle().then(() => n));
     const ask = (events: ClusterEvents, n: number) => events.request('same', n, { to: 1 });

@@ -13,10 +13,7 @@ import type { ControlledCluster } from '../../../src/control/controlled-cluster.
 import { EventStream } from '../../../src/control/event-stream.js';
 import { TokenBucket } from '../../../src/control/token-bucket.js';
 import type { Routes } from '../../../src/control/route.js';
-import {
-  AddressUnavailableError,
-  ClusterRefusedError,
-} from '../../../src/contract/errors/index.js';
+import { ClusterAddressError, ClusterRefusedError } from '../../../src/contract/errors/index.js';
 import { EventListeners } from '../../../src/contract/events/index.js';
 import { resolveOptions } from '../../../src/contract/options/check/resolve-options.js';
 import { eventually } from '../../support/eventually.js';
@@ -187,7 +184,7 @@ describe('a change', () => {
   });
 
   it('says why it cannot be done', async () => {
-    const taken = new AddressUnavailableError('127.0.0.1:3001', {
+    const taken = new ClusterAddressError('127.0.0.1:3001', {
       message: 'taken\u001b[2J\r\nX: y',
       code: 'EADDRINUSE',
     });

@@ -6,11 +6,11 @@ import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { OnClusterEvent } from '../../../src/module/cluster-event.decorator.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
-import type { ClusterEvents } from '../../../src/contract/events/index.js';
+import type { ClusterEventMap } from '../../../src/contract/events/index.js';
 import { SoloLink } from '../../../src/worker/link/solo-link.js';
 import { FakeWorker } from '../support/fake-worker.js';
 
-const EXIT: ClusterEvents['worker-exit'] = {
+const EXIT: ClusterEventMap['worker-exit'] = {
   worker: { slot: 1, generation: 0, pid: 42 },
   cause: 'crash',
   failed: true,

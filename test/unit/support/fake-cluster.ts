@@ -1,7 +1,7 @@
 import { vi } from 'vitest';
 import {
   type ClusterEventName,
-  type ClusterEvents,
+  type ClusterEventMap,
   type EmitEvent,
   UNLOGGED,
 } from '../../../src/contract/events/index.js';
@@ -117,7 +117,7 @@ export class FakeCluster {
   readonly emit: EmitEvent = (name, event) => void this.#events.push([name, event]);
 
   /** Every event of one name, oldest first. */
-  events<N extends ClusterEventName>(name: N): ClusterEvents[N][] {
+  events<N extends ClusterEventName>(name: N): ClusterEventMap[N][] {
     return this.#events.filter(([each]) => each === name).map(([, event]) => event) as never;
   }
 
@@ -232,7 +232,10 @@ export class FakeCluster {
   }
 
   /** The newest worker of a slot ends. @returns how its next one is announced, where it is. */
-  fail(slot: number, exit?: Partial<ProcessExit>): ClusterEvents['worker-restarting'] | undefined {
+  fail(
+    slot: number,
+    exit?: Partial<ProcessExit>,
+  ): ClusterEventMap['worker-restarting'] | undefined {
     const before = this.events('worker-restarting').length;
     this.newest(slot).exit(exit);
     const announced = this.events('worker-restarting')[before];

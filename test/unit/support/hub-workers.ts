@@ -1,4 +1,5 @@
-import { EventEmitter2 } from '@nestjs/event-emitter';
+import type { ModuleRef } from '@nestjs/core';
+import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
 import { HubClient } from '../../../src/hub/client/hub-client.js';
 import { HubCore, type WorkerMessage } from '../../../src/hub/thread/hub-core.js';
@@ -96,12 +97,23 @@ export function connect(core: HubCore, slot: number) {
   };
 }
 
+/** The provider as an app with that emitter has it, after `onModuleInit()`. */
+export async function eventsOf(emitter: EventEmitter2): Promise<ClusterEvents> {
+  const watcher = { waitUntilReady: () => Promise.resolve() };
+  const provided = new Map<unknown, unknown>([
+    [EventEmitter2, emitter],
+    [EventEmitterReadinessWatcher, watcher],
+  ]);
+  const events = new ClusterEvents(provided as unknown as ModuleRef);
+  await events.onModuleInit();
+  return events;
+}
+
 /** A worker of that slot whose app has started. */
 export async function startWorker(core: HubCore, slot: number, emitter = new EventEmitter2()) {
   const connection = connect(core, slot);
   enterWorker(connection.hub);
-  const events = new ClusterEvents(emitter);
-  await events.onModuleInit();
+  const events = await eventsOf(emitter);
   events.onApplicationBootstrap();
   await idle();
   return { ...connection, emitter, events };

@@ -1,10 +1,10 @@
 import type { LogLevel } from '../../options/index.js';
-import type { ClusterEventName, ClusterEvents } from '../cluster-events.js';
+import type { ClusterEventName, ClusterEventMap } from '../event-map.js';
 
 /** An event on its way to a line. */
 export interface LogEntry {
   readonly name: ClusterEventName;
-  readonly event: ClusterEvents[ClusterEventName];
+  readonly event: ClusterEventMap[ClusterEventName];
   readonly level: LogLevel;
   /** The event in words, on one line, without control characters. */
   readonly text: string;

@@ -1,5 +1,5 @@
 import { inspect, types } from 'node:util';
-import { UncloneableValueError } from '../../../contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../contract/errors/index.js';
 import { describeError, restoreError, type TaskError } from '../../../offload/index.js';
 
 /** Deeper than real data. Only a circle reaches it. */
@@ -15,7 +15,7 @@ const TYPED_ARRAY = /^(Int|Uint|Float|BigInt|BigUint)(8|8Clamped|16|32|64)Array$
  * integers. JSON is readable, does not depend on the version of V8, and cannot contain code.
  *
  * @param name names the value in the message.
- * @throws UncloneableValueError for a value that cannot be sent.
+ * @throws ClusterUncloneableError for a value that cannot be sent.
  */
 export function pack(value: unknown, name: string): unknown {
   return packed(value, [name]);
@@ -147,7 +147,7 @@ function untagged(value: { $?: unknown; v?: unknown }, depth: number): unknown {
 
 function refuse([name, ...keys]: readonly (string | number)[], what: string): never {
   const path = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
-  throw new UncloneableValueError(
+  throw new ClusterUncloneableError(
     `${name}${path} is ${what}, which cannot travel through a queue; pass plain data`,
   );
 }

@@ -58,7 +58,7 @@ export type Reply = v.InferOutput<typeof reply>;
  * The payload of a job, without `call`, which callers that wait add.
  *
  * @param parameters names of the parameters, for messages.
- * @throws UncloneableValueError for a value that cannot be sent.
+ * @throws ClusterUncloneableError for a value that cannot be sent.
  */
 export function payloadOf(
   task: string,

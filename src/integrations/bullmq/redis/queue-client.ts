@@ -1,6 +1,6 @@
 import { type JobsOptions, Queue } from 'bullmq';
 import { setTimeout as delay } from 'node:timers/promises';
-import { UncloneableValueError } from '../../../contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../contract/errors/index.js';
 import { describeError, TaskRejectedException } from '../../../offload/index.js';
 import { MAX_TIMER_MS } from '../../../contract/options/check/validate.js';
 import { packError } from './encoding.js';
@@ -81,7 +81,7 @@ export class QueueClient {
       () => (wanted() ? this.queue(queue).add(task, payload, given) : undefined),
       ({ name, message }) => {
         if (message.includes('exceeds the limit')) {
-          throw new UncloneableValueError(
+          throw new ClusterUncloneableError(
             `the arguments of ${task} have more than maxPayloadBytes (${maxPayloadBytes}) as JSON; store them elsewhere and pass where, or raise maxPayloadBytes`,
           );
         }

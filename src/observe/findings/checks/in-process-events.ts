@@ -43,7 +43,7 @@ const ENDING = /destroy|clos(e|ing)|shutdown|stop|abort|unsubscribe/i;
 export const inProcessEvents: Check = {
   name: 'in-process-events',
   remedy:
-    'provide ClusterPubSub of nestjs-cluster/pub-sub in its place; or, beyond one machine, one in Redis',
+    'provide ClusterPubSub of nestjs-cluster/events in its place; or, beyond one machine, one in Redis',
   docs: 'docs/hub.md#graphql-subscriptions',
   look: (app) => [...pubSubsOf(app), ...streamsOf(app)],
 };

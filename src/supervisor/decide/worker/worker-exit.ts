@@ -1,4 +1,4 @@
-import { WorkersFailedError } from '../../../contract/errors/index.js';
+import { ClusterWorkersFailedError } from '../../../contract/errors/index.js';
 import type { BlockReport, ErrorReport } from '../../../contract/ipc/index.js';
 import type { FailureCause, WorkerExit } from '../../../contract/snapshot/index.js';
 import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
@@ -72,7 +72,7 @@ export function recover(
   const reason = reasonToGiveUp(step.state);
   if (reason !== undefined) {
     const unknown = { name: 'Error', message: `${detail}; see its output above` };
-    return giveUp(step, new WorkersFailedError(reason, { cause: worker.error ?? unknown }));
+    return giveUp(step, new ClusterWorkersFailedError(reason, { cause: worker.error ?? unknown }));
   }
   // A candidate that is on its way takes the place.
   if (candidateOf(step.state, worker.slot) === undefined) scheduleRestart(step, worker.slot);

@@ -1,5 +1,5 @@
 import {
-  AddressUnavailableError,
+  ClusterAddressError,
   ClusterConfigurationError,
   isAddressErrorCode,
 } from '../../../contract/errors/index.js';
@@ -135,7 +135,7 @@ function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-
   if (error.code === ClusterConfigurationError.code) {
     giveUp(step, new ClusterConfigurationError(error.message));
   } else if (phase === 'listen' && isAddressErrorCode(error.code)) {
-    giveUp(step, new AddressUnavailableError(step.settings.url, error));
+    giveUp(step, new ClusterAddressError(step.settings.url, error));
   }
 }
 

@@ -1,4 +1,4 @@
-import { EventEmitter2 } from '@nestjs/event-emitter';
+import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { ClusterEvents } from 'nestjs-cluster/events';
 import { connectRedis } from './redis.mjs';
 import { monotonicMs } from './monotonic.mjs';
@@ -8,7 +8,12 @@ export async function eventOperations() {
   const emitter = new EventEmitter2();
   let heard = [];
   emitter.on('told', ({ at }) => heard.push(monotonicMs() - at));
-  const events = new ClusterEvents(emitter);
+  const watcher = { waitUntilReady: () => Promise.resolve() };
+  const provided = new Map([
+    [EventEmitter2, emitter],
+    [EventEmitterReadinessWatcher, watcher],
+  ]);
+  const events = new ClusterEvents(provided);
   await events.onModuleInit();
   events.onApplicationBootstrap();
   const [publisher, subscriber] = [connectRedis(), connectRedis()];

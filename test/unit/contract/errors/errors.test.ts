@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  AddressUnavailableError,
+  ClusterAddressError,
   ClusterConfigurationError,
   ClusterError,
   isAddressErrorCode,
-  WorkersFailedError,
+  ClusterWorkersFailedError,
 } from '../../../../src/contract/errors/index.js';
 import { formatIdentity } from '../../../../src/contract/snapshot/index.js';
 
@@ -13,10 +13,10 @@ const errno = (code: string) => Object.assign(new Error(`bind ${code}`), { code 
 describe('an error of the cluster', () => {
   it.each([
     [new ClusterConfigurationError('x'), 'ClusterConfigurationError', 'CLUSTER_CONFIGURATION', 78],
-    [new WorkersFailedError('x'), 'WorkersFailedError', 'CLUSTER_WORKERS_FAILED', 70],
+    [new ClusterWorkersFailedError('x'), 'ClusterWorkersFailedError', 'CLUSTER_WORKERS_FAILED', 70],
     [
-      new AddressUnavailableError('x', errno('EACCES')),
-      'AddressUnavailableError',
+      new ClusterAddressError('x', errno('EACCES')),
+      'ClusterAddressError',
       'CLUSTER_ADDRESS_UNAVAILABLE',
       69,
     ],
@@ -29,9 +29,9 @@ describe('an error of the cluster', () => {
 
   it('keeps its cause', () => {
     const cause = new Error('underneath');
-    expect(new WorkersFailedError('x', { cause }).cause).toBe(cause);
+    expect(new ClusterWorkersFailedError('x', { cause }).cause).toBe(cause);
     const inUse = errno('EADDRINUSE');
-    expect(new AddressUnavailableError('x', inUse).cause).toBe(inUse);
+    expect(new ClusterAddressError('x', inUse).cause).toBe(inUse);
   });
 
   it('has no cause where there is none', () => {
@@ -54,7 +54,7 @@ describe('an address that cannot be listened on', () => {
     ['EAI_AGAIN', /does not resolve.*DNS/],
     ['ENOENT', /directory.*"path"/],
   ])('is named, with what %s means and what to do', (code, remedy) => {
-    const { message } = new AddressUnavailableError('http://127.0.0.1:3000', errno(code));
+    const { message } = new ClusterAddressError('http://127.0.0.1:3000', errno(code));
     expect(message).toContain('cannot listen on http://127.0.0.1:3000: ');
     expect(message).toContain(code);
     expect(message).toMatch(remedy);
@@ -62,10 +62,10 @@ describe('an address that cannot be listened on', () => {
   });
 
   it('is explained by the error itself where its code is not known', () => {
-    expect(new AddressUnavailableError('x', errno('EWHAT')).message).toBe(
+    expect(new ClusterAddressError('x', errno('EWHAT')).message).toBe(
       'cannot listen on x: bind EWHAT',
     );
-    expect(new AddressUnavailableError('x', new Error('odd')).message).toContain('odd');
+    expect(new ClusterAddressError('x', new Error('odd')).message).toContain('odd');
   });
 
   it.each([undefined, '', 'ECONNRESET', 'eaddrinuse'])('is not what %j says', (code) => {

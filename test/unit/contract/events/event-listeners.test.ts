@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import {
-  type ClusterEvents,
+  type ClusterEventMap,
   EventListeners,
   workerExitIn,
 } from '../../../../src/contract/events/index.js';
@@ -8,7 +8,7 @@ import {
 const WORKER = { slot: 1, generation: 2, pid: 42 };
 const READY = { worker: WORKER, bootMs: 5 };
 
-const DIED: ClusterEvents['worker-died'] = {
+const DIED: ClusterEventMap['worker-died'] = {
   worker: WORKER,
   cause: 'crash',
   detail: 'exited with code 1',
@@ -16,7 +16,7 @@ const DIED: ClusterEvents['worker-died'] = {
   error: null,
   blocked: null,
 };
-const STOPPED: ClusterEvents['worker-stopped'] = {
+const STOPPED: ClusterEventMap['worker-stopped'] = {
   worker: WORKER,
   cause: 'reload',
   drainMs: 1,

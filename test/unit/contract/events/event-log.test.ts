@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   type ClusterEventName,
-  type ClusterEvents,
+  type ClusterEventMap,
   createEventLog,
 } from '../../../../src/contract/events/index.js';
 import type { LogFormat } from '../../../../src/contract/options/index.js';
@@ -59,7 +59,7 @@ function log(format: LogFormat, { isTTY = false } = {}) {
 type AnyEvent = {
   [N in ClusterEventName]: {
     readonly name: N;
-    readonly event: ClusterEvents[N];
+    readonly event: ClusterEventMap[N];
     readonly level: 'info' | 'warn' | 'error';
     readonly text: string;
   };

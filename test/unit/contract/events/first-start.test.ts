@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ClusterEventName, ClusterEvents } from '../../../../src/contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../../../../src/contract/events/index.js';
 import { FirstStart, quietLog } from '../../../../src/contract/events/index.js';
 
-const toldEvent = <N extends ClusterEventName>(name: N, event: ClusterEvents[N]) => ({
+const toldEvent = <N extends ClusterEventName>(name: N, event: ClusterEventMap[N]) => ({
   name,
   event,
 });

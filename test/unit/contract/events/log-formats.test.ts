@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterLogger } from '../../../../src/module/cluster.logger.js';
 import {
   type ClusterEventName,
-  type ClusterEvents,
+  type ClusterEventMap,
   createEventFormat,
   createEventLog,
 } from '../../../../src/contract/events/index.js';
@@ -25,7 +25,7 @@ const ERROR = {
   code: 'E_CATS',
 };
 
-type AnyEvent = { [N in ClusterEventName]: [N, ClusterEvents[N]] }[ClusterEventName];
+type AnyEvent = { [N in ClusterEventName]: [N, ClusterEventMap[N]] }[ClusterEventName];
 
 const INFO: AnyEvent = ['worker-ready', { worker: WORKER, bootMs: 812.4 }];
 const WARN: AnyEvent = [

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { AddressUnavailableError } from '../../../../src/contract/errors/index.js';
+import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
 import { whenFree } from '../../../../src/contract/process/when-free.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 const failure = (code: string) =>
-  new AddressUnavailableError('http://127.0.0.1:3000', { code, message: code });
+  new ClusterAddressError('http://127.0.0.1:3000', { code, message: code });
 
 it('waits for an address that its holder is about to leave', async () => {
   const take = vi.fn<() => Promise<string>>();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { UncloneableValueError } from '../../../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
 import type { CarriedContexts } from '../../../../src/offload/task/carry-context.js';
 import { Dispatcher } from '../../../../src/offload/admission/dispatcher.js';
 import { move } from '../../../../src/offload/admission/move.js';
@@ -627,7 +627,7 @@ describe('arguments of a call that waits', () => {
     submit();
     const caller = submit([1, { f: () => 1 }]);
     await settled();
-    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
     expect((caller.error as Error).message).toContain('argument 2 (second).f is a function');
     expect(dispatcher.queueSize).toBe(0);
     await finishAll();
@@ -941,7 +941,7 @@ describe('calls that are coalesced', () => {
     const { runner, observer, submit } = start();
     const caller = submit([1, { f: () => 1 }], same);
     await settled();
-    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
     expect((caller.error as Error).message).toContain('argument 2 (second).f is a function');
     expect(runner.runs).toEqual([]);
     expect(observer.outcomes).toEqual(['failed']);
@@ -956,7 +956,7 @@ describe('arguments that cannot be copied', () => {
     const caller = submit(['a', { deep: [{ f: () => 1 }] }]);
     runner.runs[0]!.lose(refused());
     await settled();
-    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
     expect(caller.error).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE' });
     expect((caller.error as Error).message).toBe(
       'Cats.count: the arguments cannot be copied to a thread: argument 2 (second).deep[0].f is a function; ' +
@@ -981,7 +981,7 @@ describe('arguments that cannot be copied', () => {
     const caller = submit([1], { contexts: { request: { log: () => {} } } });
     runner.runs[0]!.lose(refused());
     await settled();
-    expect(caller.error).toBeInstanceOf(UncloneableValueError);
+    expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
     expect((caller.error as Error).message).toMatch(/context.*request.*log is a function/);
   });
 });

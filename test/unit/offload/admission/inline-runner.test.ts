@@ -109,7 +109,7 @@ describe('a runner on the event loop', () => {
     const runner = inline(1, () => ({ f: () => 1 }));
     expect(await runner.run(request()).result).toMatchObject({
       ok: false,
-      error: { name: 'UncloneableValueError' },
+      error: { name: 'ClusterUncloneableError' },
     });
   });
 

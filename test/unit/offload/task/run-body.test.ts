@@ -2,7 +2,7 @@ import { NotFoundException } from '@nestjs/common';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { EMPTY, of, Subject, throwError } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
 import { type CarriedContexts, carryContext } from '../../../../src/offload/task/carry-context.js';
 import { runBody } from '../../../../src/offload/task/run-body.js';
 import { restoreError } from '../../../../src/offload/task/task-error.js';
@@ -92,13 +92,13 @@ describe('a result that cannot be copied', () => {
   ])('is a failure that says what in it it is: %s', async (words, body) => {
     const error = await thrownBy(body);
     expect(error).toMatchObject({
-      name: 'UncloneableValueError',
+      name: 'ClusterUncloneableError',
       code: 'CLUSTER_UNCLONEABLE_VALUE',
     });
     expect((error as Error).message).toContain(
       `Cats.count: the result cannot be copied from its thread: ${words}; return plain data`,
     );
-    expect(new UncloneableValueError('x').code).toBe((error as UncloneableValueError).code);
+    expect(new ClusterUncloneableError('x').code).toBe((error as ClusterUncloneableError).code);
   });
 
   it.each([
@@ -112,7 +112,7 @@ describe('a result that cannot be copied', () => {
     ['a stream', () => ({ body: new ReadableStream() })],
     ['a formatter', () => new Intl.NumberFormat('en')],
   ])('is a failure also where it is %s', async (_, body: () => unknown) => {
-    expect(await thrownBy(body)).toMatchObject({ name: 'UncloneableValueError' });
+    expect(await thrownBy(body)).toMatchObject({ name: 'ClusterUncloneableError' });
   });
 });
 

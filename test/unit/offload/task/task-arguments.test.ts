@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
 import {
   keyOf,
   parameterNames,
@@ -118,7 +118,7 @@ describe('arguments that cannot be copied', () => {
   it('keep the refusal as cause, and have their code', () => {
     const cause = new Error('refused');
     const error = uncloneableArguments(TASK, { args: [], contexts: undefined }, cause);
-    expect(error).toBeInstanceOf(UncloneableValueError);
+    expect(error).toBeInstanceOf(ClusterUncloneableError);
     expect(error).toMatchObject({ cause, code: 'CLUSTER_UNCLONEABLE_VALUE' });
   });
 

@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
 import { describeError, restoreError } from '../../../../src/offload/task/task-error.js';
 
 /** What arrives of what was thrown in a thread. */
@@ -170,8 +170,8 @@ describe('an error', () => {
       }
     }
     expect(arrived(new CatError('x'))).toMatchObject({ code: 'CAT_LOST' });
-    expect(arrived(new UncloneableValueError('x'))).toMatchObject({
-      name: 'UncloneableValueError',
+    expect(arrived(new ClusterUncloneableError('x'))).toMatchObject({
+      name: 'ClusterUncloneableError',
       code: 'CLUSTER_UNCLONEABLE_VALUE',
       exitCode: 1,
     });

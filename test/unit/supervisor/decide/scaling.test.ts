@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AddressUnavailableError } from '../../../../src/contract/errors/index.js';
+import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import { STATS } from '../../support/fake-worker.js';
 
@@ -190,7 +190,7 @@ describe('whoever waits for scaling', () => {
 });
 
 describe('a worker more that would have nothing to listen on', () => {
-  const taken = new AddressUnavailableError(
+  const taken = new ClusterAddressError(
     'http://127.0.0.1:3002',
     Object.assign(new Error('bind EADDRINUSE'), { code: 'EADDRINUSE' }),
   );

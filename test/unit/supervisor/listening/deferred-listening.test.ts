@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AddressUnavailableError } from '../../../../src/contract/errors/index.js';
+import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
 import type { PrimaryMessage } from '../../../../src/contract/ipc/index.js';
 import { DeferredListening } from '../../../../src/supervisor/listening/deferred-listening.js';
 import type { Listening } from '../../../../src/supervisor/listening/listening.interface.js';
@@ -29,7 +29,7 @@ function deferred({ failures = 0 } = {}) {
     seen.opened.push(workers);
     if ((left -= 1) >= 0) {
       const cause = Object.assign(new Error('bind EADDRINUSE'), { code: 'EADDRINUSE' });
-      throw new AddressUnavailableError('http://0.0.0.0:3000', cause);
+      throw new ClusterAddressError('http://0.0.0.0:3000', cause);
     }
     return opened;
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AddressUnavailableError } from '../../../../src/contract/errors/index.js';
+import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
 import type { ListenTarget } from '../../../../src/contract/ipc/index.js';
 import type {
   BoundSocket,
@@ -92,7 +92,7 @@ function start(slots = 3, { balancing = 'reuse-port' as 'reuse-port' | 'ports', 
   const refuse = { from: taken };
   const listening = new SlotListening(balancing, (slot) => {
     if (slot === refuse.from) {
-      throw new AddressUnavailableError(`port ${slot}`, { code: 'EADDRINUSE', message: 'taken' });
+      throw new ClusterAddressError(`port ${slot}`, { code: 'EADDRINUSE', message: 'taken' });
     }
     const socket = new FakeSocket(3_000 + slot);
     sockets.push(socket);
@@ -177,7 +177,7 @@ describe('more slots', () => {
   it('are all refused where one cannot be bound: what was bound for them is closed', () => {
     const { listening, sockets, refuse } = start(2, { balancing: 'ports' });
     refuse.from = 4;
-    expect(() => listening.reserve(6)).toThrow(AddressUnavailableError);
+    expect(() => listening.reserve(6)).toThrow(ClusterAddressError);
     expect(sockets.map(({ port, closed }) => [port, closed])).toEqual([
       [3_000, 0],
       [3_001, 0],
@@ -190,14 +190,14 @@ describe('more slots', () => {
   it('can be had once what was in the way is gone', () => {
     const { listening, refuse } = start(1, { balancing: 'ports' });
     refuse.from = 2;
-    expect(() => listening.reserve(3)).toThrow(AddressUnavailableError);
+    expect(() => listening.reserve(3)).toThrow(ClusterAddressError);
     refuse.from = -1;
     listening.reserve(3);
     expect(listening.ports).toEqual([3_000, 3_001, 3_002]);
   });
 
   it('that were refused at start leave no socket behind', () => {
-    expect(() => start(3, { taken: 1 })).toThrow(AddressUnavailableError);
+    expect(() => start(3, { taken: 1 })).toThrow(ClusterAddressError);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { AddressUnavailableError } from '../../../../src/contract/errors/index.js';
+import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
 import type { PrimaryMessage } from '../../../../src/contract/ipc/index.js';
 import { Requests } from '../../../../src/supervisor/serve/requests.js';
 import type { Requester } from '../../../../src/supervisor/decide/cluster-state.js';
@@ -9,7 +9,7 @@ import type { ClusterSnapshot } from '../../../../src/contract/snapshot/index.js
 const RESULT = { outcome: 'completed', generation: 1, reason: null } as const;
 const RESTARTED = { outcome: 'aborted', slot: 1, reason: 'it died' } as const;
 const SNAPSHOT = { desired: 2 } as ClusterSnapshot;
-const TAKEN = new AddressUnavailableError('127.0.0.1:3001', new Error('taken'));
+const TAKEN = new ClusterAddressError('127.0.0.1:3001', new Error('taken'));
 const WORKER: Requester = { by: 'worker', worker: 7, slot: 1, id: 5 };
 
 function start() {

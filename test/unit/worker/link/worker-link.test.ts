@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
-  AddressUnavailableError,
+  ClusterAddressError,
   ClusterConfigurationError,
-  NoPrimaryError,
+  ClusterNoPrimaryError,
 } from '../../../../src/contract/errors/index.js';
 import type { WorkerMessage } from '../../../../src/contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../../../src/contract/options/index.js';
@@ -170,7 +170,7 @@ describe('reload() in a worker', () => {
     const { link } = start();
     const reload = link.reload();
     link.abandon();
-    await expect(reload).rejects.toThrow(NoPrimaryError);
+    await expect(reload).rejects.toThrow(ClusterNoPrimaryError);
   });
 });
 
@@ -185,7 +185,7 @@ describe('restart() in a worker', () => {
     link.answer({ type: 'restarted', id: asked!.id, result });
     expect(await second).toEqual(result);
     link.abandon();
-    await expect(first).rejects.toThrow(NoPrimaryError);
+    await expect(first).rejects.toThrow(ClusterNoPrimaryError);
   });
 
   it.each([-1, 0.5, 256, Number.NaN])('refuses %d, which is no slot', async (slot) => {
@@ -229,7 +229,7 @@ describe('scale() in a worker', () => {
       address: 'http://127.0.0.1:3002',
       cause: { name: 'Error', message: 'bind EADDRINUSE', code: 'EADDRINUSE' },
     });
-    await expect(refused).rejects.toThrow(AddressUnavailableError);
+    await expect(refused).rejects.toThrow(ClusterAddressError);
     await expect(refused).rejects.toMatchObject({
       address: 'http://127.0.0.1:3002',
       code: 'CLUSTER_ADDRESS_UNAVAILABLE',
@@ -245,7 +245,7 @@ describe('scale() in a worker', () => {
     const cause = { name: 'Error', message: 'x' };
     link.answer({ type: 'scale-refused', id: first!.id, address: 'http://127.0.0.1:1', cause });
     link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(2) });
-    await expect(refused).rejects.toThrow(AddressUnavailableError);
+    await expect(refused).rejects.toThrow(ClusterAddressError);
     expect(await scaled).toMatchObject({ desired: 2 });
   });
 
@@ -287,7 +287,7 @@ describe('a process without a primary', () => {
   ])('rejects %s and says what to do', async (call, ask) => {
     const link = new SoloLink();
     const failed = ask(link);
-    await expect(failed).rejects.toThrow(NoPrimaryError);
+    await expect(failed).rejects.toThrow(ClusterNoPrimaryError);
     await expect(failed).rejects.toThrow(call);
     await expect(failed).rejects.toThrow(/bootstrap\(\).*workers/);
     link.detach();

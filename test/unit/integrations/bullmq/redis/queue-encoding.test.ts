@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UncloneableValueError } from '../../../../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../../../src/contract/errors/index.js';
 import { pack, packError, unpack } from '../../../../../src/integrations/bullmq/redis/encoding.js';
 import { describeError, restoreError, type TaskError } from '../../../../../src/offload/index.js';
 
@@ -48,7 +48,7 @@ describe('a value in a queue', () => {
     ['a RegExp', { r: /a/ }, 'the value.r is a RegExp'],
     ['a promise', Promise.resolve(), 'the value is a Promise'],
   ])('is refused with its path: %s', (_kind, value, message) => {
-    expect(() => pack(value, 'the value')).toThrow(UncloneableValueError);
+    expect(() => pack(value, 'the value')).toThrow(ClusterUncloneableError);
     expect(() => pack(value, 'the value')).toThrow(message);
   });
 

@@ -10,7 +10,7 @@ import { Keyv } from 'keyv';
 import { BehaviorSubject, NEVER, Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterModule } from '../../../../../src/module/cluster.module.js';
-import { ClusterPubSub } from '../../../../../src/hub/pub-sub/index.js';
+import { ClusterPubSub } from '../../../../../src/hub/events/index.js';
 import { CpuBound } from '../../../../../src/offload/index.js';
 import { ClusterScheduleModule } from '../../../../../src/integrations/schedule/index.js';
 import { AppView } from '../../../../../src/observe/findings/app-view.js';
@@ -181,7 +181,7 @@ describe('events inside the process', () => {
     const pubSub = new PubSub();
     const providers = [{ provide: 'PUB_SUB', useValue: pubSub }, resolver(pubSub)];
     expect(startWarnings(await appOf({ providers }), [], 4)).toEqual([
-      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/pub-sub in its place; or, beyond one machine, one in Redis (docs/hub.md#graphql-subscriptions); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
+      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/events in its place; or, beyond one machine, one in Redis (docs/hub.md#graphql-subscriptions); doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
     ]);
   });
 

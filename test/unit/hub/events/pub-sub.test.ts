@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { withFilter } from 'graphql-subscriptions';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterPubSub } from '../../../../src/hub/pub-sub/index.js';
+import { ClusterPubSub } from '../../../../src/hub/events/index.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
 import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
 import type { Peer } from '../../../../src/hub/thread/services/peer.js';

@@ -44,7 +44,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   /**
    * Resolves once the message has its place in the order of all workers.
    *
-   * @throws UncloneableValueError if the payload cannot be sent.
+   * @throws ClusterUncloneableError if the payload cannot be sent.
    */
   async publish(trigger: string, payload: unknown): Promise<void> {
     const body = encodePayload(`what is published on '${trigger}'`, [trigger, payload]);

@@ -8,7 +8,7 @@ import type {
 } from '../snapshot/index.js';
 
 /** The events of a cluster, by name. Each is one event of the primary's runtime and, except `worker-exit` and `leader`, one line of the log. */
-export interface ClusterEvents {
+export interface ClusterEventMap {
   /** The primary begins. */
   starting: { workers: number; pid: number; node: string };
   /** The first worker is ready: if the app has an HTTP server, its address answers. */
@@ -24,7 +24,7 @@ export interface ClusterEvents {
     adminUrl: string | null;
   };
   /** Each slot has had a ready worker or is in a crash loop. */
-  started: ClusterEvents['listening'] & {
+  started: ClusterEventMap['listening'] & {
     /** Slots that have had a ready worker. */
     ready: number;
     durationMs: number;
@@ -110,18 +110,18 @@ export interface QuarantinedRequest {
 }
 
 /** Name of an event: the first argument of the primary's `on()` and `off()`. */
-export type ClusterEventName = keyof ClusterEvents;
+export type ClusterEventName = keyof ClusterEventMap;
 
 /** Listeners by the name of their event: the option `on` of `bootstrap()`. */
 export type ClusterEventListeners = {
   readonly [N in ClusterEventName]?:
-    ((event: ClusterEvents[N]) => void | Promise<void>) | undefined;
+    ((event: ClusterEventMap[N]) => void | Promise<void>) | undefined;
 };
 
 /** Functions that turn some events into a value, by the name of the event. */
 export type EventHandlers<R> = {
-  readonly [N in ClusterEventName]?: (event: ClusterEvents[N]) => R;
+  readonly [N in ClusterEventName]?: (event: ClusterEventMap[N]) => R;
 };
 
 /** The function by which the parts of the package report events. */
-export type EmitEvent = <N extends ClusterEventName>(name: N, event: ClusterEvents[N]) => void;
+export type EmitEvent = <N extends ClusterEventName>(name: N, event: ClusterEventMap[N]) => void;

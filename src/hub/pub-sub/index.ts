@@ -1,1 +1,0 @@
-export { ClusterPubSub } from './cluster-pub-sub.js';
