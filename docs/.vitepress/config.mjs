@@ -59,6 +59,7 @@ const SECTIONS = {
     ['Errors and exit codes', 'reference/errors'],
     ['Metrics and fields', 'reference/metrics'],
     ['Command line', 'reference/command-line'],
+    ['Names of each entry', 'reference/api'],
     ['API', 'api/'],
   ],
 };

@@ -1,23 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
-import ts from 'typescript';
+import { format } from 'prettier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importsOf, packageNameOf } from './support/imports.js';
-import {
-  BOOTSTRAP_NAMES,
-  BULLMQ_NAMES,
-  CACHE_NAMES,
-  EVENTS_NAMES,
-  LOCK_NAMES,
-  PACKAGE_NAMES,
-  SCHEDULE_NAMES,
-  SOCKET_IO_NAMES,
-  TESTING_NAMES,
-  THROTTLER_NAMES,
-} from './support/public-names.js';
+import { type ExportedName, exportsOf } from './support/exported-names.js';
 import { packed, type Tarball } from './support/tarball.js';
-import { TemporaryProject } from './support/temporary-project.js';
+import { ROOT, TemporaryProject } from './support/temporary-project.js';
 
 let project: TemporaryProject;
 let tarball: Tarball;
@@ -33,34 +22,15 @@ beforeAll(async () => {
 
 afterAll(() => project.remove());
 
-describe.each([
-  { entry: 'dist/index.d.ts', names: PACKAGE_NAMES },
-  { entry: 'dist/bootstrap/index.d.ts', names: BOOTSTRAP_NAMES },
-  { entry: 'dist/integrations/schedule/index.d.ts', names: SCHEDULE_NAMES },
-  { entry: 'dist/integrations/testing/index.d.ts', names: TESTING_NAMES },
-  { entry: 'dist/hub/lock/index.d.ts', names: LOCK_NAMES },
-  { entry: 'dist/hub/throttler/index.d.ts', names: THROTTLER_NAMES },
-  { entry: 'dist/hub/cache/index.d.ts', names: CACHE_NAMES },
-  { entry: 'dist/hub/events/index.d.ts', names: EVENTS_NAMES },
-  { entry: 'dist/hub/socket.io/index.d.ts', names: SOCKET_IO_NAMES },
-  { entry: 'dist/integrations/bullmq/index.d.ts', names: BULLMQ_NAMES },
-])('$entry', ({ entry, names }) => {
-  let exported: ExportedName[];
+it('exports what docs/reference/api.md lists, each name on purpose', async () => {
+  // After a change: `npx vitest --config test/vitest.config.ts --project packaging surface --update`
+  const page = await format(apiPage(), { parser: 'markdown' });
+  await expect(page).toMatchFileSnapshot(join(ROOT, 'docs/reference/api.md'));
+});
 
-  beforeAll(() => {
-    exported = exportsOf(join(unpacked, entry));
-  });
-
-  it('exports the names that are listed, each one on purpose', () => {
-    const namesOf = (kind: ExportedName['kind']): string[] =>
-      exported.filter((each) => each.kind === kind).map(({ name }) => name);
-
-    expect({ values: namesOf('value'), types: namesOf('type') }).toEqual(names);
-  });
-
-  it('says what each of them is for', () => {
-    expect(exported.filter(({ docs }) => docs === '').map(({ name }) => name)).toEqual([]);
-  });
+it('says what each exported name is for', () => {
+  const silent = entries().flatMap(({ names }) => names.filter(({ docs }) => docs === ''));
+  expect(silent).toEqual([]);
 });
 
 describe.each([
@@ -116,37 +86,49 @@ describe('the dependencies', () => {
   });
 });
 
-interface ExportedName {
-  readonly name: string;
-  readonly kind: 'value' | 'type';
-  /** Its TSDoc, without the tags. */
-  readonly docs: string;
+interface Entry {
+  readonly specifier: string;
+  readonly names: readonly ExportedName[];
 }
 
-/** Names that a declaration file exports, sorted. */
-function exportsOf(path: string): ExportedName[] {
-  const program = ts.createProgram([path], {
-    module: ts.ModuleKind.NodeNext,
-    target: ts.ScriptTarget.ES2023,
-    skipLibCheck: true,
-    types: [],
+function entries(): readonly Entry[] {
+  const { exports } = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as {
+    exports: Record<string, string | { default: { types: string } }>;
+  };
+  return Object.entries(exports).flatMap(([entry, target]) =>
+    typeof target === 'string'
+      ? []
+      : {
+          specifier: entry.replace('.', 'nestjs-cluster'),
+          names: exportsOf(join(unpacked, target.default.types)),
+        },
+  );
+}
+
+function apiPage(): string {
+  const all = entries();
+  const lean = all.find(({ specifier }) => specifier === 'nestjs-cluster/bootstrap')!;
+  const leanNames = new Set(lean.names.map(({ name }) => name));
+  const sections = all.map(({ specifier, names }) => {
+    const isMain = specifier === 'nestjs-cluster';
+    const rows = names
+      .filter(({ name }) => !isMain || !leanNames.has(name))
+      .map(({ name, kind, docs, calls }) => {
+        const [first] = docs.replaceAll(/\s+/g, ' ').split(/(?<=\.) (?=[^a-z])/);
+        const called = calls.map((call) => `\`${call}\``).join(', ');
+        return `| \`${name}\` | ${kind} | ${first} | ${called} |`;
+      });
+    return [
+      `## ${specifier}`,
+      ...(isMain
+        ? ['It exports all of [nestjs-cluster/bootstrap](#nestjs-clusterbootstrap), and:']
+        : []),
+      ['| name | kind | what it is | calls |', '| --- | --- | --- | --- |', ...rows].join('\n'),
+    ].join('\n\n');
   });
-  const checker = program.getTypeChecker();
-  const file = checker.getSymbolAtLocation(program.getSourceFile(path)!);
-  if (file === undefined) throw new Error(`${path} is not a module`);
-  return checker
-    .getExportsOfModule(file)
-    .map((symbol): ExportedName => {
-      const original =
-        symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
-      // A class that is exported with `export type` is a type.
-      const typeOnly = symbol.declarations?.some(ts.isTypeOnlyExportDeclaration) ?? false;
-      const isValue = !typeOnly && (original.flags & ts.SymbolFlags.Value) !== 0;
-      return {
-        name: symbol.name,
-        kind: isValue ? 'value' : 'type',
-        docs: ts.displayPartsToString(original.getDocumentationComment(checker)),
-      };
-    })
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [
+    '# API',
+    'After this page you know what each entry of the package exports. A test makes it of the type declarations, whose comments say more: your editor shows them.',
+    ...sections,
+  ].join('\n\n');
 }

@@ -35,7 +35,7 @@ const REQUEST_MS = 5_000;
 const START_MS = 3_000;
 
 /**
- * Events of @nestjs/event-emitter that reach the `@OnEvent()` methods of other workers, too. Each event
+ * Events of `@nestjs/event-emitter` that reach the `@OnEvent()` methods of other workers, too. Each event
  * reaches a worker at most once, and the events of one sender come in order. Payloads are copied as by
  * `structuredClone()`. Provide it in each module that injects it: all instances of an app act as one.
  */

@@ -9,7 +9,7 @@ import { ScheduledJobs } from './scheduled-jobs.js';
 class ScheduledJobsModule {}
 
 /**
- * Runs the jobs of `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule, and cron jobs added
+ * Runs the jobs of `@Cron()`, `@Interval()` and `@Timeout()` of `@nestjs/schedule`, and cron jobs added
  * to the `SchedulerRegistry`, in one worker of the cluster. They stay registered in every worker.
  * Import it once, next to `ScheduleModule.forRoot()`.
  */

@@ -6,7 +6,7 @@ import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js
 import { reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
-/** Whether enough workers are ready, and what is known of each. */
+/** Says whether enough workers are ready, and what is known of each. */
 @Injectable()
 export class ClusterHealthIndicator {
   constructor(
