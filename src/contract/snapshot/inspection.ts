@@ -4,7 +4,7 @@ export interface WorkerStack {
   readonly pid: number;
   /** `null` if its event loop is not blocked. */
   readonly blockedForMs: number | null;
-  /** In flight, oldest first; with a `problem` only the one that began last. The path is without the query. */
+  /** In flight, oldest first, at most ten. The path is without the query. */
   readonly requests: readonly {
     readonly method: string;
     readonly path: string;

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ResponseObserver } from '../../contract/snapshot/index.js';
-import type { LastRequest } from '../watchdog/last-request.js';
+import type { NotedRequests } from '../watchdog/noted-requests.js';
 import { CoarseClock } from './coarse-clock.js';
 import type { Connection } from './connection.js';
 import { isEventStream } from './event-stream.js';
 
-/** Tells the {@link ResponseObserver} which requests are over, and the watchdog which one began last. */
+/** Tells the {@link ResponseObserver} which requests are over, and the watchdog which are in flight. */
 export class ResponseReports {
   /** One at most. */
   observer: ResponseObserver | undefined;
   /** Kept for a watchdog, if there is one. */
-  lastRequest: LastRequest | undefined;
+  noted: NotedRequests | undefined;
   /** Connections are cut off by this side: their clients did not leave. */
   cutting = false;
   readonly #clock = new CoarseClock();
@@ -18,26 +18,30 @@ export class ResponseReports {
   /** A request has begun. On the request path. @returns when, exactly if anybody measures. */
   begun(request: IncomingMessage): number {
     const now = this.observer === undefined ? this.#clock.now() : performance.now();
-    this.lastRequest?.began(request, now);
+    this.noted?.began(request, now);
     return now;
   }
 
   /** The response to a request that began then was sent. On the request path. */
   sent(request: IncomingMessage, response: ServerResponse, startedAt: number, bytes: number): void {
-    this.lastRequest?.ended(request);
+    this.noted?.ended(request);
     if (this.observer === undefined) return;
     this.#finished(request, response, performance.now() - startedAt, bytes);
   }
 
   /** The connection is gone. The request that was begun last stands for those it was pipelined with. */
-  lost({ response, webSocket }: Pick<Connection, 'response' | 'webSocket'>): void {
-    this.lastRequest?.ended(response?.req);
+  lost({
+    response,
+    socket,
+    webSocket,
+  }: Pick<Connection, 'response' | 'socket' | 'webSocket'>): void {
+    this.noted?.left(socket);
     if (response !== undefined && !webSocket) this.#aborted(response);
   }
 
   /** A stream of HTTP/2 is over, be it answered or not. Its bytes are not known: frames are not counted. */
   streamOver(request: IncomingMessage, response: ServerResponse, durationMs: number): void {
-    this.lastRequest?.ended(request);
+    this.noted?.ended(request);
     // A WebSocket over HTTP/2 (RFC 8441) is one.
     if (this.observer === undefined || request.method === 'CONNECT') return;
     if (response.writableEnded) this.#finished(request, response, durationMs, undefined);

@@ -5,7 +5,7 @@ import {
   MAX_SUSPECTS,
   type PrimaryMessage,
 } from '../../contract/ipc/index.js';
-import { LastRequest } from '../watchdog/last-request.js';
+import { NotedRequests } from '../watchdog/noted-requests.js';
 import { isOpenEventStream } from '../http/event-stream.js';
 import type { LocalLink } from '../link/local-link.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
@@ -74,8 +74,8 @@ export class RequestWatch {
     return describeRequests(this.local.tracker.inFlight);
   }
 
-  noteLast(): LastRequest {
-    return (this.local.tracker.reports.lastRequest = new LastRequest());
+  note(): NotedRequests {
+    return (this.local.tracker.reports.noted = new NotedRequests());
   }
 
   /**

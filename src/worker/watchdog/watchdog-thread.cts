@@ -24,7 +24,7 @@ import type { Suspects } from '../quarantine/request-watch.js' with {
 import type { HangProfile } from './hang-profile.js' with { 'resolution-mode': 'import' };
 import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
 
-const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile, lastRequest } =
+const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile, noted } =
   workerThreads.workerData as WatchdogData;
 const beats = new Int32Array(beat);
 
@@ -129,7 +129,7 @@ function askMainThread(tell: (found: Description) => void): void {
     told = true;
     tell(found);
   };
-  const answerAlone = () => answer({ requests: readLastRequest(), frames: [], answered: false });
+  const answerAlone = () => answer({ requests: readNoted(), frames: [], answered: false });
   setTimeout(answerAlone, ANSWER_TIMEOUT_MS);
   try {
     // Loaded when it is needed, and not to be had in every build of Node.
@@ -148,16 +148,18 @@ function askMainThread(tell: (found: Description) => void): void {
   }
 }
 
-/** The one request that is known without the main thread. */
-function readLastRequest(): BlockedRequest[] {
-  const [length, startedAt] = lastRequest.numbers as unknown as [number, number];
-  if (length === 0) return [];
-  const [method = '', url = ''] = Buffer.from(lastRequest.text)
-    .toString('latin1', 0, length)
-    .split(' ');
-  const forMs = Math.max(0, performance.timeOrigin + performance.now() - startedAt);
-  // A query may hold secrets.
-  return [{ method, path: url.split('?')[0]!, forMs }];
+/** The requests that are known without the main thread, oldest first. */
+function readNoted(): BlockedRequest[] {
+  const { lengths, startedAt } = noted;
+  const text = Buffer.from(noted.text);
+  const now = performance.timeOrigin + performance.now();
+  const requests = Array.from(lengths, (length, place) => {
+    const begin = (place * text.length) / lengths.length;
+    const [method = '', url = ''] = text.toString('latin1', begin, begin + length).split(' ');
+    // A query may hold secrets.
+    return { method, path: url.split('?')[0]!, forMs: Math.max(0, now - startedAt[place]!) };
+  });
+  return requests.filter((_, place) => lengths[place]! > 0).sort((a, b) => b.forMs - a.forMs);
 }
 
 function report(found: BlockReport): void {

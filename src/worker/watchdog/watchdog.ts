@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
 import type { HangProfile } from './hang-profile.js';
-import type { LastRequestMemory } from './last-request.js';
+import type { NotedRequestsMemory } from './noted-requests.js';
 import type { Suspects } from '../quarantine/request-watch.js';
 
 /** The data with which the thread starts. */
@@ -18,7 +18,7 @@ export interface WatchdogData {
   /** What to evaluate in the main thread: gives the answer as JSON. */
   readonly question: string;
   readonly hangProfile: HangProfile | undefined;
-  readonly lastRequest: LastRequestMemory;
+  readonly noted: NotedRequestsMemory;
 }
 
 interface WatchdogOptions {
@@ -32,8 +32,8 @@ interface WatchdogOptions {
     readonly requests: readonly BlockedRequest[];
     /** The possible cause, if this process is blocked. */
     readonly suspects: Suspects;
-    /** From now on notes the request that began last, for a main thread that cannot say what is in flight. */
-    noteLast(): LastRequestMemory;
+    /** From now on notes the requests in flight, for a main thread that cannot say them. */
+    note(): NotedRequestsMemory;
   };
   /** The thread could not be started, or has ended. */
   readonly failed: (error: unknown) => void;
@@ -67,7 +67,7 @@ export function startWatchdog(options: WatchdogOptions): void {
   const beats = new Int32Array(beat);
   setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
   Reflect.set(globalThis, Symbol.for(HOOK), () => describeMainThread(options.work));
-  const { numbers, text } = options.work.noteLast();
+  const { lengths, startedAt, text } = options.work.note();
   const workerData: WatchdogData = {
     beat,
     tickMs,
@@ -76,7 +76,7 @@ export function startWatchdog(options: WatchdogOptions): void {
     reportTo: options.reportTo,
     question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
     hangProfile: options.hangProfile,
-    lastRequest: { numbers, text },
+    noted: { lengths, startedAt, text },
   };
   try {
     makeNonBlocking(options.reportTo);

@@ -1,0 +1,77 @@
+import { MAX_BLOCKED_REQUESTS } from '../../contract/ipc/index.js';
+import type { RequestLine } from '../quarantine/describe-request.js';
+
+const MAX_METHOD_LENGTH = 32;
+const MAX_URL_LENGTH = 200;
+const SPACE = 0x20;
+
+/** Bytes of a method, a space and a URL. */
+const LINE_BYTES = MAX_METHOD_LENGTH + 1 + MAX_URL_LENGTH;
+
+/** Read once: the getter costs about 20 ns. */
+const ORIGIN_MS = performance.timeOrigin;
+
+type NotedRequest = RequestLine & { readonly socket?: unknown };
+
+/** Memory that two threads share, with a place for each request. Typed arrays stay shared as `workerData`. */
+export interface NotedRequestsMemory {
+  /** Bytes of the place's text in use, 0 without a request. */
+  readonly lengths: Int32Array;
+  /** When the request began, in ms since 1970. */
+  readonly startedAt: Float64Array;
+  /** Method, space and URL in latin1, as long for each place. The URL has its query, and is cut. */
+  readonly text: Uint8Array;
+}
+
+/**
+ * The requests in flight: of many only some, and always the one that began last. Native code keeps
+ * the main thread from answering the inspector; its watchdog reads the requests here.
+ */
+export class NotedRequests implements NotedRequestsMemory {
+  readonly lengths = new Int32Array(shared(Int32Array.BYTES_PER_ELEMENT));
+  readonly startedAt = new Float64Array(shared(Float64Array.BYTES_PER_ELEMENT));
+  readonly text = Buffer.from(shared(LINE_BYTES));
+  /** By place. */
+  readonly #requests = Array<NotedRequest | undefined>(MAX_BLOCKED_REQUESTS).fill(undefined);
+  /** The place that was taken last. */
+  #last = 0;
+
+  /**
+   * A request has begun. On the request path.
+   *
+   * @param startedAt monotonic ms.
+   */
+  began(request: NotedRequest, startedAt: number): void {
+    const { lengths, text } = this;
+    const { method = '', url = '' } = request;
+    const free = this.#requests.indexOf(undefined);
+    const place = free === -1 ? (this.#last + 1) % MAX_BLOCKED_REQUESTS : free;
+    this.#last = place;
+    this.#requests[place] = request;
+    lengths[place] = 0; // so that the watchdog reads no half of a text
+    const begin = place * LINE_BYTES;
+    const space = begin + text.write(method, begin, MAX_METHOD_LENGTH, 'latin1');
+    text[space] = SPACE;
+    this.startedAt[place] = ORIGIN_MS + startedAt;
+    lengths[place] = space + 1 + text.write(url, space + 1, MAX_URL_LENGTH, 'latin1') - begin;
+  }
+
+  /** A request is over, whether it was answered or not. On the request path. */
+  ended(request: NotedRequest): void {
+    const place = this.#requests.indexOf(request);
+    if (place === -1) return;
+    this.#requests[place] = undefined;
+    this.lengths[place] = 0;
+  }
+
+  /** A connection is gone, and with it all that was pipelined on it. */
+  left(socket: unknown): void {
+    for (const request of this.#requests) {
+      if (request && request.socket === socket) this.ended(request);
+    }
+  }
+}
+
+function shared(bytes: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(MAX_BLOCKED_REQUESTS * bytes);
+}
