@@ -16,6 +16,12 @@ interface Emitter {
   listeners(event: string): readonly unknown[];
 }
 
+interface AskOptions {
+  readonly body?: Buffer;
+  readonly signal?: AbortSignal;
+  readonly whileHeard?: boolean;
+}
+
 /** The first connection waits for the hub's thread to start. */
 const FIRST_MS = 3_000;
 
@@ -34,6 +40,7 @@ export class HubClient implements LineEvents {
   #lastId = 0;
   /** The hub let a question wait for too long, and has sent nothing since. */
   #silent = false;
+  #heardAt = -Infinity;
   /** The event emitters of the apps of this process. */
   readonly emitters = new Set<Emitter>();
   /** The number of the last echo asked for: several {@link HubChannels} of a process share the numbers. */
@@ -186,6 +193,7 @@ export class HubClient implements LineEvents {
 
   frame(header: FromHub, body: Buffer): void {
     this.#silent = false;
+    this.#heardAt = performance.now();
     if (header.t === 'event') {
       for (const listener of this.#listeners) listener.pushed?.(header, body);
       return;
@@ -220,28 +228,36 @@ export class HubClient implements LineEvents {
    * Asks a question that the hub may answer late. Both the hub and this end keep the time: the hub may hang.
    *
    * @param signal ends the wait earlier.
+   * @param whileHeard whether the wait begins anew with each message of the hub: the answer may lie
+   * behind messages that take this process long to read.
    * @returns `undefined` without an answer by then.
    * @throws HubError
    */
   async askUntil(
     question: Question,
     waitMs: number,
-    { body, signal }: { readonly body?: Buffer; readonly signal?: AbortSignal } = {},
+    { body, signal, whileHeard = false }: AskOptions = {},
   ): Promise<Answer | undefined> {
     const until = performance.now() + (waitMs === 0 ? ANSWER_MS : waitMs);
     if (this.#isNew) await this.ready(Math.min(waitMs, FIRST_MS));
     const id = (this.#lastId += 1);
     const asked = this.#send(id, question, Infinity, body);
     return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout;
       const giveUp = (): void => {
         if (!this.#pending.delete(id)) return;
         this.tell({ op: 'cancel', id });
         resolve(undefined);
       };
-      const timer = setTimeout(
-        () => setImmediate(giveUp),
-        Math.max(0, until - performance.now()), // the connection may have taken all of it
-      );
+      const wait = (leftMs: number): void => {
+        timer = setTimeout(() => setImmediate(due), Math.max(0, leftMs));
+      };
+      const due = (): void => {
+        const leftMs = whileHeard ? this.#heardAt + waitMs - performance.now() : 0;
+        if (leftMs > 0 && this.#pending.has(id)) wait(leftMs);
+        else giveUp();
+      };
+      wait(until - performance.now()); // the connection may have taken all of it
       signal?.addEventListener('abort', giveUp);
       asked.then(resolve, reject).finally(() => {
         clearTimeout(timer);

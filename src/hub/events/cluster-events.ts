@@ -29,7 +29,10 @@ export interface ClusterRequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/** The hub answers once the receivers keep up. A hub that hangs is ended long before. */
+/**
+ * The wait for a hub that says nothing. It answers within 20 s, once the receivers keep up; a hub that
+ * hangs is ended long before.
+ */
 const EMIT_MS = 30_000;
 const REQUEST_MS = 5_000;
 const START_MS = 3_000;
@@ -105,7 +108,7 @@ export class ClusterEvents
     const body = checkEvent(`emit()`, name, payload, to);
     const question = { op: 'publish', name, form: 'v', to } as const;
     try {
-      const answer = await this.#hub.askUntil(question, EMIT_MS, { body });
+      const answer = await this.#hub.askUntil(question, EMIT_MS, { body, whileHeard: true });
       // Nobody knows whether it was sent.
       if (answer === undefined) this.#hub.noteOutcome('publish', 'timeout');
       else return await this.#sentTo(answer, to);

@@ -93,7 +93,7 @@ export class HubCore {
 
   /** The worker has read some of what it was sent. */
   drained(peer: Peer): void {
-    this.#events.drained(peer);
+    this.#events.drained(peer, this.clock());
   }
 
   /** The worker is gone: its locks go to others. */

@@ -7,6 +7,9 @@ export const CONGESTED_BYTES = 1024 * 1024;
 /** More is not kept for a receiver. A worker stops asking at half of it, and one frame may follow. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
+/** A turn of the event loop reads frames for this long: a handler of each may take its time. */
+const TURN_MS = 10;
+
 /** Frames that are sent together go in writes of about this size. */
 const JOINED_BYTES = 64 * 1024;
 
@@ -24,6 +27,10 @@ export class FrameSocket {
   readonly #reader: FrameReader;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
+  /** The next turn, if there may be unread frames. */
+  #nextTurn: NodeJS.Immediate | undefined;
+  /** This end has ended the connection. */
+  #ended = false;
 
   /**
    * @param ofWorker whether this end is the worker's. It also reads while it is congested: if both ends
@@ -36,7 +43,10 @@ export class FrameSocket {
   ) {
     this.#reader = new FrameReader(ofWorker); // the hub needs no frame any more when it reads the next one
     socket.on('error', () => {}); // 'close' follows
-    socket.on('close', () => events.closed());
+    socket.on('close', () => {
+      this.#read(Infinity);
+      events.closed();
+    });
     socket.on('data', (chunk: Buffer) => {
       this.#reader.push(chunk);
       this.#read();
@@ -72,19 +82,25 @@ export class FrameSocket {
   }
 
   destroy(): void {
+    this.#ended = true;
     this.socket.destroy();
   }
 
   /** The hub stops reading from a worker that does not read itself. */
-  #read(): void {
+  #read(forMs = TURN_MS): void {
+    clearImmediate(this.#nextTurn);
+    const until = performance.now() + forMs;
     try {
       while (this.ofWorker || !this.congested) {
-        const frame = this.socket.destroyed ? undefined : this.#reader.next();
+        const frame = this.#ended ? undefined : this.#reader.next();
         if (frame === undefined) {
           if (this.socket.isPaused()) this.socket.resume();
           return;
         }
         this.events.frame(frame);
+        if (performance.now() < until) continue;
+        this.#nextTurn = setImmediate(() => this.#read());
+        break;
       }
       this.socket.pause();
     } catch {

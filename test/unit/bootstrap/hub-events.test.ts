@@ -1,3 +1,4 @@
+import { serialize } from 'node:v8';
 import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
@@ -72,6 +73,37 @@ describe('an event that nobody has confirmed for seconds', () => {
     expect(await sent).toEqual([3, 3]);
     expect(sender!.hub.outcomes.get('events dropped')).toBeUndefined();
   });
+
+  it('is waited for while the hub has anything to say, however long that takes to read', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [sender] = await start(3);
+    const answer = sender!.delayed('publish');
+    const resolved = vi.fn();
+    const sent = sender!.events.emit('n', 1).then(resolved);
+    for (let seconds = 0; seconds < 100; seconds += 20) {
+      await vi.advanceTimersByTimeAsync(20_000);
+      await idle();
+      sender!.hub.frame({ t: 'event', name: 'm', form: 'v', from: 1 }, serialize(1));
+    }
+    expect(resolved).not.toHaveBeenCalled();
+    answer();
+    await sent;
+    expect(resolved).toHaveBeenCalledWith(3);
+  });
+
+  it('is given up once the hub has said nothing for 30 s, and is not counted as lost', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [sender] = await start(3);
+    sender!.lost.add('publish');
+    const sent = sender!.events.emit('n', 1);
+    await vi.advanceTimersByTimeAsync(30_001);
+    await idle();
+    expect(await Promise.race([sent, idle()])).toBe(0);
+    expect(sender!.hub.outcomes.get('events dropped')).toBeUndefined();
+    expect(sender!.hub.outcomes.get('publish timeout')).toBe(1);
+  });
 });
 
 describe('an event to a worker that is behind', () => {
@@ -114,6 +146,46 @@ describe('an event to a worker that is behind', () => {
     expect(await sender!.events.emit('n', 2, 'others')).toBe(0);
     slow!.readAll();
     expect(await sender!.events.emit('n', 3, 'others')).toBe(1);
+  });
+
+  it('but reads is waited for as long as it reads, and misses nothing', async () => {
+    let now = 0;
+    const [sender, slow] = await start(2, () => now);
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const confirmed = vi.fn();
+    const first = sender!.events.emit('n', 1, 'others').then(confirmed);
+    const pass = async (ms: number) => {
+      for (const end = now + ms; now < end; now += 1_000) {
+        slow!.readSome();
+        sender!.core.sweep();
+        await idle();
+      }
+    };
+    await pass(10_000);
+    expect(confirmed).not.toHaveBeenCalled();
+    await pass(11_000); // its sender does not wait for ever
+    await first;
+    expect(confirmed).toHaveBeenCalledWith(1);
+    slow!.readSome();
+    const second = sender!.events.emit('n', 2, 'others');
+    slow!.readAll();
+    expect(await second).toBe(1);
+    expect(sender!.hub.outcomes.get('events dropped')).toBeUndefined();
+  });
+
+  it('is sent events again as soon as it reads again', async () => {
+    let now = 0;
+    const [sender, slow] = await start(2, () => now);
+    Object.assign(slow!.state, { congested: true, unsentBytes: 2 ** 21 });
+    const first = sender!.events.emit('n', 1, 'others');
+    await idle();
+    now = 2_000;
+    sender!.core.sweep();
+    expect(await first).toBe(1);
+    slow!.readSome();
+    const second = sender!.events.emit('n', 2, 'others');
+    slow!.readAll();
+    expect(await second).toBe(1);
   });
 
   it('that ends is not waited for', async () => {

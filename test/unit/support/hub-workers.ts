@@ -84,6 +84,8 @@ export function connect(core: HubCore, slot: number) {
     },
     /** Its process ends. */
     leave: () => leave(),
+    /** It has read some of what it was sent, and is still behind. */
+    readSome: () => drain(),
     /** It has read what it was sent. */
     readAll: () => {
       Object.assign(state, { congested: false, unsentBytes: 0 });

@@ -82,8 +82,8 @@ export class EventRouter {
   }
 
   /** The receiver has read some of its events. */
-  drained(receiver: Peer): void {
-    if (!receiver.congested) this.#readers.release(receiver);
+  drained(receiver: Peer, now: number): void {
+    this.#readers.drained(receiver, now);
   }
 
   sweep(now: number): void {

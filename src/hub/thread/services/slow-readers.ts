@@ -10,16 +10,19 @@ interface HeldAnswer {
 /** A reader that has more to read is sent nothing. */
 const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
-/** The longest wait for a reader to catch up. */
+/** A reader that has read nothing for this long is not waited for until it reads again. */
 const PATIENCE_MS = 2_000;
+
+/** The longest wait for a reader that reads slowly. */
+const MAX_WAIT_MS = 20_000;
 
 /**
  * Holds the answer to a sender while a reader is behind. So a sender that awaits its answers sends
  * no faster than the slowest reader reads. A reader that reads nothing is waited for once.
  */
 export class SlowReaders {
-  /** By reader, the answers that wait for it, oldest first. */
-  readonly #held = new Map<Peer, Set<HeldAnswer>>();
+  /** By reader, the answers that wait for it, oldest first, and when it last read something. */
+  readonly #held = new Map<Peer, { readAt: number; readonly answers: Set<HeldAnswer> }>();
   readonly #givenUp = new Set<Peer>();
 
   /** @returns whether the reader can be sent something. */
@@ -35,9 +38,17 @@ export class SlowReaders {
     const held = { since: now, waitsFor, answer };
     for (const reader of waitsFor) {
       const others = this.#held.get(reader);
-      if (others === undefined) this.#held.set(reader, new Set([held]));
-      else others.add(held);
+      if (others === undefined) this.#held.set(reader, { readAt: now, answers: new Set([held]) });
+      else others.answers.add(held);
     }
+  }
+
+  /** The reader has read something. */
+  drained(reader: Peer, now: number): void {
+    if (!reader.congested) return this.release(reader);
+    this.#givenUp.delete(reader);
+    const held = this.#held.get(reader);
+    if (held !== undefined) held.readAt = now;
   }
 
   /** The reader has caught up, or is gone. */
@@ -47,10 +58,11 @@ export class SlowReaders {
   }
 
   sweep(now: number): void {
-    for (const [reader, [oldest]] of this.#held) {
-      if (oldest!.since + PATIENCE_MS > now) continue;
-      this.#givenUp.add(reader);
-      this.#answerFor(reader);
+    for (const [reader, { readAt, answers }] of this.#held) {
+      const [oldest] = answers;
+      const standsStill = readAt + PATIENCE_MS <= now;
+      if (standsStill) this.#givenUp.add(reader);
+      if (standsStill || oldest!.since + MAX_WAIT_MS <= now) this.#answerFor(reader);
     }
   }
 
@@ -58,7 +70,7 @@ export class SlowReaders {
     const held = this.#held.get(reader);
     if (held === undefined) return;
     this.#held.delete(reader);
-    for (const { waitsFor, answer } of held) {
+    for (const { waitsFor, answer } of held.answers) {
       waitsFor.delete(reader);
       if (waitsFor.size === 0) answer();
     }

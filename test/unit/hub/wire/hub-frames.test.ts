@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { encodeFrame, type Frame, FrameReader, release } from '../../../../src/hub/wire/codec.js';
 import { CONGESTED_BYTES, FrameSocket } from '../../../../src/hub/wire/frame-socket.js';
 import { MAX_FRAME_BYTES } from '../../../../src/hub/wire/limits.js';
@@ -155,6 +155,38 @@ describe('frames', () => {
     }
     expect(answered).toBe(1_000);
     expect(socket.paused).toBe(false);
+  });
+
+  it('leave a worker time for other things, and are all read in order, also those before the end', async () => {
+    const socket = new FakeSocket();
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const seen: unknown[] = [];
+    const closed = vi.fn(() => seen.push('closed'));
+    const frame = ({ header }: Frame): void => {
+      now += 1;
+      seen.push((header as { n: number }).n);
+    };
+    new FrameSocket(socket as unknown as Socket, { frame, closed }, true);
+    const send = (from: number) => {
+      const all = Array.from({ length: 100 }, (_, n) => encodeFrame({ n: from + n }));
+      socket.emit('data', Buffer.concat(all));
+    };
+    const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
+    send(0);
+    for (let turns = 1; turns === 1 || seen.length < 100; turns += 1) {
+      expect(seen.length).toBeLessThan(20 * turns);
+      expect(socket.paused).toBe(true);
+      await ticked();
+    }
+    await ticked();
+    expect([seen, socket.paused]).toEqual([numbers(100), false]);
+    send(100);
+    socket.destroyed = true;
+    socket.emit('close');
+    await ticked();
+    expect(seen).toEqual([...numbers(200), 'closed']);
   });
 
   it.each([100, 300_000])(
