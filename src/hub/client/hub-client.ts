@@ -228,15 +228,14 @@ export class HubClient implements LineEvents {
    * Asks a question that the hub may answer late. Both the hub and this end keep the time: the hub may hang.
    *
    * @param signal ends the wait earlier.
-   * @param whileHeard whether the wait begins anew with each message of the hub: the answer may lie
-   * behind messages that take this process long to read.
+   * @param whileHeard has the wait begin anew with each message: the answer may lie behind many.
    * @returns `undefined` without an answer by then.
    * @throws HubError
    */
   async askUntil(
     question: Question,
     waitMs: number,
-    { body, signal, whileHeard = false }: AskOptions = {},
+    { body, signal, whileHeard }: AskOptions = {},
   ): Promise<Answer | undefined> {
     const until = performance.now() + (waitMs === 0 ? ANSWER_MS : waitMs);
     if (this.#isNew) await this.ready(Math.min(waitMs, FIRST_MS));
@@ -244,18 +243,15 @@ export class HubClient implements LineEvents {
     const asked = this.#send(id, question, Infinity, body);
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout;
+      const wait = (leftMs: number): void => {
+        timer = setTimeout(() => setImmediate(giveUp), Math.max(0, leftMs));
+      };
       const giveUp = (): void => {
+        const leftMs = whileHeard ? this.#heardAt + waitMs - performance.now() : 0;
+        if (leftMs > 0 && this.#pending.has(id)) return wait(leftMs);
         if (!this.#pending.delete(id)) return;
         this.tell({ op: 'cancel', id });
         resolve(undefined);
-      };
-      const wait = (leftMs: number): void => {
-        timer = setTimeout(() => setImmediate(due), Math.max(0, leftMs));
-      };
-      const due = (): void => {
-        const leftMs = whileHeard ? this.#heardAt + waitMs - performance.now() : 0;
-        if (leftMs > 0 && this.#pending.has(id)) wait(leftMs);
-        else giveUp();
       };
       wait(until - performance.now()); // the connection may have taken all of it
       signal?.addEventListener('abort', giveUp);

@@ -29,10 +29,7 @@ export interface ClusterRequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/**
- * The wait for a hub that says nothing. It answers within 20 s, once the receivers keep up; a hub that
- * hangs is ended long before.
- */
+/** The longest silence of a hub that waits for receivers. A hub that hangs is ended long before. */
 const EMIT_MS = 30_000;
 const REQUEST_MS = 5_000;
 const START_MS = 3_000;
