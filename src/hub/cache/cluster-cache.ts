@@ -86,9 +86,9 @@ export class ClusterCache {
 
   /**
    * The value or, if there is none, the result of `compute`. One process of the cluster computes it,
-   * and all others wait for it, for at most 30 s: then the next one computes. If `compute` throws, the
-   * callers of this process fail as well, and another process computes. The result is not kept if its
-   * key was set or deleted during the computation.
+   * and all others wait for it, for at most 30 s: then the next one computes. Nobody waits for a third
+   * one. If `compute` throws, the callers of this process fail as well, and another process computes. The
+   * result is not kept if it took longer than 30 s, or if its key was set or deleted during that time.
    *
    * @throws ClusterCacheReentryError inside the computation of the same key, and every error of `compute`.
    */
@@ -103,23 +103,27 @@ export class ClusterCache {
         throw new ClusterCacheReentryError(key);
       }
     }
-    for (let isFirst = true; ; isFirst = false) {
-      const round = this.#rounds.get(key);
-      if (round === undefined) return this.#begin(key, compute, ttlMs ?? null).value as Promise<T>;
+    const until = performance.now() + LEASE_MS;
+    for (let joins = 0; ; joins += 1) {
+      // Nobody waits for a third computation.
+      const round = joins < 2 ? this.#rounds.get(key) : undefined;
+      if (round === undefined) {
+        return this.#begin(key, compute, ttlMs ?? null, until).value as Promise<T>;
+      }
       const joined = await round.joined;
       // A second round began after this call, so its value is new enough in any case.
-      if (joined !== undefined && (joined.fresh || !isFirst)) return joined.value as T;
+      if (joined !== undefined && (joined.fresh || joins > 0)) return joined.value as T;
     }
   }
 
-  #begin(key: string, compute: () => unknown, ttlMs: number | null): Round {
+  #begin(key: string, compute: () => unknown, ttlMs: number | null, until: number): Round {
     const leave = (): void => {
       clearTimeout(timer);
       if (this.#rounds.get(key) === round) this.#rounds.delete(key);
     };
     // After the computation another worker may replace the value, so later callers ask anew.
     const found = this.#cache
-      .getOrCompute(key, () => this.#compute(key, compute).finally(leave), ttlMs)
+      .getOrCompute(key, () => this.#compute(key, compute).finally(leave), ttlMs, until)
       .finally(leave);
     let giveUp = (): void => {};
     const late = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)));
@@ -135,12 +139,8 @@ export class ClusterCache {
   }
 
   async #compute(key: string, compute: () => unknown): Promise<unknown> {
-    const computing = {
-      cache: this.#cache.name,
-      key,
-      outer: COMPUTING.getStore(),
-      ended: false,
-    };
+    const { name: cache } = this.#cache;
+    const computing = { cache, key, outer: COMPUTING.getStore(), ended: false };
     try {
       return await COMPUTING.run(computing, async () => compute());
     } finally {

@@ -115,15 +115,22 @@ export class SharedCache {
    * One process of the cluster computes a missing value, and the others wait for it. If the process
    * fails or ends, the next one computes. A computed value is kept unless its key was changed since.
    *
+   * @param until the end of the wait for another process, by `performance.now()`.
    * @throws ClusterConfigurationError, and every error of `compute`.
    */
-  async getOrCompute(key: string, compute: () => unknown, ttlMs: number | null): Promise<Found> {
+  async getOrCompute(
+    key: string,
+    compute: () => unknown,
+    ttlMs: number | null,
+    until = performance.now() + LEASE_MS,
+  ): Promise<Found> {
     checkTtl(key, ttlMs);
     const known = await this.#ask({ op: 'get', cache: this.name, key });
     const cached = this.#valueIn(known);
     if (cached !== undefined) return { value: cached.value, fresh: Promise.resolve(false) };
     const hub = this.#open();
-    const waitMs = known === undefined ? DOUBTED_LEASE_MS : LEASE_MS;
+    const leftMs = Math.max(0, until - performance.now());
+    const waitMs = known === undefined ? Math.min(DOUBTED_LEASE_MS, leftMs) : leftMs;
     const question = { op: 'lease', cache: this.name, key, waitMs } as const;
     const answer = await orNone(hub.askUntil(question, waitMs));
     if (answer?.header.t === 'granted') return this.#compute(key, compute, ttlMs, answer.header);

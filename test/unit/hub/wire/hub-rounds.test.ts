@@ -206,6 +206,48 @@ it('has the next one compute after 30 s in the worker of a computation that neve
   expect(await settled(cache.get('k'), deliver)).toBe('next');
 });
 
+/** Callers of two workers whose computations never end, at a time that passes when the test says so. */
+async function startEndless() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { caches, turn } = await workers(2);
+  const begun: string[] = [];
+  const ask = async (worker: number, caller: string): Promise<void> => {
+    void caches[worker]!.getOrSet('k', () => new Promise(() => begun.push(caller)));
+    await turn();
+  };
+  const pass = async (seconds: number): Promise<void> => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      await turn();
+    }
+  };
+  return { begun, ask, pass };
+}
+
+it('has nobody wait for more than two computations that never end', async () => {
+  const { begun, ask, pass } = await startEndless();
+  for (const caller of ['first', 'second', 'third', 'fourth']) await ask(0, caller);
+  await pass(29);
+  await ask(0, 'fifth');
+  expect(begun).toEqual(['first']);
+  await pass(1);
+  expect(begun).toEqual(['first', 'second']);
+  await pass(30);
+  expect(begun).toEqual(['first', 'second', 'third', 'fourth', 'fifth']);
+});
+
+it('has a caller wait for 30 s, whether for its own worker or another', async () => {
+  const { begun, ask, pass } = await startEndless();
+  await ask(1, 'other worker');
+  await pass(10);
+  for (const caller of ['first', 'second']) await ask(0, caller);
+  await pass(20);
+  expect(begun).toEqual(['other worker', 'first']);
+  await pass(11);
+  expect(begun).toEqual(['other worker', 'first', 'second']);
+});
+
 it('refuses a computation that asks for its own key, also behind another, and no other', async () => {
   const { caches, deliver } = await workers(1);
   const [cache] = caches as [ClusterCache];
