@@ -81,9 +81,13 @@ describeWith(['redis-server'], 'a Redis that hangs', () => {
         timed(rejects.post('enqueue/noted', { args: ['never', 1] })),
         timed(runsHere.call('add', [20, 22])),
       ]);
-      for (const { ms } of [refused, enqueued, here]) {
-        expect(ms).toBeGreaterThan(QUEUE_TIMEOUT_MS - 100);
-        expect(ms).toBeLessThan(QUEUE_TIMEOUT_MS + 1_500);
+      for (const [{ ms }, patienceMs] of [
+        [refused, QUEUE_TIMEOUT_MS],
+        [enqueued, QUEUE_TIMEOUT_MS],
+        [here, QUEUE_TIMEOUT_MS / 2],
+      ] as const) {
+        expect(ms).toBeGreaterThan(patienceMs - 100);
+        expect(ms).toBeLessThan(patienceMs + 1_500);
       }
       expect([refused.status, enqueued.status]).toEqual([503, 503]);
       expect(here).toMatchObject({ status: 201, body: { sum: 42, isMainThread: false } });

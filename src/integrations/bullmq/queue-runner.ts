@@ -15,7 +15,14 @@ import {
   type Watch,
 } from '../../offload/index.js';
 import { Consumer, type ConsumerSituation } from './consumer.js';
-import { announcedTask, noticesKey, payloadOf, queueOfTask, repliesKey } from './redis/messages.js';
+import {
+  announcedTask,
+  type JobPayload,
+  noticesKey,
+  payloadOf,
+  queueOfTask,
+  repliesKey,
+} from './redis/messages.js';
 import { PendingCalls } from './redis/pending-calls.js';
 import { kindOfRefusal, QueueClient, unavailable } from './redis/queue-client.js';
 import type { CallOutcome, QueueMetrics } from './queue-metrics.js';
@@ -133,19 +140,47 @@ export class QueueRunner implements RemoteRunner {
     watch?: Watch,
     trace?: CallTrace,
   ): Promise<unknown> {
-    const client = this.#client!;
     if (this.#pending.size >= MAX_PENDING) {
       this.#count(task, 'rejected');
       throw new TaskRejectedException(task.name, 'queue-full', 1);
     }
-    if (!(await client.link.isUp())) {
-      const isLocal = this.options.onUnavailable === 'local';
-      this.#count(task, isLocal ? 'local' : 'rejected');
-      if (isLocal) return this.#local.submit(task, args, contexts, watch, trace);
+    const mayRunHere = this.options.onUnavailable === 'local';
+    if (!(await this.#client!.link.isUp())) {
+      this.#count(task, mayRunHere ? 'local' : 'rejected');
+      if (mayRunHere) return this.#local.submit(task, args, contexts, watch, trace);
       throw unavailable(task.name);
     }
-    const { callTimeoutMs } = this.options;
     const payload = payloadOf(task.name, args, contexts, task.parameters);
+    const askedAt = performance.now();
+    try {
+      const value = await this.#call(task, payload, watch, trace);
+      this.#count(task, 'completed');
+      return value;
+    } catch (error) {
+      const outcome = outcomeOf(error);
+      const isLocal = outcome === 'rejected' && mayRunHere;
+      this.#count(task, isLocal ? 'local' : outcome);
+      if (!isLocal) throw error;
+      const { queueTimeoutMs } = task;
+      const leftMs = Math.max(queueTimeoutMs / 2, queueTimeoutMs - (performance.now() - askedAt));
+      const hurried = { ...task, queueTimeoutMs: leftMs };
+      return await this.#local.submit(hurried, args, contexts, watch, trace);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#pending.failAll(({ name }) => new TaskAbortedException(name));
+    await Promise.all(this.consumers.map((each) => each.close()));
+    this.#reader?.close();
+    this.#client?.link.close();
+  }
+
+  /** Has a consumer run it. Gives up if Redis does not confirm the job in time. */
+  async #call(task: Task, payload: JobPayload, watch?: Watch, trace?: CallTrace): Promise<unknown> {
+    const client = this.#client!;
+    const { callTimeoutMs, onUnavailable } = this.options;
+    // A thread here gets the other half of the time.
+    const patienceMs = this.patienceMs(task.name) / (onUnavailable === 'local' ? 2 : 1);
     let at = task.queue!;
     let added: Promise<void> | undefined;
     const send = () => {
@@ -153,7 +188,7 @@ export class QueueRunner implements RemoteRunner {
         at,
         { ...payload, call },
         { jobId: id, removeOnComplete: true, removeOnFail: true },
-        Math.min(callTimeoutMs, this.patienceMs(task.name)),
+        Math.min(callTimeoutMs, patienceMs),
         () => this.#pending.has(id),
       );
       added.catch((error: unknown) => this.#pending.fail(id, error));
@@ -167,29 +202,16 @@ export class QueueRunner implements RemoteRunner {
     send();
     const unwatch = watch?.(() => this.#pending.fail(id, new TaskAbortedException(task.name)));
     try {
-      const value = await result;
-      this.#count(task, 'completed');
-      return value;
+      return await result;
     } catch (error) {
-      const outcome = outcomeOf(error);
-      const isLocal = outcome === 'rejected' && this.options.onUnavailable === 'local';
-      this.#count(task, isLocal ? 'local' : outcome);
-      if (outcome !== 'failed') {
+      if (outcomeOf(error) !== 'failed') {
         // Without a confirmation too: the job may have been added.
         void added!.catch(() => {}).then(() => client.cancel(task.queue!, id, at));
       }
-      if (isLocal) return await this.#local.submit(task, args, contexts, watch, trace);
       throw error;
     } finally {
       unwatch?.();
     }
-  }
-
-  async close(): Promise<void> {
-    this.#pending.failAll(({ name }) => new TaskAbortedException(name));
-    await Promise.all(this.consumers.map((each) => each.close()));
-    this.#reader?.close();
-    this.#client?.link.close();
   }
 
   /** Consumes the queue of a single method, in which its redirected calls wait. */

@@ -120,7 +120,8 @@ it('says once a minute what Redis refuses of every call', () => {
 
 it('knows how far the clock of Redis is ahead, which all machines tell times by', async () => {
   const aheadMs = () => link.now() - Date.now();
-  expect(aheadMs()).toBe(0);
+  // The clock goes on between the two readings.
+  expect(Math.abs(aheadMs())).toBeLessThan(100);
   become('ready');
   await vi.waitFor(() => expect(Math.abs(aheadMs() - 120_000)).toBeLessThan(5_000));
 });
