@@ -22,12 +22,12 @@ export class ControlClient {
   constructor(readonly cluster: FoundCluster) {}
 
   /** @throws ClusterUnreachableError if no answer comes in time, ClusterRefusedError */
-  async get<T>(path: string, timeoutMs = ANSWER_MS): Promise<T> {
+  async get<T>(path: string, timeoutMs?: number): Promise<T> {
     return this.#json(await this.open('GET', path, { timeoutMs }));
   }
 
-  /** Waits for the answer without a limit. @throws ClusterUnreachableError, ClusterRefusedError */
-  async post<T>(path: string, body: object = {}): Promise<T> {
+  /** Waits for the outcome without a limit. @throws ClusterUnreachableError, ClusterRefusedError */
+  async post<T>(path: string, body?: object): Promise<T> {
     return this.#json(await this.open('POST', path, { body }));
   }
 
@@ -37,12 +37,13 @@ export class ControlClient {
    * @throws ClusterUnreachableError, ClusterRefusedError
    */
   async events(signal?: AbortSignal): Promise<AsyncIterable<Told>> {
-    const response = await this.open('GET', '/v1/events', { timeoutMs: ANSWER_MS, signal });
+    const response = await this.open('GET', '/v1/events', { signal });
     return parseFrames(response) as AsyncIterable<Told>;
   }
 
   /**
-   * Opens an answer of any length, to be read by the caller.
+   * Opens an answer of any length, to be read by the caller. A POST sends its body once the primary
+   * has taken its head (100 Continue). So a primary that is silent never begins a change later.
    *
    * @throws ClusterUnreachableError if nobody answers in time, ClusterRefusedError
    */
@@ -50,8 +51,8 @@ export class ControlClient {
     method: 'GET' | 'POST',
     path: string,
     {
-      body,
-      timeoutMs,
+      body = {},
+      timeoutMs = ANSWER_MS,
       signal,
     }: {
       readonly body?: object | undefined;
@@ -59,7 +60,7 @@ export class ControlClient {
       readonly signal?: AbortSignal | undefined;
     } = {},
   ): Promise<IncomingMessage> {
-    const sent = body === undefined ? '' : JSON.stringify(body);
+    const sent = JSON.stringify(body);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const asked = request(
         {
@@ -72,21 +73,23 @@ export class ControlClient {
             ...(method === 'POST' && {
               'Content-Type': 'application/json',
               'Content-Length': Buffer.byteLength(sent),
+              Expect: '100-continue',
             }),
           },
           ...(signal !== undefined && { signal }),
         },
         resolve,
       );
-      const timer =
-        timeoutMs !== undefined &&
-        setTimeout(() => asked.destroy(new Error(this.#silence(timeoutMs))), timeoutMs);
-      asked.once('close', () => timer && clearTimeout(timer));
-      asked.once('response', () => timer && clearTimeout(timer));
+      const silence = () => asked.destroy(new Error(this.#silence(timeoutMs)));
+      const timer = setTimeout(silence, timeoutMs);
+      for (const sign of ['continue', 'response', 'close']) {
+        asked.once(sign, () => clearTimeout(timer));
+      }
       asked.once('error', (error: NodeJS.ErrnoException) =>
         reject(new ClusterUnreachableError(labelOf(this.cluster), inWords(error))),
       );
-      asked.end(sent);
+      if (method === 'GET') asked.end();
+      else asked.once('continue', () => asked.end(sent));
     });
     if (response.statusCode === 200) return response;
     throw await refusal(response);

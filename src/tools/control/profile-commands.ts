@@ -98,7 +98,7 @@ async function record(
     process.once(signal, () => interrupted.abort(signal));
   }
   const { signal } = interrupted;
-  const open = () => client.open('POST', path, { body: {}, signal });
+  const open = () => client.open('POST', path, { signal });
   let bytes: number;
   try {
     bytes = await watched(client, undefined, () => write(output, open));

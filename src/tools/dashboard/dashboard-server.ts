@@ -114,8 +114,6 @@ export class DashboardServer {
     const body = ((await readBody(request)) ?? {}) as Record<string, unknown>;
     const { client } = this.feed;
     if (client === undefined) throw new Refusal(503, 'NO_CLUSTER', 'there is no cluster yet');
-    // A stopped primary would begin the change later, even if the browser has left by then.
-    await client.get('/v1/status');
     const { done, text } = await act(client, Object(body) as typeof body);
     return ok({ done, text });
   }
