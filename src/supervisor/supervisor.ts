@@ -33,9 +33,8 @@ type Happening =
   | { readonly type: 'task'; readonly run: () => void };
 
 /**
- * Keeps the workers up. It turns what happens into events of the core, and
- * carries out what that decides, one event after the other: `core/` says what
- * becomes of the cluster, and nothing here does.
+ * Keeps the workers up. It turns what happens into events of the core, and carries out its
+ * decisions, one event after the other. `decide/` decides about the cluster, and nothing here does.
  */
 export class Supervisor {
   #resolveServing!: (served: Served) => void;
@@ -82,12 +81,9 @@ export class Supervisor {
     droppedLogLines: () => number,
     private readonly tools = newTools(),
   ) {
-    this.#settings = {
-      options,
-      url: listening.url,
-      mayBeDebugged: mayBeDebugged(),
-      machineClockMs: machineClockMs(),
-    };
+    const { url } = listening;
+    const clockMs = machineClockMs();
+    this.#settings = { options, url, mayBeDebugged: mayBeDebugged(), machineClockMs: clockMs };
     this.#meter = new PrimaryMeter(droppedLogLines);
     const state = newCluster(
       options.workers,
@@ -112,10 +108,16 @@ export class Supervisor {
     const every = (ms: number, run: () => void): void => {
       this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
     };
-    every(this.options.heartbeat.intervalMs, () => this.#beat());
+    every(this.options.heartbeat.intervalMs, () => {
+      const { eventLoopUtilization } = this.#meter.measure();
+      this.#decide({ type: 'heartbeat-due', eventLoopUtilization });
+    });
     every(QUARANTINE_TICK_MS, () => this.#quarantine.tick());
     if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
-    if (this.#readings.needed) every(UPKEEP_INTERVAL_MS, () => this.#lookAfter());
+    if (this.#readings.needed) {
+      const readAll = () => this.#readings.ofAll(this.#table);
+      every(UPKEEP_INTERVAL_MS, () => this.#decide({ type: 'upkeep-due', readings: readAll() }));
+    }
     this.#post({ type: 'begin' });
   }
 
@@ -239,17 +241,7 @@ export class Supervisor {
 
   #closeSockets(): void {
     const reset = this.listening.close();
-    if (reset === 0) return;
-    this.#warn(`reset ${reset} connections that waited for a worker: there was none left`);
-  }
-
-  #beat(): void {
-    const { eventLoopUtilization } = this.#meter.measure();
-    this.#decide({ type: 'heartbeat-due', eventLoopUtilization });
-  }
-
-  #lookAfter(): void {
-    this.#decide({ type: 'upkeep-due', readings: this.#readings.ofAll(this.#table) });
+    if (reset > 0) this.#warn(`reset ${reset} connections that waited for a worker: none was left`);
   }
 
   #warn(message: string, error?: unknown): void {

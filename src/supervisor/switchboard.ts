@@ -40,6 +40,14 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'stack',
 ]);
 
+/** What needs no decision of the core. */
+type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
+  readonly type: Exclude<
+    WorkerMessage['type'],
+    'ready' | 'reload-request' | 'scale-request' | 'restart-request'
+  >;
+};
+
 /** The parts that the switchboard connects workers with. */
 interface Exchange {
   readonly listening: Listening;
@@ -101,87 +109,45 @@ export class Switchboard {
     const message = parseWorkerMessage(raw);
     if (isOurs(raw) && message?.type !== 'pass') closeHandle(handle);
     if (message === undefined) return this.#onUnknown(worker, raw);
-    const { slot } = worker.identity;
-    const now = performance.now();
     // A message of the watchdog is not a sign of life: it runs on while the event loop is blocked.
-    if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) worker.seenAt = now;
+    if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
+      worker.seenAt = performance.now();
+    }
     // The watchdog has a pipe of its own: its messages tell nothing about the channel.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
+    if ('stats' in message) worker.report(message.stats);
+    if (message.type === 'resumed') this.to.quarantine.resumed(worker);
+    return this.#decide(id, worker, message, handle);
+  }
+
+  /** What the core decides about. The rest is served here. */
+  #decide(
+    id: WorkerId,
+    worker: WorkerHandle,
+    message: WorkerMessage,
+    handle: unknown,
+  ): WorkerEvent | AskedByWorker | undefined {
+    const { slot } = worker.identity;
+    const requesterOf = (asked: { id: number }) =>
+      ({ by: 'worker', worker: id, slot, id: asked.id }) as const;
     switch (message.type) {
-      case 'listen-request': {
-        if (worker.hasSocket) return undefined;
-        worker.hasSocket = true;
-        this.to.quarantine.greet(worker);
-        this.to.listening.grant(worker);
-        return undefined;
-      }
-      case 'pong':
-        worker.report(message.stats);
-        return message;
-      case 'load':
-        this.to.balance.report(worker, message);
-        return undefined;
-      case 'suspects':
-      case 'flight':
-      case 'trial':
-        this.to.quarantine.hear(worker, message);
-        return undefined;
-      case 'resumed':
-        this.to.quarantine.resumed(worker);
-        return message;
-      case 'snapshot-request':
-        worker.report(message.stats);
-        if (worker.congested) return undefined;
-        worker.send({ type: 'snapshot', id: message.id, snapshot: this.to.table.snapshot() });
-        return undefined;
-      case 'collect-request':
-        worker.report(message.stats);
-        this.to.relay.collectFor(worker, message.id, message.body, now - message.ageMs);
-        return undefined;
-      case 'metrics':
-        worker.report(message.stats);
-        this.to.relay.store(worker, message.body, message.asked, now - message.ageMs);
-        return undefined;
-      case 'folded':
-        this.to.relay.folded(worker, message.epoch, message.count, message.body);
-        return undefined;
-      case 'hub-request':
-        void this.#openHub(worker, message.id);
-        return undefined;
-      case 'subscribe':
-        worker.wants = new Set(message.events);
-        return undefined;
-      case 'takes':
-        if (worker.takes.size < MAX_NAMES) worker.takes.add(message.name);
-        return undefined;
-      case 'pass':
-        passConnection(this.to.table.workers, worker, message, handle as ServerHandle | undefined);
-        return undefined;
-      case 'warning':
-        this.#warnOnce(message.message, worker);
-        return undefined;
-      case 'stack':
-        this.to.inspections.answered(id, message);
-        return undefined;
-      case 'unprofiled':
-        this.#warnOnce(`its hang leaves no profile: ${message.problem}`, worker);
-        return undefined;
       case 'ready':
         return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
       case 'reload-request': {
-        const requester = { by: 'worker', worker: id, slot, id: message.id } as const;
-        return { type: 'reload', reason: `reload() in worker=${slot}`, requester };
+        const reason = `reload() in worker=${slot}`;
+        return { type: 'reload', reason, requester: requesterOf(message) };
       }
       case 'scale-request': {
-        const requester = { by: 'worker', worker: id, slot, id: message.id } as const;
         const { workers } = message;
-        return { type: 'scale', workers, reason: `scale() in worker=${slot}`, requester };
+        const reason = `scale() in worker=${slot}`;
+        return { type: 'scale', workers, reason, requester: requesterOf(message) };
       }
       case 'restart-request': {
-        const requester = { by: 'worker', worker: id, slot, id: message.id } as const;
         const reason = `restart() in worker=${slot}`;
-        return { type: 'restart', slot: message.slot, reason, requester };
+        return { type: 'restart', slot: message.slot, reason, requester: requesterOf(message) };
       }
+      case 'pong':
+      case 'resumed':
       case 'lead-request':
       case 'leads':
       case 'resigned':
@@ -195,6 +161,54 @@ export class Switchboard {
       case 'fatal':
       case 'leaving':
         return message;
+      default:
+        this.#serve(id, worker, message, handle);
+        return undefined;
+    }
+  }
+
+  /** Answers or files what needs no decision. */
+  #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage, handle: unknown): void {
+    const { balance, inspections, listening, quarantine, relay, table } = this.to;
+    const now = performance.now();
+    switch (message.type) {
+      case 'listen-request':
+        if (worker.hasSocket) return;
+        worker.hasSocket = true;
+        quarantine.greet(worker);
+        return listening.grant(worker);
+      case 'load':
+        return balance.report(worker, message);
+      case 'suspects':
+      case 'flight':
+      case 'trial':
+        return quarantine.hear(worker, message);
+      case 'snapshot-request':
+        if (worker.congested) return;
+        worker.send({ type: 'snapshot', id: message.id, snapshot: table.snapshot() });
+        return;
+      case 'collect-request':
+        return relay.collectFor(worker, message.id, message.body, now - message.ageMs);
+      case 'metrics':
+        return relay.store(worker, message.body, message.asked, now - message.ageMs);
+      case 'folded':
+        return relay.folded(worker, message.epoch, message.count, message.body);
+      case 'hub-request':
+        return void this.#openHub(worker, message.id);
+      case 'subscribe':
+        worker.wants = new Set(message.events);
+        return;
+      case 'takes':
+        if (worker.takes.size < MAX_NAMES) worker.takes.add(message.name);
+        return;
+      case 'pass':
+        return passConnection(table.workers, worker, message, handle as ServerHandle | undefined);
+      case 'warning':
+        return this.#warnOnce(message.message, worker);
+      case 'stack':
+        return inspections.answered(id, message);
+      case 'unprofiled':
+        return this.#warnOnce(`its hang leaves no profile: ${message.problem}`, worker);
     }
   }
 

@@ -109,6 +109,10 @@ it('has at most 15 files side by side', () => {
   expect([...counts].filter(([, count]) => count > 15)).toEqual([]);
 });
 
+it('has no file of more than 250 lines', () => {
+  expect(files.filter((file) => linesOf([file]) > 250)).toEqual([]);
+});
+
 it('stays within its size', () => {
   expect(linesOf(files)).toBeLessThanOrEqual(MOST_LINES.all);
   expect(linesOf(files.filter((file) => CORE.includes(roomOf(file))))).toBeLessThanOrEqual(

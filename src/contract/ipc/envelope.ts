@@ -8,12 +8,8 @@ import {
 import { cutText } from './error-report.js';
 import { MAX_SUSPECTS } from './fingerprint.js';
 import { MAX_PASSED_HEAD_BYTES } from './passed-connection.js';
-import {
-  BOOT_PHASES,
-  type ExaminationMessage,
-  type PrimaryMessage,
-  type WorkerMessage,
-} from './protocol.js';
+import type { PrimaryMessage } from './primary-message.js';
+import { BOOT_PHASES, type ExaminationMessage, type WorkerMessage } from './worker-message.js';
 
 /**
  * The fields of every message that name its sender package and its version. The version changes

@@ -4,4 +4,5 @@ export * from './envelope.js';
 export * from './error-report.js';
 export * from './fingerprint.js';
 export * from './passed-connection.js';
-export * from './protocol.js';
+export * from './primary-message.js';
+export * from './worker-message.js';

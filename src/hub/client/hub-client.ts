@@ -74,9 +74,7 @@ export class HubClient implements LineEvents {
 
   /**
    * Asks a question that the hub answers at once. While the hub is silent, the question is sent, and
-   * fails without a wait.
-   *
-   * @throws HubError
+   * fails without a wait. @throws HubError
    */
   async ask(question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
     if (this.#isNew) await this.ready(Math.min(deadlineMs, FIRST_MS));

@@ -26,12 +26,7 @@ export function hubMetrics(
   slot: number,
   hub: HubClient,
 ): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
-  const registers: [] = [];
-  const named = (name: string, help: string) => ({
-    name: `${prefix}nestjs_cluster_${name}`,
-    help,
-    registers,
-  });
+  const named = nameWith(prefix);
   const plain = PLAIN_COUNTERS.map(
     ([name, help, outcome]) =>
       new Counter({
@@ -73,6 +68,14 @@ export function hubMetrics(
       this.set({ worker: slot }, hub.open ? 1 : 0);
     },
   });
+  return {
+    all: [requests, unanswered, ...plain, ...cacheGauges(named, hub)],
+    labelled: [connected],
+  };
+}
+
+/** Every worker reports the same caches. */
+function cacheGauges(named: ReturnType<typeof nameWith>, hub: HubClient): readonly Metric[] {
   let asked: Promise<readonly CacheStats[]> | undefined;
   const askCaches = () =>
     (asked ??= hub
@@ -82,24 +85,27 @@ export function hubMetrics(
         () => [],
       )
       .finally(() => (asked = undefined)));
-  const ofCaches = (name: string, help: string, read: (cache: CacheStats) => number) =>
+  const gauge = (name: string, help: string, read: (cache: CacheStats) => number) =>
     new Gauge({
       ...named(name, help),
       labelNames: ['cache'],
-      aggregator: 'max', // every worker reports the same caches
+      aggregator: 'max',
       async collect() {
         this.reset();
         for (const each of await askCaches()) this.set({ cache: each.cache }, read(each));
       },
     });
-  return {
-    all: [
-      requests,
-      unanswered,
-      ...plain,
-      ofCaches('cache_bytes', 'Size of a shared cache', ({ bytes }) => bytes),
-      ofCaches('cache_entries', 'Values in a shared cache', ({ entries }) => entries),
-    ],
-    labelled: [connected],
-  };
+  return [
+    gauge('cache_bytes', 'Size of a shared cache', ({ bytes }) => bytes),
+    gauge('cache_entries', 'Values in a shared cache', ({ entries }) => entries),
+  ];
+}
+
+function nameWith(prefix: string) {
+  const registers: [] = [];
+  return (name: string, help: string) => ({
+    name: `${prefix}nestjs_cluster_${name}`,
+    help,
+    registers,
+  });
 }

@@ -90,100 +90,108 @@ export function clusterMetrics(
   { snapshot, workers: reports, snapshotAgeMs = 0 }: Omit<CollectedMetrics, 'retired'>,
   prefix: string,
 ): MetricFamily[] {
-  const workers = workersBySlot(snapshot);
-  const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
-  const { primary } = snapshot;
-  const family = (type: 'gauge' | 'counter', name: string, help: string, values: Values) =>
+  const family: MakeFamily = (type, name, help, values) =>
     plainFamily(type, `${prefix}nestjs_cluster_${name}`, help, values);
-  const gauge = (name: string, help: string, values: Values) => family('gauge', name, help, values);
-  const counter = (name: string, help: string, values: Values) =>
-    family('counter', name, help, values);
+  const ages = new Map(reports.map((each) => [each.slot, each.ageMs]));
   return [
-    gauge(
-      'workers',
-      'Workers by state',
-      STATES.map((state) => [
-        { state },
-        snapshot.workers.filter((worker) => worker.state === state).length,
-      ]),
-    ),
-    gauge('info', 'How connections reach the workers; always 1', [
-      [{ balancing: snapshot.balancing }, 1],
-    ]),
-    gauge('workers_desired', 'Workers there should be', [[{}, snapshot.desired]]),
-    gauge('generation', 'Number of the last rolling reload that was completed', [
-      [{}, snapshot.generation],
-    ]),
-    gauge(
+    ...wholeCluster(snapshot, family),
+    family(
+      'gauge',
       'snapshot_age_seconds',
       'Age of the state of the cluster: above 0 where the primary did not answer this scrape',
       [[{}, snapshotAgeMs / 1_000]],
     ),
-    counter(
-      'reloads_total',
-      'Rolling reloads, by how they ended',
-      RELOAD_OUTCOMES.map((outcome) => [{ outcome }, snapshot.reloads[outcome]]),
+    ...eachWorker(snapshot, family),
+    family(
+      'gauge',
+      'worker_snapshot_age_seconds',
+      'Age of the metrics that stand for the worker: above 0 where it did not answer this scrape',
+      [...ages].map(([slot, age]) => [{ worker: slot }, age / 1_000]),
     ),
-    counter(
+    ...primaryItself(snapshot.primary, family),
+  ];
+}
+
+type MakeFamily = (
+  type: 'gauge' | 'counter',
+  name: string,
+  help: string,
+  values: Values,
+) => MetricFamily;
+
+function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
+  const { workers, balancing, desired, generation, reloads, quarantined } = snapshot;
+  const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
+  const byState = STATES.map((state) => [{ state }, countOf(state)] as const);
+  const byOutcome = RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]] as const);
+  return [
+    family('gauge', 'workers', 'Workers by state', byState),
+    family('gauge', 'info', 'How connections reach the workers; always 1', [[{ balancing }, 1]]),
+    family('gauge', 'workers_desired', 'Workers there should be', [[{}, desired]]),
+    family('gauge', 'generation', 'Number of the last rolling reload that was completed', [
+      [{}, generation],
+    ]),
+    family('counter', 'reloads_total', 'Rolling reloads, by how they ended', byOutcome),
+    family(
+      'gauge',
+      'quarantined_requests',
+      'Requests that have ended workers and are answered 503',
+      [[{}, quarantined ?? 0]],
+    ),
+  ];
+}
+
+function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
+  const workers = workersBySlot(snapshot);
+  const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
+  const restarts = counts.flatMap(({ slot, restartsByCause }) =>
+    FAILURE_CAUSES.map((cause) => [{ worker: slot, cause }, restartsByCause[cause] ?? 0] as const),
+  );
+  return [
+    family(
+      'counter',
       'worker_restarts_total',
       'Workers that failed or grew too large and were replaced, by cause',
-      counts.flatMap(({ slot, restartsByCause }) =>
-        FAILURE_CAUSES.map(
-          (cause) => [{ worker: slot, cause }, restartsByCause[cause] ?? 0] as const,
-        ),
-      ),
+      restarts,
     ),
-    gauge('quarantined_requests', 'Requests that have ended workers and are answered 503', [
-      [{}, snapshot.quarantined ?? 0],
-    ]),
-    gauge(
+    family(
+      'gauge',
       'leader',
       'Whether the worker runs what one alone is to run (1) or not (0)',
       byWorker(workers, ({ slot }) => (slot === snapshot.leader?.slot ? 1 : 0)),
     ),
-    gauge(
+    family(
+      'gauge',
       'worker_up',
       'Whether the worker is ready and answers its heartbeats (1) or not (0)',
       byWorker(workers, ({ state, responsive }) => (state === 'ready' && responsive ? 1 : 0)),
     ),
-    gauge(
+    family(
+      'gauge',
       'worker_degraded',
       'Whether the slot is in a crash loop (1) or not (0)',
       byWorker(workers, ({ degraded }) => (degraded ? 1 : 0)),
     ),
-    ...SLOT_COUNTERS.map(([name, field, help]) =>
-      counter(
-        name,
-        help,
-        byWorker(counts, (slot) => read(slot, field)),
-      ),
-    ),
-    ...WORKER_GAUGES.map(([name, field, help]) =>
-      gauge(
-        `worker_${name}`,
-        help,
-        byWorker(workers, (worker) => read(worker, field)),
-      ),
-    ),
-    gauge(
-      'worker_snapshot_age_seconds',
-      'Age of the metrics that stand for the worker: above 0 where it did not answer this scrape',
-      [...new Map(reports.map((each) => [each.slot, each.ageMs]))].map(([slot, age]) => [
-        { worker: slot },
-        age / 1_000,
-      ]),
-    ),
-    ...(primary === null
-      ? []
-      : [
-          ...PROCESS_GAUGES.map(([name, field, help]) =>
-            gauge(`primary_${name}`, help, [[{}, read(primary, field)!]]),
-          ),
-          ...[...PROCESS_COUNTERS, LOG_LINES_DROPPED].map(([name, field, help]) =>
-            counter(`primary_${name}`, help, [[{}, read(primary, field)!]]),
-          ),
-        ]),
+    ...SLOT_COUNTERS.map(([name, field, help]) => {
+      const values = byWorker(counts, (slot) => read(slot, field));
+      return family('counter', name, help, values);
+    }),
+    ...WORKER_GAUGES.map(([name, field, help]) => {
+      const values = byWorker(workers, (worker) => read(worker, field));
+      return family('gauge', `worker_${name}`, help, values);
+    }),
   ];
+}
+
+function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily): MetricFamily[] {
+  if (primary === null) return [];
+  const gauges = PROCESS_GAUGES.map(([name, field, help]) =>
+    family('gauge', `primary_${name}`, help, [[{}, read(primary, field)!]]),
+  );
+  const counters = [...PROCESS_COUNTERS, LOG_LINES_DROPPED].map(([name, field, help]) =>
+    family('counter', `primary_${name}`, help, [[{}, read(primary, field)!]]),
+  );
+  return [...gauges, ...counters];
 }
 
 /**

@@ -20,6 +20,16 @@ export interface Waiter {
   unwatch: () => void;
 }
 
+/** Calls `leave` once the client is gone. @returns whether it is gone already. */
+export function watchClient(waiter: Waiter, watch: Watch, leave: () => void): boolean {
+  let isGone = false;
+  waiter.unwatch = watch(() => {
+    isGone = true;
+    leave();
+  });
+  return isGone;
+}
+
 /** `waiting → running → over`, or from `waiting` to `over`. */
 type CallState = 'waiting' | 'running' | 'over';
 

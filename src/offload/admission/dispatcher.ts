@@ -1,10 +1,10 @@
 import type { TaskRejection } from '../offload.exceptions.js';
 import { copyRequest, keyOf, uncloneableArguments } from '../task/arguments.js';
-import { restoreBuffers } from '../task/parcel.js';
+import { restoreResult } from '../task/parcel.js';
 import type { Completed, Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
 import { restoreError } from '../task/task-error.js';
 import type { Task, TaskObserver } from '../task/task.js';
-import { Call, NOBODY, type Waiter, type Watch } from './call.js';
+import { Call, NOBODY, type Waiter, type Watch, watchClient } from './call.js';
 import { aborted, failed, failedWith, type Failure, lost, rejected } from './failures.js';
 import { Paced } from './paced.js';
 import { RetryAdvice } from './retry-advice.js';
@@ -12,10 +12,9 @@ import { RunningCalls } from './running-calls.js';
 import { WaitingCalls } from './waiting-calls.js';
 
 /**
- * Admits calls in the order in which they came. As many run as there are threads,
- * a bounded number waits for a bounded time, and the rest is refused. The calls
- * that have waited longest are sent ahead to busy threads, and count as waiting
- * until they begin.
+ * Admits calls in the order in which they came. As many run as there are threads, a bounded number
+ * waits for a bounded time, and the rest is refused. The calls that have waited longest are sent
+ * ahead to busy threads, and count as waiting until they begin.
  */
 export class Dispatcher {
   readonly #waiting: WaitingCalls;
@@ -31,8 +30,7 @@ export class Dispatcher {
     private readonly runner: Runner,
     private readonly maxQueue: number,
     private readonly observer: TaskObserver,
-    /** Told of a thread that was lost. */
-    private readonly report: (task: Task, error: unknown) => void,
+    private readonly reportLostThread: (task: Task, error: unknown) => void,
   ) {
     this.#running = new RunningCalls(runner, observer, this.#advice, (call, failure) =>
       this.#abort(call, failure),
@@ -59,14 +57,10 @@ export class Dispatcher {
 
   /** Whether a call is waiting or running that was made before then; monotonic ms. */
   hasCallFrom(before: number): boolean {
-    const calls = [...this.#running, this.#waiting.first];
-    return calls.some((call) => call !== undefined && call.calledAt < before);
+    return [...this.#running, this.#waiting.first].some((call) => call && call.calledAt < before);
   }
 
-  /**
-   * Resolves with the result; rejects with what the task threw, or with one of
-   * the exceptions of this package.
-   */
+  /** Resolves with the result; rejects with what the task threw, or an exception of this package. */
   submit(
     task: Task,
     args: readonly unknown[],
@@ -76,12 +70,8 @@ export class Dispatcher {
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { call: undefined, trace, resolve, reject, unwatch: () => {} };
-      let gone = false;
-      waiter.unwatch = watch(() => {
-        gone = true;
-        this.#leave(waiter);
-      });
-      if (gone) this.#turnAway(waiter, task, aborted(task));
+      const isGone = watchClient(waiter, watch, () => this.#leave(waiter));
+      if (isGone) this.#turnAway(waiter, task, aborted(task));
       else this.#admit(task, { task: task.index, args, contexts }, waiter);
     });
   }
@@ -155,7 +145,6 @@ export class Dispatcher {
   #onBegun(call: Call): void {
     this.#running.begin(call);
     this.#follow(call, call.offer!);
-    // The call may have been aborted before this was known.
     if (this.#closed) this.#abort(call, aborted(call.task));
     else if (call.waiters.size === 0) this.#running.abandon(call);
   }
@@ -185,17 +174,19 @@ export class Dispatcher {
     if (call.state === 'over') return this.pump(); // what could not be ended has ended
     call.trace?.ran(result.ran);
     if (result.ok) return this.#complete(call, result);
-    const thrown = () => restoreError(result.error);
-    this.#fail(call, failed(thrown));
+    this.#fail(
+      call,
+      failed(() => restoreError(result.error)),
+    );
   }
 
   #onLost(call: Call, error: unknown): void {
-    if (call.state === 'over') return this.pump();
-    const { task, request } = call;
+    const { task, request, state } = call;
+    if (state === 'over') return this.pump();
     if (error instanceof DOMException && error.name === 'DataCloneError') {
       return this.#fail(call, failedWith(uncloneableArguments(task, request, error)));
     }
-    this.report(task, error);
+    this.reportLostThread(task, error);
     this.#fail(call, lost(task, error));
   }
 
@@ -205,9 +196,9 @@ export class Dispatcher {
     call.end((waiter, first) => {
       this.observer.ended(call.task, first ? 'completed' : 'coalesced');
       // As the thread gave it: it was copied on its way.
-      if (call.key === undefined) waiter.resolve(restored(result));
+      if (call.key === undefined) waiter.resolve(restoreResult(result));
       // Each has a copy, so that none sees the changes of another.
-      else this.#answers.push(() => waiter.resolve(restored(structuredClone(result))));
+      else this.#answers.push(() => waiter.resolve(restoreResult(structuredClone(result))));
     });
     this.pump();
   }
@@ -249,16 +240,11 @@ export class Dispatcher {
 
   /** Nobody joins it any more. Another call may have taken its place. */
   #unshare(call: Call): void {
-    if (call.key !== undefined && this.#shared.get(call.key) === call) {
-      this.#shared.delete(call.key);
-    }
+    const { key } = call;
+    if (key !== undefined && this.#shared.get(key) === call) this.#shared.delete(key);
   }
 
   #rejected(task: Task, reason: TaskRejection): Failure {
     return rejected(task, reason, this.#advice.seconds(this.#waiting.size, this.runner.size));
   }
-}
-
-function restored({ value, buffers }: Completed): unknown {
-  return restoreBuffers([value], buffers)[0];
 }

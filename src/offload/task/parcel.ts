@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { isMoved, move } from '../admission/move.js';
+import type { Completed } from './runner.interface.js';
 
 /** A place in a list of values: an element, or a property of one. */
 export type Place = readonly [index: number, key?: string | number];
@@ -81,4 +82,9 @@ export function restoreBuffers<T extends unknown[]>(values: T, places: readonly 
     holder[at] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
   return values;
+}
+
+/** The result of a call, as the task returned it. */
+export function restoreResult({ value, buffers }: Completed): unknown {
+  return restoreBuffers([value], buffers)[0];
 }

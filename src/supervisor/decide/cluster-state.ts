@@ -74,7 +74,6 @@ export interface DrainingWorker extends AnyWorker {
   readonly retirement: Retirement | undefined;
   /** It did not leave in time and was killed. */
   readonly overdue: boolean;
-  /** Its own report of its drain. */
   readonly drain: DrainReport | undefined;
 }
 
@@ -109,7 +108,6 @@ export interface ReplacementRequest {
   readonly cause: ReplaceCause;
   /** Why, in words. */
   readonly detail: string;
-  /** The release of the new worker. */
   readonly release: Release;
   /** The path to which the old worker sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
@@ -248,6 +246,5 @@ export interface ClusterState {
   readonly lastBeatAt: number;
   readonly shutdown: ShutdownUnderWay | undefined;
   readonly ended: boolean;
-  /** The seed of the random numbers. */
   readonly seed: number;
 }

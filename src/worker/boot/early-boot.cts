@@ -9,7 +9,7 @@ import type { Envelope } from '../../contract/ipc/envelope.js' with { 'resolutio
 import type { MAX_TEXT_LENGTH as Limit } from '../../contract/ipc/error-report.js' with {
   'resolution-mode': 'import',
 };
-import type { WorkerMessage } from '../../contract/ipc/protocol.js' with {
+import type { WorkerMessage } from '../../contract/ipc/worker-message.js' with {
   'resolution-mode': 'import',
 };
 

@@ -11,7 +11,7 @@ import type {
 } from '../../contract/ipc/block-report.js' with {
   'resolution-mode': 'import',
 };
-import type { WorkerMessage } from '../../contract/ipc/protocol.js' with {
+import type { WorkerMessage } from '../../contract/ipc/worker-message.js' with {
   'resolution-mode': 'import',
 };
 import type { RecordingKind } from '../../contract/snapshot/index.js' with {

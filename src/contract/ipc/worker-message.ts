@@ -1,17 +1,8 @@
 import type { BlockReport, StackReport } from './block-report.js';
 import type { ErrorReport } from './error-report.js';
-import type { Fingerprint, QuarantineEntry } from './fingerprint.js';
+import type { Fingerprint } from './fingerprint.js';
 import type { PassedConnection } from './passed-connection.js';
-import type {
-  ClusterSnapshot,
-  CollectedMetrics,
-  HealthVerdict,
-  HubAddress,
-  ReloadResult,
-  RestartResult,
-  RetireCause,
-  WorkerStats,
-} from '../snapshot/index.js';
+import type { ClusterSnapshot, HealthVerdict, WorkerStats } from '../snapshot/index.js';
 
 /** The result of a drain: what it had to end by force. */
 export interface DrainReport {
@@ -27,11 +18,6 @@ export interface DrainReport {
   /** Why `app.close()` did not end well. */
   readonly hookError: string | null;
 }
-
-/** The address on which a worker listens. The primary's handle comes with this message. */
-export type ListenTarget =
-  | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
-  | { readonly kind: 'unix'; readonly path: string };
 
 /** The load of a worker since its last report. */
 export interface LoadReport {
@@ -51,10 +37,9 @@ export const BOOT_PHASES = ['create', 'init', 'listen'] as const;
 export type BootPhase = (typeof BOOT_PHASES)[number];
 
 /**
- * The whole protocol between the primary and a worker. Node's channel is shared with the app and
- * its libraries, so every message carries our name and version; other messages belong to somebody
- * else or are wrong, and are dropped. Optional fields may be missing in the messages of another
- * version.
+ * The messages from a worker to the primary. Node's channel is shared with the app and its
+ * libraries, so every message carries our name and version; other messages belong to somebody else
+ * or are wrong, and are dropped. Optional fields may be missing in the messages of another version.
  */
 export type WorkerMessage =
   /** The app is initialised; may I have the socket? */
@@ -189,80 +174,3 @@ export interface ExaminationMessage {
 export type FindingReport = Readonly<
   Record<'name' | 'level' | 'where' | 'problem' | 'remedy' | 'docs', string>
 >;
-
-/** The facts that a new leader gets about earlier leaders. Times are of the machine's monotonic clock, in ms. */
-export interface Inheritance {
-  /** Jobs that were due before this time belong to an earlier leader; `undefined` if nobody led before. */
-  readonly since?: number | undefined;
-  /** Jobs that still run in other workers. */
-  readonly busy: readonly string[];
-  /** Jobs that are to run once and have already begun. */
-  readonly done: readonly string[];
-}
-
-export type PrimaryMessage =
-  /** Listen on the handle that comes with this message, or without a handle through node:cluster. */
-  | { readonly type: 'listen'; readonly target: ListenTarget }
-  /** There is nothing to listen on. */
-  | { readonly type: 'listen-refused'; readonly error: ErrorReport }
-  /** Also listen on the handle that comes with this message: the socket of a slot without a worker. */
-  | { readonly type: 'adopt'; readonly slot: number }
-  /** That slot has a worker again. */
-  | { readonly type: 'release'; readonly slot: number }
-  | { readonly type: 'ping'; readonly seq: number }
-  /** You lead until then. */
-  | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)
-  /** Report your load since your last report. */
-  | { readonly type: 'report-load' }
-  /** Ask clients with this share of the load (0..1) to connect again. */
-  | { readonly type: 'give-away'; readonly ratio: number }
-  | {
-      readonly type: 'drain';
-      readonly cause: RetireCause;
-      /** For the app's shutdown hooks. A primary of an older version does not send it. */
-      readonly signal?: NodeJS.Signals;
-      /** Unix socket that takes a snapshot of its heap, once it has served its last request. */
-      readonly snapshotTo?: string | undefined;
-    }
-  /** Another worker has passed on the connection that comes with this message. */
-  | ({ readonly type: 'passed' } & PassedConnection)
-  /** The primary has closed its sockets: the workers serve the connections that wait in the queues. */
-  | { readonly type: 'released' }
-  /** Answer these requests 503; with `watch`, tell of each request that begins. */
-  | {
-      readonly type: 'quarantine';
-      readonly watch: boolean;
-      readonly entries: readonly QuarantineEntry[];
-    }
-  /** End open connections now. */
-  | { readonly type: 'force' }
-  /** Check the health of the app. */
-  | { readonly type: 'check'; readonly id: number }
-  /** Check that a thread can load all its tasks. */
-  | { readonly type: 'verify' }
-  | { readonly type: 'reloaded'; readonly id: number; readonly result: ReloadResult }
-  | { readonly type: 'restarted'; readonly id: number; readonly result: RestartResult }
-  | { readonly type: 'scaled'; readonly id: number; readonly snapshot: ClusterSnapshot }
-  /** A new worker would have nothing to listen on. */
-  | {
-      readonly type: 'scale-refused';
-      readonly id: number;
-      readonly address: string;
-      readonly cause: ErrorReport;
-    }
-  | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: ClusterSnapshot }
-  | ({ readonly type: 'hub'; readonly id: number } & HubAddress)
-  | { readonly type: 'hub-refused'; readonly id: number; readonly reason: string }
-  | { readonly type: 'collect' }
-  /** Fold the metrics of workers that are gone into one body. */
-  | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
-  /** An event to which the worker has subscribed. */
-  | {
-      readonly type: 'event';
-      readonly name: string;
-      readonly event: unknown;
-      /** The number of events before this one that were left out because the worker had not read earlier ones. */
-      readonly missed: number;
-    }
-  /** Answers `collect-request`. */
-  | ({ readonly type: 'collected'; readonly id: number } & CollectedMetrics);

@@ -1,0 +1,94 @@
+import type { ErrorReport } from './error-report.js';
+import type { QuarantineEntry } from './fingerprint.js';
+import type { PassedConnection } from './passed-connection.js';
+import type {
+  ClusterSnapshot,
+  CollectedMetrics,
+  HubAddress,
+  ReloadResult,
+  RestartResult,
+  RetireCause,
+} from '../snapshot/index.js';
+
+/** The address on which a worker listens. The primary's handle comes with this message. */
+export type ListenTarget =
+  | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
+  | { readonly kind: 'unix'; readonly path: string };
+
+/** The facts that a new leader gets about earlier leaders. Times are of the machine's monotonic clock, in ms. */
+export interface Inheritance {
+  /** Jobs that were due before this time belong to an earlier leader; `undefined` if nobody led before. */
+  readonly since?: number | undefined;
+  /** Jobs that still run in other workers. */
+  readonly busy: readonly string[];
+  /** Jobs that are to run once and have already begun. */
+  readonly done: readonly string[];
+}
+
+/** The messages from the primary to a worker, in the same envelope. */
+export type PrimaryMessage =
+  /** Listen on the handle that comes with this message, or without a handle through node:cluster. */
+  | { readonly type: 'listen'; readonly target: ListenTarget }
+  /** There is nothing to listen on. */
+  | { readonly type: 'listen-refused'; readonly error: ErrorReport }
+  /** Also listen on the handle that comes with this message: the socket of a slot without a worker. */
+  | { readonly type: 'adopt'; readonly slot: number }
+  /** That slot has a worker again. */
+  | { readonly type: 'release'; readonly slot: number }
+  | { readonly type: 'ping'; readonly seq: number }
+  /** You lead until then. */
+  | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)
+  /** Report your load since your last report. */
+  | { readonly type: 'report-load' }
+  /** Ask clients with this share of the load (0..1) to connect again. */
+  | { readonly type: 'give-away'; readonly ratio: number }
+  | {
+      readonly type: 'drain';
+      readonly cause: RetireCause;
+      /** For the app's shutdown hooks. A primary of an older version does not send it. */
+      readonly signal?: NodeJS.Signals;
+      /** Unix socket that takes a snapshot of its heap, once it has served its last request. */
+      readonly snapshotTo?: string | undefined;
+    }
+  /** Another worker has passed on the connection that comes with this message. */
+  | ({ readonly type: 'passed' } & PassedConnection)
+  /** The primary has closed its sockets: the workers serve the connections that wait in the queues. */
+  | { readonly type: 'released' }
+  /** Answer these requests 503; with `watch`, tell of each request that begins. */
+  | {
+      readonly type: 'quarantine';
+      readonly watch: boolean;
+      readonly entries: readonly QuarantineEntry[];
+    }
+  /** End open connections now. */
+  | { readonly type: 'force' }
+  /** Check the health of the app. */
+  | { readonly type: 'check'; readonly id: number }
+  /** Check that a thread can load all its tasks. */
+  | { readonly type: 'verify' }
+  | { readonly type: 'reloaded'; readonly id: number; readonly result: ReloadResult }
+  | { readonly type: 'restarted'; readonly id: number; readonly result: RestartResult }
+  | { readonly type: 'scaled'; readonly id: number; readonly snapshot: ClusterSnapshot }
+  /** A new worker would have nothing to listen on. */
+  | {
+      readonly type: 'scale-refused';
+      readonly id: number;
+      readonly address: string;
+      readonly cause: ErrorReport;
+    }
+  | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: ClusterSnapshot }
+  | ({ readonly type: 'hub'; readonly id: number } & HubAddress)
+  | { readonly type: 'hub-refused'; readonly id: number; readonly reason: string }
+  | { readonly type: 'collect' }
+  /** Fold the metrics of workers that are gone into one body. */
+  | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
+  /** An event to which the worker has subscribed. */
+  | {
+      readonly type: 'event';
+      readonly name: string;
+      readonly event: unknown;
+      /** The number of events before this one that were left out because the worker had not read earlier ones. */
+      readonly missed: number;
+    }
+  /** Answers `collect-request`. */
+  | ({ readonly type: 'collected'; readonly id: number } & CollectedMetrics);
