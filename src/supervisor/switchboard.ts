@@ -40,7 +40,7 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'stack',
 ]);
 
-/** What needs no decision of the core. */
+/** The messages that need no decision of the core. */
 type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
   readonly type: Exclude<
     WorkerMessage['type'],
@@ -120,7 +120,7 @@ export class Switchboard {
     return this.#decide(id, worker, message, handle);
   }
 
-  /** What the core decides about. The rest is served here. */
+  /** Makes events of the messages that the core decides about, and serves the rest. */
   #decide(
     id: WorkerId,
     worker: WorkerHandle,
