@@ -31,6 +31,20 @@ export interface Answer {
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
 export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
 
+/** Options of `askUntil()`. */
+export interface AskOptions {
+  readonly body?: Buffer;
+  /** Ends the wait earlier. */
+  readonly signal?: AbortSignal;
+  /** The wait begins anew with each message: the answer may lie behind many. */
+  readonly whileHeard?: boolean;
+}
+
+/** What is needed of an `EventEmitter2`. */
+export interface Emitter {
+  listeners(event: string): readonly unknown[];
+}
+
 /** A question that has no answer yet. */
 export interface Pending {
   readonly op: HubRequest['op'];

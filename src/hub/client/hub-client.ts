@@ -3,7 +3,9 @@ import type { FromHub, ToHub } from '../wire/protocol.js';
 import { Availability } from './availability.js';
 import type {
   Answer,
+  AskOptions,
   Dial,
+  Emitter,
   HubListener,
   Line,
   LineEvents,
@@ -11,16 +13,6 @@ import type {
   Question,
 } from './hub-client.interface.js';
 import { HubError } from './hub-error.js';
-
-interface Emitter {
-  listeners(event: string): readonly unknown[];
-}
-
-interface AskOptions {
-  readonly body?: Buffer;
-  readonly signal?: AbortSignal;
-  readonly whileHeard?: boolean;
-}
 
 /** The first connection waits for the hub's thread to start. */
 const FIRST_MS = 3_000;
@@ -118,12 +110,7 @@ export class HubClient implements LineEvents {
     });
   }
 
-  /**
-   * Sends a message that is not answered.
-   *
-   * @returns whether it was sent: not without a connection, or while the hub does not read.
-   * @throws Error with the limit, if it is too large.
-   */
+  /** Sends a message that is not answered, as {@link Line.send} does. */
   tell(note: ToHub, body?: Buffer): boolean {
     if (body !== undefined && body.length > MAX_BODY_BYTES) {
       throw new Error(tooLarge(body.length, MAX_BODY_BYTES));
@@ -134,7 +121,6 @@ export class HubClient implements LineEvents {
   /**
    * As {@link askUntil}, but asks again if the connection is lost.
    *
-   * @returns `undefined` without an answer within that time.
    * @throws HubError if the hub refuses it, or if a hub is impossible.
    */
   async askPatiently(
@@ -225,8 +211,6 @@ export class HubClient implements LineEvents {
   /**
    * Asks a question that the hub may answer late. Both the hub and this end keep the time: the hub may hang.
    *
-   * @param signal ends the wait earlier.
-   * @param whileHeard has the wait begin anew with each message: the answer may lie behind many.
    * @returns `undefined` without an answer by then.
    * @throws HubError
    */
