@@ -106,12 +106,16 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   #open(): HubChannels {
     if (this.#channels !== undefined) return this.#channels;
     const link = currentLink();
-    const channels = new HubChannels(hubOf(link), (message) => link?.warn(message));
+    const hub = hubOf(link);
+    const channels = new HubChannels(hub, (message) => link?.warn(message));
     const joined = new Promise<void>((resolve) => {
       const said = (body: Buffer): void => this.#deliver(body);
       channels.join(CHANNEL, this.#name, { said, left: () => {}, joined: resolve });
     });
-    this.#joined = Promise.race([joined, delay(JOIN_MS, undefined, { ref: false })]);
+    const late = delay(JOIN_MS, undefined, { ref: false });
+    this.#joined = hub
+      .ready(JOIN_MS)
+      .then((open) => (open ? Promise.race([joined, late]) : undefined));
     return (this.#channels = channels);
   }
 

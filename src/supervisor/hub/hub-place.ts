@@ -31,8 +31,14 @@ export function findHubPlace(file: string): HubPlace {
   } catch {
     const beginning = resolve(tmpdir(), TEMPORARY);
     refuseLong(join(`${beginning}XXXXXX`, file));
-    const directory = mkdtempSync(beginning);
-    return { directory, path: join(directory, file), temporary: true };
+    try {
+      const directory = mkdtempSync(beginning);
+      return { directory, path: join(directory, file), temporary: true };
+    } catch (error) {
+      throw new Error(
+        `no directory can be made in ${tmpdir()} (${(error as NodeJS.ErrnoException).code}); set XDG_RUNTIME_DIR or TMPDIR to a directory that can be written`,
+      );
+    }
   }
 }
 

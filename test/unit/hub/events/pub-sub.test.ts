@@ -58,6 +58,17 @@ async function hearing(pubSub: ClusterPubSub, ...triggers: string[]) {
   return heard;
 }
 
+it('a subscription is not held up where there can be no hub', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const hub = new HubClient(() => ({ send: () => false }));
+  holder[KEY] = hub;
+  const subscribing = new ClusterPubSub().subscribe('a', () => {});
+  hub.unavailable('read-only file system');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await Promise.race([subscribing, Promise.resolve('late')])).toBe(1);
+});
+
 describe('what is published', () => {
   it('is heard by the subscribers of all workers in one order, and by no others', async () => {
     const [one, two, three] = await start(3);

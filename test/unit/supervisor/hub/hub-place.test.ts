@@ -69,6 +69,14 @@ describe('the place of a hub', () => {
     expect(findHubPlace(FILE).path.startsWith(join(temporary, 'nestjs-cluster-hub-'))).toBe(true);
   });
 
+  it('is none where no directory can be made: it says what to do, in the same words each time', () => {
+    vi.stubEnv('XDG_RUNTIME_DIR', '');
+    vi.stubEnv('TMPDIR', join(root, 'none'));
+    expect(() => findHubPlace(FILE)).toThrow(
+      `no directory can be made in ${join(root, 'none')} (ENOENT); set XDG_RUNTIME_DIR or TMPDIR to a directory that can be written`,
+    );
+  });
+
   it('is none where every path is too long: it says so, and leaves nothing', () => {
     directory('r'.repeat(70), 'XDG_RUNTIME_DIR');
     const temporary = directory('t'.repeat(70), 'TMPDIR');
