@@ -1,6 +1,11 @@
 import { deserialize, serialize } from 'node:v8';
+import * as v from 'valibot';
 import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
 import { oneLine } from '../../contract/errors/one-line.js';
+import { option, optionGroup } from '../../contract/options/check/validate.js';
+
+/** For the options of one value. */
+export const ttlSchema = optionGroup({ ttlMs: option(v.number('0 or more'), null) });
 
 /** In JSON NaN would become `null`, which means no end. @throws ClusterConfigurationError */
 export function checkTtl(key: string, ttlMs: number | null): void {

@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
+import { validate } from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { hubOf } from '../client/hub-of-process.js';
 import { ClusterCacheReentryError } from './cache.errors.js';
 import type { ClusterCacheOptions } from './cache-options.js';
+import { ttlSchema } from './cached-value.js';
 import { LEASE_MS, SharedCache } from './shared-cache.js';
 
 /** Injection token for the options of a {@link ClusterCache} that Nest creates. */
@@ -63,10 +65,11 @@ export class ClusterCache {
    * Once it has resolved, no worker reads an older value.
    *
    * @throws ClusterCacheUnconfirmedError if the hub does not confirm that within 5 s;
-   * ClusterConfigurationError for a wrong time to live.
+   * ClusterConfigurationError for wrong options.
    */
-  async set(key: string, value: unknown, { ttlMs }: CacheTtl = {}): Promise<void> {
-    await this.#cache.set(key, value, ttlMs ?? null);
+  async set(key: string, value: unknown, options?: CacheTtl): Promise<void> {
+    const { ttlMs } = validate(ttlSchema, options, 'options of set()');
+    await this.#cache.set(key, value, ttlMs);
   }
 
   /**
@@ -92,11 +95,8 @@ export class ClusterCache {
    *
    * @throws ClusterCacheReentryError inside the computation of the same key, and every error of `compute`.
    */
-  async getOrSet<T>(
-    key: string,
-    compute: () => Promise<T> | T,
-    { ttlMs }: CacheTtl = {},
-  ): Promise<T> {
+  async getOrSet<T>(key: string, compute: () => Promise<T> | T, options?: CacheTtl): Promise<T> {
+    const { ttlMs } = validate(ttlSchema, options, 'options of getOrSet()');
     const { name } = this.#cache;
     for (let each = COMPUTING.getStore(); each !== undefined; each = each.outer) {
       if (!each.ended && each.cache === name && each.key === key) {
@@ -108,7 +108,7 @@ export class ClusterCache {
       // Nobody waits for a third computation.
       const round = joins < 2 ? this.#rounds.get(key) : undefined;
       if (round === undefined) {
-        return this.#begin(key, compute, ttlMs ?? null, until).value as Promise<T>;
+        return this.#begin(key, compute, ttlMs, until).value as Promise<T>;
       }
       const joined = await round.joined;
       // A second round began after this call, so its value is new enough in any case.

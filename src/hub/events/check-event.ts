@@ -1,5 +1,13 @@
+import * as v from 'valibot';
 import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
-import { MAX_WORKERS } from '../../contract/options/check/validate.js';
+import {
+  durationMs,
+  integer,
+  MAX_WORKERS,
+  option,
+  optionGroup,
+  validate,
+} from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { encodePayload } from '../client/encode-payload.js';
 import { MAX_TEXT_LENGTH } from '../wire/limits.js';
@@ -7,32 +15,25 @@ import { MAX_TEXT_LENGTH } from '../wire/limits.js';
 /** The receivers of an event: all workers, all others, any one worker, or the worker of a slot. */
 export type EventReceivers = 'all' | 'others' | 'one' | number;
 
-/** The names that each method takes. */
-const RECEIVERS = { 'emit()': ['all', 'others', 'one'], 'request()': ['one'] };
+const receivers = <const T extends string>(...names: T[]) =>
+  v.custom<T | number>(
+    (to) => names.includes(to as T) || v.is(integer(0, MAX_WORKERS - 1), to),
+    `${names.map((each) => `'${each}'`).join(', ')} or the number of a slot`,
+  );
 
-/**
- * @returns the encoded payload.
- * @throws ClusterConfigurationError, or ClusterUncloneableError for a wrong payload.
- */
-export function checkEvent(
-  method: keyof typeof RECEIVERS,
-  name: string,
-  payload: unknown,
-  to: EventReceivers,
-): Buffer {
-  if (typeof name !== 'string' || name.length === 0 || name.length > MAX_TEXT_LENGTH) {
-    const seen = typeof name === 'string' ? `${name.length} characters` : typeof name;
-    throw new ClusterConfigurationError(
-      `the name of an event for ${method} of ClusterEvents is a string of 1 to ${MAX_TEXT_LENGTH} characters, not ${seen}: put what varies into the payload`,
-    );
-  }
-  const named = RECEIVERS[method];
-  const isSlot = Number.isInteger(to) && (to as number) >= 0 && (to as number) < MAX_WORKERS;
-  if (!isSlot && !named.includes(to as string)) {
-    throw new ClusterConfigurationError(
-      `${method} of ClusterEvents sends to ${named.map((each) => `'${each}'`).join(', ')} or the number of a slot, not to ${JSON.stringify(to) ?? typeof to}`,
-    );
-  }
+export const receiversSchema = receivers('all', 'others', 'one');
+
+export const requestSchema = optionGroup({
+  to: option(receivers('one'), 'one'),
+  deadlineMs: option(durationMs(), 5_000),
+});
+
+const NAME = `1 to ${MAX_TEXT_LENGTH} characters; put what varies into the payload`;
+const nameSchema = v.pipe(v.string(NAME), v.nonEmpty(NAME), v.maxLength(MAX_TEXT_LENGTH, NAME));
+
+/** @throws ClusterConfigurationError for a wrong name, ClusterUncloneableError for a wrong payload. */
+export function encodeEvent(name: string, payload: unknown): Buffer {
+  validate(nameSchema, name, 'name of an event');
   return encodePayload(`the payload of the event '${name}'`, payload);
 }
 

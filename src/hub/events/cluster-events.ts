@@ -11,13 +11,14 @@ import {
 import { ModuleRef } from '@nestjs/core';
 import type { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
-import { checkDuration } from '../../contract/options/check/validate.js';
+import { validate } from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import type { HubClient } from '../client/hub-client.js';
 import type { Answer } from '../client/hub-client.interface.js';
 import { HubError } from '../client/hub-error.js';
 import { hubOf } from '../client/hub-of-process.js';
-import { checkEvent, checkSlotOf, type EventReceivers } from './check-event.js';
+import * as check from './check-event.js';
+import type { EventReceivers } from './check-event.js';
 import { EventHandlers } from './event-handlers.js';
 import { ClusterRequestError } from './events.errors.js';
 
@@ -31,7 +32,6 @@ export interface ClusterRequestOptions {
 
 /** The longest silence of a hub that waits for receivers. A hub that hangs is ended long before. */
 const EMIT_MS = 30_000;
-const REQUEST_MS = 5_000;
 const START_MS = 3_000;
 
 /**
@@ -102,7 +102,8 @@ export class ClusterEvents
    * wrong name or wrong receivers.
    */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
-    const body = checkEvent(`emit()`, name, payload, to);
+    validate(check.receiversSchema, to, 'receivers of emit()');
+    const body = check.encodeEvent(name, payload);
     const question = { op: 'publish', name, form: 'v', to } as const;
     try {
       const answer = await this.#hub.askUntil(question, EMIT_MS, { body, whileHeard: true });
@@ -120,19 +121,15 @@ export class ClusterEvents
    * Asks one worker. The answer is the result of the first of its `@OnEvent()` methods.
    *
    * @throws ClusterRequestError if nobody answers in time, or if the method fails;
-   * ClusterConfigurationError for a wrong deadline or name; ClusterUncloneableError for a payload that
-   * cannot be sent.
+   * ClusterConfigurationError for wrong options or a wrong name; ClusterUncloneableError for a payload
+   * that cannot be sent.
    */
-  async request<T>(
-    name: string,
-    payload?: unknown,
-    { to = 'one', deadlineMs = REQUEST_MS }: ClusterRequestOptions = {},
-  ): Promise<T> {
-    checkDuration('deadlineMs of a request', deadlineMs);
+  async request<T>(name: string, payload?: unknown, options?: ClusterRequestOptions): Promise<T> {
+    const { to, deadlineMs } = validate(check.requestSchema, options, 'options of request()');
     const failed = (why: string) => new ClusterRequestError(name, why);
     const { signal } = this.#closing;
     if (signal.aborted) throw failed('this app is closed');
-    const body = checkEvent('request()', name, payload, to);
+    const body = check.encodeEvent(name, payload);
     const question = { op: 'publish', name, form: 'v', to, request: true } as const;
     const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
     const answer = await asked.catch((error: Error) => {
@@ -158,7 +155,7 @@ export class ClusterEvents
   async #sentTo({ header }: Answer, to: EventReceivers): Promise<number> {
     const { changed, evicted } = header.t === 'done' ? header : { changed: 0, evicted: 0 };
     if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);
-    if (changed + evicted === 0) await checkSlotOf(to);
+    if (changed + evicted === 0) await check.checkSlotOf(to);
     return changed;
   }
 }

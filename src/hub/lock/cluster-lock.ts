@@ -2,7 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { isMainThread } from 'node:worker_threads';
 import { Injectable } from '@nestjs/common';
 import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
-import { checkDuration } from '../../contract/options/check/validate.js';
+import {
+  durationMs,
+  option,
+  optionGroup,
+  validate,
+} from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import type { HubClient } from '../client/hub-client.js';
 import { HubError } from '../client/hub-error.js';
@@ -35,7 +40,7 @@ export interface AcquiredLock {
   readonly token: number;
 }
 
-const DEFAULT_WAIT_MS = 10_000;
+const optionsSchema = optionGroup({ waitMs: option(durationMs(), 10_000) });
 const MAX_NAME_LENGTH = 1_024;
 
 /** The locks of the running code, from the innermost on. */
@@ -65,15 +70,16 @@ export class ClusterLock {
    *
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
    * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError inside
-   * itself, ClusterConfigurationError in a thread such as the one of a `@CpuBound()` method, and every
-   * error of `fn`.
+   * itself, ClusterConfigurationError for wrong options and in a thread such as the one of a
+   * `@CpuBound()` method, and every error of `fn`.
    */
   async runExclusive<T>(
     name: string,
     fn: (lock: AcquiredLock) => Promise<T> | T,
-    { waitMs = DEFAULT_WAIT_MS }: RunExclusiveOptions = {},
+    options?: RunExclusiveOptions,
   ): Promise<T> {
-    check(name, waitMs);
+    checkName(name);
+    const { waitMs } = validate(optionsSchema, options, 'options of runExclusive()');
     if (!isMainThread) throw inThread(name);
     const outer = RUNNING.getStore();
     for (let each = outer; each !== undefined; each = each.outer) {
@@ -122,11 +128,10 @@ function inThread(name: string): ClusterConfigurationError {
 }
 
 /** @throws ClusterConfigurationError */
-function check(name: string, waitMs: number): void {
+function checkName(name: string): void {
   if (typeof name !== 'string' || name.length === 0 || name.length > MAX_NAME_LENGTH) {
     throw new ClusterConfigurationError(
       `runExclusive() was given the name ${JSON.stringify(name)?.slice(0, 40)}; a lock has a name of 1 to ${MAX_NAME_LENGTH} characters`,
     );
   }
-  checkDuration('waitMs of runExclusive()', waitMs);
 }

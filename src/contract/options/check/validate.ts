@@ -31,12 +31,6 @@ export const durationMs = (min = 0) => {
   );
 };
 
-/** @throws ClusterConfigurationError for a time that no timer can hold. */
-export function checkDuration(what: string, ms: number): void {
-  const { success, issues } = v.safeParse(durationMs(), ms);
-  if (!success) throw new ClusterConfigurationError(`${what} is ${ms}; it is ${issues[0].message}`);
-}
-
 export const flag = v.boolean('true or false');
 
 export const oneOf = <const T extends readonly string[]>(values: T) =>

@@ -484,6 +484,25 @@ describe('a shared cache', () => {
     expect(await cache.get('k')).toBeUndefined();
   });
 
+  it.each([
+    [{ ttl: 5 }, /ttl: 5 is not allowed; no such option here; known are ttlMs/],
+    [{ ttlMs: '5' }, /ttlMs: "5" is not allowed; expected 0 or more/],
+    [null, /null is not allowed; expected an object with ttlMs/],
+    [60_000, /60000 is not allowed; expected an object with ttlMs/],
+  ])('refuses the options %o of a value', async (options, message) => {
+    vi.useRealTimers();
+    enterWorker(new HubClient(dialInProcess));
+    onTestFinished(forgetHub);
+    const cache = new ClusterCache();
+    const compute = vi.fn();
+    const refused = { code: 'CLUSTER_CONFIGURATION', message: expect.stringMatching(message) };
+    await expect(cache.set('k', 1, options as never)).rejects.toMatchObject(refused);
+    const computed = cache.getOrSet('k', compute, options as never);
+    await expect(computed).rejects.toMatchObject(refused);
+    expect(compute).not.toHaveBeenCalled();
+    expect(await cache.get('k')).toBeUndefined();
+  });
+
   it('keeps a value that lives without end until others need its room', async () => {
     vi.useRealTimers();
     const hub = new HubClient(dialInProcess);
