@@ -54,8 +54,13 @@ export class Control {
     try {
       await this.#listen();
     } catch (error) {
-      // A directory that was removed comes again without a word.
-      if (this.#missed || place === 'nothing') return;
+      // Its directory was removed, and may be there again at the next check.
+      if (place === 'nothing') {
+        before!.remove();
+        this.#socket = undefined;
+        return;
+      }
+      if (this.#missed) return;
       this.#missed = true;
       const { message } = error as Error;
       return this.warn(

@@ -295,6 +295,21 @@ describe('a fixed path of the control socket', () => {
     expect(first.warnings).toEqual([]);
   });
 
+  it('is spoken of once if its directory was removed and does not come again', async () => {
+    fakeClock();
+    const directory = join(temporaryDirectory(), 'own');
+    mkdirSync(directory, { mode: 0o700 });
+    const path = join(directory, 'shop.sock');
+    const { warnings } = await primaryAt(path);
+    rmSync(directory, { recursive: true });
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(warnings).toEqual([expect.stringMatching(/^there is no control socket: ENOENT/)]);
+    mkdirSync(directory, { mode: 0o700 });
+    await atNextChecks('it says that it is back', () => warnings.length === 2);
+    expect(warnings[1]).toBe(`the control socket is there now: ${path}`);
+    expect(await probe(path)).toBeUndefined();
+  });
+
   it('is spoken of once if something else has taken it, and taken back once that is dead', async () => {
     fakeClock();
     const path = join(temporaryDirectory(), 'shop.sock');
