@@ -51,6 +51,7 @@ export class ControlServer {
     private readonly bucket = new TokenBucket(REQUESTS_A_SECOND, REQUESTS_AFTER_A_PAUSE),
   ) {
     this.#http.maxRequestsPerSocket = 1;
+    this.#http.on('checkContinue', (request, response) => this.#onRequest(request, response));
   }
 
   /** @param socket paused, of a client that has connected. */
@@ -78,17 +79,22 @@ export class ControlServer {
     if (!this.#silent.delete(request.socket)) return; // its place was given away
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    this.#answer(request, gone.signal).then(
+    this.#answer(request, response, gone.signal).then(
       (answer) => send(response, answer),
       (error: unknown) => send(response, this.#refusalOf(error)),
     );
   }
 
-  async #answer(request: IncomingMessage, gone: AbortSignal): Promise<Answer> {
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    gone: AbortSignal,
+  ): Promise<Answer> {
     this.#admit(request);
     guardCall(request);
     const { pathname, searchParams: query } = urlOf(request);
     const { handler, slot } = findRoute(this.routes, request.method!, pathname);
+    if (request.headers.expect !== undefined) response.writeContinue();
     const body = await readBody(request);
     clearTimeout(this.#deadlines.get(request.socket));
     return handler({ slot, query, body, gone });

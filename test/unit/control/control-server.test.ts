@@ -287,6 +287,17 @@ describe('a request', () => {
     expect(fake.scale).not.toHaveBeenCalled();
   });
 
+  it('is refused before its client sends the body: it would write to a closed connection', async () => {
+    const { path } = await serve();
+    const head = (target: string) =>
+      `POST ${target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+      'Content-Length: 2\r\nExpect: 100-continue\r\n\r\n';
+    expect(await exchange(path, head('/v1/none'))).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await exchange(path, head('/v1/reload'), '{}')).toMatch(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /,
+    );
+  });
+
   it('is one for each connection, whatever else came with it', async () => {
     const { path, fake } = await serve();
     const status = 'GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n';
