@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { COMMANDS, portsIn } from '../support/proxy-ports.js';
-import { plainEnvironment } from '../support/run-command.js';
+import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { SAMPLE } from '../unit/support/fake-control-client.js';
 
@@ -38,9 +38,10 @@ async function clusterThatAborts(): Promise<string> {
     '/v1/reload': { outcome: 'aborted', generation: 1, reason: 'worker died' },
     '/v1/workers/0/restart': { outcome: 'completed', slot: 0, reason: null },
   };
-  const server = http.createServer(({ url = '' }, response) => {
-    if (url === '/v1/events') response.write(told);
-    else response.end(JSON.stringify(answers[url]));
+  const server = http.createServer((request, response) => {
+    const { url = '' } = request;
+    if (url === '/v1/events') return void response.write(told);
+    request.resume().once('end', () => response.end(JSON.stringify(answers[url])));
   });
   const path = join(temporaryDirectory(), 'control.sock');
   await once(server.listen(path), 'listening');
@@ -94,6 +95,23 @@ describe('nestjs-cluster', () => {
     child.stdout.destroy();
     child.stderr.destroy();
     expect(await once(child, 'exit')).toEqual([code, null]);
+  });
+
+  it('waits for the outcome of a change also where its output has no room', async () => {
+    const run = async (...args: string[]) => {
+      const command = [NODE, MAIN, ...args, '--cluster', await clusterThatAborts()].join(' ');
+      return runCommand('sh', ['-c', `exec ${command} > /dev/full`], {
+        cwd: '/',
+        env: plainEnvironment(),
+      });
+    };
+    const refused = /^error: cannot write the output: ENOSPC.*\n/;
+    const reload = await run('reload');
+    expect(reload).toMatchObject({ code: 1, stderr: expect.stringMatching(refused) });
+    expect(reload.stderr).toContain('error: reload gen=1 aborted');
+    for (const args of [['restart', '0'], ['restart', '0', '--json'], ['events']]) {
+      expect(await run(...args)).toMatchObject({ code: 1, stderr: expect.stringMatching(refused) });
+    }
   });
 });
 

@@ -5,7 +5,7 @@ import { runCommandLine } from './program.js';
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') return;
   process.stderr.write(`error: cannot write the output: ${error.message}\n`);
-  process.exit(1);
+  process.exitCode = 1;
 });
 process.stderr.on('error', () => {}); // nobody is left to be told
 

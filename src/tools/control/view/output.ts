@@ -2,7 +2,7 @@ import { oneLine } from '../../../contract/errors/index.js';
 
 /** Ends the process once nobody reads its output. For commands that do not end by themselves. */
 export function endWithReader(): void {
-  process.stdout.once('error', () => process.exit(0));
+  process.stdout.once('error', () => process.exit());
 }
 
 /** One line of text, without control characters. */
