@@ -21,7 +21,7 @@ import { Quarantine, QUARANTINE_TICK_MS } from './serve/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
 import { Timers } from './timers.js';
-import { newTools } from './tools.js';
+import { type Dependencies, newDependencies } from './dependencies.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
@@ -79,7 +79,7 @@ export class Supervisor {
     private readonly program: Program,
     private readonly emit: EmitEvent,
     droppedLogLines: () => number,
-    private readonly tools = newTools(),
+    private readonly outside: Dependencies = newDependencies(),
   ) {
     const { url } = listening;
     const clockMs = machineClockMs();
@@ -167,7 +167,8 @@ export class Supervisor {
   #decide(happened: ClusterEvent): void {
     const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
     const now = performance.now();
-    const { state, effects } = this.tools.decide(this.#table.state, event, now, this.#settings);
+    const before = this.#table.state;
+    const { state, effects } = this.outside.decide(before, event, now, this.#settings);
     this.#table.update(state);
     for (const effect of effects) this.#effects.post(effect);
     // These answers change nobody's life, and there are many.
@@ -181,7 +182,7 @@ export class Supervisor {
         const { worker } = effect;
         const tell = (told: ProcessEvent) => this.#post({ type: 'process', worker, told });
         const { program, options } = this;
-        return this.#table.add(worker, this.tools.startProcess(effect, program, options, tell));
+        return this.#table.add(worker, this.outside.startProcess(effect, program, options, tell));
       }
       case 'send':
         return this.#table.find(effect.worker)?.send(effect.message);
@@ -213,11 +214,14 @@ export class Supervisor {
         return this.#requests.answer(effect);
       case 'find-program':
         return this.#post({ type: 'program-found', program: this.program.find(effect.earlier) });
-      case 'close-sockets':
-        return this.#closeSockets();
+      case 'close-sockets': {
+        const reset = this.listening.close();
+        if (reset === 0) return;
+        return this.#warn(`reset ${reset} connections that waited for a worker: none was left`);
+      }
       case 'close-acceptors': {
         const closed = () => this.#post({ type: 'acceptors-closed' });
-        return void this.tools.acceptors.close().then(closed, closed);
+        return void this.outside.acceptors.close().then(closed, closed);
       }
       case 'serving':
         return this.#resolveServing(effect.served);
@@ -237,11 +241,6 @@ export class Supervisor {
     } catch (error) {
       return { ...event, error: error as Error };
     }
-  }
-
-  #closeSockets(): void {
-    const reset = this.listening.close();
-    if (reset > 0) this.#warn(`reset ${reset} connections that waited for a worker: none was left`);
   }
 
   #warn(message: string, error?: unknown): void {

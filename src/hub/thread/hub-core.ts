@@ -1,6 +1,6 @@
 import { machineMs } from '../wire/machine-clock.js';
 import type { ToHub } from '../wire/protocol.js';
-import { answerLock, CacheService } from './services/cache-service.js';
+import { answerLock, CacheService } from './cache/cache-service.js';
 import { Channels } from './services/channels.js';
 import { Counters } from './services/counters.js';
 import { EventRouter } from './services/event-router.js';

@@ -1,7 +1,7 @@
 import type { ClusterEvent } from './cluster-event.js';
 import type { Requester, Slot } from './cluster-state.js';
 import { answerRequests } from './replace/answers.js';
-import { retire } from './worker/departure.js';
+import { retire } from './worker/retire.js';
 import { loseCandidate } from './replace/replacement.js';
 import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';

@@ -2,7 +2,7 @@ import { type ClusterError, ClusterWorkersFailedError } from '../../contract/err
 import { type ErrorReport, LEAVE_SIGNAL } from '../../contract/ipc/index.js';
 import type { ShutdownPhase } from './cluster-state.js';
 import type { ClusterEvent } from './cluster-event.js';
-import { hurrySnapshot, retire } from './worker/departure.js';
+import { hurrySnapshot, retire } from './worker/retire.js';
 import { cancelReload } from './replace/reload.js';
 import { cancelReplacements } from './replace/replacement.js';
 import { cancelRestarts } from './replace/restart-request.js';

@@ -10,7 +10,7 @@ import { endObservation, programFound, reload, settleReload } from './replace/re
 import { beginNextReplacement } from './replace/replacement.js';
 import { restart, settleRestarts } from './replace/restart-request.js';
 import { maintain, settleUpkeep } from './replace/upkeep.js';
-import { startWhereNeeded } from './restart.js';
+import { startWhereNeeded } from './worker/restart-slot.js';
 import { newSlot, scale, settleScaling } from './scaling.js';
 import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
 import { type Settings, Step } from './step.js';

@@ -289,7 +289,7 @@ export const FAULTS = [
       replace: '',
     },
   ]),
-  ...inFile(`${CORE}restart.ts`, [
+  ...inFile(`${CORE}worker/restart-slot.ts`, [
     {
       what: 'a restart is told and never comes',
       find: `step.arm({ type: 'start-due', slot: index }, delayMs);`,
@@ -350,7 +350,7 @@ export const FAULTS = [
       replace: 'if (mayBeDebugged) step.arm(',
     },
   ]),
-  ...inFile(`${CORE}worker/worker-exit.ts`, [
+  ...inFile(`${CORE}worker/dead-worker.ts`, [
     {
       what: 'the exit code tells the opposite',
       find: 'else if (!tellDeparture(',
@@ -593,7 +593,7 @@ export const FAULTS = [
       replace: 'if (served',
     },
   ]),
-  ...inFile(`${CORE}worker/departure.ts`, [
+  ...inFile(`${CORE}worker/retire.ts`, [
     {
       what: 'the timers of a worker that serves run on while it drains',
       find: 'step.disarmAllOf(worker.id);',
@@ -712,8 +712,8 @@ export const FAULTS = [
     },
     {
       what: 'the heartbeat goes round half as often',
-      find: 'every(this.options.heartbeat.intervalMs, () => this.#beat());',
-      replace: 'every(4 * this.options.heartbeat.intervalMs, () => this.#beat());',
+      find: 'every(this.options.heartbeat.intervalMs, () => {',
+      replace: 'every(4 * this.options.heartbeat.intervalMs, () => {',
     },
   ]),
   ...inShell('timers.ts', [
@@ -738,15 +738,16 @@ export const FAULTS = [
   ...inShell('switchboard.ts', [
     {
       what: 'the switchboard keeps a heartbeat to itself',
-      find: `        worker.report(message.stats);
-        return message;`,
-      replace: `        worker.report(message.stats);
-        return undefined;`,
+      find: `      case 'pong':
+      case 'resumed':`,
+      replace: `      case 'pong':
+        return undefined;
+      case 'resumed':`,
     },
     {
       what: 'who asks for a restart is taken for another slot',
-      find: `return { type: 'restart', slot: message.slot, reason, requester };`,
-      replace: `return { type: 'restart', slot: message.slot + 1, reason, requester };`,
+      find: `return { type: 'restart', slot: message.slot, reason,`,
+      replace: `return { type: 'restart', slot: message.slot + 1, reason,`,
     },
   ]),
   ...inShell('processes/worker-table.ts', [

@@ -8,9 +8,9 @@ import type {
   ReplacementRequest,
   Worker,
 } from '../cluster-state.js';
-import { countRestart, scheduleRestart } from '../restart.js';
+import { countRestart, scheduleRestart } from '../worker/restart-slot.js';
 import type { Step } from '../step.js';
-import { retire } from '../worker/departure.js';
+import { retire } from '../worker/retire.js';
 import { fork, isWanted } from '../worker/workers.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
 

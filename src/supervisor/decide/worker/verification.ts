@@ -2,7 +2,7 @@ import { ClusterConfigurationError } from '../../../contract/errors/index.js';
 import type { ErrorReport } from '../../../contract/ipc/index.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type { ReadyWorker, Worker } from '../cluster-state.js';
-import { inWords } from './departure.js';
+import { inWords } from './retire.js';
 import { loseCandidate, onProven } from '../replace/replacement.js';
 import { giveUp } from '../shutdown.js';
 import type { Step } from '../step.js';

@@ -8,14 +8,7 @@ import { recoveryMs } from '../policies/restart.policy.js';
 import { forgetBootErrors } from './boot-errors.js';
 import type { WorkerEvent, WorkerEventOf } from '../cluster-event.js';
 import type { DrainingWorker, ReadyWorker, StartingWorker, Worker } from '../cluster-state.js';
-import {
-  collapse,
-  drainAfterAll,
-  inWords,
-  killOverdue,
-  noteLateError,
-  retire,
-} from './departure.js';
+import { collapse, drainAfterAll, inWords, killOverdue, noteLateError, retire } from './retire.js';
 import { noteDuties, onLeads, onResigned, wantsToLead } from '../leadership.js';
 import { noteBlock, onBlocked, onBlockOverdue, onPong, onResumed } from './liveness.js';
 import {
@@ -25,12 +18,12 @@ import {
   onCandidateReady,
   onCheckOverdue,
 } from '../replace/replacement.js';
-import { forgetFailures } from '../restart.js';
+import { forgetFailures } from './restart-slot.js';
 import { giveUp } from '../shutdown.js';
 import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
 import { onReplaceRequest } from '../replace/upkeep.js';
 import { onVerified, onVerifyOverdue, verify } from './verification.js';
-import { exitDrained, exitUnasked, recover } from './worker-exit.js';
+import { exitDrained, exitUnasked, recover } from './dead-worker.js';
 import { candidateOf, condemn } from './workers.js';
 
 /**

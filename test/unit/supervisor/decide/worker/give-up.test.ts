@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterState } from '../../../../../src/supervisor/decide/cluster-state.js';
 import { newCluster } from '../../../../../src/supervisor/decide/transition.js';
-import { reasonToGiveUp } from '../../../../../src/supervisor/decide/worker/worker-exit.js';
+import { reasonToGiveUp } from '../../../../../src/supervisor/decide/worker/dead-worker.js';
 
 const RELEASE = { generation: 0, script: '/app/main.js', cwd: '/app' };
 

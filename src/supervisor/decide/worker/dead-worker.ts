@@ -13,10 +13,10 @@ import type {
   StartingWorker,
   Worker,
 } from '../cluster-state.js';
-import { inWords, tellDeparture } from './departure.js';
+import { inWords, tellDeparture } from './retire.js';
 import { releaseFailed } from '../replace/reload.js';
 import { loseCandidate, noLongerAwait } from '../replace/replacement.js';
-import { countRestart, scheduleRestart } from '../restart.js';
+import { countRestart, scheduleRestart } from './restart-slot.js';
 import { giveUp, noteBadEnd } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { askAnother } from './verification.js';

@@ -4,8 +4,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Blocks } from '../../../../../src/hub/thread/services/blocks.js';
-import { LruCache } from '../../../../../src/hub/thread/services/lru-cache.js';
+import { Blocks } from '../../../../../src/hub/thread/cache/blocks.js';
+import { LruCache } from '../../../../../src/hub/thread/cache/lru-cache.js';
 
 /** Two have the same bytes, in one byte a character and in two. The last ones are no whole characters. */
 const keys = fc.constantFrom('a', 'b', '\u043d', '=\u0004', '\ud800', '\ud801');

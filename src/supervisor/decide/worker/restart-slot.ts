@@ -1,8 +1,8 @@
-import type { FailureCause } from '../../contract/snapshot/index.js';
-import { restartDelayMs, TOGETHER_MS } from './policies/restart.policy.js';
-import type { Slot } from './cluster-state.js';
-import type { Step } from './step.js';
-import { candidateOf, isWanted, startSlot } from './worker/workers.js';
+import type { FailureCause } from '../../../contract/snapshot/index.js';
+import { restartDelayMs, TOGETHER_MS } from '../policies/restart.policy.js';
+import type { Slot } from '../cluster-state.js';
+import type { Step } from '../step.js';
+import { candidateOf, isWanted, startSlot } from './workers.js';
 
 /** Gives the slot a new worker, after the delay that its failures call for. */
 export function scheduleRestart(step: Step, index: number): void {

@@ -3,12 +3,12 @@ import { ClusterAcceptors } from './listening/cluster-acceptors.js';
 import { forkWorker } from './processes/fork-worker.js';
 
 /** The decisions of a supervisor, and its ways to the machine. The simulation replaces them. */
-export interface Tools {
+export interface Dependencies {
   readonly decide: typeof transition;
   readonly startProcess: typeof forkWorker;
   readonly acceptors: Pick<ClusterAcceptors, 'close'>;
 }
 
-export function newTools(): Tools {
+export function newDependencies(): Dependencies {
   return { decide: transition, startProcess: forkWorker, acceptors: new ClusterAcceptors() };
 }

@@ -1,7 +1,7 @@
 import type { RequestOf } from '../../wire/protocol.js';
-import { type LockAnswer, type LockRequest, Locks } from './locks.js';
+import { type LockAnswer, type LockRequest, Locks } from '../services/locks.js';
 import { LruCache } from './lru-cache.js';
-import { type Peer, refuse } from './peer.js';
+import { type Peer, refuse } from '../services/peer.js';
 
 interface CacheKey {
   readonly cache: string;
