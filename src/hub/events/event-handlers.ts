@@ -12,6 +12,9 @@ import { orNone } from '../client/hub-error.js';
 /** The wait for the hub, and for handlers that began during the drain. The drain has waited for older ones. */
 const DEADLINE_MS = 1_000;
 
+/** In a shutdown all workers drain, and ask each other until their requests are over. */
+const STILL_ASKED_MS = 5_000;
+
 /** Calls the `@OnEvent()` methods of one app for events of other workers. */
 export class EventHandlers {
   readonly #logger = new Logger('ClusterEvents');
@@ -39,7 +42,7 @@ export class EventHandlers {
     if (!this.#leaving && this.hub.open)
       void orNone(this.hub.ask({ op: 'subscribe', leaving: true }, DEADLINE_MS));
     this.#leaving = true;
-    return [...this.#running.values()].some((since) => since <= before);
+    return [...this.#running.values()].some((since) => since <= before + STILL_ASKED_MS);
   }
 
   /**
