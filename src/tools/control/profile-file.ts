@@ -68,6 +68,6 @@ function refusal(path: string, error: unknown): ClusterRefusedError {
 
 function taken(path: string): ClusterRefusedError {
   return new ClusterRefusedError(
-    `cannot write ${path}: it exists already; name another one by --output`,
+    `cannot write ${path}: it exists already; remove it, or name another one by --output`,
   );
 }

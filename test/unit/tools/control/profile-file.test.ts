@@ -43,6 +43,14 @@ describe('the file of a profile', () => {
     expect(readdirSync(directory)).toEqual(['a.cpuprofile']);
   });
 
+  it('says what to do with what a killed command has left', async () => {
+    const path = join(temporaryDirectory(), 'a.heapsnapshot');
+    writeFileSync(`${path}.part`, 'half');
+    await expect(ProfileFile.create(path)).rejects.toThrow(
+      `cannot write ${path}.part: it exists already; remove it, or name another one by --output`,
+    );
+  });
+
   it('is not there if what it was to hold ends in the middle', async () => {
     const directory = temporaryDirectory();
     const take = async () => {
