@@ -83,7 +83,7 @@ export class ControlApi {
 }
 
 /** @throws Refusal where the cluster has no such slot. */
-export function mustExist(slot: number, desired: number): void {
+function mustExist(slot: number, desired: number): void {
   if (slot < desired) return;
   throw new Refusal(404, 'NO_SUCH_SLOT', `there is no slot ${slot}: slots are 0 to ${desired - 1}`);
 }

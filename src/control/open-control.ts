@@ -28,7 +28,6 @@ export class Control {
 
   private constructor(
     private readonly controlled: Controlled,
-    private readonly path: string | undefined,
     private readonly warn: (message: string) => void,
   ) {
     this.#api = new ControlApi(controlled);
@@ -36,11 +35,12 @@ export class Control {
 
   /** If the socket cannot be made, that is one warning, the cluster runs, and it is tried again. */
   static async open(
-    controlled: Controlled,
-    path: string | undefined,
+    { options, ...of }: Pick<Controlled, 'cluster' | 'events' | 'options'>,
     warn: (message: string) => void,
   ): Promise<Control> {
-    const control = new Control(controlled, path, warn);
+    const name = options.name ?? appName(process.argv[1]!);
+    const startedAt = new Date().toISOString();
+    const control = new Control({ ...of, options, name, startedAt }, warn);
     await control.#keep();
     control.#check = setInterval(() => void control.#keep(), CHECK_MS).unref();
     return control;
@@ -74,11 +74,13 @@ export class Control {
   }
 
   async #listen(): Promise<void> {
-    const at = this.path ?? defaultSocketPath(this.controlled.name, process.pid);
-    if (this.path === undefined) claimDirectory(dirname(at));
+    const { name, options } = this.controlled;
+    const path = options.control?.path;
+    const at = path ?? defaultSocketPath(name, process.pid);
+    if (path === undefined) claimDirectory(dirname(at));
     this.#socket = await ControlSocket.open(at, (socket) => this.#take(socket));
     // Killed primaries leave sockets, and nobody else may ever remove them.
-    if (this.path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
+    if (path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
   }
 
   /** Answers the clients that wait for the end. Resolves once they have been told, or soon. */
@@ -101,14 +103,4 @@ export class Control {
     this.#server ??= new ControlServer(this.#api.routes, this.warn);
     this.#server.take(socket);
   }
-}
-
-/** If it cannot be made, that is one warning, and the cluster runs. */
-export async function openControlOf(
-  { options, ...of }: Pick<Controlled, 'cluster' | 'events' | 'options'>,
-  warn: (message: string) => void,
-): Promise<Control> {
-  const name = options.name ?? appName(process.argv[1]!);
-  const controlled = { ...of, options, name, startedAt: new Date().toISOString() };
-  return Control.open(controlled, options.control?.path, warn);
 }

@@ -15,7 +15,7 @@ import {
   MAX_WORKERS,
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
-import { type Control, openControlOf } from '../../control/open-control.js';
+import { Control } from '../../control/open-control.js';
 import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
 import { openListening } from '../../supervisor/listening/open-listening.js';
 import { Program } from '../../supervisor/processes/release.js';
@@ -118,7 +118,7 @@ async function openControl(
 ): Promise<Control | undefined> {
   // A named pipe of Windows has no owner and no mode.
   if (options.control === undefined || process.platform === 'win32') return undefined;
-  return openControlOf({ cluster, events, options }, (message) => emit('warning', { message }));
+  return Control.open({ cluster, events, options }, (message) => emit('warning', { message }));
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {

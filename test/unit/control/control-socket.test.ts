@@ -229,12 +229,12 @@ describe('the name of a cluster', () => {
   });
 });
 
-/** Nobody asks it anything. */
-const SHOP = {
-  name: 'shop',
-  options: resolveOptions({ workers: 1 }, {}),
-  cluster: {},
-} as Controlled;
+/** Of a primary that nobody asks anything. */
+const openControl = (path: string, warn: (message: string) => void) =>
+  Control.open(
+    { options: resolveOptions({ control: { path } }, {}), cluster: {} } as Controlled,
+    warn,
+  );
 
 it('a control socket that was removed is made again, once there is a directory for it', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -243,7 +243,7 @@ it('a control socket that was removed is made again, once there is a directory f
   mkdirSync(directory, { mode: 0o700 });
   const path = join(directory, 'shop.sock');
   const warn = vi.fn();
-  const control = await Control.open(SHOP, path, warn);
+  const control = await openControl(path, warn);
   rmSync(directory, { recursive: true });
   await vi.advanceTimersByTimeAsync(5_000);
   mkdirSync(directory, { mode: 0o700 });
@@ -259,7 +259,7 @@ describe('a fixed path of the control socket', () => {
   /** A primary at a path, and what it warns of. */
   async function primaryAt(path: string) {
     const warnings: string[] = [];
-    const control = await Control.open(SHOP, path, (message) => void warnings.push(message));
+    const control = await openControl(path, (message) => void warnings.push(message));
     onTestFinished(() => control.end(0));
     return { control, warnings };
   }
