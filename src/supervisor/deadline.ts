@@ -1,9 +1,9 @@
-/** A wait is cut into slices this long: a freeze that is shorter than one is not seen. */
+/** A wait is divided into slices of this length. A shorter pause of the process is not detected. */
 export const SLICE_MS = 250;
 
 /**
- * Runs `action` once the primary has been awake for `ms`: a time in which the
- * machine, the group or the primary stood still is not held against a worker.
+ * Runs `action` after the primary has been running for `ms`. Time in which the machine, the process
+ * group or the primary was stopped does not count.
  */
 export class Deadline {
   #leftMs: number;
@@ -26,7 +26,7 @@ export class Deadline {
     const sliceMs = Math.min(this.#leftMs, SLICE_MS);
     this.#timer = setTimeout(() => {
       this.#leftMs = leftAfterSlice(this.#leftMs, sliceMs, performance.now() - startedAt);
-      // A timer may come a fraction of a millisecond early, and knows no fractions.
+      // A timer may fire a fraction of a millisecond early, and cannot wait for a fraction.
       if (this.#leftMs < 1) this.action();
       else this.#next();
     }, sliceMs);
@@ -34,10 +34,9 @@ export class Deadline {
 }
 
 /**
- * The rest of a wait after one of its slices. A slice that ends late means
- * that the primary stood still (suspend, SIGSTOP, a blocked event loop): it
- * counts as a punctual one. Messages of that time may lie unread, so at least
- * one more slice has to pass.
+ * The time that is left of a wait after one of its slices. If the slice ended late, the primary was
+ * stopped (suspend, SIGSTOP, a blocked event loop), so only the planned length of the slice counts.
+ * Messages that arrived by then may be unread, so at least one more slice follows.
  */
 export function leftAfterSlice(leftMs: number, sliceMs: number, elapsedMs: number): number {
   if (elapsedMs <= sliceMs + SLICE_MS) return leftMs - elapsedMs;

@@ -2,7 +2,7 @@ import { transition } from './decide/transition.js';
 import { ClusterAcceptors } from './listening/cluster-acceptors.js';
 import { forkWorker } from './processes/fork-worker.js';
 
-/** The decisions of a supervisor, and its ways to the machine. The simulation replaces them. */
+/** The functions with which a supervisor decides and acts. The simulation test replaces them. */
 export interface Dependencies {
   readonly decide: typeof transition;
   readonly startProcess: typeof forkWorker;

@@ -1,12 +1,12 @@
 /**
- * Handles events one after the other, in the order in which they happened: an
- * event that a handler causes waits until that handler is done.
+ * Handles events one after the other, in the order in which they were posted. If a handler posts an
+ * event, the event waits until that handler is done.
  */
 export class EventQueue<E> {
   readonly #waiting: E[] = [];
   #handling = false;
 
-  /** @param failed is told what a handler threw; the loop goes on with the next event. */
+  /** @param failed gets the error that a handler threw. The next event is handled anyway. */
   constructor(
     private readonly handle: (event: E) => void,
     private readonly failed: (event: E, error: unknown) => void,
@@ -19,7 +19,7 @@ export class EventQueue<E> {
       try {
         this.failed(event, error);
       } catch {
-        // it cannot even be reported: the loop goes on anyway
+        // the error cannot be reported; the next event is handled anyway
       }
     }
   }

@@ -26,15 +26,15 @@ import { mayBeDebugged } from './processes/worker-arguments.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
 
-/** What happens around the core. */
+/** The inputs of the event queue. */
 type Happening =
   | ClusterEvent
   | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent }
   | { readonly type: 'task'; readonly run: () => void };
 
 /**
- * Keeps the workers up. It turns what happens into events of the core, and carries out its
- * decisions, one event after the other. `decide/` decides about the cluster, and nothing here does.
+ * Keeps the workers running: turns each input into an event of the core (`decide/`), and carries
+ * out the effects that the core returns. Only the core makes decisions about the cluster.
  */
 export class Supervisor {
   #resolveServing!: (served: Served) => void;
@@ -52,7 +52,7 @@ export class Supervisor {
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
   readonly #quarantine: Quarantine;
-  /** Looks into a worker, also one that does not answer. */
+  /** Takes stacks and profiles of a worker, even of a blocked one. */
   readonly inspections: Inspections;
   readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
@@ -70,7 +70,7 @@ export class Supervisor {
     (happening) => this.#handle(happening),
     this.#onError,
   );
-  /** Whatever goes wrong with one effect, the others are carried out. */
+  /** If one effect throws, the others are carried out anyway. */
   readonly #effects = new EventQueue<Effect>((effect) => this.#perform(effect), this.#onError);
 
   constructor(
@@ -103,7 +103,7 @@ export class Supervisor {
     this.#switchboard = new Switchboard(parts);
   }
 
-  /** Forks the workers. Signals should be handled by now: one that ends the primary would orphan them. */
+  /** Forks the workers. Handle signals first: a primary that a signal ends orphans them. */
   start(): void {
     const every = (ms: number, run: () => void): void => {
       this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
@@ -121,7 +121,7 @@ export class Supervisor {
     this.#post({ type: 'begin' });
   }
 
-  /** Asks the cluster to stop; each further signal asks harder: drain, destroy, kill. */
+  /** Stops the cluster. Each further signal is harsher: drain, destroy connections, kill. */
   stop(reason: string, signal?: NodeJS.Signals): void {
     const sent = signal && { name: signal, number: constants.signals[signal] };
     this.#post({ type: 'stop', reason, signal: sent });
@@ -136,17 +136,17 @@ export class Supervisor {
     return this.#table.snapshot();
   }
 
-  /** The metrics of all workers. The last ones stand in for a worker that does not answer in time. */
+  /** Metrics of all workers. For a worker that does not answer in time, they are its last ones. */
   collectMetrics(): Promise<CollectedMetrics> {
     return this.#relay.collect();
   }
 
-  /** Tells the workers of an event that want it. */
+  /** Sends an event to the workers that have subscribed to it. */
   readonly tellWorkers: EmitEvent = (name, event) => {
     for (const worker of this.#table.workers) worker.tell(name, event);
   };
 
-  /** Runs `action` after `ms`, as an event like any other: nothing would catch what a timer throws. */
+  /** Runs `run` in the event queue after `ms`. The queue catches errors; a timer does not. */
   readonly #later: Later = (ms, run) => {
     const timer = setTimeout(() => this.#post({ type: 'task', run }), ms);
     return () => clearTimeout(timer);
@@ -163,7 +163,7 @@ export class Supervisor {
     if (event !== undefined) this.#decide(event);
   }
 
-  /** Has the core say what becomes of the cluster, and does what it says. */
+  /** Passes an event to the core, and queues the effects that it returns. */
   #decide(happened: ClusterEvent): void {
     const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
     const now = performance.now();
@@ -171,7 +171,7 @@ export class Supervisor {
     const { state, effects } = this.outside.decide(before, event, now, this.#settings);
     this.#table.update(state);
     for (const effect of effects) this.#effects.post(effect);
-    // These answers change nobody's life, and there are many.
+    // These answers are frequent, and never change which workers serve.
     if (event.type === 'worker' && ['pong', 'leads'].includes(event.event.type)) return;
     this.listening.settle(this.#table.workers, now);
   }
@@ -232,7 +232,7 @@ export class Supervisor {
     }
   }
 
-  /** Has something to listen on for as many workers before the core decides. */
+  /** Makes sure that the new number of workers can listen, before the core decides. */
   #reserve(event: ClusterEvent & { readonly type: 'scale' }): ClusterEvent {
     if (this.#table.state.shutdown !== undefined) return event;
     try {

@@ -25,13 +25,13 @@ import type { WorkerTable } from './processes/worker-table.js';
 
 type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 
-/** Different warnings of workers that are told; an app that varies them would fill the log. */
+/** The maximum number of different warnings. The rest is dropped, or an app could fill the log. */
 const MAX_WARNINGS = 100;
 
-/** Names by which a worker takes connections: one for each server of Socket.IO. */
+/** The maximum number of names per worker; more are ignored. A Socket.IO server needs one name. */
 const MAX_NAMES = 1_000;
 
-/** Said by the watchdog of a worker, which lives on while the event loop is blocked. */
+/** Messages that the watchdog sends, which also runs while the event loop is blocked. */
 const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'blocked',
   'resumed',
@@ -48,7 +48,7 @@ type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
   >;
 };
 
-/** The parts that the switchboard connects workers with. */
+/** The parts of the supervisor that handle messages of workers. */
 interface Exchange {
   readonly listening: Listening;
   readonly table: WorkerTable;
@@ -62,8 +62,8 @@ interface Exchange {
 }
 
 /**
- * Takes the messages of worker processes. It answers or files those that need no
- * decision, and makes events of the core of the rest.
+ * Receives the messages of workers. It handles those that need no decision, and turns the others
+ * into events of the core.
  */
 export class Switchboard {
   readonly #warned = new Set<string>();
@@ -99,7 +99,7 @@ export class Switchboard {
     }
   }
 
-  /** @param handle came with the message. */
+  /** @param handle the socket or server that was sent with the message, if any. */
   #onMessage(
     id: WorkerId,
     worker: WorkerHandle,
@@ -109,18 +109,18 @@ export class Switchboard {
     const message = parseWorkerMessage(raw);
     if (isOurs(raw) && message?.type !== 'pass') closeHandle(handle);
     if (message === undefined) return this.#onUnknown(worker, raw);
-    // A message of the watchdog is not a sign of life: it runs on while the event loop is blocked.
+    // A message of the watchdog does not prove that the event loop runs, except `resumed`.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
       worker.seenAt = performance.now();
     }
-    // The watchdog has a pipe of its own: its messages tell nothing about the channel.
+    // The watchdog has its own pipe, so its messages do not prove that the channel works.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     if ('stats' in message) worker.report(message.stats);
     if (message.type === 'resumed') this.to.quarantine.resumed(worker);
     return this.#decide(id, worker, message, handle);
   }
 
-  /** Makes events of the messages that the core decides about, and serves the rest. */
+  /** Returns an event if the core has to decide. Otherwise handles the message. */
   #decide(
     id: WorkerId,
     worker: WorkerHandle,
@@ -167,7 +167,7 @@ export class Switchboard {
     }
   }
 
-  /** Answers or files what needs no decision. */
+  /** Handles a message that needs no decision of the core. */
   #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage, handle: unknown): void {
     const { balance, inspections, listening, quarantine, relay, table } = this.to;
     const now = performance.now();
@@ -220,12 +220,12 @@ export class Switchboard {
     }
   }
 
-  /** The app's own messages pass by; a broken one of ours is counted, and worth a line. */
+  /** Ignores the app's own messages. Counts invalid messages of this package, and warns once. */
   #onUnknown(worker: WorkerHandle, raw: unknown): WorkerEvent | undefined {
     if (!isOurs(raw)) return undefined;
     this.to.table.countsOf(worker).droppedMessages += 1;
     const version = foreignVersionOf(raw);
-    // Its first word: nothing that it says will be understood, and it would wait until it is killed.
+    // The primary understands no message of this worker, so it would wait until it is killed.
     if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {
       return { type: 'foreign-version', version };
     }
@@ -236,7 +236,7 @@ export class Switchboard {
     return undefined;
   }
 
-  /** Every worker of the same app has the same to say: it is said by the first. */
+  /** Workers of the same app send the same warning, so only the first one is logged. */
   #warnOnce(message: string, worker: WorkerHandle): void {
     if (this.#warned.has(message) || this.#warned.size >= MAX_WARNINGS) return;
     this.#warned.add(message);

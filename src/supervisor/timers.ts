@@ -2,11 +2,11 @@ import type { Timer } from './decide/cluster-state.js';
 import { keyOf } from './decide/step.js';
 import { Deadline } from './deadline.js';
 
-/** The timers of the core. One that is armed again takes the place of the one before. */
+/** The timers of the core. If a timer is armed again, it replaces the earlier one. */
 export class Timers {
   readonly #armed = new Map<string, () => void>();
 
-  /** @param due is told when the time of one is over. */
+  /** @param due gets each timer when its time is over. */
   constructor(private readonly due: (timer: Timer) => void) {}
 
   arm(timer: Timer, ms: number): void {
@@ -33,9 +33,9 @@ export class Timers {
   }
 }
 
-/** @returns what cancels it. */
+/** @returns a function that cancels the timer. */
 function begin(timer: Timer, ms: number, action: () => void): () => void {
-  // The time that a worker is given stands still while the primary does.
+  // A worker's time does not pass while the primary is stopped.
   if ('worker' in timer) {
     const deadline = new Deadline(ms, action);
     return () => deadline.cancel();

@@ -5,7 +5,7 @@ import type { ListenTarget } from '../../contract/ipc/index.js';
 import type { ListenAddress } from '../../contract/options/index.js';
 import { closeCounting } from '../../contract/process/accept-queue.js';
 
-/** A bound socket of libuv that is not listening: `TCP` or `Pipe`. */
+/** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
 export interface ServerHandle {
   close(): void;
   readonly fd?: number;
@@ -13,8 +13,8 @@ export interface ServerHandle {
 }
 
 /**
- * The function by which node:cluster binds a socket. It is undocumented and the
- * same on Node 20 to 26. Without it {@link BoundSocket} is not held.
+ * Node's internal function with which node:cluster binds a socket. It is undocumented and the same
+ * on Node 20 to 26. If it is missing, {@link BoundSocket} has no handle.
  */
 type CreateServerHandle = (
   address: string,
@@ -27,14 +27,14 @@ type CreateServerHandle = (
 const createServerHandle = (net as unknown as { _createServerHandle?: CreateServerHandle })
   ._createServerHandle;
 
-/** The flag of libuv 1.49 for SO_REUSEPORT. Node 22.12 is the first to pass it on. */
+/** The flag for SO_REUSEPORT, since libuv 1.49. Node passes it on from version 22.12 on. */
 const UV_TCP_REUSEPORT = 2;
 
-/** A socket that the primary has bound and holds. It never accepts from it. */
+/** A socket that the primary binds and keeps open. The primary never accepts connections on it. */
 export class BoundSocket {
   private constructor(
     readonly target: ListenTarget,
-    /** `undefined` where this Node cannot hold a socket: workers then listen through node:cluster. */
+    /** `undefined` if the primary does not hold the socket. Workers then use node:cluster. */
     readonly handle: ServerHandle | undefined,
   ) {}
 
@@ -70,7 +70,7 @@ export class BoundSocket {
     const handle = createServerHandle!(host, port, net.isIPv6(host) ? 6 : 4, undefined, flags);
     if (typeof handle === 'number') throw systemError('bind', handle);
     const bound: { port?: number } = {};
-    // libuv keeps a failed bind to itself until somebody asks for the name.
+    // libuv does not report a failed bind until a later call, such as getsockname.
     const status = handle.getsockname?.(bound) ?? 0;
     if (status === 0) {
       return new BoundSocket({ kind: 'tcp', port: bound.port ?? port, host }, handle);
@@ -87,7 +87,7 @@ export class BoundSocket {
   }
 
   /**
-   * A further TCP socket of the same host: also on the same port, where all have `reusePort`.
+   * Binds another TCP socket on the same host. With `reusePort`, such sockets can share a port.
    *
    * @throws ClusterAddressError
    */
@@ -101,7 +101,7 @@ export class BoundSocket {
     }
   }
 
-  /** The same address, not held any more. */
+  /** Closes the socket, and returns its address without a handle. */
   letGo(): BoundSocket {
     this.close();
     return new BoundSocket(this.target, undefined);
@@ -116,9 +116,9 @@ export class BoundSocket {
   }
 
   /**
-   * Lets go of the address; libuv also removes a unix socket's file.
+   * Closes the socket. libuv also removes the file of a unix socket.
    *
-   * @returns how many connections were reset by it: no worker had the socket, and they waited for one.
+   * @returns how many waiting connections were reset, because no worker had the socket.
    */
   close(): number {
     const { handle } = this;
@@ -133,20 +133,17 @@ export function formatAddress(address: ListenAddress): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }
 
-/** As node:net does: all interfaces, by IPv6 and IPv4 where there is IPv6. */
+/** node:net's addresses without a host. '::' also accepts IPv4; '0.0.0.0' is for IPv4 only. */
 const ALL_INTERFACES = ['::', '0.0.0.0'];
 
-/** The IP address of a host. The resolver is loaded for names alone: the primary stays small. */
+/** The IP address of a host. To save memory, node:dns is loaded only if the host is a name. */
 async function resolveHost(host: string): Promise<string> {
   if (net.isIP(host) !== 0) return host;
   const { lookup } = await import('node:dns/promises');
   return (await lookup(host)).address;
 }
 
-/**
- * Removes the socket file that a killed process left. One that answers, is not
- * a socket or is somebody else's is left alone.
- */
+/** Removes a socket file of a killed process. @throws Error if the file must not be removed. */
 async function removeStaleSocket(path: string): Promise<void> {
   const { lstat, unlink } = await import('node:fs/promises');
   const stat = await lstat(path).catch(() => undefined);

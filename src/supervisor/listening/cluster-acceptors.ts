@@ -2,10 +2,10 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:net';
 import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept-queue.js';
 
-/** The diagnostics channel of Node 20.16 and 22.3. */
+/** A diagnostics channel of node:net, since Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
-/** The primary does nothing else that could hold it up, but may be starved on a machine that is busy. */
+/** Maximum time to empty the queues. Only an overloaded machine delays the primary so long. */
 const PATIENCE_MS = 5_000;
 
 interface Acceptor {
@@ -14,9 +14,9 @@ interface Acceptor {
 }
 
 /**
- * The sockets from which node:cluster accepts in the primary, to hand what
- * comes to the workers: with round-robin, and for each further server of an
- * app. It closes them with the last worker's, and what waits then is reset.
+ * The sockets on which node:cluster accepts connections in the primary: with round-robin, and for
+ * further servers of an app. node:cluster closes each of them together with the last worker that
+ * uses it, and the kernel then resets the connections that wait.
  */
 export class ClusterAcceptors {
   #acceptors: Acceptor[] = [];
@@ -25,15 +25,15 @@ export class ClusterAcceptors {
     subscribe(LISTENING, (message) => {
       const { server } = message as { readonly server: Acceptor['server'] };
       this.#acceptors = this.#acceptors.filter(isOpen);
-      // node:cluster is about to take the handle from its server.
+      // The handle is read now, because node:cluster is about to remove it from its server.
       this.#acceptors.push({ server, handle: server._handle as Acceptor['handle'] });
     });
   }
 
-  /** Accepts what waits, then has the kernel refuse the rest; what was accepted is still handed over. */
+  /** Accepts all waiting connections, and hands them to workers. Then closes the sockets. */
   async close(): Promise<void> {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    // Any other server of this process has kept its handle, and is not ours to close.
+    // Only node:cluster removes a server's handle. Any other server keeps it, and must stay open.
     const ours = this.#acceptors.filter((each) => isOpen(each) && each.server._handle === null);
     this.#acceptors = [];
     await Promise.all(

@@ -5,8 +5,8 @@ import type { Listening } from './listening.interface.js';
 import { openListening } from './open-listening.js';
 
 /**
- * Binds the default address when the first worker asks for it. An app without
- * an HTTP server never asks: it may run next to another that has that address.
+ * Binds the default address when the first worker asks for it. An app without an HTTP server never
+ * asks, so it can run next to another app that uses the default address.
  */
 export class DeferredListening implements Listening {
   #opening: Promise<Listening> | undefined;

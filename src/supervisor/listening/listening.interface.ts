@@ -1,24 +1,24 @@
 import type { BalancingStrategy } from '../../contract/options/index.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 
-/** How the workers of a cluster come to listen: one way for each balancing strategy. */
+/** Gives the workers their listening sockets, according to the balancing strategy. */
 export interface Listening {
-  /** `'none'` while nothing is bound. */
+  /** `'none'` until an address is bound. */
   readonly balancing: BalancingStrategy | 'none';
-  /** The address for the first connection. */
+  /** The address of the cluster; if each slot has its own port, the address of slot 0. */
   readonly url: string;
-  /** Ports of the slots, where each has one of its own; else none. */
+  /** The port of each slot, if each slot has its own port; otherwise empty. */
   readonly ports: readonly number[];
-  /** Gives a worker what it is to listen on. */
+  /** Sends a worker the socket or the address to listen on. */
   grant(worker: WorkerHandle): void;
   /**
-   * Makes sure that there is something to listen on for as many slots.
+   * Makes sure that this number of slots can listen.
    *
-   * @throws ClusterAddressError where there is not; nothing has changed then.
+   * @throws ClusterAddressError if a socket cannot be bound. No socket has changed then.
    */
   reserve(slots: number): void;
-  /** Workers may have come, gone or stopped answering since this was last called. */
+  /** Adapts to workers that have started, exited or stopped answering. @param now monotonic ms. */
   settle(workers: readonly WorkerHandle[], now: number): void;
-  /** Lets go of every address. @returns how many connections that waited for a worker were reset by it. */
+  /** Closes every socket. @returns how many connections waited for a worker and were reset. */
   close(): number;
 }

@@ -10,10 +10,10 @@ import { SlotListening } from './slot-listening.js';
 type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>;
 
 /**
- * Binds what the workers are to listen on.
+ * Binds the sockets that the workers listen on.
  *
  * @throws ClusterAddressError when an address is taken, forbidden or unknown.
- * @throws ClusterConfigurationError where this Node cannot hold the sockets of slots.
+ * @throws ClusterConfigurationError if this Node version cannot hold one socket for each slot.
  */
 export function openListening(options: Options): Promise<Listening> {
   return whenFree(() => bind(options));
@@ -22,13 +22,13 @@ export function openListening(options: Options): Promise<Listening> {
 async function bind({ address, balancing, workers }: Options): Promise<Listening> {
   const socket = await BoundSocket.open(address);
   if (balancing === 'shared') {
-    // If no socket can be held, node:cluster shares its own among the workers.
+    // Without a handle, workers listen through node:cluster. With SCHED_NONE they share one socket.
     if (socket.handle === undefined) cluster.schedulingPolicy = cluster.SCHED_NONE;
     return new SharedListening(balancing, socket);
   }
   if (balancing === 'round-robin') {
     cluster.schedulingPolicy = cluster.SCHED_RR;
-    // It was bound to learn early whether the address can be had, and which port 0 means.
+    // Binding the socket has shown that the address is free, and which port is used for port 0.
     return new SharedListening(balancing, socket.letGo());
   }
   if (socket.handle === undefined) {
@@ -37,7 +37,7 @@ async function bind({ address, balancing, workers }: Options): Promise<Listening
     );
   }
   const reusePort = balancing === 'reuse-port';
-  // A socket with SO_REUSEPORT could be bound although another cluster has the port.
+  // Binding without SO_REUSEPORT has checked the port: with it, two clusters can share a port.
   socket.close();
   const listening = new SlotListening(balancing, (slot) =>
     socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort }),

@@ -4,12 +4,11 @@ import type { BoundSocket } from './bound-socket.js';
 import type { Listening } from './listening.interface.js';
 
 /**
- * One socket for all: every worker listens on it, and the kernel wakes one that
- * is free. It outlives every worker: connections made while none is alive wait
- * in its backlog.
+ * One socket for all workers: each of them listens on it, and the kernel wakes one that is idle.
+ * The primary keeps the socket open, so connections wait in its backlog while no worker is alive.
  *
- * Without a handle (round-robin, or a Node that cannot hold a socket) workers
- * listen through node:cluster, by its scheduling policy.
+ * If the socket has no handle (with round-robin, or if this Node version cannot keep a socket
+ * open), workers listen through node:cluster and its scheduling policy.
  */
 export class SharedListening implements Listening {
   readonly ports = [];

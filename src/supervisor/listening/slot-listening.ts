@@ -3,16 +3,16 @@ import type { BoundSocket } from './bound-socket.js';
 import type { Listening } from './listening.interface.js';
 
 /**
- * A socket for each slot, on one port (`reuse-port`) or on one port each
- * (`ports`). A socket whose worker is gone, or blocked, is orphaned: the kernel
- * still sends connections to it. Until its slot has a worker again, all others
- * listen on it too; where there are none, what comes waits in its backlog.
+ * One socket for each slot: all on one port (`reuse-port`), or each on its own port (`ports`). If
+ * the worker of a slot is gone or blocked, the socket of that slot is orphaned: the kernel still
+ * sends connections to it. Until the slot has a worker that answers, the workers of all other slots
+ * listen on its socket too. If there are none, new connections wait in the socket's backlog.
  */
 export class SlotListening implements Listening {
   readonly #sockets: BoundSocket[] = [];
-  /** Slots whose socket a worker was given: from then on it may listen, and something wait in it. */
+  /** Slots whose socket a worker was given. Only these sockets can have connections waiting. */
   readonly #opened = new Set<number>();
-  /** The orphaned sockets that each worker listens on besides its own, by slot. */
+  /** For each worker, the slots whose orphaned sockets it listens on in addition to its own. */
   #adopted = new Map<WorkerHandle, Set<number>>();
 
   constructor(

@@ -16,29 +16,28 @@ import { guardChannel } from './guard-channel.js';
 import { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
-/** The events of a forked process. Nothing comes after `exit`. */
+/** The events of a forked process. `exit` is always the last one. */
 export type ProcessEvent =
-  /** `handle` came with the message. */
+  /** `handle` is the socket or server that was sent with the message, if any. */
   | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
-  /** A read was not a message, or a write failed: the channel may be out of step after it. */
+  /** A read was not a valid message, or a write failed. Later messages may be corrupt. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 
-/** Messages a worker sent before it died may be read after its exit is known. */
+/** The delay of `exit`: messages of a dead worker may be read after Node reports its exit. */
 const LAST_WORDS_MS = 200;
 
-/** The descriptor of the watchdog's pipe in a worker, after the streams and Node's own channel. */
+/** The worker's descriptor for the watchdog's pipe, after the three streams and Node's channel. */
 const REPORT_DESCRIPTOR = 4;
 
 type Fork = Effect & { readonly type: 'fork' };
 type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs'>;
 
 /**
- * Starts the user's script as a worker. `exit` is the only end of it there is:
- * 'disconnect' may come before it, after it or never. A process that cannot be
- * started (no descriptors, no memory, no such directory) is one that exits at
- * once.
+ * Starts the user's script as a worker. Only `exit` marks its end, because Node's 'disconnect' may
+ * come before it, after it or never. If the process cannot be started (no descriptors, no memory,
+ * no such directory), `exit` comes at once.
  */
 export function forkWorker(
   effect: Fork,
@@ -56,9 +55,9 @@ export function forkWorker(
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
   }
   if (worker.process.pid === undefined) {
-    // Node tells by an error alone, and counts the worker among its own for ever.
+    // Node reports this only with an 'error' event, and leaves the worker in `cluster.workers`.
     delete cluster.workers![worker.id];
-    // The first of several errors is the end. Without a listener the next one would end the primary.
+    // Reports the first error only. Without a listener, the next one would end the primary.
     let failed = false;
     worker.on('error', (error) => {
       if (!failed) failToStart(error, tell);
@@ -76,22 +75,22 @@ function fork(
 ): Worker {
   const { execArgv, own } = workerArguments(workers, release.script);
   const isShown = bootLogs === 'all' || (bootLogs === 'first' && worker === 1);
-  // Node would say that it does not find itself.
+  // Without this check, Node would report that its own executable was not found.
   if (!existsSync(release.cwd))
     throw new Error(`the working directory ${release.cwd} is not there`);
   cluster.setupPrimary({
     exec: release.script,
     cwd: release.cwd,
     execArgv,
-    // Node gives each worker the next port: after 0, "any", that is one that it refuses.
+    // Node gives workers the debug ports after the primary's. After 0 (any) it would refuse port 1.
     ...(process.debugPort === 0 && { inspectPort: 0 }),
-    // Inherited streams: a pipe that the primary read too slowly would block its workers.
+    // With pipes for streams, a primary that reads too slowly would block its workers.
     stdio: [
       ...(['inherit', 'inherit', 'inherit', 'ipc'] as const),
       ...(watchdog ? (['pipe'] as const) : []),
     ],
-    // 'json' because a malformed frame of 'advanced' kills the reader
-    // (https://github.com/nodejs/node/issues/61312, in Node 20 for good).
+    // With 'advanced', a malformed frame would end the process that reads it
+    // (https://github.com/nodejs/node/issues/61312, which Node 20 never fixes).
     serialization: 'json',
   });
   const assignment: WorkerAssignment = {
@@ -107,7 +106,7 @@ function fork(
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),
     [RESOURCE_VARIABLE]: resourceAttributes(assignment),
-    [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out what is undefined
+    [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out a variable whose value is undefined
   });
 }
 
@@ -116,7 +115,7 @@ function follow(
   identity: WorkerIdentity,
   tell: (event: ProcessEvent) => void,
 ): WorkerHandle {
-  // Without this listener a send that fails throws in the primary.
+  // Without this listener, a failed send would throw in the primary.
   worker.on('error', (error) => tell({ type: 'channel-error', error }));
   const nodesOwn = worker.listenerCount('message');
   worker.on('message', (message, handle: unknown) => {
@@ -128,7 +127,7 @@ function follow(
   const recoverConnections =
     cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
   guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));
-  // Node's types know five.
+  // In Node's types an element is readable or writable, but this pipe is both.
   const stdio = worker.process.stdio as readonly unknown[];
   const reports = stdio[REPORT_DESCRIPTOR] as Duplex | null | undefined;
   if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
@@ -141,7 +140,8 @@ function follow(
       try {
         recoverConnections?.();
       } catch (error) {
-        tell({ type: 'channel-error', error: error as Error }); // by way of Node's own internals
+        // Node's internals threw
+        tell({ type: 'channel-error', error: error as Error });
       }
       tell({ type: 'exit', exit: { code, signal } });
     });

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { getSystemErrorName } from 'node:util';
 
-/** Node's end of the channel: no public name leads to it. The same on Node 20 to 26. */
+/** Node's internal handle of the channel. It is the same on Node 20 to 26. */
 interface ChannelHandle {
   onread: (this: unknown, ...args: unknown[]) => unknown;
   writeUtf8String: (this: unknown, request: WriteRequest, ...rest: unknown[]) => number;
@@ -11,20 +11,20 @@ interface WriteRequest {
   oncomplete?: (this: unknown, status: number, ...rest: unknown[]) => unknown;
 }
 
-/** The worker's end is closed, or ours: its exit tells the rest. */
+/** Errors of a write to a closed channel. They are ignored, because the worker's exit follows. */
 const ENDED: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET', 'ECANCELED']);
 
 /**
- * Watches over both directions of a worker's channel.
+ * Guards both directions of a worker's channel.
  *
- * Reading: Node throws on a line that is not JSON and on a forged message of
- * its own. Nothing could catch the error, so the primary would end.
+ * Reading: Node throws on a line that is not JSON, and on a forged internal message. Nothing could
+ * catch this error, so the primary would end.
  *
- * Writing: Node ignores the error of a write that has failed (ENOMEM,
- * ETOOMANYREFS). If a connection was sent with it, Node waits for the worker's
- * acknowledgement and holds back every later message to it.
+ * Writing: Node ignores the error of a failed write (ENOMEM, ETOOMANYREFS). If a connection was
+ * sent with the message, Node waits for the worker's acknowledgement and holds back all later
+ * messages to the worker.
  *
- * @param broken is told of the error; the channel may be out of step after it.
+ * @param broken gets the error. Later messages may be corrupt.
  */
 export function guardChannel(child: ChildProcess, broken: (error: unknown) => void): void {
   const guarded = <T extends unknown[]>(call: (this: unknown, ...args: T) => unknown) =>
@@ -40,10 +40,10 @@ export function guardChannel(child: ChildProcess, broken: (error: unknown) => vo
     ({ description }) => description === 'kChannelHandle',
   );
   const handle = symbol && (Reflect.get(child, symbol) as ChannelHandle | null | undefined);
-  // If Node changes this, a hostile worker can do what it can do to any user of node:cluster.
+  // Without these internals, a hostile worker can end the primary, as with node:cluster alone.
   if (typeof handle?.onread === 'function') handle.onread = guarded(handle.onread);
   if (typeof handle?.writeUtf8String === 'function') watchWrites(handle, broken);
-  // Messages of Node itself only: what a listener of the user's throws is the user's to see.
+  // Guards internal messages of Node only. Errors of the user's own listeners stay visible.
   const emit = child.emit.bind(child) as (event: string | symbol, ...args: unknown[]) => boolean;
   const emitGuarded = guarded(emit);
   child.emit = (event: string | symbol, ...args: unknown[]) =>
@@ -56,7 +56,7 @@ function watchWrites(handle: ChannelHandle, broken: (error: unknown) => void): v
   const write = handle.writeUtf8String;
   handle.writeUtf8String = function (request, ...rest) {
     const error = Reflect.apply(write, this, [request, ...rest]);
-    // Node sets `oncomplete` after this call, and libuv completes no write before its next turn.
+    // Node sets `oncomplete` after this call, and libuv completes the write only after that.
     process.nextTick(() => {
       const { oncomplete } = request;
       if (oncomplete === undefined) return;

@@ -1,6 +1,6 @@
 import { readOomKills } from '../../contract/options/index.js';
 
-/** Tells kills for want of memory from others: the kernel counts them for the control group. */
+/** Detects kills by the kernel's out-of-memory killer, which counts them for each control group. */
 export class OomWatch {
   #seen: number | undefined;
 
@@ -8,11 +8,11 @@ export class OomWatch {
     this.#seen = count();
   }
 
-  /** Whether the kernel has killed for want of memory since this was last asked. */
+  /** Whether the out-of-memory killer has killed a process since the last call. */
   hasKilled(): boolean {
     const before = this.#seen;
     const now = this.count();
-    // Unreadable for want of a descriptor: the next reading is compared with the last known one.
+    // Without a free descriptor the count is unknown. The next one is compared with the last known.
     this.#seen = now ?? before;
     return before !== undefined && now !== undefined && now > before;
   }

@@ -1,17 +1,17 @@
 import { clean, InspectionError } from '../../contract/errors/index.js';
 
-/** See `worker/byte-sink.cts`. */
+/** The format of a frame is described in `worker/byte-sink.cts`. */
 const HEADER_BYTES = 4;
 const ERROR_BIT = 2 ** 31;
 
-/** A worker says less. */
+/** The maximum length of an error text; the rest is cut off. Workers send less. */
 const MAX_ERROR_BYTES = 4_096;
 
 /**
- * Yields what a worker sends in frames, as it comes. A frame may be larger than one
- * read. Without its last frame a transfer is not whole.
+ * Yields the data of the frames that a worker sends, as it arrives. A frame may be larger than one
+ * read. A transfer is complete only with its last frame, which is empty.
  *
- * @throws InspectionError where the worker says so, ends in the middle, or sends more than `maxBytes`.
+ * @throws InspectionError if the worker reports an error, ends early, or sends over `maxBytes`.
  */
 export async function* readFrames(
   source: AsyncIterable<Buffer>,

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
-/** The place of a program: real paths, without symlinks. */
+/** The real paths of a program, with all symlinks resolved. */
 export interface ProgramPaths {
   readonly script: string;
   readonly cwd: string;
@@ -12,52 +12,51 @@ export interface Release extends ProgramPaths {
   readonly generation: number;
 }
 
-/** The start of a program. */
+/** The paths with which the program was started. */
 export interface ProgramStart {
   /** As in `process.argv[1]`. */
   readonly script: string;
-  /** As the kernel knows it. */
+  /** The working directory as the kernel knows it: without symlinks. */
   readonly cwd: string;
-  /** As the shell knows it, which keeps symlinks. */
+  /** The working directory as the shell knows it, from the variable PWD: with symlinks. */
   readonly pwd: string | undefined;
 }
 
 /**
- * The program as its user named it, symlinks included. A deploy that points
- * `current` at a new directory takes effect with the next reload, for the
- * script and for the working directory. A worker that dies before that is
- * replaced by one of its own release.
+ * The program by the paths that its user typed, including symlinks. If a deploy points the symlink
+ * `current` to a new directory, the next reload uses the script and the working directory there. A
+ * worker that dies before the reload is replaced by a worker of its own release.
  */
 export class Program {
   readonly #script: string;
-  /** The working directory as its user named it. */
+  /** The working directory as its user typed it, if that is known. */
   readonly #cwd: string;
-  /** By a symlink: that leads to what is deployed now. The kernel's path leads to one release for ever. */
+  /** Whether `#cwd` has a symlink that leads to the current release. A real path never changes. */
   readonly #named: boolean;
-  /** The same by the symlink in the path of the script, if there is one. */
+  /** The working directory by a symlink in the script's path; only set if `#cwd` has no symlink. */
   readonly #cwdByScript: string | undefined;
-  /** The way from the script's directory to the working directory. */
+  /** The relative path from the script's directory to the working directory. */
   readonly #fromScript: string;
   #said: string | undefined;
 
-  /** @param warn is told which working directory was taken, where its user has not named it. */
+  /** @param warn gets the name of the working directory if the user's path is not used. */
   constructor(
     { script, cwd, pwd }: ProgramStart,
     private readonly warn: (message: string) => void,
   ) {
     this.#cwd = pwd !== undefined && isAbsolute(pwd) && realpath(pwd) === cwd ? pwd : cwd;
     this.#named = this.#cwd !== cwd;
-    // Node has made a relative script absolute by the kernel's path: back to the shell's.
+    // Node made a relative script absolute with the kernel's path. This replaces it by the shell's.
     this.#script = isInside(cwd, script) ? join(this.#cwd, relative(cwd, script)) : script;
-    // systemd starts its services in the real path, and without a PWD.
+    // systemd sets no PWD and uses the real path. The script's path may still have a symlink.
     this.#cwdByScript = this.#named ? undefined : behindSymlink(script, cwd);
     this.#fromScript = relative(dirname(this.#scriptNow() ?? script), cwd);
   }
 
   /**
-   * Follows the names to the files that they mean now.
+   * Resolves the symlinks to the files to which they lead now.
    *
-   * @throws Error when the working directory or the script's directory is not there.
+   * @throws Error when the working directory or the script's directory does not exist.
    */
   resolve(): ProgramPaths {
     const script = this.#scriptNow();
@@ -70,9 +69,9 @@ export class Program {
   }
 
   /**
-   * The same, with the error as a result.
+   * Like {@link resolve}, but returns the error.
    *
-   * @param earlier a release of which it is asked only whether its files are still there.
+   * @param earlier a release. If it is given, only the existence of its files is checked.
    */
   find(earlier?: ProgramPaths): ProgramPaths | Error {
     if (earlier !== undefined) {
@@ -87,9 +86,9 @@ export class Program {
   }
 
   /**
-   * The same release; where its directory has been cleaned away, what the names lead to now.
+   * The release for a new worker. If its directory was deleted, symlinks lead to another one.
    *
-   * @param patient waits for a working directory that is gone while the script is there.
+   * @param patient keeps a working directory that alone is missing, because it may come back.
    */
   revive(release: Release, patient = true): Release {
     const scriptIsThere = existsSync(dirname(release.script));
@@ -97,16 +96,17 @@ export class Program {
     try {
       const { cwd, note, guessed } = this.#cwdNow(release.script);
       if (!scriptIsThere || !guessed) return { ...release, ...this.resolve() };
-      // No deploy took the directory alone: it may come back. If it does not, any is better than none.
+      // A deploy removes the script too, so the directory may come back. Until then another one is
+      // used.
       if (patient) return release;
       this.#say(note);
       return { ...release, cwd };
     } catch {
-      return release; // the worker fails to start, and says so
+      return release; // the worker will fail to start, and will report why
     }
   }
 
-  /** @throws Error where there is none. */
+  /** @throws Error if no working directory is found. */
   #cwdNow(script: string | undefined): { cwd: string; note?: string; guessed?: true } {
     const byScript = this.#cwdByScript && realpath(this.#cwdByScript);
     if (byScript !== undefined && byScript !== this.#cwd) {
@@ -116,29 +116,29 @@ export class Program {
     const named = realpath(this.#cwd);
     if (named !== undefined) return { cwd: named };
     const missing = `the working directory ${this.#cwd} is not there`;
-    // A symlink that leads nowhere is a deploy that went wrong.
+    // A symlink that leads nowhere comes from a failed deploy, so no other directory is guessed.
     if (this.#named) throw new Error(missing);
     if (script === undefined) {
       throw new Error(
         `${missing}, nor is the script ${this.#script}; start it by a name that outlives a deploy (…/current/main.js)`,
       );
     }
-    // Not a parent of what is gone: in one like /tmp anybody could leave an .env.
+    // A parent directory is not used: in one like /tmp, any user could place an .env file.
     const beside = realpath(join(dirname(script), this.#fromScript));
     const cwd = beside ?? dirname(script);
     const why = beside ? 'the same place as seen from the script' : 'the directory of the script';
     return { cwd, note: `${missing}; workers run in ${cwd}: ${why}`, guessed: true };
   }
 
-  /** The script as it is now; its directory has to be there. */
+  /** The real path of the script; `undefined` if its directory does not exist. */
   #scriptNow(): string | undefined {
     const directory = realpath(dirname(this.#script));
-    // It may have been named without its extension: then only Node finds it.
+    // The script may have been named without its extension. Then only Node finds the file.
     const named = directory === undefined ? undefined : join(directory, basename(this.#script));
     return realpath(this.#script) ?? named;
   }
 
-  /** Once for each change. */
+  /** Warns once for each change of the note. */
   #say(note: string | undefined): void {
     if (note === undefined || note === this.#said) return;
     this.#said = note;
@@ -146,7 +146,7 @@ export class Program {
   }
 }
 
-/** `cwd` by the symlink in the path of `script` that leads to it or above it, if there is one. */
+/** `cwd` by a symlink in the path of `script` to it or to a parent; `undefined` without one. */
 function behindSymlink(script: string, cwd: string): string | undefined {
   for (let directory = dirname(script); dirname(directory) !== directory;) {
     const real = realpath(directory);

@@ -1,14 +1,14 @@
 import { hostname } from 'node:os';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
-/** The variable by which each SDK of OpenTelemetry describes its process: `key=value`, separated by commas. */
+/** OpenTelemetry's variable for the attributes of a process: `key=value`, separated by commas. */
 export const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
 
 const INSTANCE_ID = 'service.instance.id';
 
 /**
- * The user's attributes, and a name for the worker. No other process of the service may have that
- * name at the same time, on any machine. Two with one name would share their metrics.
+ * The user's attributes, and a `service.instance.id` for the worker. At any time, no other process
+ * of the service has the same id on any machine: such processes would share their metrics.
  */
 export function resourceAttributes(
   { slot, generation }: Pick<WorkerIdentity, 'slot' | 'generation'>,

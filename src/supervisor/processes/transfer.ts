@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { InspectionError } from '../../contract/errors/index.js';
 import { readFrames } from './read-frames.js';
 
-/** More opens in no tool. */
+/** The maximum size of a transfer; a larger one fails. No tool opens a larger profile. */
 const MAX_BYTES = 512 * 1024 * 1024;
 
 /**
- * Takes something large from one worker: over a unix socket of its own, in a
- * directory that only this user can enter. It is passed on as it comes: nothing
- * is kept, and a reader that is slow makes the worker wait.
+ * Receives a profile or a heap snapshot from one worker over a separate unix socket, in a directory
+ * that only this user can enter. The bytes are passed on as they arrive and are not stored. A slow
+ * reader makes the worker wait.
  */
 export class Transfer {
   readonly #come: Promise<Socket>;
@@ -29,7 +29,7 @@ export class Transfer {
     gone: AbortSignal,
   ) {
     this.#come = new Promise((resolve) => server.once('connection', resolve));
-    server.on('error', () => {}); // `overdue` tells of a worker that does not come
+    server.on('error', () => {}); // `overdue` reports a worker that does not connect
     gone.addEventListener('abort', () => {
       this.#leave();
       this.#socket?.destroy();
@@ -52,11 +52,11 @@ export class Transfer {
   }
 
   /**
-   * Yields what the worker sends. A reader that stops ends the worker's part too.
+   * Yields the bytes that the worker sends. When the reader stops, the connection is closed.
    *
-   * @param silenceMs longest time in which nothing comes, or nobody reads.
-   * @param overdue the worker has not come by then, and this is why.
-   * @throws InspectionError where the worker does not come, fails, or ends in the middle.
+   * @param silenceMs maximum time in which no byte arrives or is read; then the transfer fails.
+   * @param overdue resolves with an error if the worker has not connected in time.
+   * @throws InspectionError if the worker does not connect, reports an error, or ends early.
    */
   async *read(
     silenceMs: number,

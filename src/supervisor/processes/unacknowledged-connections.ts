@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 
-/** The message of node:cluster with a connection, and its answer; the same on Node 20 to 26. */
+/** node:cluster's message with a connection, and its answer. Both are the same on Node 20 to 26. */
 interface ClusterMessage {
   readonly cmd?: unknown;
   readonly act?: unknown;
@@ -9,14 +9,13 @@ interface ClusterMessage {
 }
 
 /**
- * With round-robin the primary keeps each connection that it hands to a worker
- * until the worker acknowledges it. If the worker dies first, node:cluster
- * forgets it: its client hangs for ever, and the primary loses a descriptor
- * (https://github.com/nodejs/node/issues/21746). This remembers what a worker
- * has yet to acknowledge.
+ * Remembers the connections that a worker has not acknowledged yet. With round-robin, the primary
+ * keeps a connection until the worker acknowledges it. If the worker dies first, node:cluster
+ * forgets the connection: its client hangs for ever, and the primary loses a descriptor
+ * (https://github.com/nodejs/node/issues/21746).
  *
- * @returns gives that to other workers, or closes it where there are none. To be
- *   called once the worker has exited and everything it had sent has been read.
+ * @returns a function that gives them to other workers, or closes them if there are none. Call it
+ *   once the worker has exited and all its messages have been read.
  */
 export function followConnections(worker: Worker): () => void {
   const { process } = worker;
@@ -33,7 +32,8 @@ export function followConnections(worker: Worker): () => void {
   return () => {
     // Without this, Node would give the dead worker the next connection.
     process.emit('disconnect');
-    // With the last worker the listener has gone: what is given back to that is never looked at again.
+    // `false` makes node:cluster give the connection to another worker, `true` makes it close the
+    // connection. Without a listening worker, a connection that is given back would be forgotten.
     const answer = { cmd: 'NODE_CLUSTER', accepted: !isAnyoneListening() };
     for (const ack of unacknowledged) {
       process.emit('internalMessage' as never, { ...answer, ack } as never);
@@ -41,7 +41,7 @@ export function followConnections(worker: Worker): () => void {
   };
 }
 
-/** Node's own state of a worker; the same on Node 20 to 26, and not in its types. */
+/** `state` is internal to Node and missing in its types. It is the same on Node 20 to 26. */
 type WorkerWithState = Worker & { readonly state?: string };
 
 function isAnyoneListening(): boolean {

@@ -11,13 +11,13 @@ const MIB = 1024 * 1024;
 /** The share of a worker's memory for its JavaScript heap. The rest is code, stacks and buffers. */
 const OLD_SPACE_RATIO = 0.75;
 
-/** A Nest app does not even start with less. */
+/** The smallest heap with which a Nest app starts. */
 const MIN_OLD_SPACE_MIB = 48;
 
-/** A user who sets one of these flags has decided. */
+/** If the user sets one of these flags, no heap size is added. */
 const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
 
-/** The facts for the decision, all of the primary. */
+/** The facts about the primary from which a worker's heap size is computed. */
 export interface HeapSituation {
   readonly execArgv: readonly string[];
   readonly nodeOptions: string | undefined;
@@ -35,32 +35,32 @@ function currentSituation(): HeapSituation {
   };
 }
 
-/** With what Node starts a worker. */
+/** The command-line options with which Node starts a worker. */
 export interface WorkerArguments {
   readonly execArgv: string[];
-  /** How many of the first are ours. */
+  /** How many options at the start of `execArgv` were added by this package. */
   readonly own: number;
 }
 
 /**
- * Node's arguments for a worker: ours first, then the primary's.
+ * The command-line options for a worker: our own first, then the primary's.
  *
- * @param script of the worker's release.
+ * @param script the script that the worker runs.
  */
 export function workerArguments(workers: number, script: string): WorkerArguments {
-  // Worth a word in a log, and no more: a bundler may have left it behind, and in an archive of
-  // Yarn's Plug'n'Play Node could not read it. Threads of the worker preload it once more, so it is
-  // a file of the worker's own release: the release of the primary may have been removed by then.
+  // The preload only reports why an app cannot be loaded. It may be missing from a bundle, and Node
+  // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it too, later,
+  // so it is a file of the worker's own release: the primary's may have been removed by then.
   const preload =
     process.versions['pnp'] === undefined
       ? ownFileFor(script, 'worker/boot/early-boot.cjs')
       : undefined;
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
-  // Ours first: a runner that puts itself into execArgv (ts-node) takes what comes after as its own.
+  // Our own come first: a runner that adds itself to execArgv (ts-node) takes those after it.
   return { execArgv: [...own, ...process.execArgv], own: own.length };
 }
 
-/** Whether Node's inspector may stop a worker from its first line on. */
+/** Whether Node's inspector may pause a worker as early as its first line. */
 export function mayBeDebugged(
   execArgv: readonly string[] = process.execArgv,
   nodeOptions: string = process.env['NODE_OPTIONS'] ?? '',
@@ -69,8 +69,8 @@ export function mayBeDebugged(
 }
 
 /**
- * A heap size with which all workers fit into a container's memory limit. V8
- * alone would let each of them grow as large as a single process may.
+ * The V8 flag for a heap size with which all workers fit into the container's memory limit; empty
+ * if no flag is needed. By default V8 lets each worker grow as large as a single process may.
  */
 export function heapArguments(
   workers: number,
@@ -81,7 +81,7 @@ export function heapArguments(
   if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
-  // No app starts with a smaller share, and a share above V8's own choice would only raise it.
+  // No app starts with less than the minimum. More than V8's default would only raise the limit.
   if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
   return [`--max-old-space-size=${oldSpace}`];
 }

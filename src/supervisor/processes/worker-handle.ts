@@ -4,13 +4,13 @@ import type { WorkerIdentity, WorkerState, WorkerStats } from '../../contract/sn
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from '../listening/bound-socket.js';
 
-/** Messages that may wait to be read: more would only pile up, and the requester has a deadline. */
+/** Maximum of unwritten messages to a worker. Further ones are dropped, except decisive ones. */
 const MAX_UNSENT = 64;
 
-/** Events among them: the rest is left for what is asked and answered. */
+/** From this number on, events are dropped: the rest is left for requests and answers. */
 const MAX_UNSENT_EVENTS = 32;
 
-/** Messages that a worker must get in any case. Each is sent a few times in its life at most. */
+/** Messages that are sent even to a congested worker. Each of them is sent rarely. */
 export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'adopt',
   'release',
@@ -20,47 +20,47 @@ export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'force',
 ]);
 
-/** A ping that stays without an answer for this long is worth telling, long before it is a hang. */
+/** A worker is unresponsive if a ping has no answer for this long. It is hung much later. */
 const UNRESPONSIVE_AFTER_MS = 2_000;
 
 /** The pid of a process that never started. */
 export const NO_PID = 0;
 
-/** The used part of Node's `Worker`. A process that could not be started has less of it. */
+/** The part of Node's `Worker` that is used here. If a fork failed, a stand-in does nothing. */
 export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
   kill(signal: NodeJS.Signals): void;
-  /** Missing where it has no watchdog. */
+  /** Writes a line to the worker's watchdog; `undefined` if the worker has none. */
   readonly askWatchdog?: ((line: string) => void) | undefined;
 }
 
-/** Whether a worker answers its pings in time. One that is blocked or stopped does not. */
+/** Whether a worker answers its pings in time. A blocked or stopped worker does not. */
 export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number): boolean {
   return now - (known?.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The process of a worker: the channel to it, and its reports. The core decides its fate. */
+/** The channel of a worker's process, and the worker's reports. The core makes the decisions. */
 export class WorkerHandle {
-  /** Looks up what the core knows of it. */
+  /** Looks up this worker in the state of the core. */
   look: () => Worker | undefined = () => undefined;
-  /** Last sign of life, monotonic ms. */
+  /** When the worker last sent a message that proves that its event loop runs; monotonic ms. */
   seenAt: number | undefined;
-  /** It has sent a message of this version over its channel. */
+  /** Whether the worker has sent a message of this protocol version over its channel. */
   isUnderstood = false;
-  /** Its last value of each of them. */
+  /** The last reported value of each statistic. */
   stats: Partial<WorkerStats> | undefined;
-  /** It was given the listening socket; it needs it once. */
+  /** Whether the worker was given the listening socket. A worker gets it only once. */
   hasSocket = false;
-  /** Names by which it takes connections that others pass on. */
+  /** Names under which the worker takes connections that other workers pass on. */
   readonly takes = new Set<string>();
-  /** Events of the cluster that it wants to be told of. */
+  /** Names of the cluster events that the worker has subscribed to. */
   wants: ReadonlySet<string> = NOTHING;
-  /** Such events that it was not told of. */
+  /** The number of events in a row that the worker wanted and that were dropped. */
   #missed = 0;
-  /** Messages that the kernel has not taken yet. */
+  /** The number of messages that are not written to the channel yet. */
   #unsent = 0;
 
   constructor(
@@ -68,7 +68,7 @@ export class WorkerHandle {
     private readonly process: WorkerProcess,
   ) {}
 
-  /** As the core knows it; `undefined` once it has exited. */
+  /** The worker in the state of the core; `undefined` once it has exited. */
   get known(): Worker | undefined {
     return this.look();
   }
@@ -77,38 +77,40 @@ export class WorkerHandle {
     return this.known?.state ?? 'exited';
   }
 
-  /** Whether a message would be read soon: the channel is open and nothing queues on it. */
+  /** Whether the channel is open and no message waits in it, so that the next one is read soon. */
   get reachable(): boolean {
     return this.process.isConnected() && this.#unsent === 0;
   }
 
-  /** It does not read what it is sent. */
+  /** Whether too many messages wait, because the worker does not read them. */
   get congested(): boolean {
     return this.#unsent >= MAX_UNSENT;
   }
 
   /**
-   * Sends where a channel is open. A closed one is a normal outcome: `exit` tells.
+   * Sends a message if the channel is open. If it is closed, the worker's `exit` follows.
    *
-   * @param settled is called once the message has been sent, or never will be.
+   * @param settled is called once the message has been sent or dropped.
    */
   send(message: PrimaryMessage, handle?: ServerHandle, settled?: () => void): void {
     if (!this.process.isConnected()) return settled?.();
     if (this.congested && !DECISIVE.has(message.type)) return settled?.();
     this.#unsent += 1;
     try {
-      // Node's types leave out the raw handles that it does take.
+      // Node accepts raw handles too, but its types do not.
       this.process.send(seal(message), handle as never, () => {
         this.#unsent -= 1;
         settled?.();
       });
     } catch (error) {
-      this.#unsent -= 1; // Node has not taken it, and says so by this alone
+      this.#unsent -= 1; // Node did not queue the message and will not call the callback
       throw error;
     }
   }
 
-  /** Tells it of an event that it wants. While it does not read, it misses them: none are kept for it. */
+  /**
+   * Sends an event that the worker wants. If too much is unread, the event is dropped and counted.
+   */
   readonly tell: EmitEvent = (name, event) => {
     if (!this.wants.has(name)) return;
     if (this.#unsent >= MAX_UNSENT_EVENTS) {
@@ -120,18 +122,18 @@ export class WorkerHandle {
     this.send({ type: 'event', name, event, missed });
   };
 
-  /** Asks its watchdog, which answers also while the event loop is blocked. @returns whether it has one. */
+  /** Asks the watchdog, which answers even in a blocked worker. @returns whether there is one. */
   askWatchdog(request: WatchdogRequest): boolean {
     this.process.askWatchdog?.(`${JSON.stringify(request)}\n`);
     return this.process.askWatchdog !== undefined;
   }
 
-  /** It says what it measures: what it leaves out stays as it was. */
+  /** Stores the reported statistics. A statistic that is not in the report keeps its last value. */
   report(stats: Partial<WorkerStats>): void {
     this.stats = { ...this.stats, ...stats };
   }
 
-  /** Ends its open connections now; where it cannot be told, the process. */
+  /** Makes the worker end its open connections now. If the channel is closed, kills the process. */
   force(): void {
     if (this.process.isConnected()) this.send({ type: 'force' });
     else this.kill('SIGKILL');

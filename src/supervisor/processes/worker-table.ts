@@ -7,17 +7,16 @@ import { SlotCounts } from '../serve/slot-counts.js';
 import { takeSnapshot } from '../serve/take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
 
-/** The process of each worker that the core knows: the only registry of them. It forks and kills nothing. */
+/** The processes of all workers in the state of the core: the only registry of processes. */
 export class WorkerTable {
   readonly #handles = new Map<WorkerId, WorkerHandle>();
-  /** Handles of the workers that the last change has ended. */
+  /** Handles of the workers that were removed since the last change of the state. */
   readonly #gone = new Map<WorkerId, WorkerHandle>();
   #state: ClusterState;
   readonly #counts = new Map<number, SlotCounts>();
 
   constructor(
     state: ClusterState,
-    /** How the workers come to their connections. */
     private readonly listening: Pick<Listening, 'balancing' | 'ports'>,
     private readonly meter: Pick<PrimaryMeter, 'stats'>,
   ) {
@@ -28,7 +27,7 @@ export class WorkerTable {
     return this.#state;
   }
 
-  /** The cluster has changed. */
+  /** Takes the new state of the core, and forgets the handles of removed workers. */
   update(state: ClusterState): void {
     this.#state = state;
     if (this.#gone.size > 0) this.#gone.clear();
@@ -39,7 +38,7 @@ export class WorkerTable {
     this.#handles.set(id, handle);
   }
 
-  /** It has exited: what it had counted stays with its slot. */
+  /** Removes a worker that has exited. Its slot keeps the worker's counts. */
   remove(id: WorkerId): WorkerHandle | undefined {
     const handle = this.#handles.get(id);
     if (handle === undefined) return undefined;
@@ -49,22 +48,22 @@ export class WorkerTable {
     return handle;
   }
 
-  /** Requests that are kept from the app. */
+  /** The number of entries in the quarantine, each for a URL or a route. */
   quarantined = 0;
 
-  /** Also of a worker that has exited by the last change. */
+  /** The handle of a worker, even if it was removed since the last change of the state. */
   find(id: WorkerId): WorkerHandle | undefined {
     return this.#handles.get(id) ?? this.#gone.get(id);
   }
 
-  /** An event of the core, with all that is known of its worker in place of the number. */
+  /** Returns an event of the core with the worker's identity in place of its number. */
   identified({ event }: Emit): object {
     const { worker } = event as { readonly worker?: WorkerId };
     const identity = worker === undefined ? undefined : this.find(worker)?.identity;
     return identity ? { ...event, worker: identity } : event;
   }
 
-  /** Every process there is, the oldest first. */
+  /** All processes, the oldest first. */
   get workers(): readonly WorkerHandle[] {
     return [...this.#handles.values()];
   }
