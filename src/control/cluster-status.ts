@@ -16,7 +16,7 @@ export function clusterReport(snapshot: ClusterSnapshot) {
   };
 }
 
-/** The workers of all slots that there were. A slot in replacement is listed once for each process. */
+/** Restarts in all slots, also in dismissed ones. A slot with two processes is counted once. */
 function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
   const slots = new Map([...dismissed, ...workers].map((each) => [each.slot, each]));
   const sums: Partial<Record<FailureCause, number>> = {};
@@ -43,7 +43,7 @@ export interface ClusterStatus {
   readonly cluster: ClusterReport;
 }
 
-/** What is always the same is made once. */
+/** Returns a function that makes the status. The fields that never change are made once. */
 export function statusOf({ cluster, name, options, startedAt }: Controlled): () => ClusterStatus {
   const fixed = {
     name,

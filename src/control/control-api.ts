@@ -66,7 +66,7 @@ export class ControlApi {
         );
       },
       ...profileRoutes(cluster, this.#mutations),
-      // Also while something else is under way: that ends with it.
+      // A stop is accepted while another change is under way, and ends that change.
       'POST /v1/stop': async ({ body }) => {
         parse(nothing, body);
         cluster.stop(REASON);
@@ -75,14 +75,14 @@ export class ControlApi {
     };
   }
 
-  /** The cluster has ended. */
+  /** Answers the stops, and ends the event streams. */
   end(exitCode: number): void {
     this.#end(exitCode);
     this.#events.end();
   }
 }
 
-/** @throws Refusal where the cluster has no such slot. */
+/** @throws Refusal if the cluster has no such slot. */
 function mustExist(slot: number, desired: number): void {
   if (slot < desired) return;
   throw new Refusal(404, 'NO_SUCH_SLOT', `there is no slot ${slot}: slots are 0 to ${desired - 1}`);

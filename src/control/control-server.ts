@@ -5,22 +5,22 @@ import { guardCall, readBody } from './guard-call.js';
 import { type Answer, findRoute, Refusal, type Routes, tooMany } from './route.js';
 import { TokenBucket } from './token-bucket.js';
 
-/** From the connection to the end of its request. */
+/** Maximum time from the connection to the end of its request; then it is closed. */
 const REQUEST_MS = 5_000;
 
-/** A client that reads nothing for so long is dropped. */
+/** The connection of a client that reads nothing for this long is closed. */
 const STALLED_MS = 10_000;
 
 const MAX_HEADER_BYTES = 8 * 1024;
 
-/** The limits are far above the requests of a person or a dashboard. */
+/** Further requests are answered 429. A person or a dashboard sends far fewer. */
 const REQUESTS_A_SECOND = 50;
 const REQUESTS_AFTER_A_PAUSE = 100;
 
-/** Connections that have sent no head yet. */
+/** Maximum of connections without a request. A further one replaces the oldest of them. */
 const MAX_SILENT = 32;
 
-/** Requests that hold a connection. Stops have as many places again, which nothing else takes. */
+/** Maximum of requests at once; others are answered 429. Stops have as many further places. */
 const MAX_ANSWERED = 32;
 const MAX_WITH_STOPS = 2 * MAX_ANSWERED;
 
@@ -29,18 +29,18 @@ const RETRY_AFTER_SECONDS = 1;
 const GAVE_PLACE = rawTooMany('other connections needed the place of one that sent no request');
 
 /**
- * Answers the requests of the control socket, one for each connection. It runs on the event loop
- * that supervises: every request of a client must be little work.
+ * Answers the requests of the control socket, one per connection. It runs on the event loop of the
+ * supervisor, so every request must be little work.
  */
 export class ControlServer {
-  // Node's module has getters that load a WebSocket client, which an import would call.
+  // An import of node:http would call its getters, and one of them loads a WebSocket client.
   readonly #http: Server = process
     .getBuiltinModule('node:http')
     .createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) =>
       this.#onRequest(request, response),
     );
   readonly #deadlines = new WeakMap<Socket, NodeJS.Timeout>();
-  /** The oldest first. */
+  /** Connections without a request yet, the oldest first. */
   readonly #silent = new Set<Socket>();
   #answered = 0;
 
@@ -54,9 +54,9 @@ export class ControlServer {
     this.#http.on('checkContinue', (request, response) => this.#onRequest(request, response));
   }
 
-  /** @param socket paused, of a client that has connected. */
+  /** @param socket the paused connection of a client. */
   take(socket: Socket): void {
-    socket.on('error', () => {}); // it is gone
+    socket.on('error', () => {}); // the client is gone
     const [oldest] = this.#silent;
     if (this.#silent.size >= MAX_SILENT) {
       this.#silent.delete(oldest!);
@@ -76,7 +76,7 @@ export class ControlServer {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
-    if (!this.#silent.delete(request.socket)) return; // its place was given away
+    if (!this.#silent.delete(request.socket)) return; // its place was given to another connection
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     this.#answer(request, response, gone.signal).then(
@@ -145,7 +145,7 @@ function send(response: ServerResponse, answer: Answer): void {
       'Content-Length': Buffer.byteLength(body),
       ...(answer.status === 429 && { 'Retry-After': RETRY_AFTER_SECONDS }),
     });
-    // A client that sends on, and does not close, would keep its place.
+    // Otherwise a client that goes on sending and does not close would keep its place.
     return void response.end(body, () => socket.destroySoon());
   }
   response.writeHead(answer.status, { ...headers, 'Content-Type': answer.contentType });
@@ -165,7 +165,7 @@ function urlOf({ url = '' }: IncomingMessage): URL {
   throw new Refusal(400, 'BAD_REQUEST', 'the target is no path');
 }
 
-/** The answer to a connection that has no request. */
+/** The answer to a connection that has sent no request, as text. */
 function rawTooMany(what: string): string {
   const { code, message } = tooMany(what);
   const body = `${JSON.stringify({ error: { code, message } })}\n`;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { MAX_PATH_BYTES, ownUid, refuseSwappable } from '../contract/files/control-address.js';
 import { probe } from '../contract/files/stale-sockets.js';
 
-/** Read and write for the owner alone: what `umask` leaves of 0777. */
+/** With this umask a new socket has the mode 0600: read and write for the owner alone. */
 const OWNER_ONLY_UMASK = 0o177;
 
 /** A unix socket that only this user can connect to. */
@@ -21,16 +21,16 @@ export class ControlSocket {
   }
 
   /**
-   * Listens at a path next to its own and is then moved there. So clients never see a socket that
-   * does not answer yet. Libuv removes the first path when it closes the socket, and so never
-   * removes another process's file at the final path.
+   * Listens at a temporary path next to `path`, and then renames the socket. So clients never see a
+   * socket that does not answer yet. When libuv closes the socket, it removes the temporary path,
+   * and so never another process's file at `path`.
    *
-   * @param directory belongs to this user, or nobody else can change this user's files in it.
+   * @param path in a directory in which no other user can replace files of this user.
    * @param onConnection gets sockets that are paused.
    * @throws Error if the socket cannot be made; its message says what to do.
    */
   static async open(path: string, onConnection: (socket: Socket) => void): Promise<ControlSocket> {
-    // The name is not a secret: node:crypto would cost every primary a megabyte.
+    // The name is not a secret, so node:crypto is not needed: it takes a megabyte of memory.
     const beside = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
     const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(beside));
     if (bytes > MAX_PATH_BYTES) {
@@ -43,7 +43,7 @@ export class ControlSocket {
     const server = createServer({ pauseOnConnect: true }, onConnection);
     server.unref();
     await listen(server, beside);
-    server.on('error', () => {}); // without a free descriptor it accepts later
+    server.on('error', () => {}); // without a free descriptor, the server accepts later
     const made = lstatSync(beside);
     try {
       if (!isSame(statsOf(path), stale))
@@ -56,7 +56,7 @@ export class ControlSocket {
     return new ControlSocket(path, server, made);
   }
 
-  /** Whether a client that comes to its path finds it, nothing, or something else. */
+  /** The file at the socket's path: the socket itself, nothing, or another file. */
   get atItsPath(): 'itself' | 'nothing' | 'another' {
     try {
       const stats = statsOf(this.path);
@@ -73,13 +73,13 @@ export class ControlSocket {
     try {
       if (isSame(statsOf(this.path), this.made)) unlinkSync(this.path);
     } catch {
-      // The directory now belongs to somebody else: the socket left there is stale.
+      // The directory now belongs to another user. The stale socket stays there.
     }
     this.server.close();
   }
 }
 
-/** Binds and listens in one call: the socket has its mode from the first moment on. */
+/** Listens under a umask, so that the socket has its mode from the first moment on. */
 async function listen(server: Server, path: string): Promise<void> {
   const listening = once(server, 'listening');
   const umask = process.umask(OWNER_ONLY_UMASK);
@@ -94,10 +94,10 @@ async function listen(server: Server, path: string): Promise<void> {
 }
 
 /**
- * The stats of a socket at the path that may be replaced, because it belongs to this user and
- * nobody answers; `undefined` if the path is free.
+ * The stats of a socket at the path that may be replaced: it belongs to this user and no process
+ * answers. `undefined` if the path is free.
  *
- * @throws Error
+ * @throws Error if the path is not free and must not be replaced.
  */
 async function staleAt(path: string): Promise<Stats | undefined> {
   const stats = statsOf(path);

@@ -8,7 +8,7 @@ import type {
   WorkerStack,
 } from '../contract/snapshot/index.js';
 
-/** The state and the actions of a cluster. */
+/** The state and the actions of a cluster that the control socket needs. */
 export interface ControlledCluster {
   /** Whether a reload is under way, for any reason. */
   readonly reloading: boolean;
@@ -17,7 +17,7 @@ export interface ControlledCluster {
   scale(workers: number, reason: string): Promise<ClusterSnapshot>;
   restart(slot: number, reason: string): Promise<RestartResult>;
   stop(reason: string): void;
-  /** Looks into a worker, also a blocked one. Its methods throw an `InspectionError`. */
+  /** Inspects a worker, even a blocked one. The methods throw an `InspectionError`. */
   readonly inspections: {
     stack(slot: number): Promise<WorkerStack>;
     record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void>;
@@ -25,7 +25,7 @@ export interface ControlledCluster {
   };
 }
 
-/** A cluster and what is known of it besides. */
+/** A cluster, its events and its description. */
 export interface Controlled {
   readonly cluster: ControlledCluster;
   /** Emits the events of the cluster by their names. */

@@ -12,15 +12,15 @@ import { type ClusterReport, clusterReport } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
 import { tooMany } from './route.js';
 
-/** A client with more unread bytes is dropped. A sample of 256 workers has 130 KB. */
+/** A stream with more unread bytes is destroyed. A sample of 256 workers has 130 KB. */
 const MAX_UNREAD_BYTES = 512 * 1024;
 
-/** Fewer than the requests that are answered at once, so the status always has a place. */
+/** Maximum of open streams. It is below the maximum of requests, so the status has a place. */
 const MAX_READERS = 24;
 
 const SAMPLE_MS = 1_000;
 
-/** Every line of the log, and who leads. `worker-exit` would tell each end twice. */
+/** The events in the stream. `worker-exit` is left out, because it would report each end twice. */
 const TOLD = CLUSTER_EVENT_NAMES.filter((name) => name !== 'worker-exit');
 
 /** The data of an `event: log`. */
@@ -29,12 +29,12 @@ export interface StreamedEvent {
   readonly at: string;
   readonly name: ClusterEventName;
   readonly level: LogLevel;
-  /** One line, as in the log where it has one there. */
+  /** One line: the line in the log, if the event is logged. */
   readonly text: string;
   readonly event: ClusterEventMap[ClusterEventName];
 }
 
-/** The data of an `event: sample`: one a second, and one at once. */
+/** The data of an `event: sample`, which is sent at the beginning and then once a second. */
 export interface Sample {
   /** ISO 8601, UTC. */
   readonly at: string;
@@ -42,7 +42,7 @@ export interface Sample {
   readonly primary: PrimaryStats | null;
 }
 
-/** Server-sent events for all who listen. While nobody does it costs nothing. */
+/** Server-sent events for all open streams. It has a timer and listeners only while one is open. */
 export class EventStream {
   readonly #readers = new Set<Readable>();
   readonly #listeners = TOLD.map((name) => ({
@@ -53,7 +53,9 @@ export class EventStream {
 
   constructor(private readonly of: Pick<Controlled, 'cluster' | 'events'>) {}
 
-  /** A stream whose client does not read is destroyed. @throws Refusal if there are too many. */
+  /**
+   * Opens a stream, destroyed if its client does not read. @throws Refusal if too many are open.
+   */
   open(): Readable {
     if (this.#readers.size >= MAX_READERS) {
       throw tooMany(`${MAX_READERS} event streams are open already`);
@@ -66,7 +68,7 @@ export class EventStream {
     return reader;
   }
 
-  /** Nothing more will happen. */
+  /** Ends all streams. */
   end(): void {
     for (const reader of this.#readers) reader.push(null);
   }

@@ -4,10 +4,8 @@ import { Refusal } from './route.js';
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Refuses a request that some page in a browser has been made to send through a
- * proxy on this machine. No browser speaks to a unix socket by itself.
- *
- * @throws Refusal
+ * Refuses requests of web pages. A browser cannot connect to a unix socket by itself, but a page
+ * may reach it through a proxy on this machine.
  */
 export function guardCall({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): void {
   if (headers.host !== 'localhost') {
@@ -25,7 +23,7 @@ export function guardCall({ method, headers }: Pick<IncomingMessage, 'method' | 
   }
 }
 
-/** @throws Refusal where it is too large, or no JSON. */
+/** @throws Refusal if the body is too large or not JSON. */
 export async function readBody(request: IncomingMessage): Promise<unknown> {
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const chunks: Buffer[] = [];
@@ -38,7 +36,8 @@ export async function readBody(request: IncomingMessage): Promise<unknown> {
     }
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    throw new Refusal(400, 'ABORTED', 'the body did not come'); // nobody is left to read this
+    // the client has left
+    throw new Refusal(400, 'ABORTED', 'the body did not come');
   }
   if (bytes === 0) return undefined;
   try {

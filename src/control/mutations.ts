@@ -1,14 +1,14 @@
 import { Refusal } from './route.js';
 
-/** Changes of the cluster that clients ask for: one at a time. */
+/** Runs the changes of the cluster that clients ask for, one at a time. */
 export class Mutations {
   #underWay: { readonly what: string; readonly since: number } | undefined;
 
   /**
-   * It goes on if its client leaves.
+   * Runs a change, even if its client leaves.
    *
-   * @param what in words that go on from "there is".
-   * @throws Refusal while another one is under way.
+   * @param what the change in words, such as "a reload".
+   * @throws Refusal while another change is under way.
    */
   async run<Result>(what: string, mutate: () => Promise<Result>): Promise<Result> {
     if (this.#underWay !== undefined) throw busy(this.#underWay.what, this.#underWay.since);

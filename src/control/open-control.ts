@@ -9,17 +9,17 @@ import { ControlSocket } from './control-socket.js';
 import { removeStaleSockets } from '../contract/files/stale-sockets.js';
 import type { Controlled } from './controlled-cluster.js';
 
-/** For the last answers to be written, before the process exits. */
+/** Maximum time to write the last answers before the process exits. */
 const LAST_WORDS_MS = 200;
 
-/** Directories are cleaned. A user's own is removed when the user logs out. */
+/** How often the socket's file is checked: systems clean directories, some when a user logs out. */
 const CHECK_MS = 5_000;
 
 /** The control socket of a cluster. */
 export class Control {
   readonly #connections = new Set<Socket>();
   #socket: ControlSocket | undefined;
-  /** A warning has said that there is none. */
+  /** Whether a warning has said that the socket could not be made. */
   #missed = false;
   readonly #api: ControlApi;
   #server: ControlServer | undefined;
@@ -33,7 +33,7 @@ export class Control {
     this.#api = new ControlApi(controlled);
   }
 
-  /** If the socket cannot be made, that is one warning, the cluster runs, and it is tried again. */
+  /** Opens the socket. If that fails, the cluster runs, warns once, and tries again regularly. */
   static async open(
     { options, ...of }: Pick<Controlled, 'cluster' | 'events' | 'options'>,
     warn: (message: string) => void,
@@ -54,7 +54,7 @@ export class Control {
     try {
       await this.#listen();
     } catch (error) {
-      // Its directory was removed, and may be there again at the next check.
+      // The directory was removed, and may exist again at the next check.
       if (place === 'nothing') {
         before!.remove();
         this.#socket = undefined;
@@ -79,11 +79,11 @@ export class Control {
     const at = path ?? defaultSocketPath(name, process.pid);
     if (path === undefined) claimDirectory(dirname(at));
     this.#socket = await ControlSocket.open(at, (socket) => this.#take(socket));
-    // Killed primaries leave sockets, and nobody else may ever remove them.
+    // Removes the sockets that killed primaries left, because nobody else may ever do it.
     if (path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
   }
 
-  /** Answers the clients that wait for the end. Resolves once they have been told, or soon. */
+  /** Answers the clients that wait for the end. Resolves when they have left, or time is up. */
   async end(exitCode: number): Promise<void> {
     this.#ended = true;
     clearInterval(this.#check);
@@ -99,7 +99,7 @@ export class Control {
   #take(socket: Socket): void {
     this.#connections.add(socket);
     socket.once('close', () => this.#connections.delete(socket));
-    // Made for the first: most clusters never have one, and it loads Node's HTTP.
+    // Made for the first connection: most clusters have none, and the server loads node:http.
     this.#server ??= new ControlServer(this.#api.routes, this.warn);
     this.#server.take(socket);
   }

@@ -20,7 +20,7 @@ const STATUS: Readonly<Record<InspectionFailure, number>> = {
   failed: 502,
 };
 
-/** The routes that look into a worker. A profile is passed on as it comes. */
+/** The routes for stacks and profiles of a worker. A profile is streamed as it arrives. */
 export function profileRoutes(
   cluster: Pick<ControlledCluster, 'inspections' | 'reloading'>,
   mutations: Mutations,
@@ -38,7 +38,8 @@ export function profileRoutes(
     'POST /v1/workers/:slot/cpu-profile': record('cpu-profile'),
     'POST /v1/workers/:slot/heap-profile': record('heap-profile'),
     'POST /v1/workers/:slot/heap-snapshot': ({ slot, gone }) => {
-      // It replaces the worker, as a reload does. The first bytes come once that is done.
+      // It replaces the worker, so it must not overlap a reload. The replacement ends before the
+      // first byte.
       if (cluster.reloading) throw busy('a reload');
       return mutations.run(`a heap snapshot of worker ${slot}`, () =>
         streamed(inspections.snapshot(slot, gone)),
@@ -47,11 +48,11 @@ export function profileRoutes(
   };
 }
 
-/** Begins with the first bytes: until then a failure has a status of its own. */
+/** Waits for the first bytes, so that an earlier failure is answered with its own status. */
 async function streamed(bytes: AsyncGenerator<Buffer, void>): Promise<Answer> {
   const first = await bytes.next().catch(refuse);
   const stream = Readable.from(rest(first, bytes), { objectMode: false });
-  // Also where the client left before the first byte was read.
+  // Ends the recording even if the client left before the first byte was read.
   stream.once('close', () => void bytes.return());
   return { status: 200, contentType: 'application/json; charset=utf-8', stream };
 }

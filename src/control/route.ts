@@ -18,12 +18,12 @@ export type Answer =
 
 export type Handler = (call: Call) => Promise<Answer> | Answer;
 
-/** By method and path. A path may hold `:slot`, which is a whole number. */
+/** The handlers by method and path. A path may hold `:slot`, which is a whole number. */
 export type Routes = Readonly<Record<`${'GET' | 'POST'} /v1/${string}`, Handler>>;
 
-/** Why a request is not done. */
+/** The reason why a request is refused. */
 export class Refusal extends Error {
-  /** @param code for programs; the message is for people. */
+  /** @param code is for programs, and `message` is for people. */
   constructor(
     readonly status: number,
     readonly code: string,

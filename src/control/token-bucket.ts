@@ -1,4 +1,4 @@
-/** Lets so many pass a second, and more at once after a pause. */
+/** A rate limit of `perSecond`, with up to `size` at once after a pause. */
 export class TokenBucket {
   #tokens: number;
   #at: number;

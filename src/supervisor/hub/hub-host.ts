@@ -9,30 +9,30 @@ import type { HubMove, HubThreadData, HubThreadMessage } from '../../hub/thread/
 
 const CHECK_MS = 1_000;
 
-/** So many checks without a beat of its pulse: it hangs. A thread is starved for less, also on a machine that is busy. */
+/** After this many checks without a pulse, the thread counts as hung. Load stops it for less. */
 const MAX_SILENT_CHECKS = 3;
 
-/** From its end to the next one, and twice as long each time it fails again. */
+/** The delay before the thread is restarted. It doubles with each failure up to its maximum. */
 const RESTART_MS = 50;
 const MAX_RESTART_MS = 15_000;
 
-/** After so long the next end counts as the first. */
+/** After a life of this length, the delay starts at its minimum again. */
 const STABLE_MS = 60_000;
 
-/** Sockets of hubs, `<pid of the primary>.<random>.hub`, and the sockets of workers next to them. */
+/** Names of hubs' sockets (`<pid of the primary>.<random>.hub`), and of their workers' sockets. */
 const HUB_SOCKET = /^(\d+)\.[\da-f]+(?:\.\d+-[\da-f]+)?\.hub$/;
 
-/** The hub's thread, seen from the primary: it is started anew when it ends or hangs. Its state is lost then. */
+/** The primary's side of the hub. A thread that ends or hangs is restarted without its state. */
 export class HubHost {
   readonly #pulse = new Int32Array(new SharedArrayBuffer(4));
   #thread: Worker | undefined;
   #started = 0;
   #startedAt = 0;
   #restartMs = RESTART_MS;
-  /** The thread has said so since it was started. */
+  /** Whether the thread has reported that it listens. */
   #listening = false;
   #moving: Promise<void> | undefined;
-  /** Why it could not be started anew, the last time. */
+  /** The error of the last restart, if it failed. */
   #problem: string | undefined;
 
   private constructor(
@@ -42,7 +42,7 @@ export class HubHost {
     private readonly warn: (message: string) => void,
   ) {}
 
-  /** @throws Error where there can be none; its message says why. */
+  /** @throws Error if the hub cannot start; its message says why. */
   static async open(program: ThreadProgram, warn: (message: string) => void): Promise<HubHost> {
     const random = () => globalThis.crypto.randomUUID().replaceAll('-', '');
     const file = `${process.pid}.${random().slice(0, 8)}.hub`;
@@ -55,24 +55,22 @@ export class HubHost {
     try {
       await host.#start();
     } catch (error) {
-      clear(); // workers ask each second
+      clear(); // workers ask each second, and each try would leave files
       throw error;
     }
     host.#watch();
     process.once('exit', clear);
-    host.#removeStale().catch(() => {}); // they are in nobody's way
+    host.#removeStale().catch(() => {}); // stale sockets do no harm
     return host;
   }
 
   /**
-   * The address for workers. It changes if its socket was removed, as happens below
+   * The address for workers. It may change if the socket's file is removed: the system removes
    * `XDG_RUNTIME_DIR` when the user logs out. Open connections stay.
-   *
-   * @throws Error if no other address is possible now.
    */
   async address(): Promise<HubAddress> {
     if (this.#problem !== undefined) throw new Error(this.#problem);
-    // A hub that is being started anew will listen there.
+    // A hub that is being restarted makes the file itself.
     if (this.#listening && !existsSync(this.place.path)) {
       await (this.#moving ??= this.#move().finally(() => (this.#moving = undefined)));
     }
@@ -96,13 +94,13 @@ export class HubHost {
     this.place = next;
   }
 
-  /** The same as long as there is its directory. */
+  /** The same place as long as its directory exists; otherwise a new one. */
   #nextPlace(): HubPlace {
     const { directory, path } = this.place;
     return existsSync(directory) ? this.place : findHubPlace(basename(path));
   }
 
-  /** Resolves once it listens. */
+  /** Starts the thread, and resolves once it listens. */
   async #start(): Promise<void> {
     this.place = this.#nextPlace();
     this.#started += 1;

@@ -11,18 +11,18 @@ import {
 export interface HubPlace {
   readonly directory: string;
   readonly path: string;
-  /** The directory is of this hub alone, and goes with it. */
+  /** Whether the directory belongs to this hub alone, and is removed with it. */
   readonly temporary: boolean;
 }
 
 /**
- * Next to the control socket, or else in a new directory that only this user can enter.
+ * The place is next to the control socket, or in a new directory that only this user can enter.
  *
- * @throws Error if there is none, or its path is too long for a socket.
+ * @throws Error if no directory can be made, or its path is too long for a socket.
  */
 export function findHubPlace(file: string): HubPlace {
   try {
-    // Absolute, also with a relative TMPDIR: a worker may have another working directory.
+    // Absolute even if TMPDIR is relative, because a worker may have another working directory.
     const directory = resolve(dirname(defaultSocketPath('hub', process.pid)));
     const path = join(directory, file);
     refuseLong(path);
@@ -44,14 +44,14 @@ export function findHubPlace(file: string): HubPlace {
 
 const TEMPORARY = 'nestjs-cluster-hub-';
 
-/** Sockets of workers lie next to it. Their names are longer by this. */
+/** Workers' sockets are in the same directory. Their names have this many bytes more. */
 const OWNER_BYTES = 14;
 
-/** A longer one can be made and renamed, but nobody could connect to it. */
+/** Refuses a path that is too long: a socket there can be made, but nobody can connect to it. */
 function refuseLong(path: string): void {
   const bytes = Buffer.byteLength(path) + OWNER_BYTES;
   if (bytes <= MAX_PATH_BYTES) return;
-  // Without the path: it has a random part, and the same reason in other words would be news each second.
+  // Leaves out the path: because of its random part, each failure would be logged as a new one.
   throw new Error(
     `a path in ${tmpdir()} is too long for a unix socket (${bytes} bytes, at most ${MAX_PATH_BYTES}); set XDG_RUNTIME_DIR or TMPDIR to a shorter directory`,
   );

@@ -9,33 +9,32 @@ import {
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** How soon a round can follow another, where some workers had too much. */
+/** The shortest time between two rounds, used while a worker has a clear surplus of load. */
 export const BALANCE_TICK_MS = 250;
 
-/** Ticks from one round to the next, unless one showed a clear surplus: then it is one. */
+/** Ticks between two rounds. After a clear surplus, the next tick already begins a round. */
 const CALM_TICKS = 4;
 
 /**
- * Corrects what the kernel leaves uneven: workers that carry more than their
- * share are told to ask some of their clients to connect again. A round ends as
- * soon as all workers have reported, and else with the next: one that is
- * blocked is left out.
+ * Evens out the load, because the kernel may distribute connections unevenly: a worker with more
+ * than its share is told to make some clients reconnect. A round ends when all workers have
+ * reported, or else when the next one begins, without the workers that did not report.
  */
 export class Balance {
-  /** Workers of the round under way, and what they have reported. */
+  /** The workers of the round under way, each with its report. */
   readonly #round = new Map<WorkerHandle, LoadReport | undefined>();
   #surpluses = new Map<WorkerHandle, Surplus>();
   #ticksToRest = 0;
 
   constructor(private readonly table: WorkerTable) {}
 
-  /** A worker has become ready, and most likely carries nothing: that need not wait. */
+  /** Begins a round at the next tick, because a new ready worker has hardly any load yet. */
   workerJoined(): void {
-    this.#surpluses.clear(); // what could not be helped without it may be now
+    this.#surpluses.clear(); // the new worker may take a surplus that no other could
     this.#ticksToRest = 0;
   }
 
-  /** Begins a round where one is due: workers are asked what they carry. */
+  /** Begins a round if one is due: asks the ready workers for their load. */
   tick(): void {
     if (this.#ticksToRest > 0) {
       this.#ticksToRest -= 1;
@@ -51,7 +50,7 @@ export class Balance {
     }
   }
 
-  /** Takes the load of a worker since it was last asked. */
+  /** Takes a worker's report of its load since its last report. */
   report(worker: WorkerHandle, load: LoadReport): void {
     if (!this.#round.has(worker)) return;
     this.#round.set(worker, load);

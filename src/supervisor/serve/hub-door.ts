@@ -17,7 +17,7 @@ export class HubDoor {
     private readonly open: (warn: (message: string) => void) => Promise<Host> = opener(),
   ) {}
 
-  /** @throws Error where there can be none; that is one warning, and who asks again has it tried again. */
+  /** @throws Error if the hub cannot start. Each call tries again; only the first failure warns. */
   async address(): Promise<HubAddress> {
     const warn = (message: string): void => this.emit('warning', { message });
     this.#host ??= this.open(warn);
@@ -35,7 +35,7 @@ export class HubDoor {
   }
 }
 
-/** Reads the program now: this release may be gone when the first worker asks. */
+/** Reads the program now, because its file may be removed before the first worker asks. */
 function opener(): (warn: (message: string) => void) => Promise<Host> {
   const program = new ThreadProgram('hub');
   return (warn) => HubHost.open(program, warn);

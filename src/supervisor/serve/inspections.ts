@@ -8,16 +8,16 @@ import { Transfer } from '../processes/transfer.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** The answer is promised within a second. */
+/** Clients are promised a stack within one second. */
 const STACK_TIMEOUT_MS = 900;
 
-/** Time for a watchdog to come with what it was asked for; it looks 4 times a second. */
+/** Maximum time until a watchdog connects. It reads its requests 4 times a second. */
 const WATCHDOG_MS = 2_000;
 
-/** Beyond the time that a recording takes: V8 hands over what it has recorded, on a machine that may be busy. */
+/** Maximum time beyond a recording's length: on a busy machine V8 hands it over late. */
 const GRACE_MS = 10_000;
 
-/** V8 takes some seconds for each 100 MB of a heap before the first byte comes. */
+/** Maximum silence during a heap snapshot. V8 takes seconds per 100 MB before the first byte. */
 const SNAPSHOT_SILENCE_MS = 120_000;
 
 const STOPPED =
@@ -32,10 +32,10 @@ interface AwaitedStack {
   settle(answer: Answer | undefined): void;
 }
 
-/** Looks into workers through their watchdogs, which answer also where the event loop does not. */
+/** Inspects workers by their watchdogs, which answer even while the event loop is blocked. */
 export class Inspections {
   readonly #stacks = new Map<WorkerId, AwaitedStack>();
-  /** Workers that are being recorded. */
+  /** Workers with a recording or a heap snapshot under way. */
   readonly #recorded = new Set<WorkerId>();
   #asked = 0;
 
@@ -52,17 +52,17 @@ export class Inspections {
     return awaited.promise;
   }
 
-  /** The watchdog of a worker answers. */
+  /** Handles the answer of a worker's watchdog to a stack request. */
   answered(worker: WorkerId, answer: Answer): void {
     this.#stacks.get(worker)?.settle(answer);
   }
 
   /**
-   * Records what a worker does, and passes it on as it comes. A reader that stops
-   * ends the recording.
+   * Records a profile of a worker, and yields its bytes as they arrive. If the reader stops, the
+   * recording ends.
    *
-   * @param gone nobody waits for it any more.
-   * @throws InspectionError before or in the middle.
+   * @param gone is aborted when the client has left.
+   * @throws InspectionError before the first byte, or after it.
    */
   record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void> {
     return this.#exclusively(slot, gone, (worker, transfer) => {
@@ -78,10 +78,10 @@ export class Inspections {
   }
 
   /**
-   * Takes a snapshot of the heap of a worker: another one takes its place, it
-   * drains, and ends with the snapshot.
+   * Takes a heap snapshot of a worker. A new worker takes the place of the old one, which drains,
+   * sends the snapshot and exits.
    *
-   * @throws InspectionError before or in the middle.
+   * @throws InspectionError before the first byte, or after it.
    */
   async *snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void> {
     const { blockedForMs, problem } = await this.stack(slot);
@@ -137,7 +137,8 @@ export class Inspections {
     const awaited: AwaitedStack = {
       promise,
       settle: (answer) => {
-        if (answer !== undefined && answer.id !== asked) return; // late, to an earlier question
+        // answers an earlier request
+        if (answer !== undefined && answer.id !== asked) return;
         clearTimeout(timer);
         this.#stacks.delete(id);
         const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};

@@ -7,29 +7,29 @@ import {
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** Bodies of dead workers kept apart before a worker is asked to fold them into one. */
+/** With more bodies of dead workers than this, a worker is asked to fold them into one. */
 const MAX_RETIRED_BODIES = 2;
 
-/** With more than these, the worker that was asked does not seem to fold them. */
+/** With more bodies than this, another worker is asked: the first one seems to be blocked. */
 const MAX_UNFOLDED_BODIES = 8;
 
 /**
- * Characters of all bodies together. They travel in one message, of which JSON makes one string:
- * even where it escapes each of them by six, that stays below V8's longest (512 Mi).
+ * Maximum of the characters of all bodies together. They are sent in one message, which is one JSON
+ * string: even with six characters for each, it is shorter than V8's longest string (512 Mi).
  */
 export const MAX_HELD_LENGTH = 5 * MAX_METRICS_BODY_LENGTH;
 
-/** Runs `action` after `ms`. Its result cancels that. */
+/** Runs `action` after `ms`. @returns a function that cancels it. */
 export type Later = (ms: number, action: () => void) => () => void;
 
 /** Metrics as a worker last sent them. */
 interface LastMetrics {
   readonly body: string;
-  /** Monotonic ms. */
+  /** When the worker serialised the metrics, monotonic ms. */
   readonly serializedAt: number;
 }
 
-/** One collection of everybody's metrics, for all that ask while it lasts. */
+/** A collection of all workers' metrics, shared by all requests that come while it runs. */
 interface Collection {
   readonly waitingFor: Set<WorkerHandle>;
   readonly listeners: ((collected: CollectedMetrics) => void)[];
@@ -37,19 +37,19 @@ interface Collection {
 }
 
 /**
- * Relays metrics between workers. The primary never parses them. It keeps the last
- * body of each worker, also of those that are gone, as strings. The process that
- * asked merges them.
+ * Relays metrics between workers. The primary keeps the last body of each worker, also of dead
+ * workers, as a string that it never parses. The process that asks for the metrics merges the
+ * bodies.
  */
 export class MetricsRelay {
   readonly #last = new WeakMap<WorkerHandle, LastMetrics>();
-  /** Workers that have not answered `collect` yet: another would only queue behind it. */
+  /** Workers that have not answered `collect` yet. They are not asked again until they do. */
   readonly #asked = new WeakSet<WorkerHandle>();
   #collection: Collection | undefined;
   readonly #retired: string[] = [];
-  /** Changes when bodies are folded, so that a late answer to an older fold is dropped. */
+  /** The number of folds so far, by which a late answer to an earlier fold is recognised. */
   #epoch = 0;
-  /** Workers that were asked in this epoch, and to fold how many: the first that answers has done it. */
+  /** Workers that were asked in this epoch, with the number of bodies. The first answer is used. */
   readonly #folding = new Map<WorkerHandle, number>();
   #toldOfSize = false;
 
@@ -59,18 +59,18 @@ export class MetricsRelay {
     private readonly later: Later,
   ) {}
 
-  /** A worker sent its metrics and wants everybody's. */
+  /** Stores the requester's metrics, and answers with the metrics of all workers. */
   collectFor(requester: WorkerHandle, id: number, body: string, serializedAt: number): void {
     this.#keep(requester, body, serializedAt);
     this.#join((collected) => requester.send({ type: 'collected', id, ...collected }), requester);
   }
 
-  /** The primary itself wants everybody's metrics. */
+  /** Collects the metrics of all workers for the primary itself. */
   collect(): Promise<CollectedMetrics> {
     return new Promise((resolve) => this.#join(resolve));
   }
 
-  /** A worker sent its metrics. @param asked in answer to `collect`. */
+  /** Stores the metrics of a worker. @param asked whether they are the answer to `collect`. */
   store(worker: WorkerHandle, body: string, asked: boolean, serializedAt: number): void {
     this.#keep(worker, body, serializedAt);
     if (!asked) return;
@@ -78,9 +78,9 @@ export class MetricsRelay {
     this.#noLongerWaitFor(worker);
   }
 
-  /** A worker is gone: what it counted stays. */
+  /** Keeps the last metrics of a worker that has exited. */
   retire(worker: WorkerHandle): void {
-    // An app without the module has no metrics: its body is empty.
+    // The body of an app without the module is empty.
     const body = this.#bodyOf(worker);
     if (body !== '') this.#retired.push(body);
     this.#folding.delete(worker);
@@ -88,10 +88,10 @@ export class MetricsRelay {
     this.foldIfNeeded();
   }
 
-  /** Keeps the memory that dead workers take bounded, however many there were. */
+  /** Bounds the memory for dead workers: has a worker fold their bodies into one. */
   foldIfNeeded(): void {
     if (this.#retired.length <= MAX_RETIRED_BODIES) return;
-    // The worker that was asked may be blocked: with many more another one is.
+    // The worker that was asked may be blocked, so with many more bodies another is asked.
     if (this.#folding.size > 0 && this.#retired.length <= MAX_UNFOLDED_BODIES) return;
     const worker = this.#answering.find((each) => !this.#folding.has(each));
     if (worker === undefined) return;
@@ -99,9 +99,9 @@ export class MetricsRelay {
     worker.send({ type: 'fold', epoch: this.#epoch, bodies: this.#retired });
   }
 
-  /** A worker folded the first `count` bodies into one. */
+  /** Replaces the first `count` bodies of dead workers by the one that a worker made of them. */
   folded(worker: WorkerHandle, epoch: number, count: number, body: string): void {
-    // Any other count would lose some of them, or count them twice.
+    // With any other count, bodies would be lost or counted twice.
     if (this.#folding.get(worker) !== count || epoch !== this.#epoch) return;
     const foldedLength = lengthOf(this.#retired.slice(0, count));
     if (this.#heldLength - foldedLength + body.length > MAX_HELD_LENGTH) return;
@@ -110,7 +110,7 @@ export class MetricsRelay {
     this.#folding.clear();
   }
 
-  /** Workers that would read a question soon. */
+  /** Workers that would read a request soon. */
   get #answering(): WorkerHandle[] {
     return this.table.workers.filter(
       (worker) =>
@@ -129,7 +129,7 @@ export class MetricsRelay {
     return lengthOf(this.#retired) + lengthOf(live);
   }
 
-  /** Keeps what a worker sent. If all together are too much, what it sent before stands for it. */
+  /** Stores a worker's metrics. If all together are too large, its earlier metrics are kept. */
   #keep(worker: WorkerHandle, body: string, serializedAt: number): void {
     const others = this.#heldLength - this.#bodyOf(worker).length;
     if (others + body.length <= MAX_HELD_LENGTH) {
@@ -148,7 +148,7 @@ export class MetricsRelay {
     });
   }
 
-  /** Calls `listener` when all have answered, or it is time. An requester has sent its metrics already. */
+  /** Calls `listener` when all workers have answered, or time is up. The requester is not asked. */
   #join(listener: (collected: CollectedMetrics) => void, requester?: WorkerHandle): void {
     this.#collection ??= this.#begin(requester);
     this.#collection.listeners.push(listener);
@@ -176,7 +176,7 @@ export class MetricsRelay {
   }
 
   #complete(collection: Collection): void {
-    // First of all: whatever a send does, the next question begins anew.
+    // This comes first: even if a listener throws, the next request begins a new collection.
     if (this.#collection === collection) this.#collection = undefined;
     collection.cancelTimer();
     const collected = this.#collected();
@@ -191,7 +191,7 @@ export class MetricsRelay {
       const { slot } = worker.identity;
       return [{ slot, ageMs: Math.round(now - last.serializedAt), body: last.body }];
     });
-    // A copy: a worker that ends before this is read is in `workers` already.
+    // Copied: a worker that exits before this is read would be added, but is in `workers` already.
     return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired] };
   }
 }

@@ -3,10 +3,10 @@ import type { ServerHandle } from '../listening/bound-socket.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 
 /**
- * Passes an open connection to the worker that takes what is sent to that name, ready or not. It goes
- * back to its sender where there is none, or where that one does not read.
+ * Passes a connection to the worker that takes connections under the name `to`, even if it is not
+ * ready. Without such a worker, or if it is congested, the connection goes back to its sender.
  *
- * @param handle `undefined` where this process had no descriptor for it.
+ * @param handle `undefined` if the primary had no descriptor for the connection.
  */
 export function passConnection(
   workers: readonly WorkerHandle[],

@@ -1,13 +1,13 @@
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type { PrimaryStats, ProcessStats } from '../../contract/snapshot/index.js';
 
-/** Measures the primary itself. */
+/** Measures the process of the primary. */
 export class PrimaryMeter {
   readonly #process = new ProcessMeter();
 
   constructor(private readonly droppedLogLines: () => number = () => 0) {}
 
-  /** Ends the interval of what is measured over one. */
+  /** Ends a measuring interval and begins the next. @returns the values of the one that ended. */
   measure(): ProcessStats {
     return this.#process.measure();
   }

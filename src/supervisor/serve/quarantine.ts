@@ -13,39 +13,39 @@ import {
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** How often it looks whether something is due. */
+/** The interval of the checks whether a trial is due or the watching is over. */
 export const QUARANTINE_TICK_MS = 1_000;
 
-/** Ends that a request may have made; a kill from outside or a boot says nothing about one. */
+/** Causes that may come from a request. A kill from outside or a failed boot does not. */
 const BY_REQUEST: ReadonlySet<FailureCause> = new Set(['crash', 'exit', 'oom', 'hang', 'memory']);
 
-/** Requests of one worker that are followed at once. */
+/** Maximum of requests of one worker that are followed at once. Further ones are ignored. */
 const MAX_FLIGHTS = 1_000;
 
-/** What is known of a worker while it lives. */
+/** The facts about a living worker. */
 interface Followed {
-  /** By their numbers. */
+  /** Requests that the worker is handling, by their numbers. */
   readonly flights: Map<number, Fingerprint>;
-  /** Its own report of the requests over which it ends. */
+  /** The worker's report of the requests that may end it. */
   told: (WorkerMessage & { type: 'suspects' }) | undefined;
-  /** The trial that has begun in it. */
+  /** The id of the quarantine entry that the worker is trying. */
   trial: number | undefined;
-  /** Its end has been counted. */
+  /** Whether the worker's end has been counted. */
   counted: boolean;
 }
 
 export type QuarantineMessage = WorkerMessage & { type: 'suspects' | 'flight' | 'trial' };
 
 /**
- * Learns which requests end workers, has every worker keep those from the app,
- * and lets one through at times. The policy decides; this is its memory of
- * workers, and its way to them.
+ * Learns which requests end workers, makes every worker keep them from the app, and lets one worker
+ * try such a request from time to time. The policy decides. This class remembers the facts about
+ * workers, and sends them the entries.
  */
 export class Quarantine {
   #state: QuarantineState = NO_QUARANTINE;
-  /** By process id. */
+  /** Facts about the workers, by process id. */
   readonly #workers = new Map<number, Followed>();
-  /** The worker that may try a request, by the entry. */
+  /** The process id of the worker that may try a request, by the id of the entry. */
   readonly #mayTry = new Map<number, number>();
   #turn = 0;
   #watches = false;
@@ -55,7 +55,7 @@ export class Quarantine {
     private readonly emit: EmitEvent,
   ) {}
 
-  /** A worker is about to listen: it is told before its first connection. */
+  /** Sends the entries to a worker that is about to listen, before its first connection. */
   greet(worker: WorkerHandle): void {
     if (this.#watches || this.#state.quarantined.length > 0) this.#tell(worker);
   }
@@ -78,13 +78,13 @@ export class Quarantine {
     }
   }
 
-  /** The event loop that was blocked goes on. */
+  /** Forgets the worker's suspects, because its event loop runs again. */
   resumed({ identity: { pid } }: WorkerHandle): void {
     const worker = this.#workers.get(pid);
     if (worker !== undefined) worker.told = undefined;
   }
 
-  /** Something happened to the cluster. */
+  /** Counts workers that a request may have ended. Forgets workers that have exited. */
   readonly observe: EmitEvent = (name, event) => {
     const { worker } = event as { readonly worker?: WorkerIdentity };
     if (worker === undefined) return;
@@ -110,7 +110,7 @@ export class Quarantine {
     const worker = this.#of(pid);
     if (worker.counted) return;
     worker.counted = true;
-    // The next trial comes in its time.
+    // The worker ended in a trial, so the request stays in quarantine until the next trial.
     if (worker.trial !== undefined) return;
     const { certain = false, suspects = [...worker.flights.values()].slice(-MAX_SUSPECTS) } =
       worker.told ?? {};
@@ -122,7 +122,7 @@ export class Quarantine {
       this.emit('quarantined', { method, route, path, wholeRoute: url === null, deaths });
     }
     this.#tellAll();
-    // The same request may be at work in others, which can neither read this nor say so themselves.
+    // The request may block other workers too. Only their watchdogs can report that.
     for (const each of this.table.workers) {
       if (each.identity.pid !== pid) each.askWatchdog({ type: 'report-block' });
     }

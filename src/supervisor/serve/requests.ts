@@ -14,7 +14,7 @@ interface Caller {
   reject(error: Error): void;
 }
 
-/** Requests to reload, restart or scale. Callers get the answer by a promise, workers by a message. */
+/** Requests to reload, restart or scale. A caller gets a promise, a worker gets a message. */
 export class Requests {
   readonly #callers = new Map<number, Caller>();
   #last = 0;
@@ -25,22 +25,22 @@ export class Requests {
     private readonly snapshot: () => ClusterSnapshot,
   ) {}
 
-  /** Replaces every worker by one of the program as it is on disk now. */
+  /** Replaces every worker by a new one that runs the program as it is on disk now. */
   readonly reload = (reason: string): Promise<ReloadResult> =>
     this.#ask((requester) => ({ type: 'reload', reason, requester }));
 
   /**
-   * Resolves once there are as many workers, or those that are missing have failed.
+   * Resolves once new workers are ready or have failed, and surplus workers have exited.
    *
-   * @throws ClusterAddressError where a new one would have nothing to listen on.
+   * @throws ClusterAddressError if a new worker would have no socket to listen on.
    */
   readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
 
   /**
-   * Replaces the worker of one slot without a gap, by one of the program that it runs.
+   * Replaces the worker of one slot by a new one of the same release, without a gap.
    *
-   * @param snapshotTo unix socket that takes a snapshot of the heap of the old one.
+   * @param snapshotTo the unix socket to which the old worker sends a heap snapshot.
    */
   readonly restart = (slot: number, reason: string, snapshotTo?: string): Promise<RestartResult> =>
     this.#ask((requester) => ({ type: 'restart', slot, reason, requester, snapshotTo }));
@@ -64,7 +64,7 @@ export class Requests {
     return { type: 'scale-refused', id, address, cause: reportError(cause) };
   }
 
-  /** Asks in the name of a new caller. */
+  /** Posts a request of a new caller. @returns a promise of the answer. */
   #ask<Result>(eventOf: (requester: Requester) => ClusterEvent): Promise<Result> {
     const id = (this.#last += 1);
     return new Promise<Result>((resolve, reject) => {

@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Resident memory of a process as the kernel counts it, in bytes: known even
- * of one that is stopped or hung. `undefined` where there is no /proc, or no
- * such process any more.
+ * Resident memory of a process in bytes, as the kernel counts it: also of a stopped or hung
+ * process. `undefined` if there is no /proc, or if the process has exited.
  */
 export function residentMemoryBytes(pid: number): number | undefined {
   try {
-    // Made by the kernel on the spot: no disk that could keep the primary waiting.
+    // The kernel makes this file in memory, so a synchronous read waits for no disk.
     const [, kilobytes] =
       /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
     return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;

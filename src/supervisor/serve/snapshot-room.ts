@@ -5,22 +5,22 @@ import { residentMemoryBytes } from './resident-memory.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 
 /**
- * The size of V8's graph of a heap and its unread text, per byte of the heap. Measured on 40 to
- * 200 MB: rows of a table take 9 to 10 on Node 20 and 22, and 7 from Node 24 on; long strings less
- * than 1; millions of small objects or map entries 20 to 30. The bound is for rows, and a fifth more.
+ * Bytes of V8's graph and unread text in a snapshot, per byte of the heap. Measured with 40 to 200
+ * MB: table rows take 9 to 10 on Node 20 and 22, 7 from Node 24 on. Long strings take less than 1,
+ * small objects and map entries 20 to 30. The values are for rows, plus a fifth.
  */
 const GRAPH_PER_HEAP_BYTE = Number.parseInt(process.versions.node, 10) < 24 ? 12 : 9;
 
-/** What is free for this process, and for its control group where that has a limit. */
+/** Free memory for this process, within the limit of its control group if it has one. */
 function availableBytes(): number {
   return Math.min(process.availableMemory?.() ?? Infinity, freemem());
 }
 
 /**
- * Whether there is memory for a snapshot of the heap of a worker, and for the
- * worker that is to take its place before.
+ * Checks that there is memory for a heap snapshot of a worker, and for the new worker that replaces
+ * it first.
  *
- * @throws InspectionError with the figures, where there is not.
+ * @throws InspectionError with the figures, if there is not.
  */
 export function roomForSnapshot(
   { identity: { slot, pid }, stats }: Pick<WorkerHandle, 'identity' | 'stats'>,

@@ -9,7 +9,7 @@ import { isServed, workersOf } from '../decide/worker/workers.js';
 import type { SlotCounts } from './slot-counts.js';
 import { isResponsive, type WorkerHandle } from '../processes/worker-handle.js';
 
-/** What is known of a cluster besides its state. */
+/** Facts about a cluster that are not in the state of the core. */
 export interface Measured {
   readonly balancing: string;
   readonly ports: readonly number[];
@@ -51,12 +51,12 @@ export function takeSnapshot(
   };
 }
 
-/** Workers answer, and none has shown yet that its threads can load: the start may still fail. */
+/** Whether the start may still fail: no worker has verified yet that its threads can load. */
 function isStarting({ everReady, verification }: ClusterState): boolean {
   return !everReady && verification.asked !== undefined;
 }
 
-/** One for each process of the slot; where there is none, one without a process. */
+/** One snapshot for each process of the slot. A slot without a process has one, too. */
 function slotSnapshots(
   state: ClusterState,
   slot: Slot,
@@ -98,7 +98,7 @@ function processSnapshot(
   };
 }
 
-/** Counts of the slot, not of a process: they never fall when a worker dies. */
+/** Counts of all workers that the slot has had, so that no count falls when a worker dies. */
 function countsOf(
   { index, restarts, abortedRequests }: Slot,
   workers: readonly Worker[],

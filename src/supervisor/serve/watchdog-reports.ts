@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 
-/** A report has some kilobytes. A longer line did not come from our watchdog. */
+/** Longer lines are dropped. A report of our watchdog has only some kilobytes. */
 const MAX_LINE_LENGTH = 256 * 1024;
 
 /**
- * Reads what the watchdog of a worker writes on its pipe, one JSON object a
- * line. It drops lines that are not JSON. The switchboard checks the rest.
+ * Reads the reports of a worker's watchdog from its pipe, one JSON object per line. Lines that are
+ * not JSON are dropped. The switchboard validates the objects.
  */
 export function readReports(pipe: Readable, report: (message: unknown) => void): void {
   let rest = '';
@@ -19,7 +19,7 @@ export function readReports(pipe: Readable, report: (message: unknown) => void):
       if (message !== undefined) report(message);
     }
   });
-  // The worker is gone: its exit tells.
+  // The pipe fails when the worker ends. Its exit is reported elsewhere.
   pipe.on('error', () => {});
 }
 

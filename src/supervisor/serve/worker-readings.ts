@@ -5,13 +5,13 @@ import { residentMemoryBytes } from './resident-memory.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** How often workers are looked at. */
+/** The interval at which workers are measured. */
 export const UPKEEP_INTERVAL_MS = 1_000;
 
-/** Readings for the limits of the options `memory` and `recycle`. */
+/** Measures workers for the limits in the options `memory` and `recycle`. */
 export class WorkerReadings {
   readonly #limitsMemory: boolean;
-  /** Whether there is anything to look for. */
+  /** Whether any limit is set. */
   readonly needed: boolean;
 
   constructor(
@@ -24,7 +24,7 @@ export class WorkerReadings {
   }
 
   of({ identity, stats }: WorkerHandle): Reading {
-    // From outside where that can be: a hung worker reports nothing.
+    // Measured from outside if possible, because a hung worker reports nothing.
     const residentBytes = () => this.measure(identity.pid) ?? stats?.residentMemoryBytes ?? 0;
     return {
       residentBytes: this.#limitsMemory ? residentBytes() : 0,
