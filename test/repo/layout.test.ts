@@ -48,7 +48,7 @@ const MOST_LOADED: Readonly<Record<string, number>> = {
   './throttler': 1_250,
   './cache': 1_590,
   './events': 1_580,
-  './socket.io': 2_070,
+  './socket.io': 2_370,
 };
 
 const texts = new Map(

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { IoAdapter } from '@nestjs/platform-socket.io';
+import { integer, option, optionGroup, validate } from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { HubChannels } from '../client/hub-channels.js';
 import { hubOf } from '../client/hub-of-process.js';
@@ -23,7 +24,9 @@ export interface ClusterIoAdapterOptions {
 type ServerOptions = NonNullable<Parameters<IoAdapter['createIOServer']>[1]>;
 type IoServer = ReturnType<IoAdapter['createIOServer']>;
 
-const RECOVERY_BYTES = 16 * 1024 * 1024;
+const optionsSchema = optionGroup({
+  maxRecoveryBytes: option(integer(0, Number.MAX_SAFE_INTEGER), 16 * 1024 * 1024),
+});
 
 /**
  * Socket.IO for an app with several workers: rooms, broadcasts and `fetchSockets()` reach the clients of
@@ -34,10 +37,10 @@ export class ClusterIoAdapter extends IoAdapter {
   readonly #maxBytes: number;
   #channels: HubChannels | undefined;
 
-  /** @param app a Nest application, or an HTTP server. */
-  constructor(app?: object, { maxRecoveryBytes }: ClusterIoAdapterOptions = {}) {
+  /** @param app a Nest application, or an HTTP server. @throws ClusterConfigurationError */
+  constructor(app?: object, options?: ClusterIoAdapterOptions) {
     super(app);
-    this.#maxBytes = maxRecoveryBytes ?? RECOVERY_BYTES;
+    this.#maxBytes = validate(optionsSchema, options, 'ClusterIoAdapter').maxRecoveryBytes;
   }
 
   override createIOServer(port: number, options?: ServerOptions): IoServer {

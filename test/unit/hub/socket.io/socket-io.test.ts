@@ -7,12 +7,22 @@ import { join } from 'node:path';
 import timers from 'node:timers/promises';
 import { Server } from 'socket.io';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ClusterIoAdapter } from '../../../../src/hub/socket.io/index.js';
 import { shareSessions } from '../../../../src/hub/socket.io/cluster-sessions.js';
 import type { Engine, EngineClient } from '../../../../src/hub/socket.io/engine.interface.js';
 import { decodeJson, encodeJson } from '../../../../src/hub/client/json-payload.js';
 import { askToReconnect } from '../../../../src/hub/socket.io/cluster-sessions.js';
 import { RecoveringClients } from '../../../../src/hub/socket.io/recovering-clients.js';
 import { tagsOf } from '../../../../src/hub/socket.io/session-store.js';
+
+it.each([
+  [{ maxrecoverybytes: 1 }, /maxrecoverybytes: 1 is not allowed; no such option here; known are/],
+  [{ maxRecoveryBytes: NaN }, /maxRecoveryBytes: NaN is not allowed; expected a whole number/],
+  [{ maxRecoveryBytes: -1 }, /maxRecoveryBytes: -1 is not allowed/],
+  [null, /null is not allowed; expected an object with maxRecoveryBytes/],
+])('ClusterIoAdapter refuses the options %o', (options, message) => {
+  expect(() => new ClusterIoAdapter({}, options as never)).toThrow(message);
+});
 
 describe('what adapters tell each other', () => {
   const copied = (value: unknown) => decodeJson(encodeJson(value));
