@@ -9,7 +9,7 @@ import { cutText } from './error-report.js';
 import { MAX_SUSPECTS } from './fingerprint.js';
 import { MAX_PASSED_HEAD_BYTES } from './passed-connection.js';
 import type { PrimaryMessage } from './primary-message.js';
-import { BOOT_PHASES, type ExaminationMessage, type WorkerMessage } from './worker-message.js';
+import type { ExaminationMessage, WorkerMessage } from './worker-message.js';
 
 /**
  * The fields of every message that name its sender package and its version. The version changes
@@ -104,7 +104,7 @@ const workerMessageSchema = v.variant('type', [
   }),
   v.object({
     type: v.literal('boot-failed'),
-    phase: v.fallback(v.picklist(BOOT_PHASES), 'create'),
+    phase: v.fallback(v.picklist(['create', 'init', 'listen']), 'create'),
     error,
   }),
   v.object({ type: v.literal('fatal'), error, abort: v.boolean() }),

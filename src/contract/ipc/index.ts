@@ -1,8 +1,9 @@
-export * from './block-report.js';
+export type * from './block-report.js';
 export * from './close-handle.js';
 export * from './envelope.js';
 export * from './error-report.js';
 export * from './fingerprint.js';
+export * from './leave-signal.js';
 export * from './passed-connection.js';
-export * from './primary-message.js';
-export * from './worker-message.js';
+export type * from './primary-message.js';
+export type * from './worker-message.js';

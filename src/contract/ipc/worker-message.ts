@@ -29,12 +29,8 @@ export interface LoadReport {
   readonly utilization: number;
 }
 
-/** The signal by which every supervisor ends a program. An app is told this one if no signal was sent. */
-export const LEAVE_SIGNAL = 'SIGTERM';
-
 /** The step of its start in which a worker failed. */
-export const BOOT_PHASES = ['create', 'init', 'listen'] as const;
-export type BootPhase = (typeof BOOT_PHASES)[number];
+export type BootPhase = 'create' | 'init' | 'listen';
 
 /**
  * The messages from a worker to the primary. Node's channel is shared with the app and its

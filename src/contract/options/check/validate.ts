@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../../errors/index.js';
+import { ClusterConfigurationError } from '../../errors/cluster.errors.js';
 
 /** Timers of Node hold a signed 32-bit number of ms; a longer one fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
