@@ -21,17 +21,16 @@ const NO_WORKERS_HERE =
   'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is no test, start node without --no-experimental-require-module';
 
 /**
- * Runs a Nest app on every core: wrap what creates the app in it and leave out
- * `listen()`. A microservice and an application context are apps, too.
+ * Runs a Nest app on every core: wrap what creates the app in it and leave out `listen()`. A
+ * microservice and an application context are apps, too.
  *
- * The first process becomes the primary: it binds the address, forks workers
- * that run the same script, and keeps them up. In a worker the app is created
- * and serves. With `workers: 0` it runs in this process. In a thread, or in a
- * process that a worker started, nothing happens.
+ * The first process becomes the primary: it binds the address, forks workers that run the same
+ * script, and keeps them up. In a worker the app is created and serves. With `workers: 0` it runs
+ * in this process. In a thread, or in a process that a worker started, nothing happens.
  *
- * A start that cannot work ends the process with one line at the level `error`: exit code
- * 78 for an option or variable that is wrong, 69 for an address that cannot be
- * listened on, 70 if workers do not come up.
+ * A start that cannot work ends the process with one line at the level `error`: exit code 78 for an
+ * option or variable that is wrong, 69 for an address that cannot be listened on, 70 if workers do
+ * not come up.
  *
  * @returns once the app is being served, by the first worker that is ready.
  */

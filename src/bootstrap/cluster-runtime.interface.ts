@@ -21,7 +21,10 @@ export type CreateAppModule =
   | { readonly createApp: CreateApp<INestApplicationContext> }
   | { readonly default: CreateApp<INestApplicationContext> };
 
-/** The result of the function for `bootstrap()`: an app, or a module as in `() => import('./app.js')`. */
+/**
+ * The result of the function for `bootstrap()`: an app, or a module as in `() =>
+ * import('./app.js')`.
+ */
 export type AppSource = INestApplicationContext | CreateAppModule;
 
 /** The app that comes of it. */
@@ -35,7 +38,10 @@ export type AppOf<S extends AppSource> = S extends INestApplicationContext
 
 /** The argument of a function that builds the app. */
 export interface CreateAppContext {
-  /** The worker that the app is for. With `workers: 0` it is slot 0, as `ClusterService.identity` is. */
+  /**
+   * The worker that the app is for. With `workers: 0` it is slot 0, as `ClusterService.identity`
+   * is.
+   */
   readonly worker: WorkerIdentity;
 }
 
@@ -49,13 +55,11 @@ export interface PrimaryRuntime {
   /** The cluster as it is now. */
   snapshot(): ClusterSnapshot;
   /**
-   * Replaces every worker by one of the program as it is on disk now, one slot
-   * at a time and without a gap: the new one is ready, has lived for
-   * `reload.canaryMs` and is healthy before the old one drains. If a worker of
-   * the new release fails before the end, the old release serves on, and the
-   * result says why. It resolves before the new release is observed
-   * (`reload.observeMs`). A reload that is under way is everybody's: a second
-   * call gets its result.
+   * Replaces every worker by one of the program as it is on disk now, one slot at a time and
+   * without a gap: the new one is ready, has lived for `reload.canaryMs` and is healthy before the
+   * old one drains. If a worker of the new release fails before the end, the old release serves on,
+   * and the result says why. It resolves before the new release is observed (`reload.observeMs`). A
+   * reload that is under way is everybody's: a second call gets its result.
    */
   reload(): Promise<ReloadResult>;
   /**

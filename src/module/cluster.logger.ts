@@ -13,10 +13,9 @@ interface JsonLogOptions {
 }
 
 /**
- * Nest's `ConsoleLogger`, whose lines say which worker wrote them: text has the
- * slot behind the pid (`[Nest] 4711 w3  - …`), JSON has `worker` (the slot) and
- * `generation`; JSON needs Nest 11.1.4 for that. It takes the same options. Outside of
- * a worker its output is Nest's own.
+ * Nest's `ConsoleLogger`, whose lines say which worker wrote them: text has the slot behind the pid
+ * (`[Nest] 4711 w3  - …`), JSON has `worker` (the slot) and `generation`; JSON needs Nest 11.1.4
+ * for that. It takes the same options. Outside of a worker its output is Nest's own.
  */
 @Injectable()
 export class ClusterLogger extends ConsoleLogger {

@@ -43,9 +43,8 @@ export class ClusterService {
   }
 
   /**
-   * Replaces every worker as {@link PrimaryRuntime.reload} does. The worker that
-   * asks is replaced last, and has its answer before it drains: a request
-   * handler may wait for it.
+   * Replaces every worker as {@link PrimaryRuntime.reload} does. The worker that asks is replaced
+   * last, and has its answer before it drains: a request handler may wait for it.
    *
    * @throws ClusterNoPrimaryError where there is none: without `bootstrap()`, or with `workers: 0`.
    */
@@ -75,7 +74,8 @@ export class ClusterService {
   }
 
   /**
-   * Calls `listener` on each event of that name in the cluster, as a method with `@OnClusterEvent()`.
+   * Calls `listener` on each event of that name in the cluster, as a method with
+   * `@OnClusterEvent()`.
    *
    * @throws ClusterConfigurationError for an unknown event.
    */

@@ -3,25 +3,25 @@ import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError, type ErrorReport } from '../../contract/ipc/index.js';
 import { explainDoubleClass } from '../../contract/process/two-copies.js';
 
+/** Maximum length of the kept output on standard error, in characters. Older output is dropped. */
 const MAX_TAIL_LENGTH = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
 
-/** The context under which Nest logs an error of its container, just before it ends the process. */
+/** The log context of an error of Nest's container. Nest logs it and then ends the process. */
 const NEST_CONTEXT = 'ExceptionHandler';
 const NEST_ERROR = `[${NEST_CONTEXT}]`;
 
 /**
- * Finds out why an app did not come up when nothing of it reaches us: by
- * default Nest logs an error of its container and calls `process.exit(1)`
- * itself (`abortOnError`). Its last output on standard error is the error.
+ * Finds out why an app did not start if no error reaches us. By default (`abortOnError`) Nest logs
+ * an error of its container and exits. The error is then the last output on standard error.
  */
 export class BootWatch {
   #tail = '';
   readonly #write = Reflect.get(process.stderr, 'write');
   #ended = false;
-  /** Nest has begun to log the error, which is the last thing that it does. */
+  /** Nest has begun to log the error. It ends the process right after that. */
   #logged = false;
-  /** The error, where Nest logged it as JSON. */
+  /** The text of the error, if Nest logged it as JSON. */
   #logText: string | undefined;
   readonly #copying = ((chunk: string | Uint8Array, ...rest: []) => {
     if (!this.#ended) {
@@ -36,7 +36,7 @@ export class BootWatch {
   readonly #onExit = (): void => this.failed(this.#lastWords());
   readonly #onUncaught = (error: unknown): void => {
     this.failed(reportError(error));
-    // Node would print it. A handler of the app's decides itself.
+    // If the app has a handler, the handler decides. If the error is to be printed, Node does it.
     if (process.listenerCount('uncaughtException') > 0 || this.prints) return;
     process.once('uncaughtException', () => {
       this.end();
@@ -45,9 +45,9 @@ export class BootWatch {
   };
 
   /**
-   * @param printsError whether the error is to be printed; otherwise another worker has printed it.
-   * @param failed is called while the process exits: it can only send.
-   * @param leave ends the process after an error that nobody caught.
+   * @param printsError whether to print the error; `false` if another worker has printed it.
+   * @param failed is called with the error. The process may be exiting, so it must be synchronous.
+   * @param leave ends the process after an uncaught error.
    */
   constructor(
     private readonly printsError: boolean,
@@ -60,14 +60,14 @@ export class BootWatch {
     process.once('uncaughtExceptionMonitor', this.#onUncaught);
   }
 
-  /** Whether an error that is known is still to be printed: neither Nest nor another worker has done it. */
+  /** Whether the error must still be printed: neither Nest nor another worker has printed it. */
   get prints(): boolean {
     return !this.#logged && this.printsError;
   }
 
-  /** The app is up, or its error is known. */
+  /** Stops watching. Called when the app has started, or when its error is known. */
   end(): void {
-    // The app may have put its own around ours: then ours stays in, and passes on.
+    // If the app has wrapped our `write`, ours cannot be removed. It then only forwards.
     if (process.stderr.write === this.#copying) process.stderr.write = this.#write;
     this.#ended = true;
     process.off('exit', this.#onExit);
@@ -83,7 +83,7 @@ export class BootWatch {
       /^([\w$]+)(?: \[\w+\])?: (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
     const explained = explainDoubleClass(message);
     if (explained === undefined) return { name, message, stack: text };
-    // No restart helps.
+    // A configuration error is not retried: a restart would fail in the same way.
     return { name, message: explained, stack: text, code: ClusterConfigurationError.code };
   }
 
@@ -95,8 +95,8 @@ export class BootWatch {
 }
 
 /**
- * The error in the one line of `ConsoleLogger({ json: true })`: Nest 12 has a field for it, Nest 11
- * has it as text in the message.
+ * Reads the error from a line that `ConsoleLogger({ json: true })` printed. Nest 12 prints the
+ * error in the field `error`, Nest 11 as text in `message`.
  */
 function errorOfJsonLine(line: string): string | undefined {
   if (!line.includes(`"context":"${NEST_CONTEXT}"`)) return undefined;
@@ -110,7 +110,7 @@ function errorOfJsonLine(line: string): string | undefined {
   }
 }
 
-/** Until now `early-boot.cts` was on the watch, for errors of files that are loaded before this one. */
+/** Ends the watch of `early-boot.cts`, which reports errors until this file has been loaded. */
 function takeOverFromEarlyBoot(): void {
   const handOver: unknown = Reflect.get(globalThis, Symbol.for('nestjs-cluster.early-boot'));
   if (typeof handOver === 'function') handOver();

@@ -1,5 +1,5 @@
-// Preloaded into each worker: an app whose main file does not even load never gets to bootstrap(),
-// and only its exit code would be known.
+// Preloaded into each worker. Reports the error of an app whose main file fails to load. Such an
+// app never calls bootstrap(), so without this file only its exit code would be known.
 import util = require('node:util');
 import workerThreads = require('node:worker_threads');
 import type { WorkerAssignment } from '../../contract/ipc/assignment.js' with {
@@ -13,14 +13,14 @@ import type { WorkerMessage } from '../../contract/ipc/worker-message.js' with {
   'resolution-mode': 'import',
 };
 
-/** As the protocol has it. */
+/** The protocol's limit for a text, in characters. Longer texts are cut. */
 const MAX_TEXT_LENGTH: typeof Limit = 65_536;
 
-/** The worker's agent is there: it watches from now on. */
+/** The key of the global function that ends this watch. `BootWatch` calls it and takes over. */
 const HANDOVER = Symbol.for('nestjs-cluster.early-boot');
 
 function onUncaught(thrown: unknown): void {
-  // Anything can be thrown, also what String() cannot show.
+  // Anything can be thrown. String() throws for some values, inspect() for none.
   const error = thrown instanceof Error ? thrown : new Error(util.inspect(thrown));
   const { name, message, stack, code } = error as NodeJS.ErrnoException;
   const report: WorkerMessage & Envelope = {
@@ -36,9 +36,9 @@ function onUncaught(thrown: unknown): void {
     },
   };
   process.send?.(report);
-  // The app's own handler decides.
+  // If the app has a handler of its own, the handler decides whether the process ends.
   if (process.listenerCount('uncaughtException') > 0) return;
-  // Another worker has printed it.
+  // Another worker has printed the same error, so exit before Node prints it again.
   if (assignment?.printsBootError === false) {
     process.once('uncaughtException', () => process.exit(1));
   }
@@ -51,9 +51,10 @@ function cut(text: string): string {
 const assigned = process.env['NESTJS_CLUSTER_WORKER'];
 const assignment = assigned === undefined ? undefined : (JSON.parse(assigned) as WorkerAssignment);
 
-// The environment is inherited by the threads and the processes of a worker: those are not one.
+// A worker's threads and child processes inherit its environment, but they are not workers.
 if (workerThreads.isMainThread && assignment?.primaryPid === process.ppid) {
-  // Node has read them: what the app passes on to threads and processes of its own is the app's.
+  // Removes the arguments that the primary added. Node has read them already, and the app would
+  // pass them on to its own threads and processes.
   process.execArgv.splice(0, assignment.ownArguments);
   process.once('uncaughtExceptionMonitor', onUncaught);
   Reflect.set(globalThis, HANDOVER, () => process.off('uncaughtExceptionMonitor', onUncaught));

@@ -1,4 +1,4 @@
-/** The part of Nest's `Logger` that is used: `staticInstanceRef` is Nest's own, in Nest 11 and 12 alike. */
+/** The used part of Nest's `Logger`. `staticInstanceRef` is an internal of Nest 11 and 12. */
 interface NestLogger {
   staticInstanceRef: LoggerService | undefined;
   overrideLogger(logger: unknown): unknown;
@@ -10,11 +10,11 @@ const QUIET = ['log', 'debug', 'verbose'] as const;
 const LOUD = ['warn', 'error', 'fatal'] as const;
 
 /**
- * Has Nest log warnings and errors alone while this worker comes up, also by a logger that the app
- * gives to Nest: another worker shows the same lines already.
+ * Makes Nest log only warnings and errors while this worker starts, because another worker logs the
+ * same lines. Also holds for a logger that the app gives to Nest.
  *
  * @param nest the `Logger` of @nestjs/common.
- * @returns what has Nest log as the app wants it.
+ * @returns a function that makes Nest log again as the app wants.
  */
 export function quietStart(nest: NestLogger): () => void {
   let wanted = nest.staticInstanceRef;
@@ -31,7 +31,7 @@ export function quietStart(nest: NestLogger): () => void {
   override(quiet);
   nest.overrideLogger = (logger) => {
     override(logger);
-    if (nest.staticInstanceRef === quiet) return; // levels alone
+    if (nest.staticInstanceRef === quiet) return; // the call has only set log levels
     wanted = nest.staticInstanceRef;
     override(quiet);
   };

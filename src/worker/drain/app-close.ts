@@ -3,12 +3,12 @@ import type { WorkerApp } from '../life/worker-app.interface.js';
 type Closable = Pick<WorkerApp, 'close'>;
 
 /**
- * Makes `app.close()` of the app itself, in a listener of its own to SIGTERM for example, a request
- * to leave: closed at once, it would take the database from requests in flight, and its hooks would
- * run again after the drain.
+ * Makes a call of `app.close()` by the app drain the process first, for example in the app's own
+ * listener for SIGTERM. If the app closed at once, requests in flight would lose the database, and
+ * the app's hooks would run again after the drain.
  *
  * @param leave drains the process and closes the app.
- * @returns closes the app, as `close()` did before.
+ * @returns the original `app.close()`.
  */
 export function takeOverClose(
   app: Closable,
@@ -17,7 +17,8 @@ export function takeOverClose(
   const own = Object.getOwnPropertyDescriptor(app, 'close')?.value as Closable['close'] | undefined;
   const close = own ?? (Reflect.get(Object.getPrototypeOf(app) as object, 'close') as typeof own)!;
   let isOurs = false;
-  // Nest's app is a proxy that ignores assignments. Through it `this` is the real app.
+  // Uses defineProperty, because Nest's app is a proxy that ignores assignments. A method that is
+  // called through the proxy gets the real app as `this`.
   Object.defineProperty(app, 'close', {
     configurable: true,
     writable: true,

@@ -8,30 +8,30 @@ import type { WorkerSockets } from '../listen/worker-sockets.js';
 import type { Microservices } from '../microservices/microservices.js';
 import type { QueueWorkers } from './queue-workers.js';
 
-/** Everything that a process leaves in its drain. */
+/** The parts of a process that its drain ends. */
 export interface DrainedParts {
   readonly link: Pick<LocalLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
   readonly microservices: Microservices;
   readonly queues: QueueWorkers;
-  /** Resolves when the lame duck must end now. */
+  /** Resolves when the lame duck phase must end now. */
   readonly cutShort: Promise<void>;
   /** Resolves when all waiting must end now. */
   readonly forced: Promise<void>;
-  /** All requests are over, and the app is still whole. */
+  /** Called when all requests have ended and no shutdown hook has run. */
   beforeClose(): Promise<void>;
   /** Runs the app's shutdown hooks. */
   readonly close: WorkerApp['close'];
-  /** Why the process leaves, for the app's shutdown hooks. */
+  /** The signal that the app's shutdown hooks get. */
   signal(): string | undefined;
 }
 
-/** How often connections are looked at for having become idle. */
+/** How often idle connections are looked for. */
 const SWEEP_MS = 50;
 
 /**
- * Takes a process out of service. The order is the point: readiness is off before this begins, and
- * Nest's shutdown hooks run last, because they may close what requests in flight need.
+ * Drains a process: ends its traffic, and then closes the app. Readiness must be off before. Nest's
+ * shutdown hooks run last, because they may close resources that requests in flight need.
  */
 export async function drain(
   parts: DrainedParts,
@@ -62,15 +62,15 @@ export async function drain(
   return { durationMs, unacceptedConnections, ...cut, abortedRequests, hookError };
 }
 
-/** Closes what becomes idle until nothing is left, or the time is up. */
+/** Closes connections as they become idle, until nothing is left or the deadline is reached. */
 async function untilIdle(
   { link, microservices, queues, forced }: DrainedParts,
   times: {
     readonly stoppedAt: number;
     readonly deadline: number;
-    /** The sockets are closed. */
+    /** Resolves when the listening sockets are closed. */
     readonly accepted: Promise<number>;
-    /** Clients that are sent away are gone. */
+    /** Resolves when the clients that were asked to reconnect have left. */
     readonly away: Promise<void>;
   },
 ): Promise<void> {
@@ -85,9 +85,9 @@ async function untilIdle(
   void times.away.then(() => (sending = false));
   let isForced = false;
   void forced.then(() => (isForced = true));
-  // Computations that the app goes on with by itself have no end.
+  // Waits only for tasks from before the drain, because the app may start new ones without end.
   const busy = () =>
-    link.hasTasksFrom(stoppedAt) || // first: the question says that the process drains
+    link.hasTasksFrom(stoppedAt) || // first, because the call also announces the drain
     accepting ||
     sending ||
     tracker.openConnections > 0 ||
@@ -98,13 +98,13 @@ async function untilIdle(
     const patient = performance.now() < (stoppedAt + deadline) / 2;
     tracker.closeIdle(patient);
     microservices.closeIdle(patient);
-    // A request may have come while the event loop was blocked: it is read before it is missed.
+    // Polls once, so that a request that came while the event loop was blocked is read first.
     const looked = delay(SWEEP_MS).then(pollOnce);
     await Promise.race([looked, forced, ...(accepting ? [closed] : [])]);
   }
 }
 
-/** Runs Nest's shutdown hooks. @returns what went wrong with them. */
+/** Runs Nest's shutdown hooks. @returns the error of a hook, or `null`. */
 async function closeApp(
   { close, signal }: Pick<DrainedParts, 'close' | 'signal'>,
   timeoutMs: number,

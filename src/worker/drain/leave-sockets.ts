@@ -2,22 +2,21 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept-queue.js';
 
-/** The primary lets go of a socket within this, unless it is blocked. New connections are served until then. */
+/** Maximum wait for the primary to close its sockets. New connections are served until then. */
 const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
- * Closes the listening socket alone. `http.Server.close()` would also destroy
- * idle connections at once and stop the checks for slow senders
- * (https://github.com/nodejs/node/issues/60617).
+ * Closes the listening socket alone. `http.Server.close()` would also destroy idle connections at
+ * once and stop the checks for slow senders (https://github.com/nodejs/node/issues/60617).
  */
 export function stopAccepting(server: net.Server): void {
   if (server.listening) net.Server.prototype.close.call(server);
 }
 
 /**
- * The app may close `server` in a hook, and take the error that Node gives for one that does not
- * listen as the failure of its shutdown: once we have closed its socket, the next `close()` waits
- * for its connections, and that is all. Later calls of `close()` are Node's.
+ * Lets the app close `server` in a hook after we have closed its socket. Node's `close()` fails for
+ * a server that does not listen, and the app could take that for a failed shutdown. The app's next
+ * `close()` only waits for the server's connections instead. Later calls reach Node's `close()`.
  */
 export function expectClose(server: net.Server): void {
   const own = Object.getOwnPropertyDescriptor(server, 'close');
@@ -41,12 +40,12 @@ export function expectClose(server: net.Server): void {
 }
 
 /**
- * Leaves sockets that nobody accepts from afterwards: what the kernel has
- * accepted for them is served first. To be called by each process that listens.
+ * Closes sockets from which no other process will accept. First accepts the connections in their
+ * backlogs. Each process that listens on the sockets must call this.
  *
- * @param released resolves once the primary holds them no more. Else it would be
- *   the last to close them, and what came in between would be reset.
- * @returns how many connections were reset in spite of that.
+ * @param released resolves when the primary has closed the sockets. If the primary closed them
+ *   last, connections that came in between would be reset.
+ * @returns how many connections were reset anyway.
  */
 export async function emptySockets(
   servers: readonly net.Server[],

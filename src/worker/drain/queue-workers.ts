@@ -1,30 +1,30 @@
 import { modulesOf } from '../life/nest-container.js';
 
-/** The used part of a BullMQ `Worker`. The package itself is not loaded: it belongs to the app. */
+/** The used part of a BullMQ `Worker`. Declared here, because BullMQ is a dependency of the app. */
 interface QueueWorker {
-  /** Takes no more jobs. Resolves when those that it has in hand are done. */
+  /** Takes no more jobs. Resolves when the jobs that run are done. */
   pause(): Promise<unknown>;
 }
 
-/** Methods that together only a `Worker` has: a `Queue` would pause for everybody. */
+/** Together, only a `Worker` has these methods. A `Queue` must not match: its pause() is global. */
 const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as const;
 
 /**
- * The workers of BullMQ queues among an app's providers, or in a field of one,
- * as in the `WorkerHost` of @nestjs/bullmq, or in a list there. They would be closed by a shutdown
- * hook, when others have closed the database that a job in hand needs.
+ * The BullMQ workers of an app. Finds providers that are workers, and workers in a provider's
+ * fields or lists, as in the `WorkerHost` of @nestjs/bullmq. Without this class a shutdown hook
+ * closes the workers, when other hooks may have closed the database that a running job needs.
  */
 export class QueueWorkers {
   #pausing = 0;
 
   constructor(private readonly app: unknown) {}
 
-  /** No more jobs. */
+  /** Makes all workers take no more jobs. */
   pause(): void {
     for (const worker of workersIn(this.app)) void this.#pause(worker);
   }
 
-  /** Jobs are in hand. */
+  /** Whether jobs still run. */
   get busy(): boolean {
     return this.#pausing > 0;
   }
@@ -34,7 +34,7 @@ export class QueueWorkers {
     try {
       await worker.pause();
     } catch {
-      // its shutdown hook will tell
+      // ignored: the shutdown hook that closes the worker will report the error
     } finally {
       this.#pausing -= 1;
     }
@@ -53,7 +53,7 @@ function workersIn(app: unknown): ReadonlySet<QueueWorker> {
   return workers;
 }
 
-/** The values that an object has itself; a getter is not called. */
+/** The values of an object's own fields. Calls no getters. */
 function fieldsOf(instance: unknown): unknown[] {
   if (typeof instance !== 'object' || instance === null) return [];
   return Object.values(Object.getOwnPropertyDescriptors(instance)).map(

@@ -1,13 +1,13 @@
-/** The cost of a returning client for another worker: about two handshakes of CPU. */
+/** The CPU time that a reconnecting client costs another worker, about two handshakes. */
 const MS_EACH = 2;
 
 const STEP_MS = 10;
 
 /**
- * Tells clients one after the other to leave, no faster than other workers take them in, and all of
- * them within `withinMs`. Resolves once nobody is left.
+ * Tells clients to leave, a few at a time so that other workers are not overloaded, and all of them
+ * within `withinMs`. Resolves when all clients have left.
  *
- * @param present returns the current clients: more may come until the drain has closed them all.
+ * @param present returns the current clients. Further clients may come during the drain.
  */
 export async function sendAway<T>(
   present: () => readonly T[],

@@ -2,22 +2,23 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcHandler } from '../microservices/rpc-handlers.js';
 
-/** Nest's server of one transport, as far as it can be known without importing Nest. */
+/** The used part of Nest's server of a transport. Declared here, so that Nest is not imported. */
 export interface RpcTransport {
   /** A value of Nest's enumeration, or the app's own. */
   readonly transportId?: unknown;
   getHandlerByPattern?(pattern: string): RpcHandler | null;
   getHandlers?(): ReadonlyMap<string, { readonly isEventHandler?: boolean }>;
-  /** MQTT: the topic of requests. */
+  /** For MQTT: the topic of the requests for a pattern. */
   getRequestPattern?(pattern: string): string;
   /** The client, or clients, of the transport's own library. */
   unwrap?(): unknown;
-  /** TCP: what reads a connection, and what takes a message that has been read. */
+  /** For TCP: creates the reader of a connection. */
   getSocketInstance?(socket: Socket): unknown;
+  /** For TCP: handles a message that was read. */
   handleMessage?(reader: unknown, message: unknown): Promise<unknown>;
 }
 
-/** `Transport` of @nestjs/microservices. */
+/** A copy of the enumeration `Transport` of @nestjs/microservices. */
 export const TRANSPORT = {
   TCP: 0,
   REDIS: 1,
@@ -28,7 +29,7 @@ export const TRANSPORT = {
   KAFKA: 6,
 } as const;
 
-/** Libraries of transports, as far as they are called. */
+/** The used parts of the transports' client libraries. */
 interface Clients {
   redis: { unsubscribe(): Promise<unknown>; punsubscribe(): Promise<unknown> };
   mqtt: { unsubscribeAsync?(topic: string): Promise<unknown>; unsubscribe(topic: string): unknown };
@@ -36,16 +37,16 @@ interface Clients {
   kafka: { stop(): Promise<unknown> };
 }
 
-/** A broker that cannot be reached may never confirm; nor does it send anything. */
+/** Maximum wait for a broker to confirm. An unreachable broker does not, and sends nothing. */
 const CONFIRM_MS = 1_000;
 
 /**
- * Asks a broker for no more messages. Received messages are answered: the
- * connection stays. A TCP server is not a broker (see `rpc-sockets.ts`), and a
- * transport of the app's own takes messages until it is closed.
+ * Stops taking messages from a broker. The connection stays open, so that received messages can be
+ * answered. Does nothing for TCP (see `rpc-sockets.ts`) and for a custom transport of the app,
+ * which takes messages until it is closed.
  *
- * @returns resolves when no new message can come; never rejects: one that is
- *   not connected takes none either.
+ * @returns resolves when no new message can come. Never rejects, because a transport that is not
+ *   connected gets no messages either.
  */
 export async function stopConsuming(transport: RpcTransport): Promise<void> {
   const stopped = stop(transport).catch(() => {});
@@ -87,13 +88,13 @@ async function stop(transport: RpcTransport): Promise<void> {
       return;
     }
     case TRANSPORT.KAFKA: {
-      // It also waits for handlers, and leaves the group, which gives its partitions to others.
+      // stop() also waits for handlers, and leaves the group, so that others get its partitions.
       const [, consumer] = transport.unwrap!() as [unknown, Clients['kafka']];
       await consumer.stop();
       return;
     }
     case TRANSPORT.GRPC: {
-      // It sends GOAWAY, and waits for the calls in flight.
+      // tryShutdown() sends GOAWAY and waits for the calls in flight.
       const server = Reflect.get(transport, 'grpcClient') as
         { tryShutdown(done: () => void): void } | undefined;
       if (server !== undefined) await new Promise<void>((done) => server.tryShutdown(done));

@@ -6,18 +6,18 @@ interface DelayingProvider {
 }
 
 /**
- * Sets `gracefulShutdownTimeoutMs` of `TerminusModule.forRoot()` to 0. It is
- * waited for in a shutdown hook, so that balancers see the app's readiness go
- * off. Hooks run after the drain, when nobody can ask any more.
+ * Sets `gracefulShutdownTimeoutMs` of `TerminusModule.forRoot()` to 0. Terminus waits for that time
+ * in a shutdown hook, so that load balancers notice the failing readiness check. Here hooks run
+ * after the drain, when no load balancer can connect any more.
  *
- * @returns what to tell the operator, where there was one.
+ * @returns a warning if the time was set.
  */
 export function dropTerminusDelay(app: unknown): string | undefined {
   let dropped: string | undefined;
   for (const module of modulesOf(app)) {
     if (module.name !== 'TerminusModule') continue;
     for (const { instance } of module.providers?.values() ?? []) {
-      // In terminus 11 a service of its own, in 12 the executor of health checks.
+      // The provider is a service of its own in terminus 11, and the health check executor in 12.
       const provider = instance as DelayingProvider | null | undefined;
       if (typeof provider?.beforeApplicationShutdown !== 'function') continue;
       const delayMs = provider.options?.gracefulShutdownTimeoutMs ?? 0;

@@ -4,10 +4,10 @@ const ASKED = Symbol('nestjs-cluster.asked-to-close');
 type MarkedResponse = ServerResponse & { [ASKED]?: true };
 
 /**
- * Lets the response carry `Connection: close` (RFC 9112, 9.6), unless its head has left already or
- * its connection would close anyway.
+ * Sets `Connection: close` on the response (RFC 9112, 9.6), unless its head was sent already or its
+ * connection would close anyway.
  *
- * @returns whether it asks now, and would not have asked otherwise.
+ * @returns whether this call has set it.
  */
 export function askToClose(response: MarkedResponse): boolean {
   if (response.headersSent || !response.shouldKeepAlive) return false;
@@ -16,14 +16,14 @@ export function askToClose(response: MarkedResponse): boolean {
   return true;
 }
 
-/** Undoes {@link askToClose}, unless the head has left. */
+/** Undoes {@link askToClose}, unless the head of the response was sent. */
 export function takeBack(response: MarkedResponse): void {
   if (response[ASKED] && !response.headersSent) response.shouldKeepAlive = true;
 }
 
 /**
- * Whether a request announces a body. If it is answered with `Connection: close` before all of the
- * body was read, the connection is reset, and the answer is lost.
+ * Whether a request announces a body. If a response with `Connection: close` is sent before the
+ * whole body was read, the connection is reset and the response is lost.
  */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return (
@@ -32,17 +32,18 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** The part of a connection that a notice reads. */
+/** The part of a connection that a {@link CloseNotice} reads. */
 interface ClosingConnection {
   readonly socket: { readonly bytesRead: number };
   readonly inFlight: number;
   readonly response: ServerResponse | undefined;
 }
 
-/** Asks the client of an HTTP/1.1 connection to close it and connect again, request by request. */
+/** Asks the client of an HTTP/1.1 connection to connect again, by a header of a response. */
 export class CloseNotice {
-  /** The response that asks. */
+  /** The response that carries `Connection: close`. */
   #asked: ServerResponse | undefined;
+  /** The number of bytes received on the connection when its last request began. */
   #bytesRead: number | undefined;
 
   /** The client was asked to connect again. */
@@ -67,7 +68,7 @@ export class CloseNotice {
       this.#asked = undefined;
       return false;
     }
-    // Only the second request shows that the client waits for answers.
+    // Only a second request shows that the client waits for each response and does not pipeline.
     const seenToWait = this.#bytesRead !== undefined;
     this.#bytesRead = bytesRead;
     if (!seenToWait) return true;

@@ -1,17 +1,16 @@
-/** How far behind the clock may be while the event loop is free. */
+/** The maximum delay of the clock while the event loop is not blocked. */
 const RESOLUTION_MS = 100;
 
 /**
- * A monotonic clock for a rough idea of when something began. To ask the system for the time is
- * most of what following a request costs; here it is asked ten times a second, and not at all
- * while nobody reads this.
+ * A monotonic clock that is cheap to read and not exact. Reading the system's time would be most of
+ * the cost of following a request. This clock reads it ten times a second, and only while in use.
  */
 export class CoarseClock {
   #now = 0;
   #timer: NodeJS.Timeout | undefined;
   #wasRead = false;
 
-  /** In ms. While the event loop is blocked, it stands still. On the request path. */
+  /** The time in monotonic ms. It stops while the event loop is blocked. Runs for every request. */
   now(): number {
     if (this.#timer === undefined) this.#start();
     this.#wasRead = true;

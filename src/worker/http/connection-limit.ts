@@ -3,22 +3,22 @@ import type { Server, Socket } from 'node:net';
 import type { RelayLimit } from '../../contract/snapshot/index.js';
 import type { RequestTracker } from './request-tracker.js';
 
-/** Descriptors that connections leave to the rest of the process: at least, and at most. */
+/** The smallest and largest number of file descriptors kept free for the rest of the process. */
 const MIN_RESERVE = 64;
 const MAX_RESERVE = 1_024;
-/** Between these, a share of all. */
+/** The share of all file descriptors that is kept free, between these two numbers. */
 const RESERVE_RATIO = 0.25;
 
-/** Share of the limit above which nothing is relayed: the rest is for other clients and probes. */
+/** Above this share of the limit nothing is relayed, to keep the rest for clients and probes. */
 const RELAY_RATIO = 0.875;
 
-/** Time for a connection to send its first byte once the limit is reached. */
+/** Once the limit is reached, a connection is closed if it sends no first byte within this time. */
 const SILENT_GRACE_MS = 1_000;
 
-/** Node compares it with the connections of one server: any number is too many. */
+/** A value of `maxConnections` that makes Node refuse every connection. */
 const NO_ROOM = -1;
 
-/** How many connections a process may hold if it may have so many descriptors open. */
+/** How many connections a process may hold if it may have `openFiles` descriptors open. */
 export function connectionsWithin(openFiles: number): number {
   const share = Math.ceil(openFiles * RESERVE_RATIO);
   const reserve = Math.min(Math.max(share, MIN_RESERVE), MAX_RESERVE, Math.ceil(openFiles / 2));
@@ -26,8 +26,8 @@ export function connectionsWithin(openFiles: number): number {
 }
 
 /**
- * How many files and sockets this process may have open: the soft limit, which Node raises to the
- * hard one when it starts. `Infinity` without a limit, and on a system without /proc.
+ * How many files and sockets this process may have open. Reads the soft limit, which Node raises to
+ * the hard limit when it starts. `Infinity` without a limit, and on a system without /proc.
  */
 export function openFilesLimit(
   read = (): string => readFileSync('/proc/self/limits', 'utf8'),
@@ -40,7 +40,7 @@ export function openFilesLimit(
   }
 }
 
-/** Node 20's types lack `dropMaxConnection`; no types have the number that Node compares, or the handle. */
+/** Node's types lack these. Node compares `_connections` with `maxConnections`. */
 type ListeningServer = Server & {
   dropMaxConnection?: boolean;
   readonly _connections?: number;
@@ -49,33 +49,33 @@ type ListeningServer = Server & {
 
 const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
 
-/** Such a server has a plain object from node:cluster in place of a socket's handle. */
+/** Whether node:cluster hands connections to the server. Its handle is then a plain object. */
 function isHandedConnections({ _handle: handle }: ListeningServer): boolean {
   const isObject = typeof handle === 'object' && handle !== null;
   return isObject && Object.getPrototypeOf(handle) === Object.prototype;
 }
 
-/** A server, and what else listens for it. */
+/** A limited server of the app. `listeners` also holds adopted sockets that feed the server. */
 interface Limited {
   readonly listeners: ListeningServer[];
-  /** The app's own limit; `undefined` within it means none. */
+  /** Set if the app chose a limit for its server. A `max` of `undefined` means no limit. */
   chosen?: { readonly max: number | undefined };
 }
 
 /**
- * Turns connections away before the process has no descriptor left. It uses Node's `maxConnections`,
- * for all sockets that the process listens on together. A value that the app sets on a server holds
- * for that server.
+ * Refuses connections before the process runs out of file descriptors. Sets Node's `maxConnections`
+ * so that it counts the connections of all sockets that the process listens on together. If the app
+ * sets `maxConnections` on a server, the app's value holds for that server.
  */
 export class ConnectionLimit implements RelayLimit {
   readonly #max: number;
   readonly #limited = new WeakMap<Server, Limited>();
-  /** Connections to and from other workers. */
+  /** The number of open connections to and from other workers. */
   #relaying = 0;
   #told = false;
   #sweep: NodeJS.Timeout | undefined;
 
-  /** @param warn is told once when connections are turned away, in one line. */
+  /** @param warn is called once, with a message of one line, when connections are refused. */
   constructor(
     private readonly tracker: RequestTracker,
     private readonly warn: (message: string) => void,
@@ -95,20 +95,20 @@ export class ConnectionLimit implements RelayLimit {
     socket.once('close', () => (this.#relaying -= 1));
   }
 
-  /** Limits a server of the app, which listens; a second call for it changes nothing. */
+  /** Limits a server of the app, which listens. A second call for the server changes nothing. */
   applyTo(server: ListeningServer): void {
     if (this.#limited.has(server)) return;
     const limited: Limited = { listeners: [] };
     this.#limited.set(server, limited);
-    // If node:cluster hands out connections and all workers are full, a refused one goes from worker
-    // to worker without end. From Node 22.12 on they may drop it instead.
+    // If node:cluster hands out connections and all workers are full, a refused connection would
+    // pass from worker to worker without end. From Node 22.12 on, the worker can drop it instead.
     if (isHandedConnections(server) && NODE_MAJOR < 22) return this.#closeWhatCame(server);
     server.dropMaxConnection ??= true;
     if (typeof server.maxConnections === 'number') limited.chosen = { max: server.maxConnections };
     this.#limit(server, limited);
   }
 
-  /** Counts what comes over another listener as connections of `server`. */
+  /** Counts the connections of another listener as connections of `server`. */
   share(listener: Server, server: Server): void {
     this.applyTo(server);
     this.#limit(listener, this.#limited.get(server)!);
@@ -133,7 +133,10 @@ export class ConnectionLimit implements RelayLimit {
     return chosen.max !== undefined && open >= chosen.max ? NO_ROOM : chosen.max;
   }
 
-  /** A worker without a descriptor would lose a handle that is sent to it, and its channel with it. */
+  /**
+   * Closes connections above the limit after they were accepted. A worker without a free descriptor
+   * would lose the next handle that the primary sends, and its IPC channel with it.
+   */
   #closeWhatCame(server: Server): void {
     if (typeof server.maxConnections === 'number') return;
     server.prependListener('connection', (socket) => {
@@ -162,7 +165,7 @@ export class ConnectionLimit implements RelayLimit {
     );
   }
 
-  /** Closes connections that have not sent a byte, and have still sent none after a while. */
+  /** Closes the connections that have not sent a byte so far and send none in the grace time. */
   #makeRoom(): void {
     if (this.#sweep !== undefined) return;
     const silent = [...this.tracker.connections].filter(({ socket }) => socket.bytesRead === 0);

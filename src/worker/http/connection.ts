@@ -8,14 +8,14 @@ import type { Scope } from './request-scopes.js';
 import type { RequestTracker } from './request-tracker.js';
 import { sayGoingAway } from './web-socket.js';
 
-/** Node's message at the beginning of a request and at the end of its response. */
+/** The message that Node publishes at the start of a request and at the end of its response. */
 export interface HttpMessage {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly socket: TrackedSocket;
 }
 
-/** Over HTTP/2 the session is closed; no response says so. */
+/** The close notice of an HTTP/2 session, before and after its GOAWAY. It marks no response. */
 const TO_SEND = { sent: false, onRequest: () => true };
 const SENT = { sent: true, onRequest: () => true };
 
@@ -23,50 +23,54 @@ export const CONNECTION = Symbol('nestjs-cluster.connection');
 
 export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 
-/** An HTTP/2 session knows its connection: `session.socket` is a proxy, and slow. */
+/** An HTTP/2 session with its connection. Looking it up by `session.socket`, a proxy, is slow. */
 export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
 
-/** The socket below TLS: set by Node 20 to 26, and not documented. */
+/** `_parent` is the socket below TLS. Node 20 to 26 set it and do not document it. */
 export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
-/** What is known of an open connection. Kept on its socket: no lookup on the request path. */
+/** The state of an open connection. Kept on its socket, so that requests need no lookup. */
 export class Connection {
-  /** Requests begun and not answered. More than one only with pipelining. */
+  /** HTTP/1.1 requests without a complete response. Above 1 only if the client pipelines. */
   inFlight = 0;
-  /** When the oldest request in flight began, or the last one; at first, when it was opened. Monotonic ms. */
+  /**
+   * When the oldest request in flight began, in monotonic ms. If none is in flight, when the last
+   * request began. Before the first request, when the connection was opened.
+   */
   startedAt = performance.now();
-  /** The scope of that request, if anybody follows scopes. */
+  /** The scope of the oldest request in flight, if scopes are in use. */
   scope: Scope | undefined;
-  /** The requests behind it: responses leave in the order of their requests. */
+  /** The requests behind the oldest one. Their responses are sent in the same order. */
   pipelined: Pick<Connection, 'startedAt' | 'scope'>[] | undefined;
-  /** The response to the youngest request in flight, for the drain to mark. */
+  /** The response to the newest request in flight. The drain sets `Connection: close` on it. */
   response: ServerResponse | undefined;
   webSocket = false;
-  /** Set if it speaks HTTP/2. */
+  /** The session, if the connection speaks HTTP/2. */
   session: Http2Session | undefined;
-  /** Requests answered on it. */
+  /** The number of requests answered on the connection. */
   answered = 0;
-  /** The number of them that were answered in the last counted interval. */
+  /** The number of requests answered in the last interval, see {@link countRecent}. */
   recentRequests = 0;
-  /** Its client sends requests ahead of the answers, which come too soon for {@link pipelined} to show it. */
+  /** The client pipelines, but the responses are too fast for {@link pipelined} to be used. */
   pipelines = false;
-  /** Called if its client goes away: for what is computed for it. */
+  /** Called if the client disconnects, to stop the work that is done for the client. */
   watchers: Set<() => void> | undefined;
-  /** Its client is to connect again. */
+  /** Set if the client is to connect again. */
   closeNotice: Pick<CloseNotice, 'sent' | 'onRequest'> | undefined;
+  /** The value of {@link answered} when the last interval ended. */
   #counted = 0;
-  /** Bytes sent on it that belong to requests that are answered. */
+  /** The number of bytes sent on the connection up to the end of the last response. */
   #bytesAccounted = 0;
   /** The drain has asked the peer of the WebSocket to close. */
   #saidGoingAway = false;
 
   constructor(
     readonly owner: RequestTracker,
-    /** With TLS first the bare socket, then the one that HTTP speaks on. */
+    /** With TLS, first the TCP socket, and after the handshake the TLS socket. */
     public socket: TrackedSocket,
   ) {}
 
-  /** A request has begun. On the request path. */
+  /** A request has begun. Runs for every request, so it must be cheap. */
   begin(response: ServerResponse, startedAt: number, scope: Scope | undefined): void {
     this.inFlight += 1;
     this.response = response;
@@ -78,7 +82,7 @@ export class Connection {
     this.scope = scope;
   }
 
-  /** The oldest request in flight has been answered. On the request path. */
+  /** The oldest request in flight was answered. Runs for every request, so it must be cheap. */
   finish(): void {
     this.inFlight -= 1;
     this.answered += 1;
@@ -92,7 +96,7 @@ export class Connection {
     this.scope = next.scope;
   }
 
-  /** It is closed: what is in flight will not be answered. */
+  /** The connection is closed: requests in flight will not be answered. */
   abandon(): void {
     for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.abandon();
     this.inFlight = 0;
@@ -100,30 +104,30 @@ export class Connection {
     for (const leave of this.watchers ?? []) leave();
   }
 
-  /** Its client can be asked to connect again, and has not been yet. */
+  /** Whether the client can be asked to connect again and has not been asked yet. */
   get movable(): boolean {
     const pipelines = this.pipelines || this.pipelined !== undefined;
     return !this.webSocket && !pipelines && this.closeNotice === undefined;
   }
 
-  /** Its client is to connect again, and most likely to reach another worker. */
+  /** Has the client asked to connect again, which most likely reaches another worker. */
   leave(): void {
     this.closeNotice = this.session === undefined ? new CloseNotice() : TO_SEND;
   }
 
-  /** A request has begun on its session: the moment for a GOAWAY, see {@link closeGracefully}. */
+  /** A request has begun on the HTTP/2 session: sends the GOAWAY, see {@link closeGracefully}. */
   streamBegun(): void {
     if (this.closeNotice !== TO_SEND || this.session === undefined) return;
     this.closeNotice = SENT;
     closeGracefully(this.session);
   }
 
-  /** It may stay after all, unless its client has been asked already. */
+  /** Withdraws {@link leave}, unless the client has been asked already. */
   stay(): void {
     if (!this.closeNotice?.sent) this.closeNotice = undefined;
   }
 
-  /** A request has been answered. @returns the bytes of its response. On the request path. */
+  /** @returns the size of the response that was just sent, in bytes. Runs for every request. */
   accountBytes(): number {
     const { bytesWritten } = this.socket;
     const bytes = bytesWritten - this.#bytesAccounted;
@@ -131,17 +135,17 @@ export class Connection {
     return bytes;
   }
 
-  /** Ends the interval of {@link recentRequests}. */
+  /** Ends an interval. @returns the number of requests answered in it. */
   countRecent(): number {
     this.recentRequests = this.answered - this.#counted;
     this.#counted = this.answered;
     return this.recentRequests;
   }
 
-  /** Asks a WebSocket or an event stream to end; called again, it does nothing more. */
+  /** Asks a WebSocket or an event stream to end. A second call does nothing more. */
   endEndless(): void {
     const { socket, response } = this;
-    // Until the answer to the upgrade is written, it is HTTP.
+    // The connection speaks HTTP until the response to the upgrade request is written.
     const isOpenWebSocket =
       this.webSocket && this.inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
     if (isOpenWebSocket && !this.#saidGoingAway) {

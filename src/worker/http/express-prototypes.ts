@@ -2,32 +2,32 @@ import http, { type IncomingMessage, type Server, type ServerResponse } from 'no
 import type { HttpApp } from '../life/worker-app.interface.js';
 import { UpgradeListeners } from './upgrade-listeners.js';
 
-/** An Express app: the prototypes that it gives each request and response. */
+/** The properties of an Express app that hold the prototypes of its requests and responses. */
 interface ExpressApp {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
 }
 
-/** A constructor that can also be called on an object that exists: what Node's two classes are. */
+/** A constructor function that can be called on an existing object, as Node's two classes can. */
 type Constructor = (this: object, ...args: never[]) => void;
 
-/** Events whose listeners are given a request that Express never sees. */
+/** Events whose requests go to the listeners of the event and never to Express. */
 const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
 
 /**
- * Has the HTTP server of an Express app create its requests and responses with the app's own
+ * Makes the HTTP server of an Express app create requests and responses with the app's own
  * prototypes.
  *
- * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each of them
- * a hidden class of its own, and each later access to a property is slow. If the prototype is right
- * from the start, that call changes nothing and costs nothing. An app that replaces its prototypes
- * later gets them anyway, at the old price.
+ * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each of
+ * these objects its own hidden class, and each later access to a property is slow. If the prototype
+ * is right from the start, Express's call changes nothing and costs nothing. If the app replaces
+ * its prototypes later, Express still sets the new ones, and requests are slow again.
  *
- * Node keeps the two classes of a server under symbols, from its options `IncomingMessage` and
- * `ServerResponse`; the same on Node 20 to 26.
+ * Node 20 to 26 keep the two classes of a server under symbols. They come from the server options
+ * `IncomingMessage` and `ServerResponse`.
  *
- * @returns whether it was done. It changes nothing with another adapter, with HTTP/2, with classes
- * of the app's own, and if Node or Express is not as expected.
+ * @returns whether the classes were replaced. Nothing is changed if the adapter is not Express, if
+ *   the server speaks HTTP/2 or has classes of the app's own, or if Node or Express has changed.
  */
 export function presetExpressPrototypes(
   app: Pick<HttpApp, 'getHttpServer' | 'getHttpAdapter'>,
@@ -55,20 +55,20 @@ function keyOf(server: Server, description: string, expected: unknown): symbol |
   return key !== undefined && Reflect.get(server, key) === expected ? key : undefined;
 }
 
-/** A class like `base`. Its instances have another prototype. */
+/** Returns a class like `base` whose instances have the given prototype. */
 function withPrototype(base: unknown, prototype: object): new (...args: never[]) => object {
   const construct = base as Constructor;
-  // With the parameters that Node passes: rest parameters would cost an array each time.
+  // Names the two parameters that Node passes. Rest parameters would create an array for each call.
   function Preset(this: object, first: never, second: never): void {
     construct.call(this, first, second);
   }
   Preset.prototype = prototype;
-  // V8 sums up the fields of a class and of those that it extends, to reserve room in each instance.
+  // Extends `base`: V8 reserves space in each instance for the fields of all classes in the chain.
   Object.setPrototypeOf(Preset, base as object);
   return Preset as unknown as new (...args: never[]) => object;
 }
 
-/** Whether both still can be made this way: a future Node may turn its functions into classes. */
+/** Whether both classes work. A future Node may turn its constructor functions into classes. */
 function canConstruct(
   Request: new (...args: never[]) => object,
   Response: new (...args: never[]) => object,
@@ -81,7 +81,7 @@ function canConstruct(
   }
 }
 
-/** A WebSocket library gets what it gets without Express: `req.query` can be assigned there, for one. */
+/** Restores Node's own prototype. With Express's, a WebSocket library cannot set `req.query`. */
 function makePlain(request: IncomingMessage): void {
   Object.setPrototypeOf(request, http.IncomingMessage.prototype);
 }

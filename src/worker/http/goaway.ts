@@ -1,28 +1,29 @@
 import type { Http2Session } from 'node:http2';
 
-/** RFC 9113, 7. Node's own constants would load its HTTP/2 into every worker. */
+/** The code NO_ERROR (RFC 9113, 7). Node's constant would load node:http2 into every worker. */
 const NO_ERROR = 0x0;
 
 /** The highest number that a stream can have. */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
-/** How long a session that was told to go stays open for the streams that have begun. */
+/** How long a session stays open after its GOAWAY before it is closed. */
 const GRACE_MS = 250;
 
 /**
- * Asks a session's client to go elsewhere, by a GOAWAY that names no last stream (RFC 9113, 6.8).
- * nghttp2 ignores each stream that begins after it, though: only a "shutdown notice" would let
- * them in, and Node has no call for one (20 to 26). The session's close refuses requests
- * that cross the GOAWAY before they begin, so they are safe to send again.
+ * Asks a session's client to open another session, by a GOAWAY with the highest stream number as
+ * the last one (RFC 9113, 6.8). nghttp2 nevertheless ignores each stream that begins after this
+ * GOAWAY. It would accept such streams only after a "shutdown notice", and Node 20 to 26 cannot
+ * send one. When the session closes, it refuses the requests that were sent before the client got
+ * the GOAWAY. They have not begun, so the client can safely send them again.
  */
 export function announceClose(session: Http2Session): void {
-  // One that was destroyed is not closed until its socket is, and throws.
+  // A destroyed session is not `closed` until its socket is closed, and goaway() on it throws.
   if (!session.closed && !session.destroyed) session.goaway(NO_ERROR, LAST_STREAM_ID);
 }
 
 /**
- * The same, and closes the session soon. To be called when a request has arrived: its client is then
- * least likely to have another on its way.
+ * Sends a GOAWAY as {@link announceClose} does, and closes the session soon after. Call it when a
+ * request has arrived: the client is then least likely to have sent another one already.
  */
 export function closeGracefully(session: Http2Session): void {
   announceClose(session);

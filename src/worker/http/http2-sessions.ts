@@ -5,20 +5,20 @@ import { announceClose } from './goaway.js';
 import type { Scope } from './request-scopes.js';
 import type { RequestTracker } from './request-tracker.js';
 
-/** A request of HTTP/2 that is not over. */
+/** An HTTP/2 request whose response is not complete. */
 interface Http2Exchange {
   readonly request: Http2ServerRequest;
   readonly response: Http2ServerResponse;
   readonly session: TrackedSession | undefined;
-  /** Monotonic ms. */
+  /** When the request began, in monotonic ms. */
   readonly startedAt: number;
   readonly scope: Scope | undefined;
 }
 
-/** RFC 9113, 7. Node's own constants would load its HTTP/2 into every worker. */
+/** The error code CANCEL (RFC 9113, 7). Node's constant would load node:http2 into every worker. */
 const CANCEL = 0x8;
 
-/** The HTTP/2 sessions of servers: Node's channels for HTTP/1.1 know nothing of them. */
+/** Follows HTTP/2 sessions and their requests, which Node's diagnostics channels do not publish. */
 export class Http2Sessions {
   readonly #sessions = new Set<Http2Session>();
   readonly #exchanges = new Set<Http2Exchange>();
@@ -27,13 +27,13 @@ export class Http2Sessions {
 
   constructor(private readonly tracker: RequestTracker) {}
 
-  /** A server of HTTP/1.1 alone has no session and costs nothing. */
+  /** Starts to follow `server`. Costs nothing for a server that only speaks HTTP/1.1. */
   follow(server: Server): void {
     server.once('session', () => server.prependListener('request', this.#onRequest as never));
     server.on('session', (session: TrackedSession) => {
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));
-      // With TLS the session's socket is the one that HTTP speaks on, known since it was secured.
+      // With TLS, session.socket is the TLS socket. The handshake has set its connection.
       const connection = (session.socket as TrackedSocket)[CONNECTION];
       if (connection === undefined) return;
       session[CONNECTION] = connection;
@@ -41,31 +41,31 @@ export class Http2Sessions {
     });
   }
 
-  /** Requests that are not over, in the order in which they began. */
+  /** The requests whose responses are not complete, in the order in which they began. */
   get exchanges(): Iterable<Http2Exchange> {
     return this.#exchanges;
   }
 
-  /** New requests should go elsewhere, and are served here anyway. Idle sessions are told with their next request. */
+  /** Sends a GOAWAY on sessions with open requests, and on idle ones with their next request. */
   announceClose(): void {
     this.#closing = true;
     for (const { session } of this.#exchanges) this.#announce(session);
   }
 
-  /** GOAWAY: what has begun is finished, what is new goes elsewhere. */
+  /** Closes each session with a GOAWAY: requests that have begun are finished, new ones refused. */
   close(): void {
     for (const session of this.#sessions) if (!session.closed) session.close();
   }
 
-  /** Cuts off what is left, so that its clients can see that it was. */
+  /** Aborts all requests and sessions, so that clients see that their responses are incomplete. */
   destroy(): void {
-    // A session that is destroyed ends its streams as if they were complete.
+    // Resets the streams first: destroying a session ends its streams as if they were complete.
     for (const { response } of this.#exchanges) response.stream.close(CANCEL);
     for (const session of this.#sessions) session.destroy();
   }
 
   readonly #onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
-    // A server that speaks both tells of both here.
+    // A server that speaks both protocols emits this event for HTTP/1.1 requests too.
     if (request.httpVersionMajor < 2) return;
     const { tracker } = this;
     const session: TrackedSession | undefined = request.stream.session;
@@ -103,7 +103,7 @@ export class Http2Sessions {
   }
 }
 
-/** A request of HTTP/2 as one of HTTP/1: what is read of them is the same on both. */
+/** Casts an HTTP/2 request to the types of HTTP/1.1. The properties that we read are the same. */
 function asHttp1(
   request: Http2ServerRequest,
   response: Http2ServerResponse,

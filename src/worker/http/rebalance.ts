@@ -4,8 +4,8 @@ import type { Connection } from './connection.js';
 import type { RequestTracker } from './request-tracker.js';
 
 /**
- * A worker's part in the balance: it reports what it carries, and asks some of
- * its clients to connect again when the primary finds that it carries too much.
+ * The worker's part of load balancing. Reports the worker's load to the primary. If the primary
+ * finds the load too high, asks some clients to connect again.
  */
 export class Rebalance {
   #utilization = performance.eventLoopUtilization();
@@ -14,7 +14,7 @@ export class Rebalance {
 
   constructor(private readonly traffic: Pick<RequestTracker, 'connections' | 'requestsTotal'>) {}
 
-  /** The load since the last call. */
+  /** @returns the load since the last call. */
   report(): LoadReport {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
@@ -29,8 +29,8 @@ export class Rebalance {
   }
 
   /**
-   * Gives away connections that carried about `ratio` of the load, and never
-   * more. Connections that were chosen before and not used since may stay.
+   * Asks the clients of some busy connections to connect again. Together these connections carried
+   * at most `ratio` of the load. Clients of an earlier call that were not asked yet may stay.
    */
   giveAway(ratio: number): void {
     for (const connection of this.#chosen) connection.stay();
@@ -43,9 +43,9 @@ export class Rebalance {
 }
 
 /**
- * The connections that together carried about `ratio` of the load, the busiest
- * first, so that the fewest clients have to connect again. One that alone carries
- * more than that stays: its load would only move with it.
+ * Chooses connections that together carried at most `ratio` of the load. Takes the busiest first,
+ * so that few clients have to connect again. A connection that alone carries more than `ratio` is
+ * not chosen: it would only overload another worker.
  */
 export function choose<C extends { readonly recentRequests: number }>(
   connections: readonly C[],
@@ -56,7 +56,7 @@ export function choose<C extends { readonly recentRequests: number }>(
   return used
     .sort((a, b) => b.recentRequests - a.recentRequests)
     .filter(({ recentRequests }) => {
-      // Also where the primary said no ratio.
+      // Negated, so that nothing is chosen if the primary sent no ratio and `left` is NaN.
       if (!(recentRequests <= left)) return false;
       left -= recentRequests;
       return true;

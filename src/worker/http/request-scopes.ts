@@ -3,39 +3,39 @@ import type { EnterScope, RequestScope } from '../../contract/snapshot/index.js'
 import type { Flight } from '../quarantine/flights.js';
 import type { RequestWatch } from '../quarantine/request-watch.js';
 
-/** One request's scope, from its first line to its answer. */
+/** The scope of one request. It lasts from the start of the request to the end of its response. */
 export class Scope implements RequestScope {
   constructor(
     public waiting: ServerResponse | undefined,
     private readonly flight: Flight | undefined,
   ) {}
 
-  /** The request is answered: work that goes on in the scope is nobody's. */
+  /** The response was sent. Work that goes on in the scope no longer belongs to a request. */
   end(): void {
     this.waiting = undefined;
     this.flight?.end();
   }
 
-  /** The client is gone before its answer. */
+  /** The client disconnected before its response was complete. */
   abandon(): void {
     this.waiting = undefined;
     this.flight?.abandon();
   }
 }
 
-/** Methods whose requests bring no body, or none that anybody reads. */
+/** Methods whose requests have no body, or a body that no handler reads. */
 const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Begins the work for each request in an asynchronous context of its own. One context for each
- * connection is not enough: a handler that goes on after its answer would count as the next request's.
+ * Starts each request in its own asynchronous context. With one context for each connection, work
+ * that a handler does after its response would count for the connection's next request.
  */
 export class RequestScopes {
   enter: EnterScope | undefined;
-  /** Set while requests are watched closely. */
+  /** Set while requests are watched to find one that ends or blocks its worker. */
   watch: Pick<RequestWatch, 'begin' | 'enter'> | undefined;
 
-  /** A request has begun, and nothing has been done for it. On the request path. */
+  /** Called before the app handles a request. Runs for every request, so it must be cheap. */
   begin(request: IncomingMessage, response: ServerResponse): Scope | undefined {
     const { enter, watch } = this;
     if (enter === undefined && watch === undefined) return undefined;
@@ -51,7 +51,7 @@ export class RequestScopes {
   }
 }
 
-/** The parser hands over a body in the context of its own creation. Since Node 24 that is not a request's. */
+/** Enters the request's context for each part of its body, as the parser of Node 24 does not. */
 function keepBodyIn(request: IncomingMessage, enter: () => void): void {
   const push = request.push.bind(request);
   request.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {

@@ -17,38 +17,38 @@ import { RequestScopes } from './request-scopes.js';
 import { ResponseReports } from './response-reports.js';
 import { followUpgrades } from './web-socket.js';
 
-/** A request that the client had sent before it could know of the drain arrives within this. */
+/** Idle connections stay open this long, for requests sent before the client knew of the drain. */
 const IDLE_GRACE_MS = 250;
 
 /**
- * A client that has just connected, or has just been answered, may be about to ask, and may be late
- * on a machine that is busy. Once it asks, the answer tells it that the connection ends; if that
- * ended before, its request would be lost.
+ * An idle connection may get a request for this time after it was opened or its last request began.
+ * If it closed while a request is on its way, the request would be lost. If it stays open, the
+ * response tells the client that the connection ends. On a busy machine the request may be late.
  */
 const RECENT_MS = 1_000;
 
 /**
- * Follows the connections and requests of HTTP servers, once for all that need it: heartbeat, drain
- * and request metrics. It listens to Node's own diagnostics channels, which cost a request less than
- * any listener added to its objects, and touches nothing of the app.
+ * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
+ * metrics. Listens to Node's diagnostics channels: they cost a request less than listeners on its
+ * objects would, and they change nothing in the app.
  */
 export class RequestTracker {
-  /** Requests begun and not yet answered. */
+  /** The number of requests whose response is not complete. */
   requestsInFlight = 0;
-  /** Responses finished. */
+  /** The number of complete responses. */
   requestsTotal = 0;
-  /** Connections that were closed because their clients were asked to connect again. */
+  /** The number of connections that closed after their clients were asked to connect again. */
   rebalancedConnectionsTotal = 0;
-  /** Connections that were refused or closed at the limit. */
+  /** The number of connections that were refused or closed because the limit was reached. */
   droppedConnections = 0;
   readonly reports = new ResponseReports();
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
   readonly #servers = new Set<Server>();
-  /** Servers with our listeners. They keep them, and may listen again. */
+  /** Servers that have our listeners. A closed server keeps them, because it may listen again. */
   #followed: WeakSet<Server> | undefined;
-  /** Set by the drain, monotonic ms: from then on each response asks its client to go elsewhere. */
+  /** When the drain began, in monotonic ms. From then on responses ask clients to reconnect. */
   #closingSince: number | undefined;
 
   get openConnections(): number {
@@ -59,12 +59,12 @@ export class RequestTracker {
     return this.#connections;
   }
 
-  /** Starts to follow `server`; a second call for it changes nothing. */
+  /** Starts to follow `server`. A second call for the server changes nothing. */
   follow(server: Server): void {
     if (this.#servers.has(server)) return;
     this.#servers.add(server);
     server.once('close', () => {
-      // In a drain it may have connections that came over other sockets.
+      // In a drain the server may still have connections that were accepted from other sockets.
       if (this.#closingSince === undefined) this.#servers.delete(server);
     });
     if (this.#followed?.has(server)) return;
@@ -74,7 +74,7 @@ export class RequestTracker {
       subscribe('http.server.response.finish', this.#onFinish);
     }
     this.#followed.add(server);
-    // First of all: the server's own listeners begin an HTTP/2 session at once.
+    // Ours run first, because the server's own listeners begin an HTTP/2 session at once.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
     followUpgrades(server, this.#onWebSocket);
@@ -109,17 +109,17 @@ export class RequestTracker {
     }
   }
 
-  /** Connections are still accepted: what the last of them asks is yet to arrive. */
+  /** Restarts the wait before idle connections are closed, as connections were still accepted. */
   postponeIdle(): void {
     this.#closingSince = performance.now();
   }
 
   /**
-   * Asks WebSockets and event streams to end. Then closes connections on which nothing is going on,
-   * and those that never sent a byte; but not before a request that was on its way has had time to
-   * arrive.
+   * Asks WebSockets and event streams to end, and closes idle connections, also connections that
+   * never sent a byte. Closes none before {@link IDLE_GRACE_MS} have passed, so that requests on
+   * their way can arrive.
    *
-   * @param patient closes none while a client may be about to ask.
+   * @param patient closes no HTTP/1.1 connection while a client may be about to send a request.
    */
   closeIdle(patient = true): void {
     for (const connection of this.#connections) connection.endEndless();
@@ -129,11 +129,11 @@ export class RequestTracker {
     const now = performance.now();
     if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
     this.#http2.close();
-    // Node closes all that are idle, or none.
+    // Node can only close all idle connections at once, so one recent connection keeps all open.
     for (const { inFlight, startedAt } of this.#connections) {
       if (patient && inFlight === 0 && now - startedAt < RECENT_MS) return;
     }
-    // A server of HTTP/2 alone has no such method.
+    // A server for HTTP/2 only does not have this method.
     for (const server of this.#servers) server.closeIdleConnections?.();
     // Until Node 26.4 a connection that never sent a byte does not count as idle
     // (https://github.com/nodejs/node/issues/63452).
@@ -142,7 +142,11 @@ export class RequestTracker {
     }
   }
 
-  /** Destroys every connection, and says what that cut off. */
+  /**
+   * Destroys all connections.
+   *
+   * @returns how many connections, requests and WebSockets it cut off.
+   */
   destroyAll(): Omit<DrainReport, 'durationMs' | 'unacceptedConnections' | 'hookError'> {
     const cut = {
       destroyedConnections: this.#connections.size,
@@ -155,11 +159,11 @@ export class RequestTracker {
     return cut;
   }
 
-  /** Called by the socket's own listener. */
+  /** Called when the connection's socket has closed. */
   forget(connection: Connection): void {
     this.#connections.delete(connection);
     if (connection.closeNotice?.sent) this.rebalancedConnectionsTotal += 1;
-    // Requests whose client went away before the answer: they will not finish.
+    // Requests still in flight on the connection will not finish: their client is gone.
     this.requestsInFlight -= connection.inFlight;
     this.reports.lost(connection);
     connection.abandon();
@@ -192,7 +196,7 @@ export class RequestTracker {
     connection.begin(response, this.reports.begun(request), this.scopes.begin(request, response));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
-      // Only the last response may say so: what is pipelined behind it would be lost.
+      // Only the last response may carry `Connection: close`: later pipelined requests are lost.
       if (before !== undefined) takeBack(before);
       askToClose(response);
     } else if (connection.closeNotice?.onRequest(connection, request, response) === false) {
@@ -205,7 +209,7 @@ export class RequestTracker {
     const { request, response, socket } = message as HttpMessage;
     const connection = socket[CONNECTION];
     if (connection?.owner !== this || connection.inFlight === 0) return;
-    // Until Node 24 also of a response whose client went away before it had all of it.
+    // Until Node 24 this event also comes if the client disconnected before it had the response.
     if (socket.errored) return;
     const { startedAt } = connection;
     const bytes = connection.accountBytes();
@@ -216,7 +220,7 @@ export class RequestTracker {
   };
 }
 
-/** One function for all sockets: a closure each would cost every new connection. */
+/** Is one function for all sockets, because a closure for each would cost every new connection. */
 function onClose(this: TrackedSocket): void {
   const connection = this[CONNECTION]!;
   connection.owner.forget(connection);

@@ -5,31 +5,35 @@ import { CoarseClock } from './coarse-clock.js';
 import type { Connection } from './connection.js';
 import { isEventStream } from './event-stream.js';
 
-/** Tells the {@link ResponseObserver} which requests are over, and the watchdog which are in flight. */
+/** Reports finished requests to the {@link ResponseObserver}, and open ones to the watchdog. */
 export class ResponseReports {
-  /** One at most. */
+  /** The only observer, if there is one. */
   observer: ResponseObserver | undefined;
-  /** Kept for a watchdog, if there is one. */
+  /** The list of requests in flight for the watchdog, if the watchdog runs. */
   noted: NotedRequests | undefined;
-  /** Connections are cut off by this side: their clients did not leave. */
+  /** Set while this process destroys connections. Their requests are not reported as aborted. */
   cutting = false;
   readonly #clock = new CoarseClock();
 
-  /** A request has begun. On the request path. @returns when, exactly if anybody measures. */
+  /**
+   * Runs for every request.
+   *
+   * @returns its start in monotonic ms, exact only if there is an observer.
+   */
   begun(request: IncomingMessage): number {
     const now = this.observer === undefined ? this.#clock.now() : performance.now();
     this.noted?.began(request, now);
     return now;
   }
 
-  /** The response to a request that began then was sent. On the request path. */
+  /** The response was sent. Runs for every request, so it must be cheap. */
   sent(request: IncomingMessage, response: ServerResponse, startedAt: number, bytes: number): void {
     this.noted?.ended(request);
     if (this.observer === undefined) return;
     this.#finished(request, response, performance.now() - startedAt, bytes);
   }
 
-  /** The connection is gone. The request that was begun last stands for those it was pipelined with. */
+  /** The connection is closed. Reports at most one request as aborted: the newest in flight. */
   lost({
     response,
     socket,
@@ -39,10 +43,10 @@ export class ResponseReports {
     if (response !== undefined && !webSocket) this.#aborted(response);
   }
 
-  /** A stream of HTTP/2 is over, be it answered or not. Its bytes are not known: frames are not counted. */
+  /** An HTTP/2 stream has ended. The size of its response is unknown, as frames are not counted. */
   streamOver(request: IncomingMessage, response: ServerResponse, durationMs: number): void {
     this.noted?.ended(request);
-    // A WebSocket over HTTP/2 (RFC 8441) is one.
+    // A CONNECT stream can be a WebSocket over HTTP/2 (RFC 8441), which is not a response.
     if (this.observer === undefined || request.method === 'CONNECT') return;
     if (response.writableEnded) this.#finished(request, response, durationMs, undefined);
     else this.#aborted(response);
@@ -54,12 +58,13 @@ export class ResponseReports {
     durationMs: number,
     bytes: number | undefined,
   ): void {
-    // An answer with a length is not a stream. To read its type would cost a light request 2 % more.
+    // A response with a known length is not an event stream, so its content type is not read:
+    // reading it would make a light request 2 % slower.
     if (response.chunkedEncoding !== false && isEventStream(response)) return;
     this.observer?.finished(request, response, durationMs, bytes);
   }
 
-  /** The connection is gone, and the response was not complete. */
+  /** The connection or stream was closed before the response was complete. */
   #aborted(response: ServerResponse): void {
     if (this.cutting || (response.headersSent && isEventStream(response))) return;
     this.observer?.aborted(response.req);

@@ -1,24 +1,25 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** With a listener to one of them, a server takes such requests away from its app. */
+/** Events of a server. If one has a listener, the app's handler does not get its requests. */
 type TakingEvent = 'upgrade' | 'connect';
 type TakingListener = (request: IncomingMessage, socket: Duplex) => void;
 
-/** The key of a server's listeners, on the server itself. */
+/** The property of a server that holds its {@link UpgradeListeners}. */
 const KEY = Symbol.for('nestjs-cluster.upgrade-listeners');
 
 type ServerWithListeners = Server & { [KEY]?: Partial<Record<TakingEvent, UpgradeListeners>> };
 
 /**
- * Our own listeners to an event of a server, called before the app's. They listen only while
- * somebody else does: alone they would make the server take what nobody handles.
+ * Our own listeners for an event of a server. They are called before the app's listeners. They are
+ * added only while the app has a listener: without it, ours would keep the requests from the app's
+ * handler, and nobody would answer them.
  */
 export class UpgradeListeners {
   readonly #ours = new Set<unknown>();
   #listening = false;
 
-  /** One for each event of a server: two would keep each other listening. */
+  /** Returns the one instance for this event of the server. Two would keep each other listening. */
   static of(server: Server, event: TakingEvent): UpgradeListeners {
     const all = ((server as ServerWithListeners)[KEY] ??= {});
     return (all[event] ??= new UpgradeListeners(server, event));
@@ -31,7 +32,7 @@ export class UpgradeListeners {
     this.#listening = this.#othersListen;
     server.on('newListener', (added: string | symbol) => {
       if (added !== event || this.#listening) return;
-      this.#listening = true; // before: ours are new listeners too
+      this.#listening = true; // set first, because adding ours emits 'newListener' too
       for (const ours of this.#ours) server.prependListener(event, ours as TakingListener);
     });
     server.on('removeListener', (removed: string | symbol) => {

@@ -2,18 +2,18 @@ import type { ServerResponse } from 'node:http';
 import { CONNECTION, type TrackedSocket } from './connection.js';
 
 /**
- * Calls `gone` once if the client goes away before its answer is complete; at
- * once if it is gone. Not by a listener on each response: of several that are
- * pipelined Node tells the first alone.
+ * Calls `gone` once if the client disconnects before its response is complete, or immediately if it
+ * has disconnected already. Watches the connection and not each HTTP/1.1 response: of several
+ * pipelined responses, Node emits `close` only on the first.
  *
- * @returns what ends the watch.
+ * @returns a function that ends the watch.
  */
 export function watchClient(response: ServerResponse, gone: () => void): () => void {
   if (response.writableFinished) return () => {};
   const leave = (): void => {
     if (!response.writableFinished) gone();
   };
-  // One stream of an HTTP/2 session; there is none any more once that is closed.
+  // Over HTTP/2 the response has a stream of its own. After the stream is closed, it is undefined.
   if ('stream' in response) {
     const { stream } = response as { stream?: { destroyed: boolean } };
     if (stream === undefined || stream.destroyed) {
@@ -32,7 +32,7 @@ export function watchClient(response: ServerResponse, gone: () => void): () => v
   return add(leave, (connection.watchers ??= new Set()));
 }
 
-/** The key on a stream: it has one listener for any number of calls. */
+/** The key of the watchers on an HTTP/2 response, which has one listener for any number of them. */
 const WATCHERS = Symbol('nestjs-cluster.watchers');
 
 function watchersOf(response: ServerResponse & { [WATCHERS]?: Set<() => void> }): Set<() => void> {

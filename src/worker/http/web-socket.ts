@@ -5,26 +5,26 @@ import { UpgradeListeners } from './upgrade-listeners.js';
 /** A server's close frame (RFC 6455, 5.5.1) with status 1001, "going away". */
 const GOING_AWAY = Buffer.from([0x88, 0x02, 0x03, 0xe9]);
 
-/** On a socket whose owner asks its peer to close, at its own time. */
+/** Marks a socket whose owner asks the peer to close, at a time that the owner chooses. */
 const CLOSED_BY_OWNER = Symbol.for('nestjs-cluster.closed-by-owner');
 
 type WebSocketSocket = Duplex & { [CLOSED_BY_OWNER]?: true };
 
-/** The caller will ask the peer of this WebSocket to close: the drain leaves it alone. */
+/** Makes the drain ignore this WebSocket, because the caller will ask its peer to close. */
 export function closedByOwner(socket: WebSocketSocket): void {
   socket[CLOSED_BY_OWNER] = true;
 }
 
 /**
- * Asks the peer of a WebSocket to close, whatever library holds it here. A control frame may stand
- * between any two frames, and libraries write theirs whole; the peer's answer reaches the library as
- * if the peer had begun.
+ * Asks the peer of a WebSocket to close, by writing a close frame to the socket. Works with any
+ * WebSocket library: a control frame may stand between any two frames, and libraries write each
+ * frame in one piece. The library gets the peer's close frame as if the peer had begun to close.
  */
 export function sayGoingAway(socket: WebSocketSocket): void {
   if (socket.writable && socket[CLOSED_BY_OWNER] === undefined) socket.write(GOING_AWAY);
 }
 
-/** Tells `upgraded` of each connection that becomes a WebSocket. */
+/** Calls `upgraded` for each connection that is upgraded to a WebSocket. */
 export function followUpgrades(server: Server, upgraded: (socket: Duplex) => void): void {
   UpgradeListeners.of(server, 'upgrade').add((request: IncomingMessage, socket: Duplex) => {
     if (request.headers.upgrade?.toLowerCase() === 'websocket') upgraded(socket);

@@ -23,13 +23,13 @@ import { WorkerLink } from '../link/worker-link.js';
 import { WorkerReports } from '../link/worker-reports.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
-/** Time for an error that is thrown to end the process, unless the app has a handler that keeps it. */
+/** How long a thrown error has to end the process. A handler of the app may keep it running. */
 const UNCAUGHT_MS = 100;
 
-/** Time for an app that has closed itself to end the process. */
+/** An app that has closed itself has this time to end the process with its own exit code. */
 const CLOSED_GRACE_MS = 1_000;
 
-/** A worker's life: brings the app up, obeys the primary, drains and ends. */
+/** Runs a worker: starts the app, follows the primary's messages, drains and ends. */
 export class WorkerAgent {
   #end!: (exitCode: number) => void;
   /** Resolves with the exit code when this process has nothing left to do. */
@@ -41,7 +41,7 @@ export class WorkerAgent {
   readonly #served: ServedApp;
   readonly #listenRequest = new ListenRequest(this.#channel);
   #exitCode = 0;
-  #asked = false; // the primary, to be let go
+  #asked = false; // whether the primary was asked to let this worker end
   #resolveDrained!: () => void;
   readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
   #graceMs = 0; // from the end of the drain to the end of the process
@@ -72,7 +72,7 @@ export class WorkerAgent {
       (signal) => void this.#askToLeave(signal),
       () => link.warn(HOOKS_TAKEN_OVER),
     );
-    // After a reload the primary may have started without one.
+    // After a reload, the options may want a watchdog for which the primary opened no pipe.
     if (!options.watchdog || reportTo === undefined) return;
     startWatchdog({
       hangTimeoutMs: options.heartbeat.timeoutMs,
@@ -84,7 +84,7 @@ export class WorkerAgent {
     });
   }
 
-  /** Brings the app up; reports what went wrong and ends otherwise. */
+  /** Starts the app. If that fails, reports the error and ends the process. */
   async run(createApp: () => Promise<WorkerApp> | WorkerApp): Promise<void> {
     let phase = 'create' as BootPhase;
     try {
@@ -100,7 +100,7 @@ export class WorkerAgent {
       catchAbort((error) => this.#reports.fatal(error, true));
       this.link.state = 'ready';
       this.link.meter.restart();
-      this.#rebalance.report(); // what coming up cost says nothing of its requests
+      this.#rebalance.report(); // leaves the cost of the start out of the first load report
       const { endpoints, minReady, threads } = this.link;
       const verifiable = threads !== undefined;
       await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
@@ -110,13 +110,13 @@ export class WorkerAgent {
       this.#boot.end();
       await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
       const isOurs = phase === 'listen' || error instanceof ClusterError;
-      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // handlers of the app's are to see it
+      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // for the app's own handlers
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
     }
   }
 
   #onMessage(message: PrimaryMessage, handle: unknown): void {
-    // Questions are numbered, and so are their answers; `check` is the one that the primary asks.
+    // A message with an id answers a request of this worker, except `check`, which is a request.
     if ('id' in message && message.type !== 'check') return this.link.answer(message);
     switch (message.type) {
       case 'listen':
@@ -160,23 +160,23 @@ export class WorkerAgent {
     }
   }
 
-  /** Somebody else than the primary wants the worker to go. */
+  /** Asks the primary to let this worker end. Called for a signal, or if the app closes itself. */
   async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
     this.#served.signal ??= signal;
-    if (!this.#served.isUp) this.#boot.end(); // the app has not failed
+    if (!this.#served.isUp) this.#boot.end(); // so that the exit is not reported as a failed start
     if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // a signal comes first
     this.#asked = true;
     if (!this.#served.isUp) this.#end(0);
   }
 
-  /** Its app closes itself, and may have something to do afterwards, such as to say how it ends. */
+  /** The app closes itself. It gets some time afterwards, for example to exit with its own code. */
   async #closeItself(signal: string | undefined): Promise<void> {
     this.#graceMs = CLOSED_GRACE_MS;
     await this.#askToLeave(signal, true);
     await this.#drained;
   }
 
-  /** Drains and ends. While the app is still coming up there is nothing to drain. */
+  /** Drains and ends. If the app has not started, ends at once. */
   async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
     if (this.link.state === 'draining') return;
     this.link.state = 'draining';
@@ -192,7 +192,7 @@ export class WorkerAgent {
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
   }
 
-  /** Nobody knows the app's state now. It finishes what it has begun, and ends. */
+  /** After an uncaught error the app's state is unknown, so finishes its requests and ends. */
   #onUncaught(error: unknown): void {
     process.stderr.write(`${inspect(error)}\n`);
     this.#reports.fatal(error, false);
@@ -206,7 +206,7 @@ export class WorkerAgent {
     outliveChannel();
     this.link.abandon();
     this.#served.signal ??= LEAVE_SIGNAL;
-    // A drain that was under way had been given other times, by a primary that is gone.
+    // Sets timers, because a drain that has already begun has the longer times of the options.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
     setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);

@@ -1,4 +1,4 @@
-/** A module of a Nest app, as far as it is looked at; all of it may be missing. */
+/** The used part of a module of a Nest app. Any property may be missing. */
 interface NestModule {
   readonly name?: string;
   readonly providers?: ReadonlyMap<unknown, { readonly instance?: unknown }>;
@@ -8,7 +8,7 @@ interface NestInternals {
   readonly container?: { getModules?(): ReadonlyMap<string, NestModule> };
 }
 
-/** The modules of an app; none where it is not Nest's, or Nest is not as expected. */
+/** The modules of an app. Empty if the app is not a Nest app or Nest's internals have changed. */
 export function modulesOf(app: unknown): Iterable<NestModule> {
   return (app as NestInternals).container?.getModules?.().values() ?? [];
 }

@@ -16,36 +16,36 @@ import { type HttpApp, isHttpApp, type WorkerApp } from './worker-app.interface.
 
 type Shutdown = ResolvedClusterOptions['shutdown'];
 
-/** The parts of a start that belong to the process. */
+/** The steps of an app's start that depend on the process. */
 export interface StartSteps {
-  /** The app is at its next phase. */
+  /** Called at the beginning of each phase. */
   readonly enter?: (phase: BootPhase) => void;
-  /** Has the app listen on the address of this process. @returns where it can be reached. */
+  /** Makes the app listen on the address of this process. @returns the app's URL. */
   readonly listen: (app: HttpApp) => Promise<string>;
-  /** The app closes itself: drains the process, and closes the app. */
+  /** Called when the app closes itself. Drains the process, and closes the app. */
   readonly leave: (signal: string | undefined) => Promise<unknown>;
 }
 
-/** For telemetry to be exported, though the app has used up the time of the drain. */
+/** The minimum time for exporting telemetry, even if the drain has used up all its time. */
 const LEAST_TELEMETRY_MS = 250;
 
-/** The app of a process, with a primary or without: starts it, limits its connections, and ends it. */
+/** The app of a process, with or without a primary. Starts the app, drains it and closes it. */
 export class ServedApp {
   readonly sockets: WorkerSockets;
-  /** Why it ends, for the app's shutdown hooks. */
+  /** The signal that the app's shutdown hooks get. */
   signal: string | undefined;
-  /** The path for a heap snapshot. */
+  /** The unix socket to which a heap snapshot is sent at the end, if one was requested. */
   snapshotTo: string | undefined;
-  /** Ends its open connections now. */
+  /** Ends the drain now and destroys all open connections. */
   force!: () => void;
   readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
-  /** Ends the lame duck now. */
+  /** Ends the lame duck phase now. */
   cutShort!: () => void;
   readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
   readonly #microservices = new Microservices();
   #app: WorkerApp | undefined;
   #close: WorkerApp['close'] | undefined;
-  /** When all of it has to be over; monotonic ms. */
+  /** When the shutdown must have ended, in monotonic ms. */
   #dueAt = 0;
 
   constructor(
@@ -56,20 +56,20 @@ export class ServedApp {
     this.sockets = new WorkerSockets((server) => link.followServer(server), limit);
   }
 
-  /** Whether it has started, and ends by a drain alone. */
+  /** Whether the app has started. If so, it must be drained before it ends. */
   get isUp(): boolean {
     return this.#close !== undefined;
   }
 
   /**
-   * Initialises an app that has been created, and opens it to its clients.
+   * Initialises an app that was created, and makes it listen.
    *
-   * @returns where it can be reached; `null` without an HTTP server.
+   * @returns the app's URL, or `null` without an HTTP server.
    */
   async start(app: WorkerApp, steps: StartSteps): Promise<string | null> {
     this.#microservices.follow(app);
     const url = isHttpApp(app) ? await this.#open(app, steps) : await this.#init(app, steps);
-    this.#microservices.follow(app); // its hooks may have connected some
+    this.#microservices.follow(app); // again, because hooks of the app may have connected further ones
     const delayed = dropTerminusDelay(app);
     if (delayed !== undefined) this.warn(delayed);
     this.#app = app;
@@ -79,7 +79,7 @@ export class ServedApp {
 
   async #init(app: WorkerApp, { enter }: StartSteps): Promise<null> {
     enter?.('init');
-    // A microservice initialises itself as it begins to listen, and runs its hooks twice otherwise.
+    // listen() of a microservice also initialises it. Calling init() too would run its hooks twice.
     if (app.listen === undefined) await app.init();
     else if (!isConsuming(app)) await app.listen();
     return null;
@@ -98,7 +98,7 @@ export class ServedApp {
       await app.init();
       enter?.('listen');
       url = await listen(app);
-      enter?.('init'); // whatever fails from here on, the address could be had
+      enter?.('init'); // an error from here on is not an error of listening
     }
     this.sockets.mayAdopt(server);
     return url;
@@ -107,7 +107,7 @@ export class ServedApp {
   /**
    * Drains the process, then closes the app.
    *
-   * @param beforeClose is called when all requests are over and the app is still whole.
+   * @param beforeClose is called when all requests have ended and no shutdown hook has run.
    */
   drain(shutdown: Shutdown, beforeClose = async (): Promise<void> => {}): Promise<DrainReport> {
     const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
@@ -126,7 +126,7 @@ export class ServedApp {
     return drain(parts, shutdown);
   }
 
-  /** Sends the heap snapshot to its asker. No request is left that it could delay. */
+  /** Sends the requested heap snapshot. Called after the drain, when it delays no request. */
   async leaveSnapshot(): Promise<void> {
     if (this.snapshotTo === undefined) return;
     const { sendHeapSnapshot } = await import('../watchdog/heap-snapshot.js');
@@ -134,8 +134,8 @@ export class ServedApp {
   }
 
   /**
-   * The last thing that happens in the process: exports what its requests and its hooks have left
-   * of spans, metrics and logs.
+   * Exports the spans, metrics and logs of the last requests and of the app's hooks. Must be the
+   * last action of the process.
    */
   async endTelemetry({ killTimeoutMs }: Shutdown): Promise<void> {
     const left = Math.min(this.#dueAt - performance.now(), killTimeoutMs);

@@ -1,27 +1,27 @@
 import { callSites } from '../../contract/errors/call-sites.js';
 import { LEAVE_SIGNAL } from '../../contract/ipc/index.js';
 
-/** Sent to the whole process group, by a terminal or a shell: the primary decides what follows. */
+/** A terminal or shell sends these to the whole process group. The primary handles them. */
 const SIGNALS_OF_THE_PRIMARY = ['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const;
 
-/** Nest's method that listens to signals; of every app, context and microservice, in Nest 11 and 12. */
+/** Nest's method that listens to signals, in apps, contexts and microservices of Nest 11 and 12. */
 const LISTENS = 'listenToShutdownSignals';
 
-/** Frames between that method and `process.on()`. */
+/** The maximum number of frames between Nest's method and `process.on()` that are searched. */
 const MAX_FRAMES = 12;
 
-/** Raised by a fault of the process itself. After one no JavaScript can be relied on. */
+/** A fault of the process raises these signals. After one, JavaScript may not work. */
 const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'];
 
-/** For the operator, once. */
+/** The warning if Nest's signal listeners were removed. Logged once. */
 export const HOOKS_TAKEN_OVER =
   'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
 
 /**
  * Answers the signals of a worker.
  *
- * @param leave this worker alone is asked to go.
- * @param tookOver Nest had listened to signals, and no longer does.
+ * @param leave is called if only this worker is asked to end.
+ * @param tookOver is called when Nest's listeners were removed.
  */
 export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver: () => void): void {
   for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
@@ -30,17 +30,17 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
 }
 
 /**
- * Takes Nest's listeners of `enableShutdownHooks()` off the process, whenever they come. A terminal
- * or a supervisor sends its signal to the whole process group, and Nest would close what requests in
- * flight need.
+ * Removes the listeners of Nest's `enableShutdownHooks()` from the process as soon as they are
+ * added. A terminal or a supervisor sends its signal to the whole process group, and Nest would
+ * then close resources that requests in flight need.
  *
- * Contexts other than the app lose theirs too, and nobody closes them: a listener of Nest does not
- * tell which context it is of, and once called it ends the process by the signal.
+ * Other Nest contexts than the app lose their listeners too, and nobody closes them. A listener
+ * does not show to which context it belongs, and if called, it ends the process by the signal.
  *
- * @param owned signals that somebody else answers.
- * @param leave is called when another signal comes for which Nest had listened.
- * @param told is called each time.
- * @returns undoes it: listens to nothing any more.
+ * @param owned signals that the caller answers itself.
+ * @param leave is called for any other signal for which Nest had listened.
+ * @param told is called for each removed listener.
+ * @returns a function that removes all listeners of this function.
  */
 export function takeOverNestSignals(
   owned: readonly string[],
@@ -51,7 +51,7 @@ export function takeOverNestSignals(
   const ours = new Set<string>();
   const onNewListener = (name: string | symbol, listener: () => void): void => {
     if (typeof name !== 'string' || !name.startsWith('SIG') || !isCalledBy(LISTENS)) return;
-    // It is not in yet. Signals are delivered by the event loop, and so after this.
+    // The listener is added after this event. The event loop delivers signals after this microtask.
     queueMicrotask(() => {
       process.off(name, listener);
       told();

@@ -1,10 +1,9 @@
 import { inspect } from 'node:util';
 
 /**
- * Takes errors that nobody caught in place of Node, which would end the process
- * in the middle of every request. An app's own handler decides, as it does without
- * us. Ours is therefore put in only when an error comes and nobody else listens.
- * Node calls the monitor first.
+ * Handles uncaught errors, for which Node would end the process at once, with all its requests. If
+ * the app has its own handler, that one decides, as without this package. Our handler is therefore
+ * added only when an error occurs and the app has none. Node calls the monitor first.
  */
 export function catchUncaught(caught: (error: unknown) => void): void {
   process.on('uncaughtExceptionMonitor', () => {
@@ -12,7 +11,7 @@ export function catchUncaught(caught: (error: unknown) => void): void {
   });
 }
 
-/** Tells of an abort before it happens: from outside it looks as if V8 had run out of memory. */
+/** Reports a call of process.abort() first: its exit looks as if V8 had run out of memory. */
 export function catchAbort(told: (error: Error) => void): void {
   const abort = process.abort.bind(process);
   process.abort = () => {
@@ -22,14 +21,14 @@ export function catchAbort(told: (error: Error) => void): void {
 }
 
 /**
- * Throws where nothing catches it, as if the app had.
+ * Throws an error that nothing catches, as if the app had thrown it.
  *
- * @param prints whether the error is to be printed; asked where the app has no handler for it.
+ * @param prints whether to print the error. Called only if the app has no handler.
  */
 export function throwUncaught(error: unknown, prints: () => boolean): void {
   if (process.listenerCount('uncaughtException') === 0) {
     const print = prints();
-    // Node would print first where it is thrown here.
+    // Prints the error ourselves, because Node would print the line of the `throw` below first.
     if (!print || !isWithoutPlace(error)) {
       process.once('uncaughtException', () => {
         if (print) process.stderr.write(`${inspect(error)}\n`);
@@ -41,7 +40,7 @@ export function throwUncaught(error: unknown, prints: () => boolean): void {
   });
 }
 
-/** Node alone knows the place of a syntax error in a module, and shows it when it prints the error itself. */
+/** Whether only Node knows the place of the error, as with a syntax error in a module. */
 function isWithoutPlace(error: unknown): boolean {
   return (
     error instanceof SyntaxError && /^SyntaxError.*\n\s+at .*\(node:/.test(String(error.stack))

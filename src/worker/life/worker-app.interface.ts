@@ -1,9 +1,9 @@
-/** The used part of an app that can run in a worker: Nest's applications, microservices and contexts can. */
+/** The used part of an app. Nest's applications, microservices and application contexts have it. */
 export interface WorkerApp {
   init(): Promise<unknown>;
-  /** @param signal for the app's shutdown hooks: why it is closed. */
+  /** @param signal the name of the signal that the app's shutdown hooks get. */
   close(signal?: string): Promise<void>;
-  /** Applications have it, and microservices, which take no address. */
+  /** Applications and microservices have this method. Microservices take no address. */
   listen?(port?: number | string, host?: string): Promise<unknown>;
   getHttpServer?(): unknown;
   getHttpAdapter?(): { getType(): string; getInstance(): unknown };
@@ -13,7 +13,7 @@ export interface WorkerApp {
 /** An app with an HTTP server. */
 export type HttpApp = WorkerApp & Required<Pick<WorkerApp, 'listen' | 'getHttpServer'>>;
 
-/** Whether it has an HTTP server: a microservice and an application context have none. */
+/** Whether the app has an HTTP server. Microservices and application contexts have none. */
 export function isHttpApp(app: WorkerApp): app is HttpApp {
   return typeof app.getHttpServer === 'function';
 }

@@ -2,21 +2,23 @@ import { machineNow } from '../../contract/ipc/machine-clock.js';
 import type { PrimaryMessage, WorkerMessage } from '../../contract/ipc/index.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 
-/** Two clocks are read one after the other. A run that is doubted is lost rather than run twice. */
+/** Margin for reading two clocks one after the other. A run within it is lost, never run twice. */
 const ROUNDING_MS = 10;
 
 /**
- * The lease of a worker, while it leads: `supervisor/decide/leadership.ts` says why no two have one.
- * Each question looks at the clock: nobody tells a worker that its lease has ended.
+ * The worker's lease as the leader. `supervisor/decide/leadership.ts` explains why at most one
+ * worker has a lease. Each call compares the lease with the clock, because no message announces its
+ * end.
  */
 export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
   readonly #running = new Map<object, readonly string[]>();
   #asked = false;
-  /** A time of the machine's clock, like `#since`. The clock of `Date.now()` may be set back or forth. */
+  /** The end of the lease by the machine's monotonic clock, which nobody can set. */
   #until = -Infinity;
+  /** The time from which runs belong to this worker, by the machine's monotonic clock. */
   #since: number | undefined;
-  /** A time of `Date.now()`. */
+  /** When the worker gave up its lease, by `Date.now()`. */
   #resignedAt: number | undefined;
 
   constructor(private readonly send: (message: WorkerMessage) => void) {}
@@ -44,14 +46,14 @@ export class WorkerLeaderRole implements LeaderRole {
     this.send({ type: 'jobs', running: [...all], done });
   }
 
-  /** The primary gives or renews the lease. */
+  /** Handles a new or renewed lease from the primary. */
   hear({ seq, until, since, busy, done }: PrimaryMessage & { type: 'lead' }): void {
     if (this.#resignedAt !== undefined) return;
     this.send({ type: 'leads', seq });
     const now = machineNow();
     const fresh = now >= this.#until;
     if (fresh) {
-      // Runs due since its own lease ran out are its own, if nobody else has led since.
+      // If no other worker has led since this worker's last lease, runs due since then are its own.
       const ended = Math.max(since ?? -Infinity, this.#until);
       if (ended > -Infinity) this.#since = ended;
     }
@@ -61,18 +63,18 @@ export class WorkerLeaderRole implements LeaderRole {
     for (const told of this.#listeners) told({ fresh, since: ownsSince, busy, done });
   }
 
-  /** It begins nothing more: before it drains. */
+  /** Gives up the lease, so that this worker begins no further runs. Called before the drain. */
   resign(): void {
     if (this.#resignedAt !== undefined) return;
     const wall = Date.now();
-    // Ticks are due at whole seconds. The middle of one is the same to every worker, however it
-    // rounds; a timer of this one that is a little late for its second may still run.
+    // Ticks are due at whole seconds. In the middle of a second, all workers agree which ticks are
+    // due, however they round. A timer of this worker that is a little late for its second may run.
     this.#resignedAt = Math.floor(wall / 1_000) * 1_000 + 500;
     const now = machineNow();
     if (now < this.#until) this.send({ type: 'resigned', at: now + this.#resignedAt - wall });
   }
 
-  /** A time of `Date.now()` as it is set now. Later runs are its own. */
+  /** Runs due after this time belong to this worker. In the current time of `Date.now()`. */
   get #ownsSince(): number | undefined {
     return this.#since === undefined
       ? undefined

@@ -24,17 +24,17 @@ import type { RequestWatch } from '../quarantine/request-watch.js';
 import { OwnMetrics } from './own-metrics.js';
 import { snapshotOfOne } from './snapshot-of-one.js';
 
-/** A process that serves an app, with a primary or without: what it knows and measures of itself. */
+/** The state and the measurements of a process that serves an app, with a primary or without. */
 export abstract class LocalLink {
   state: WorkerState = 'starting';
-  /** Otherwise the admin listener alone shows them. */
+  /** Whether the app's own port shows details. Otherwise only the admin listener shows them. */
   showsDetails = true;
   #doctor: ResolvedClusterOptions['doctor'] = { warnings: true, ignore: [] };
   readonly tracker = new RequestTracker();
   readonly meter = new ProcessMeter();
   readonly metrics = new OwnMetrics();
   endpoints: readonly string[] = [];
-  /** Workers that must be ready for the cluster to be up. */
+  /** The number of workers that must be ready for the cluster to be ready. */
   minReady: ClusterSnapshot['minReady'] = 1;
   /** Set in a worker that has a primary. */
   watch: Pick<RequestWatch, 'follow'> | undefined;
@@ -68,7 +68,7 @@ export abstract class LocalLink {
     if (warnings && !ignore.includes(name)) this.say(`${message}; ${silencedBy(name)}`);
   }
 
-  /** Tells the operator something. */
+  /** Logs a warning. */
   protected abstract say(message: string): void;
 
   followServer(server: Server): void {
@@ -76,13 +76,13 @@ export abstract class LocalLink {
     this.watch?.follow(server);
   }
 
-  /** Ends the interval that is measured. Called once a heartbeat. */
+  /** Ends an interval of the measurements. Called at each heartbeat. */
   measure(): WorkerStats {
     this.meter.measure();
     return this.stats();
   }
 
-  /** The current numbers if they are cheap, otherwise the numbers of the last interval. */
+  /** Returns current values if reading them is cheap, otherwise values of the last interval. */
   stats(): WorkerStats {
     const { tracker } = this;
     return {
@@ -140,7 +140,7 @@ export abstract class LocalLink {
 
   /** Whether the drain has to wait for earlier work other than requests. */
   hasTasksFrom(before: number): boolean {
-    // Each is asked: the question says that the process drains.
+    // Calls every function and stops at none, because the call tells it that the process drains.
     return this.#tasks.filter((has) => has(before)).length > 0;
   }
 
@@ -148,7 +148,7 @@ export abstract class LocalLink {
     this.#sendingAway.push((withinMs) => sendAway(present, leave, withinMs));
   }
 
-  /** Sends clients to other workers. Resolves once they are gone; an error does not keep the process. */
+  /** Makes clients reconnect to other workers. Resolves when they have left. Ignores errors. */
   async sendClientsAway(withinMs: number): Promise<void> {
     await Promise.allSettled(this.#sendingAway.map((send) => send(withinMs)));
   }

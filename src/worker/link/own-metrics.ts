@@ -4,11 +4,11 @@ import {
   type MetricsSource,
 } from '../../contract/snapshot/index.js';
 
-/** The metrics of this process, in the text format. */
+/** The metrics of this process in the Prometheus text format. */
 export class OwnMetrics {
   #source: MetricsSource | undefined;
   readonly #contributions: MetricsContribution[] = [];
-  /** Monotonic ms. */
+  /** When the metrics were last serialized, in monotonic ms. */
   serializedAt = -Infinity;
   #lastBody = '';
   #sealed = false;
@@ -23,10 +23,10 @@ export class OwnMetrics {
     void this.#source?.extend?.(contribution);
   }
 
-  /** If they cannot be read or are too large, these are the metrics of the last time. */
+  /** Serializes the metrics. If that fails or the text is too large, returns the last metrics. */
   async serialize(): Promise<{ readonly body: string; readonly ageMs: number }> {
     if (this.#source === undefined) return { body: '', ageMs: 0 };
-    // The source has logged what is wrong with metrics of the app.
+    // An error may be ignored: the source has logged it.
     const body = this.#sealed ? undefined : await this.#source.serialize().catch(() => undefined);
     if (body !== undefined && body.length <= MAX_METRICS_BODY_LENGTH) {
       this.#lastBody = body;
@@ -37,12 +37,12 @@ export class OwnMetrics {
     return { body: this.#lastBody, ageMs };
   }
 
-  /** Merges the metrics of workers that are gone; `undefined` without metrics. */
+  /** Merges the metrics of workers that have ended. `undefined` if the app has no metrics. */
   fold(bodies: readonly string[]): string | undefined {
     return this.#source?.fold(bodies);
   }
 
-  /** The last metrics are final. */
+  /** Makes {@link serialize} return the last metrics from now on. */
   seal(): void {
     this.#sealed = true;
   }

@@ -1,15 +1,15 @@
 import type { PrimaryMessage } from '../../contract/ipc/index.js';
 
-/** Messages that answer a question of this side. The primary itself asks by `check`. */
+/** The primary's answers to requests of this process. `check` has an id but is itself a request. */
 export type AnswerMessage = Exclude<
   Extract<PrimaryMessage, { readonly id: number }>,
   { readonly type: 'check' }
 >;
 
-/** Sends a question, numbered by its id. */
+/** Sends a request with the given id. */
 type Send = (id: number) => void | Promise<void>;
 
-/** Questions that wait for an answer of the primary. A late answer finds nobody and is dropped. */
+/** Requests that wait for an answer from the primary. An answer after the deadline is dropped. */
 export class PendingRequests {
   #lastId = 0;
   readonly #waiting = new Map<number, (answer: AnswerMessage | undefined) => void>();
@@ -34,7 +34,7 @@ export class PendingRequests {
         ? setTimeout(() => settle(undefined), timeoutMs)
         : undefined;
       this.#waiting.set(id, settle);
-      // Not awaited: a full channel to a stopped primary takes nothing, and the deadline holds for that too.
+      // Not awaited: the deadline also holds if the primary is stopped and its channel is full.
       (async () => send(id))().catch((error: unknown) => {
         end();
         reject(error);
@@ -42,7 +42,7 @@ export class PendingRequests {
     });
   }
 
-  /** The same for a question that all who ask it at one time share. Its name is the type of the answer. */
+  /** Like {@link ask}, but calls for the same type of answer share one request while it waits. */
   askOnce<T extends AnswerMessage['type']>(
     type: T,
     send: Send,
@@ -59,7 +59,7 @@ export class PendingRequests {
     this.#waiting.get(message.id)?.(message);
   }
 
-  /** Nobody will answer any more. */
+  /** Resolves all waiting requests with `undefined`. */
   abandon(): void {
     for (const settle of this.#waiting.values()) settle(undefined);
   }

@@ -10,18 +10,18 @@ import {
   type WorkerMessage,
 } from '../../contract/ipc/index.js';
 
-/** Messages that bring a socket. */
+/** Messages that can come with a socket. */
 const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set([
   'listen',
   'adopt',
   'passed',
 ]);
 
-/** The worker's end of Node's channel to its primary. */
+/** The worker's end of the IPC channel to its primary. */
 export class PrimaryChannel {
   #unsent = 0;
 
-  /** `handle` came with the message: the listening socket. */
+  /** @param listener gets each message of the primary, and the socket that came with it. */
   onMessage(listener: (message: PrimaryMessage, handle: unknown) => void): void {
     process.on('message', (raw, handle) => {
       const message = parsePrimaryMessage(raw);
@@ -33,7 +33,7 @@ export class PrimaryChannel {
       try {
         listener(message, handle);
       } catch (error) {
-        // A primary of another version may leave out what this one reads: no reason to end.
+        // A primary of another version may leave out fields, which must not end this worker.
         const reason = `could not take '${message.type}' of the primary: ${reportError(error).message}`;
         void this.send({ type: 'warning', message: reason });
       }
@@ -42,28 +42,28 @@ export class PrimaryChannel {
 
   /** Calls `listener` once when the primary is gone or has closed the channel. */
   onClosed(listener: () => void): void {
-    // Before node:cluster's own listener, which would end the process at once.
+    // Runs before node:cluster's own listener, which would end the process at once.
     process.prependOnceListener('disconnect', listener);
   }
 
-  /** The primary may hear what is sent. */
+  /** Whether the channel to the primary is open. */
   get open(): boolean {
     return process.connected;
   }
 
-  /** Nothing that was sent is still waiting to be read. */
+  /** Whether the kernel has taken all messages that were sent. */
   get drained(): boolean {
     return this.#unsent === 0;
   }
 
-  /** Sends; resolves when the kernel has taken it or the channel is closed, never rejects. */
+  /** Resolves when the kernel has taken the message or the channel is closed. Never rejects. */
   send(message: WorkerMessage | ExaminationMessage, handle?: unknown): Promise<void> {
     return new Promise((resolve) => {
       if (!process.connected || process.send === undefined) return resolve();
       this.#unsent += 1;
       process.send(seal(message), handle as SendHandle, undefined, () => {
         this.#unsent -= 1;
-        resolve(); // an error means that the primary is gone: onClosed tells
+        resolve(); // an error means that the primary is gone, which onClosed() reports
       });
     });
   }

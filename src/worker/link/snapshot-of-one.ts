@@ -5,7 +5,7 @@ import type {
   WorkerStats,
 } from '../../contract/snapshot/index.js';
 
-/** A process alone, as a cluster of one. */
+/** The snapshot of a single process, as a cluster with one worker. */
 export function snapshotOfOne(
   identity: WorkerIdentity,
   state: WorkerState,

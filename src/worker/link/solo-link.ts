@@ -11,19 +11,18 @@ import type {
 } from '../../contract/snapshot/index.js';
 import { LocalLink } from './local-link.js';
 
-/** How often the event loop is measured where no heartbeat asks for it. */
+/** How often the event loop is measured in a process without heartbeats. */
 const MEASURE_MS = 1_000;
 
 const NO_PRIMARY =
   'this process runs alone; start the app by bootstrap() with workers of 1 or more';
 
-/** The link of a process that has no primary: it answers for itself. */
+/** The link of a process without a primary. Answers every question for this process alone. */
 export class SoloLink extends LocalLink implements ClusterLink {
   readonly workers = 1;
-  /** There is nobody else. */
   readonly leaderRole: LeaderRole;
   readonly #timer: NodeJS.Timeout;
-  /** Apps of this process that serve. */
+  /** The number of apps in this process that serve. */
   #apps = 0;
 
   constructor(
@@ -47,7 +46,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   provideHealth(): void {
-    // Without a primary nobody asks.
+    // Only a primary asks for the app's health.
   }
 
   async reload(): Promise<ReloadResult> {
@@ -63,11 +62,11 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   requestReplacement(): void {
-    // Nobody could take its place.
+    // Without a primary, no process could replace this one.
   }
 
   reportBootFailure(): void {
-    // Nest has logged it, and there is nobody else to tell.
+    // Nest has logged the error, and no primary needs it.
   }
 
   attach(server: unknown): void {
@@ -83,7 +82,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
     if (this.#apps <= 0) this.end();
   }
 
-  /** The process serves no more, whatever is left of its apps. */
+  /** Ends the measurements: the process no longer serves. */
   end(): void {
     this.state = 'draining';
     clearInterval(this.#timer);

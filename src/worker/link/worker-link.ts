@@ -27,20 +27,20 @@ import { LocalLink } from './local-link.js';
 import { type AnswerMessage, PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
 
-/** A snapshot that takes longer is not worth waiting for: the last one is given. */
+/** If the primary does not send a snapshot within this time, the last snapshot is used. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
 
-/** A thread starts in a tenth of a second; a primary that is blocked is asked again. */
+/** Maximum wait for the hub's address, after which the call fails. The hub starts in 0.1 s. */
 const HUB_TIMEOUT_MS = 5_000;
 
-/** A worker that should be replaced says so this often. */
+/** How often a worker that should be replaced repeats its request. */
 const ASK_AGAIN_MS = 15_000;
 
-/** The process of a worker: asks the primary about the cluster, and keeps its last answer. */
+/** A worker's link to its primary. Asks about the cluster, and keeps the last snapshot. */
 export class WorkerLink extends LocalLink implements ClusterLink {
-  /** How the app says whether it is well; without the module nobody does. */
+  /** Checks the app's health. Always healthy if the app does not import the `ClusterModule`. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
-  /** Verified and started once the worker is ready; `undefined` without `@CpuBound()` methods. */
+  /** The threads for `@CpuBound()` methods. Verified and started when the worker is ready. */
   threads: ThreadsOfProcess | undefined;
   readonly bootstrapped = true;
   readonly leaderRole: WorkerLeaderRole;
@@ -63,12 +63,12 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     this.passage = new WorkerPassage(channel, this.limit);
   }
 
-  /** Takes in an answer of the primary. */
+  /** Handles an answer of the primary. */
   answer(message: AnswerMessage): void {
     this.#pending.answer(message);
   }
 
-  /** The primary is gone: nobody will answer any more. */
+  /** The primary is gone: ends all waiting requests. */
   abandon(): void {
     this.#pending.abandon();
   }
@@ -83,13 +83,13 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     this.#subscribe();
   }
 
-  /** Takes in an event of the cluster. */
+  /** Calls the listeners of a cluster event. */
   hear({ name, event, missed }: PrimaryMessage & { type: 'event' }): void {
     if (missed > 0) this.warn('missed events of the cluster: it did not read them in time');
     this.events.call(name as ClusterEventName, event as never);
   }
 
-  /** Names the wanted events: once for all listeners that are added or removed together. */
+  /** Tells the primary which events have listeners, by one message for several changes. */
   #subscribe(): void {
     if (this.#subscribing) return;
     this.#subscribing = true;
@@ -103,12 +103,12 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     void this.channel.send({ type: 'warning', message });
   }
 
-  /** Tells a doctor what was seen of the app. */
+  /** Reports to the `doctor` command how the app's start went. */
   reportExamination(report: Omit<ExaminationMessage, 'type'>): void {
     void this.channel.send({ type: 'examined', ...report });
   }
 
-  /** Whether the last known snapshot shows a cluster that still boots. */
+  /** Whether the last snapshot shows a cluster that is still starting. */
   get knowsLittle(): boolean {
     const known = this.#lastSnapshot?.snapshot;
     return known === undefined || known.ready < known.desired;
@@ -197,7 +197,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     if (this.#asking !== undefined) return;
     const ask = () => void this.channel.send({ type: 'replace-request', reason });
     ask();
-    // The replacement may not come up.
+    // Repeats the request, as the replacement may fail to start.
     this.#asking = setInterval(ask, ASK_AGAIN_MS).unref();
   }
 
@@ -206,16 +206,16 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   }
 
   attach(): void {
-    // `bootstrap()` has its servers already.
+    // Nothing to do: `bootstrap()` has added the app's servers already.
   }
 
   detach(): void {
-    // The process ends right after its app: there is nothing to keep running without it.
+    // Nothing to do: the process ends right after its app.
   }
 
   #lastKnown(): AgedSnapshot {
     const known = this.#lastSnapshot;
-    // It may have heard nothing of the others since it began.
+    // Without a snapshot from the primary, the age is the time since the process started.
     if (known === undefined) {
       return { snapshot: this.ownSnapshot(), ageMs: Math.round(process.uptime() * 1_000) };
     }

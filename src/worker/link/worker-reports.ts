@@ -5,7 +5,7 @@ import { RequestWatch } from '../quarantine/request-watch.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
 
-/** Metrics that nobody asks for are sent this often, so that a crash loses little. */
+/** Metrics are also sent unasked at this interval, so that a crash loses few of them. */
 const PUSH_METRICS_MS = 10_000;
 
 /** A worker's reports to its primary: its heartbeat, its health and its measurements. */
@@ -19,7 +19,7 @@ export class WorkerReports {
     this.watch = link.watch = new RequestWatch(link, channel);
   }
 
-  /** Nobody caught an error: the process ends. */
+  /** Reports an uncaught error, which ends the process. */
   fatal(error: unknown, abort: boolean): void {
     this.watch.tellSuspects('error');
     void this.channel.send({ type: 'fatal', error: reportError(error), abort });
@@ -31,12 +31,12 @@ export class WorkerReports {
     const stats = link.measure();
     const due = performance.now() - link.metrics.serializedAt >= PUSH_METRICS_MS;
     if (due && this.channel.drained) void this.metrics(false);
-    // Without the primary the last snapshot is given. It should not show a cluster that boots.
+    // Refreshes the last snapshot, which is used if the primary fails: it should not show a start.
     if (link.knowsLittle) void link.snapshot();
     void this.channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
 
-  /** Answers whether the app finds itself healthy. */
+  /** Answers whether the app's health checks pass. */
   async health(id: number): Promise<void> {
     const verdict = await this.link.checkHealth().catch((error: unknown) => ({
       healthy: false,
@@ -45,25 +45,25 @@ export class WorkerReports {
     await this.channel.send({ type: 'checked', id, ...verdict });
   }
 
-  /** Answers whether threads can load what they are to run. */
+  /** Answers whether threads can load the `@CpuBound()` methods that they are to run. */
   async threads(): Promise<void> {
     const error = await this.link.threads?.verify().catch(reportError);
     await this.channel.send({ type: 'verified', error: error ?? null });
   }
 
-  /** Sends the metrics. @param asked in answer to `collect`. */
+  /** Sends the metrics. @param asked whether the primary has asked for them by `collect`. */
   async metrics(asked: boolean): Promise<void> {
     const metrics = await this.link.metrics.serialize();
     await this.channel.send({ type: 'metrics', asked, stats: this.link.stats(), ...metrics });
   }
 
-  /** Sends the metrics for the last time: the app's own hooks may clear its registry afterwards. */
+  /** Sends the metrics for the last time, before the app's hooks, which may clear its registry. */
   async lastMetrics(): Promise<void> {
     await Promise.race([this.metrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
     this.link.metrics.seal();
   }
 
-  /** Folds metrics of workers that are gone into one body. */
+  /** Merges metrics of workers that have ended, and sends the result to the primary. */
   fold({ epoch, bodies }: PrimaryMessage & { type: 'fold' }): void {
     const body = this.link.metrics.fold(bodies);
     if (body === undefined) return;

@@ -2,20 +2,20 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
 
-/** The diagnostics channel of Node 20.16 and 22.3. */
+/** Node publishes each server that begins to listen on this channel, since Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /**
- * All HTTP servers of this process that listen: the app's own, one that only
- * redirects, the one of a WebSocket gateway with its own port.
+ * All HTTP servers of this process that listen: the app's own server, and servers that the app
+ * made in addition, such as a server that only redirects or a WebSocket gateway with its own port.
  */
 export class HttpServers {
   readonly #servers = new Set<Server>();
   #own: Server | undefined;
 
   /**
-   * @param found is told of each before its first connection.
-   * @param listens is told of each as soon as it listens, before its first connection too.
+   * @param found is called once for each server, before the server's first connection.
+   * @param listens is called each time a server begins to listen, before its first connection.
    */
   constructor(
     private readonly found: (server: Server) => void,
@@ -28,18 +28,18 @@ export class HttpServers {
     return [...this.#servers];
   }
 
-  /** Servers that the app made in addition to its own, and may close by itself. */
+  /** The servers that the app made in addition to its own server. The app may close them itself. */
   get further(): readonly Server[] {
     return this.all.filter((server) => server !== this.#own);
   }
 
-  /** The app's own, which may not listen yet. */
+  /** Adds the app's own server, which may not listen yet. */
   add(server: Server): void {
     this.#own = server;
     this.#add(server);
   }
 
-  /** Looks for no more. */
+  /** Stops looking for further servers. */
   stop(): void {
     unsubscribe(LISTENING, this.#onListening);
   }
@@ -61,6 +61,7 @@ export class HttpServers {
 
 function isHttpServer(server: unknown): server is Server {
   if (server instanceof http.Server || server instanceof https.Server) return true;
-  // node:http2 exports no class of its servers, and to import it would load it into every worker.
+  // Recognizes an HTTP/2 server by a method: node:http2 exports no server classes, and importing
+  // the module would load it into every worker.
   return typeof (server as { updateSettings?: unknown }).updateSettings === 'function';
 }

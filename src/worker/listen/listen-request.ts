@@ -6,7 +6,7 @@ import type { HttpApp } from '../life/worker-app.interface.js';
 /** The primary's answer to `listen-request`. */
 type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
 
-/** Asks the primary for something to listen on. */
+/** Asks the primary for a socket or an address to listen on. */
 export class ListenRequest {
   #settle: ((message: ListenAnswer, handle: unknown) => void) | undefined;
 
@@ -16,7 +16,7 @@ export class ListenRequest {
     this.#settle?.(message, handle);
   }
 
-  /** Has the app listen on what the primary gives. @returns where it can be reached. */
+  /** Makes the app listen on the socket or address from the primary. @returns the app's URL. */
   async listen(app: HttpApp): Promise<string> {
     const granted = new Promise<Parameters<typeof listen>>((resolve, reject) => {
       this.#settle = (message, handle) => {

@@ -5,7 +5,7 @@ import type { ListenTarget } from '../../contract/ipc/index.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../life/worker-app.interface.js';
 
-/** What is lost when `createApp()` does what is ours to do. */
+/** The warning for an app whose `createApp()` called `listen()` itself. */
 export const ALREADY_LISTENING =
   'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; leave the call out';
 
@@ -14,7 +14,7 @@ interface HandleListener {
   listen(handle: unknown, backlog: number): void;
 }
 
-/** Internals of net.Server that a handle of a unix socket needs; the same on Node 20 to 26. */
+/** Internals of net.Server, for listening on the handle of a unix socket. Same on Node 20 to 26. */
 interface ServerInternals {
   _handle: unknown;
   _pipeName: string;
@@ -22,11 +22,12 @@ interface ServerInternals {
 }
 
 /**
- * Makes the app listen. With a handle the app's own call of `server.listen()`
- * is led to the primary's socket, whatever the adapter passes to it: so the
- * adapter's and Nest's own state are right, on Express and on Fastify.
+ * Makes the app listen. If a handle is given, the adapter's call of `server.listen()` listens on
+ * that handle and ignores its other arguments. The adapter makes the call itself, so that its own
+ * state and Nest's state are right, on Express and on Fastify.
  *
- * @returns where the app can be reached.
+ * @param handle the primary's socket; if missing, the app opens a socket at the target's address.
+ * @returns the app's URL, or `unix:` and the path.
  */
 export async function listen(
   app: Pick<HttpApp, 'getHttpServer' | 'listen'>,
@@ -48,12 +49,12 @@ export async function listen(
 
 function takeHandle(server: Server, target: ListenTarget, handle: unknown): Server {
   if (target.kind === 'tcp') {
-    // The adapter's override is gone: this is Node's own listen().
+    // Our override of listen() has been deleted, so this call reaches Node's own method.
     (server as unknown as HandleListener).listen(handle, BACKLOG);
     return server;
   }
-  // server.listen(handle) takes TCP handles only: a pipe would be sent to the
-  // primary by the number of its descriptor, which means another file there.
+  // server.listen(handle) works for TCP handles only. In a cluster worker, Node would send the
+  // descriptor number of a pipe to the primary, where that number means another file.
   const internals = server as unknown as ServerInternals;
   internals._handle = handle;
   internals._pipeName = target.path;
@@ -61,7 +62,7 @@ function takeHandle(server: Server, target: ListenTarget, handle: unknown): Serv
   return server;
 }
 
-/** The address of a listening server: port 0 has become a real one. */
+/** The URL of a listening server, with the port that the OS chose if the port was 0. */
 export function addressOf(server: net.Server): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') return `unix:${bound ?? ''}`;

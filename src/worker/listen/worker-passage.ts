@@ -8,12 +8,12 @@ import type {
 import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /**
- * The most connections under way at once: each costs the primary work, and a client can ask for
- * upgrades often.
+ * The maximum number of connections that are being passed at the same time. A further connection is
+ * not passed. Each one costs the primary work, and a client can ask for upgrades often.
  */
 const MAX_PASSING = 8;
 
-/** A worker's end of the way on which open connections pass to other workers. */
+/** Passes open connections to other workers through the primary, and takes theirs. */
 export class WorkerPassage implements Passage {
   readonly #takers = new Map<string, TakeConnection>();
   #passing = 0;
@@ -36,7 +36,7 @@ export class WorkerPassage implements Passage {
     return this.channel.send(message, handle).finally(() => (this.#passing -= 1));
   }
 
-  /** @param handle `undefined` where this process had no descriptor for it. */
+  /** @param handle `undefined` if this process had no free file descriptor for the connection. */
   taken({ to, head }: PassedConnection, handle: PassedHandle | undefined): void {
     if (handle === undefined) return;
     const take = this.#takers.get(to);

@@ -6,28 +6,29 @@ import { emptySockets, expectClose, stopAccepting } from '../drain/leave-sockets
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { HttpServers } from './http-servers.js';
 
-/** Settings that http.Server gives each connection. An adopted socket needs them, too. Node's types lack them. */
+/** Settings of http.Server for connections, also for adopted sockets. Node's types lack them. */
 type ConnectionOptions = Pick<
   net.ServerOpts,
   'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
 >;
 
-/** Everything that a worker listens on: its own servers, and the sockets of slots that have no worker. */
+/** All sockets that a worker listens on: its own, and the sockets of slots without a worker. */
 export class WorkerSockets {
   readonly servers: HttpServers;
   /** The server of the app, once it listens. */
   #adopting: Server | undefined;
-  /** By slot. */
+  /** The servers that listen on other slots' sockets, by slot number. */
   readonly #adopted = new Map<number, net.Server>();
-  /** Nobody is to accept from them after this process. */
+  /** The whole cluster ends: no other process will accept from these sockets. */
   #isLast = false;
+  /** The primary has closed its copies of the sockets. */
   #letGo = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
 
   /**
-   * @param found is told of each server before its first connection.
-   * @param limit holds for all of them together.
+   * @param found is called for each server before its first connection.
+   * @param limit counts the connections of all sockets together.
    */
   constructor(
     found: (server: Server) => void,
@@ -36,12 +37,12 @@ export class WorkerSockets {
     this.servers = new HttpServers(found, (server) => limit.applyTo(server));
   }
 
-  /** The app listens: what comes over an adopted socket is for `server`. */
+  /** Called when the app listens. Connections from adopted sockets go to `server` from then on. */
   mayAdopt(server: Server): void {
     this.#adopting = server;
   }
 
-  /** Also listens on the slot's socket. @param handle missing if the process had no descriptor for it. */
+  /** Also listens on the slot's socket. @param handle `undefined` if no descriptor was free. */
   adopt(slot: number, handle: unknown): void {
     const server = this.#adopting as (Server & ConnectionOptions) | undefined;
     if (server === undefined || this.#adopted.has(slot)) return closeHandle(handle);
@@ -56,7 +57,7 @@ export class WorkerSockets {
     });
     this.limit.share(listener, server);
     listener.on('connection', (socket) => server.emit('connection', socket));
-    // The kernel decides: the socket may be closed by now.
+    // Listening fails if the socket has been closed in the meantime, so give the slot back.
     listener.on('error', () => this.release(slot));
     this.#adopted.set(slot, listener);
     (listener as unknown as { listen(handle: unknown, backlog: number): void }).listen(
@@ -65,36 +66,38 @@ export class WorkerSockets {
     );
   }
 
-  /** Stops accepting from it; connections that came over it stay. */
+  /** Stops accepting from the slot's socket. Connections that were accepted from it stay open. */
   release(slot: number): void {
     this.#adopted.get(slot)?.close();
     this.#adopted.delete(slot);
   }
 
-  /** The whole cluster ends: what waits for these sockets is served by this process or by nobody. */
+  /** The whole cluster ends: only this process can still serve the connections in the backlogs. */
   nobodyFollows(): void {
     this.#isLast = true;
   }
 
-  /** This process leaves before its time: others, or the primary, hold its sockets on. */
+  /** This process ends before the cluster does: other processes keep its sockets open. */
   othersFollow(): void {
     if (!this.#letGo) this.#isLast = false;
   }
 
-  /** The primary holds none of them any more. */
+  /** The primary has closed its copies of all sockets. */
   primaryClosed(): void {
     this.#letGo = true;
     this.#release();
   }
 
   /**
-   * Closes them. Waiting connections are left to the processes that go on, or served first.
+   * Closes all sockets. Connections in their backlogs are left to the processes that keep the
+   * sockets open. If there are none, this process accepts and serves them first.
    *
-   * @param others are to be closed with them.
+   * @param atOnce when aborted, closes the sockets without further waiting.
+   * @param others further servers to close.
    * @returns how many connections were reset.
    */
   async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {
-    this.#adopting = undefined; // what the primary sends before it knows comes too late
+    this.#adopting = undefined; // refuses sockets that the primary still sends
     for (const server of this.servers.further) expectClose(server);
     const sockets = [...this.servers.all, ...this.#adopted.values(), ...others];
     if (this.#isLast) return emptySockets(sockets, this.#released, atOnce);

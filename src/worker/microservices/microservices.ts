@@ -4,22 +4,22 @@ import { countedHandler, type RpcHandler } from './rpc-handlers.js';
 import { RpcSockets } from './rpc-sockets.js';
 import { type RpcTransport, stopConsuming, TRANSPORT } from '../drain/stop-consuming.js';
 
-/** Answers are handed to the transport's library without being waited for: time for them to go out. */
+/** How long the drain waits after the last answer, for the transport's library to send it. */
 const SENDING_MS = 50;
 
 /**
- * The microservices of a hybrid app, or the app that is one: counts the handlers that run, and brings
- * them to an end in a drain. Nothing is imported or wrapped where there are none.
+ * The microservices of a hybrid app, or the app if it is a microservice. Counts the running
+ * handlers and ends them in a drain. Without microservices, nothing is imported or wrapped.
  */
 export class Microservices {
   readonly #followed = new Map<RpcTransport, RpcSockets | undefined>();
-  /** Handlers whose last answer is not given. */
+  /** The number of handlers that have not given their last answer. */
   running = 0;
   #endedAt = -Infinity;
-  /** Transports that are asked to stop. */
+  /** The number of transports that were asked to stop and have not stopped. */
   #stopping = 0;
 
-  /** Looks for microservices that the app has connected by now. */
+  /** Follows the microservices that the app has connected so far. */
   follow(app: Pick<WorkerApp, 'getMicroservices'>): void {
     for (const microservice of app.getMicroservices?.() ?? [app]) {
       const transport = transportOf(microservice);
@@ -31,12 +31,12 @@ export class Microservices {
     }
   }
 
-  /** No more messages of a broker. @returns what listens for TCP, for the caller to close. */
+  /** Stops taking messages from brokers. @returns the TCP servers, which the caller must close. */
   stopConsuming(): readonly Server[] {
     const listening: Server[] = [];
     for (const [transport, sockets] of this.#followed) {
       if (sockets !== undefined) {
-        // Nest listens again otherwise, where it has `retryAttempts`.
+        // Without this flag, Nest would listen again if the transport has `retryAttempts`.
         Reflect.set(transport, 'isManuallyTerminated', true);
         listening.push(sockets.server);
         continue;
@@ -52,7 +52,7 @@ export class Microservices {
     for (const sockets of this.#followed.values()) sockets?.closeIdle(patient);
   }
 
-  /** Whether there is something to wait for. */
+  /** Whether the drain must wait for a handler, a transport or a connection. */
   get busy(): boolean {
     return (
       this.running > 0 ||
@@ -91,17 +91,17 @@ export class Microservices {
   }
 }
 
-/** Whether it listens, or is subscribed, already: a second time it would consume everything twice. */
+/** Whether a microservice listens or is subscribed. Doing so twice would consume messages twice. */
 export function isConsuming(microservice: unknown): boolean {
   try {
     const client = transportOf(microservice)?.unwrap?.();
     return client !== undefined && (client as Partial<Server>).listening !== false;
   } catch {
-    return false; // how Nest says that it has no client yet
+    return false; // Nest throws if the transport has no client yet
   }
 }
 
-/** `getTransportServer()` is in Nest 12, the property in both. */
+/** The transport of a microservice. Nest 12 has the method, Nest 11 only the property. */
 function transportOf(microservice: unknown): RpcTransport | undefined {
   const known = microservice as {
     getTransportServer?(): RpcTransport;
@@ -110,14 +110,14 @@ function transportOf(microservice: unknown): RpcTransport | undefined {
   return known.getTransportServer?.() ?? known.serverInstance;
 }
 
-/** The connections of a TCP server; its port is there before it listens. */
+/** The connections of a TCP transport, whose server exists before it listens. */
 function socketsOf(transport: RpcTransport): RpcSockets | undefined {
   if (transport.transportId !== TRANSPORT.TCP) return undefined;
   const open = Reflect.get(transport, 'openSockets') as Iterable<Socket> | undefined;
   return new RpcSockets(transport.unwrap!() as Server, open ?? []);
 }
 
-/** A message counts from when it has been read: until its handler begins there may be much to wait for. */
+/** Counts a message as running once it was read. Its handler may begin much later. */
 function followMessages(transport: RpcTransport, sockets: RpcSockets): void {
   const readerOf = transport.getSocketInstance?.bind(transport);
   const handle = transport.handleMessage?.bind(transport);
@@ -130,8 +130,8 @@ function followMessages(transport: RpcTransport, sockets: RpcSockets): void {
   transport.handleMessage = async (reader, message) => {
     const { netSocket } = reader as { netSocket?: Socket };
     const connection = netSocket && sockets.of(netSocket);
-    // A request that nobody can answer is not begun: its client learns that it failed, and may try
-    // again. An event has no answer, and its client would never learn that it was lost.
+    // Drops a request whose connection has ended: its client sees that it failed and can try again.
+    // An event is handled anyway: it has no answer, so its client would not notice the loss.
     if (connection?.ended === true && (message as { id?: unknown }).id !== undefined) return;
     const end = connection?.begin();
     try {

@@ -1,16 +1,16 @@
 /** A handler of messages, as Nest registers it. */
 export type RpcHandler = (...args: unknown[]) => unknown;
 
-/** The used part of an Observable: rxjs belongs to the app. */
+/** The used part of an Observable. Declared here, because rxjs is a dependency of the app. */
 interface Observable {
   subscribe(...args: unknown[]): { add(teardown: () => void): void };
 }
 
 /**
- * A handler that tells when it begins and when its last answer is given, and is
- * the same otherwise: Nest keeps what it knows of a handler on the function.
+ * Wraps a handler to report when it begins and when it has given its last answer. The proxy keeps
+ * all properties of the function, because Nest stores the handler's metadata there.
  *
- * @param begin is called with the handler's arguments; what it returns, once, at the end.
+ * @param begin is called with the handler's arguments. Returns a function to call at the end, once.
  */
 export function countedHandler(
   handler: RpcHandler,
@@ -43,7 +43,7 @@ function untilOver(result: unknown, end: () => void): unknown {
     end();
     return result;
   }
-  // Not on the stream itself, which may be the app's own and shared.
+  // Overrides subscribe() on a derived object, because the app may share the stream itself.
   return Object.create(result, {
     subscribe: {
       value(...args: unknown[]) {

@@ -2,25 +2,25 @@ import type { Server, Socket } from 'node:net';
 import tls from 'node:tls';
 
 /**
- * A client that has sent nothing for so long has most likely nothing to send. The protocol has no
- * word for a last answer: a request that is sent while we close fails at its client.
+ * A client that was silent for this time will most likely send nothing while we close. A request
+ * sent while we close fails at its client, and the protocol has no message to announce the close.
  */
 const QUIET_MS = 100;
 
-/** A client that has not closed its side by then never will. */
+/** A connection is destroyed if the client has not closed its side within this time. */
 const HALF_OPEN_MS = 1_000;
 
-/** Nest's reader of a socket, as far as it tells that it has read half a message. */
+/** The fields of Nest's socket reader that show whether it has read a part of a message. */
 interface JsonReader {
   readonly buffer: string;
   readonly contentLength: number | null;
 }
 
-/** The connections of a TCP microservice: a client keeps one for good, and sends over it at any time. */
+/** The connections of a TCP microservice. Clients keep them open and may send at any time. */
 export class RpcSockets {
   readonly #connections = new Map<Socket, RpcConnection>();
 
-  /** @param open those that were there before. */
+  /** @param open the connections that were opened before. */
   constructor(
     readonly server: Server,
     open: Iterable<Socket>,
@@ -46,10 +46,10 @@ export class RpcSockets {
   }
 
   /**
-   * Ends connections that owe no answer.
+   * Ends the connections without unanswered requests.
    *
-   * @param patient only those that have been quiet; else the others are read no more, so that they
-   *   come to owe none.
+   * @param patient ends only silent connections. Otherwise also stops reading from all others, so
+   *   that no further requests arrive on them.
    */
   closeIdle(patient: boolean): void {
     const now = performance.now();
@@ -58,33 +58,33 @@ export class RpcSockets {
 }
 
 class RpcConnection {
-  /** Messages that are worked on. */
+  /** The number of messages whose handlers run. */
   #running = 0;
   #reader: unknown;
   #bytesRead: number;
   /**
-   * Monotonic ms; nothing has come since. It begins at the first look: what the kernel held before
-   * this process accepted the connection is read by the second one, however late that is.
+   * When the connection last received something, in monotonic ms. Starts at the first check, so
+   * that data which the kernel held before the connection was accepted is read by the second check.
    */
   #quietSince: number | undefined;
-  /** Monotonic ms. */
+  /** When this side ended the connection, in monotonic ms. */
   #endedAt: number | undefined;
 
   constructor(private readonly socket: Socket) {
     this.#bytesRead = socket.bytesRead;
   }
 
-  /** Its client cannot be answered any more. */
+  /** Whether this side has ended the connection, so that no answer can be sent. */
   get ended(): boolean {
     return this.#endedAt !== undefined;
   }
 
-  /** @param reader what Nest reads the socket with. */
+  /** @param reader Nest's reader of the socket. */
   readBy(reader: unknown): void {
     this.#reader = reader;
   }
 
-  /** @returns to be called when the message is worked on no more. */
+  /** A message has begun. @returns a function to call when its handler has ended. */
   begin(): () => void {
     this.#running += 1;
     return () => void (this.#running -= 1);
@@ -103,7 +103,7 @@ class RpcConnection {
     }
     this.#endedAt = now;
     this.socket.end();
-    // Closed with unread data it would be reset, and the client might lose its last answer.
+    // Reads on: a close with unread data resets the connection, which can lose the last answer.
     this.socket.resume();
   }
 
@@ -116,7 +116,7 @@ class RpcConnection {
     return now - this.#quietSince;
   }
 
-  /** `false` for a reader of the app's own, which does not tell. */
+  /** Whether a part of a message was read. `false` for a reader of the app's own. */
   get #isHalfRead(): boolean {
     const { buffer = '', contentLength = null } = (this.#reader ?? {}) as Partial<JsonReader>;
     return buffer !== '' || contentLength !== null;

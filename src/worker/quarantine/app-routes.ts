@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Fingerprint } from '../../contract/ipc/index.js';
 import { describeRequest, type RequestLine } from './describe-request.js';
 
-/** How Nest registers the routes of an app at its HTTP adapter. */
+/** The methods of an HTTP adapter by which Nest registers routes. */
 const REGISTRARS = [
   'get',
   'post',
@@ -18,25 +18,25 @@ const REGISTRARS = [
 type Register = (...args: unknown[]) => unknown;
 
 interface Route {
-  /** `undefined`: any. */
+  /** The HTTP method. `undefined` means any method. */
   readonly method: string | undefined;
   readonly template: string;
   readonly segments: readonly string[];
   readonly wildcards: number;
 }
 
-/** The routes of an app, as they arrive at its HTTP adapter: with prefixes and versions. */
+/** The routes that Nest registers at the app's HTTP adapter, with their prefixes and versions. */
 export class AppRoutes {
   readonly #routes: Route[] = [];
 
-  /** Notes the routes that `adapter` is given from now on. */
+  /** Records the routes that are registered at `adapter` from now on. */
   follow(adapter: unknown): void {
     const methods = (adapter ?? {}) as Record<string, Register | undefined>;
     for (const name of REGISTRARS) {
       const register = methods[name];
       if (register === undefined) continue;
       methods[name] = (...args) => {
-        // With a handler alone it is a middleware.
+        // A call with one argument, the handler, registers middleware.
         if (args.length > 1) for (const path of [args[0]].flat()) this.add(name, path);
         return register.apply(adapter, args);
       };
@@ -52,7 +52,7 @@ export class AppRoutes {
     this.#routes.sort((a, b) => a.wildcards - b.wildcards);
   }
 
-  /** The template of the route that has a path; `null` if none has. */
+  /** The template of the route that matches the path, or `null` if none does. */
   find(method: string, path: string): string | null {
     const asked = segmentsOf(path);
     const found = this.#routes.find(
@@ -61,7 +61,7 @@ export class AppRoutes {
     return found?.template ?? null;
   }
 
-  /** Identifies requests of one kind, in any worker. */
+  /** Identifies a request. The same request has the same fingerprint in every worker. */
   fingerprint(request: RequestLine): Fingerprint {
     const { method, path } = describeRequest(request, 0);
     const { originalUrl, url = '' } = request;
@@ -75,7 +75,7 @@ function segmentsOf(path: string): string[] {
   return path.split('/').filter((segment) => segment !== '');
 }
 
-/** Express and Fastify have signs of their own for what may vary. */
+/** Whether a segment is a parameter or a wildcard, in the syntax of Express or Fastify. */
 function isWildcard(segment: string): boolean {
   return /[:*({]/.test(segment);
 }

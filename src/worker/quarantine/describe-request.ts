@@ -6,23 +6,23 @@ const MAX_PATH_LENGTH = 200;
 
 export type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
 
-/** The method and path of a request, without the query: it may hold secrets. */
+/** The method and path of a request. Leaves out the query, which may hold secrets. */
 export function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
-  // Express cuts off the part that a router has matched. `originalUrl` has the whole.
+  // In `url`, Express cuts off the part that a router has matched. `originalUrl` has all of it.
   const { originalUrl, url } = request;
   const path = (originalUrl ?? url ?? '').split('?')[0]!.slice(0, MAX_PATH_LENGTH);
   return { method: request.method ?? '', path, forMs };
 }
 
-/** A request that is not answered. */
+/** A request whose response is not complete. */
 export interface RequestUnderWay {
   readonly request: RequestLine;
   readonly response: ServerResponse | Http2ServerResponse;
-  /** Monotonic ms. */
+  /** When the request began, in monotonic ms. */
   readonly startedAt: number;
 }
 
-/** The same for several. */
+/** Describes several requests by {@link describeRequest}, with the time since each began. */
 export function describeRequests(
   requests: readonly Pick<RequestUnderWay, 'request' | 'startedAt'>[],
 ): BlockedRequest[] {

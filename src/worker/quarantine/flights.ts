@@ -3,31 +3,31 @@ import type { ServerResponse } from 'node:http';
 import type { Fingerprint } from '../../contract/ipc/index.js';
 import { isOpenEventStream } from '../http/event-stream.js';
 
-/** Time for work that goes on after its client has left. */
+/** A request stays a suspect for this time after its client has disconnected. */
 const ABANDONED_MS = 5_000;
 
-/** Requests of one URL that are told. A URL answered this often is not a suspect. */
+/** At most this many requests of one URL are reported. After that the URL is not a suspect. */
 const TOLD_EACH = 20;
 
-/** Different URLs that are counted. */
+/** The maximum number of URLs whose requests are counted. Requests of further URLs are reported. */
 const MAX_COUNTED = 1_000;
 
-/** How often it looks which requests have become streams of events. */
+/** How often requests are checked for having become event streams. */
 const STREAMS_MS = 100;
 
-/** Requests ended that wait to be told with the next one that begins. */
+/** Maximum number of ended requests that wait to be reported. Further ones are not reported. */
 const MAX_UNTOLD = 500;
 
-/** Tells the primary what a worker is at. */
+/** Reports to the primary which request begins and which have ended, by their numbers. */
 export type TellFlight = (
   n: number,
   began: Fingerprint | undefined,
   ended: readonly number[],
 ) => void;
 
-/** One request that is watched. */
+/** A watched request. */
 export class Flight {
-  /** Its number, once it was told. */
+  /** The number under which the request was reported to the primary. */
   n: number | undefined;
 
   constructor(
@@ -40,27 +40,26 @@ export class Flight {
     return isOpenEventStream(this.response);
   }
 
-  /** It was answered. */
+  /** The response is complete. */
   end(): void {
     this.ended(this);
   }
 
-  /** Its client is gone: what was begun for it goes on for a while. */
+  /** The client disconnected. The work for the request may go on for a while. */
   abandon(): void {
     setTimeout(this.ended, ABANDONED_MS, this).unref();
   }
 }
 
 /**
- * Watches requests closely, for some minutes after a worker has ended: each is
- * told to the primary before its handler runs, so that the primary knows what
- * was at work if this process ends without a word; and each runs in an
- * asynchronous context, so that an error that nobody caught has a request.
+ * Watches requests for some minutes after a worker has ended. Reports each request to the primary
+ * before its handler runs, so that the primary knows the running requests if this process crashes.
+ * Runs each request in an asynchronous context, to find the request of an uncaught error.
  */
 export class Flights {
   readonly #contexts = new AsyncLocalStorage<Flight>();
   readonly #told = new Map<string, number>();
-  /** The primary believes that these are at work. */
+  /** The requests that were reported to the primary and have not ended. */
   readonly #flying = new Set<Flight>();
   #ended: number[] = [];
   #last = 0;
@@ -73,12 +72,12 @@ export class Flights {
 
   constructor(private readonly tell: TellFlight) {}
 
-  /** The request whose context the code has that runs now. */
+  /** The request in whose asynchronous context the current code runs. */
   get current(): Fingerprint | undefined {
     return this.#contexts.getStore()?.fingerprint;
   }
 
-  /** Whether the URL was answered so often that it is not a suspect. */
+  /** Whether the URL is not a suspect, as {@link TOLD_EACH} of its requests were reported. */
   isCleared({ url }: Fingerprint): boolean {
     return (this.#told.get(url) ?? 0) >= TOLD_EACH;
   }
@@ -88,7 +87,7 @@ export class Flights {
     return new Flight(fingerprint, response, (flight) => this.#end(flight));
   }
 
-  /** The app is about to be given a request: without `flight` the one whose context this is. */
+  /** Hands a request to the app. `flight` defaults to the request of the current context. */
   give(flight = this.#contexts.getStore()): void {
     if (flight === undefined || this.isCleared(flight.fingerprint)) return;
     const { url } = flight.fingerprint;
@@ -103,12 +102,12 @@ export class Flights {
     this.#contexts.enterWith(flight);
   }
 
-  /** The process ends over one of its requests: no answer clears one any more. */
+  /** The process ends because of a request. From now on no request is reported as ended. */
   fallSilent(): void {
     this.#silent = true;
   }
 
-  /** On Node 20 a storage in use costs every promise of the process. */
+  /** Disables the AsyncLocalStorage too: on Node 20 an active one slows every promise down. */
   stop(): void {
     clearTimeout(this.#timer);
     clearInterval(this.#streams);
@@ -118,7 +117,7 @@ export class Flights {
   #end(flight: Flight): void {
     if (!this.#flying.delete(flight)) return;
     if (this.#ended.length < MAX_UNTOLD) this.#ended.push(flight.n!);
-    // Told a little later: a worker that says so has lived on.
+    // Reported with a delay, because it shows that the worker survived the request.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       if (this.#ended.length > 0 && !this.#silent) this.tell(0, undefined, this.#ended.splice(0));

@@ -4,34 +4,33 @@ import type { RequestLine } from './describe-request.js';
 
 type Emit = (name: string, ...args: unknown[]) => boolean;
 
-/** Events by which a server gives a request to the app. */
+/** The events by which a server hands a request to the app. */
 const GIVES_REQUEST: ReadonlySet<string> = new Set(['request', 'checkContinue']);
 
-/** Time that a request which was tried has to show that it does no harm. */
+/** A trial request has succeeded if the worker is alive this long after the response. */
 const SETTLED_MS = 2_000;
 
-/** Seconds after which a client may ask again: by then another has been tried. */
+/** Seconds after which a client may retry. By then a further trial has been made. */
 const RETRY_AFTER = '60';
 
 /**
- * Answers requests under quarantine with 503 in place of the app. While requests
- * are watched, it gives the app no request whose client has gone: after a
- * worker has ended, such requests wait in the accept queue for the next one.
- * At all other times the servers are as they were: a request pays nothing.
+ * Answers requests under quarantine with 503 in place of the app. While requests are watched, drops
+ * requests whose clients have disconnected: after a worker has ended, such requests wait in the
+ * accept queue for the next worker. At all other times the servers are unchanged and as fast.
  */
 export class RequestGuard {
   readonly #servers = new Set<Server>();
   #entries: readonly QuarantineEntry[] = [];
   #watch = false;
-  /** Requests that have arrived and that the app has not been given. */
+  /** Requests that have arrived and were not handed to the app. */
   readonly #held = new Set<RequestLine>();
-  /** Trials of this worker that have begun. */
+  /** The ids of the quarantine entries for which this worker has begun a trial. */
   readonly #tried = new Set<number>();
 
   constructor(
     private readonly fingerprint: (request: IncomingMessage) => Fingerprint | undefined,
     private readonly tell: (id: number, lived: boolean) => void,
-    /** Called in the asynchronous context of a watched request that the app is about to be given. */
+    /** Called before the app gets a watched request, in the request's asynchronous context. */
     private readonly give: () => void,
   ) {}
 
@@ -39,12 +38,12 @@ export class RequestGuard {
     return this.#watch || this.#entries.length > 0;
   }
 
-  /** The app has not been given the request yet. */
+  /** Whether the request was not handed to the app yet. */
   holds(request: RequestLine): boolean {
     return this.#held.has(request);
   }
 
-  /** A second call for a server changes nothing. */
+  /** Guards `server` if needed. A second call for the server changes nothing. */
   follow(server: Server): void {
     if (this.#servers.has(server)) return;
     this.#servers.add(server);
@@ -52,12 +51,12 @@ export class RequestGuard {
     if (this.#stands) this.#stand(server);
   }
 
-  /** What is under quarantine from now on, and whether requests are watched. */
+  /** Sets which requests are under quarantine from now on, and whether requests are watched. */
   set(entries: readonly QuarantineEntry[], watch: boolean): void {
     const stood = this.#stands;
     this.#entries = entries;
     this.#watch = watch;
-    // One that is allowed no more may be allowed again.
+    // Forgets a trial that this worker may no longer make, as the primary may allow another later.
     for (const { id, trial } of entries) if (!trial) this.#tried.delete(id);
     if (stood === this.#stands) return;
     for (const server of this.#servers) {
@@ -81,17 +80,18 @@ export class RequestGuard {
   }
 
   /**
-   * Holds all requests of HTTP/1, not only the first of each connection: they keep their order, and
-   * the one that blocks the event loop is the last that the app was given. A connection of HTTP/2
-   * begins with an exchange of messages, so its client is there.
+   * Holds a request until it is clear whether its client is still connected. Holds every HTTP/1.1
+   * request, not only a connection's first, to keep their order: the request that blocks the event
+   * loop must be the last that the app got. An HTTP/2 client is connected after its handshake.
    */
   #hold(request: IncomingMessage, handOver: () => void): void {
     this.#held.add(request);
-    // The request is read in one turn of the event loop, the end of its connection in the next.
+    // Waits two turns: Node reads the request in one, and the end of its connection in the next.
     setImmediate(() =>
       setImmediate(() => {
         this.#held.delete(request);
-        // Node ends a connection when its client does, unless the server has `httpAllowHalfOpen`.
+        // Not writable means that the client has ended the connection and Node has followed. With
+        // `httpAllowHalfOpen` Node does not follow.
         if (!request.socket.writable) return void request.socket.destroy();
         this.give();
         handOver();

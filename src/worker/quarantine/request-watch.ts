@@ -16,12 +16,12 @@ import { RequestGuard } from './request-guard.js';
 
 /** The requests that may have ended this process. */
 export interface Suspects {
-  /** It is known: none, or the one whose asynchronous context the error has. */
+  /** Whether the cause is known: one request, found by its asynchronous context, or none. */
   readonly certain: boolean;
   readonly suspects: readonly Fingerprint[];
 }
 
-/** A worker's part in finding requests that end workers, and in keeping them from the app. */
+/** The worker's part in finding requests that end workers and in refusing such requests. */
 export class RequestWatch {
   readonly routes = new AppRoutes();
   readonly #guard: RequestGuard;
@@ -36,7 +36,7 @@ export class RequestWatch {
       (id, lived) => void channel.send({ type: 'trial', id, lived }),
       () => this.#flights?.give(),
     );
-    // In the context of the call that ends the process.
+    // 'exit' is emitted in the asynchronous context of the call of process.exit().
     process.once('exit', () => this.tellSuspects('exit'));
   }
 
@@ -44,7 +44,7 @@ export class RequestWatch {
     this.#guard.follow(server);
   }
 
-  /** Takes the requests that the primary wants watched, or kept from the app. */
+  /** Applies the primary's decision which requests are watched and which are refused. */
   hear({ watch, entries }: PrimaryMessage & { type: 'quarantine' }): void {
     this.#guard.set(entries, watch);
     if (watch === (this.#flights !== undefined)) return;
@@ -61,7 +61,7 @@ export class RequestWatch {
   begin(request: IncomingMessage, response: ServerResponse): Flight | undefined {
     const own = this.#fingerprint(request);
     const flight = own && this.#flights?.begin(own, response);
-    // The guard does not hold a request of HTTP/2.
+    // The guard does not hold HTTP/2 requests, so they are reported here.
     if (flight !== undefined && request.httpVersionMajor > 1) this.#flights?.give(flight);
     return flight;
   }
@@ -79,8 +79,8 @@ export class RequestWatch {
   }
 
   /**
-   * What is at work now. Also called in the middle of what blocks this process. A stream of events
-   * that has begun is at work in every worker that ends, whatever ends it.
+   * The requests that run now. Also called while this process is blocked, and then interrupts the
+   * blocking code. Leaves out event streams: they are open in every worker, whatever ends it.
    */
   get suspects(): Suspects {
     const current = this.#flights?.current;
@@ -95,11 +95,12 @@ export class RequestWatch {
     return { certain: false, suspects: suspects.slice(-MAX_SUSPECTS) };
   }
 
-  /** This process ends by an error that nobody caught, or has called `process.exit()`. */
+  /** Reports the suspects when the process ends by an uncaught error or by `process.exit()`. */
   tellSuspects(by: 'error' | 'exit'): void {
     const found = this.suspects;
-    // An error without the context of a request is none's: the request may have been answered before.
-    // One that is not watched has no context, but `process.exit()` runs in the middle of it.
+    // An error outside of a request's context belongs to no request, as its request may have ended
+    // before. `process.exit()` in a request that is not watched has no context either, but runs
+    // while the request is in flight, so all requests in flight are suspects.
     const isNone = !found.certain && (by === 'error' || this.#flights !== undefined);
     this.#flights?.fallSilent();
     const told = isNone ? { certain: true, suspects: [] } : found;
@@ -108,7 +109,7 @@ export class RequestWatch {
 
   #fingerprint(request: RequestLine): Fingerprint | undefined {
     const found = this.routes.fingerprint(request);
-    // Nothing keeps the package's own endpoints from being answered.
+    // The package's own endpoints are never suspects, so that they are always answered.
     const isOwn = this.local.endpoints.some(
       (path) => found.path === path || found.path.startsWith(`${path}/`),
     );

@@ -1,22 +1,22 @@
-// Sends a worker's recording to its asker. It has a unix socket of its own: it may be hundreds of MB,
-// and the end of the recording must differ from the end of the process.
+// Sends a worker's recording to the process that asked for it, over a unix socket. A recording can
+// have hundreds of MB, and its reader must be able to tell its end from the end of the worker.
 import net = require('node:net');
 
-/** Frames: their length in 4 bytes, then that many bytes. An empty one is the end. */
+/** A frame has its length in 4 bytes and then its bytes. An empty frame ends the recording. */
 const HEADER_BYTES = 4;
 
-/** Set in the length of a frame that holds an error, as text. */
+/** This bit is set in the length of a frame that holds an error message. */
 const ERROR_BIT = 2 ** 31;
 
 const MAX_ERROR_LENGTH = 1_000;
 
-/** The socket is there before it is asked for. */
+/** Short, because the socket listens before the recording is requested. */
 const CONNECT_TIMEOUT_MS = 2_000;
 
 class ByteSink {
   private constructor(private readonly socket: net.Socket) {}
 
-  /** @param gone Nobody wants it any more. */
+  /** @param gone is called when the reader has closed the socket. */
   static open(path: string, gone: () => void): Promise<ByteSink> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(path, () => {
@@ -28,11 +28,11 @@ class ByteSink {
       });
       socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error('nobody answers')));
       socket.on('error', reject);
-      socket.resume(); // the asker sends nothing, but its end has to be seen
+      socket.resume(); // the reader sends nothing, but its close must be noticed
     });
   }
 
-  /** Resolves once there is room for more. */
+  /** Resolves when more can be written. `undefined` means at once. */
   write(bytes: Buffer): Promise<void> | undefined {
     if (bytes.length === 0) return undefined;
     this.socket.write(header(bytes.length));
@@ -43,7 +43,7 @@ class ByteSink {
     });
   }
 
-  /** All of it has been written. Resolves once it has been sent. */
+  /** Ends the recording. Resolves when all of it was sent. */
   end(): Promise<void> {
     return new Promise((resolve) => this.socket.end(header(0), resolve));
   }

@@ -6,17 +6,17 @@ import {
 } from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
-/** A CPU profile that is to be there before a hung worker is killed. */
+/** A CPU profile of a hung worker. It must be written before the worker is killed. */
 export interface HangProfile {
-  /** Time that the event loop has to be blocked before it begins. */
+  /** The profile begins when the event loop has been blocked for this time. */
   readonly afterMs: number;
   readonly ms: number;
   readonly directory: string;
-  /** Part of its file's name. */
+  /** A part of the file's name. */
   readonly name: string;
 }
 
-/** The profile that the watchdog records of a hang, and when; `undefined` for none. */
+/** How the watchdog records a profile of a hang. `undefined` if it records none. */
 export function hangProfile(
   { watchdog, heartbeat }: Pick<ResolvedClusterOptions, 'watchdog' | 'heartbeat'>,
   { slot, generation, pid }: WorkerIdentity,

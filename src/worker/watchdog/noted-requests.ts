@@ -5,42 +5,38 @@ const MAX_METHOD_LENGTH = 32;
 const MAX_URL_LENGTH = 200;
 const SPACE = 0x20;
 
-/** Bytes of a method, a space and a URL. */
+/** The number of bytes for a method, a space and a URL. */
 const LINE_BYTES = MAX_METHOD_LENGTH + 1 + MAX_URL_LENGTH;
 
-/** Read once: the getter costs about 20 ns. */
+/** Read only once, because the getter takes about 20 ns. */
 const ORIGIN_MS = performance.timeOrigin;
 
 type NotedRequest = RequestLine & { readonly socket?: unknown };
 
-/** Memory that two threads share, with a place for each request. Typed arrays stay shared as `workerData`. */
+/** Memory that two threads share, with a place for each request. */
 export interface NotedRequestsMemory {
-  /** Bytes of the place's text in use, 0 without a request. */
+  /** The number of bytes of the text of each place. 0 if the place has no request. */
   readonly lengths: Int32Array;
-  /** When the request began, in ms since 1970. */
+  /** When the request of each place began, in ms since 1970. */
   readonly startedAt: Float64Array;
-  /** Method, space and URL in latin1, as long for each place. The URL has its query, and is cut. */
+  /** Method, space and URL in latin1, {@link LINE_BYTES} for each place. Has the query, is cut. */
   readonly text: Uint8Array;
 }
 
 /**
- * The requests in flight: of many only some, and always the one that began last. Native code keeps
- * the main thread from answering the inspector; its watchdog reads the requests here.
+ * Some requests in flight, always with the newest, in shared memory. While native code blocks the
+ * main thread, the main thread cannot answer the watchdog, so the watchdog reads the requests here.
  */
 export class NotedRequests implements NotedRequestsMemory {
   readonly lengths = new Int32Array(shared(Int32Array.BYTES_PER_ELEMENT));
   readonly startedAt = new Float64Array(shared(Float64Array.BYTES_PER_ELEMENT));
   readonly text = Buffer.from(shared(LINE_BYTES));
-  /** By place. */
+  /** The request of each place. */
   readonly #requests = Array<NotedRequest | undefined>(MAX_BLOCKED_REQUESTS).fill(undefined);
   /** The place that was taken last. */
   #last = 0;
 
-  /**
-   * A request has begun. On the request path.
-   *
-   * @param startedAt monotonic ms.
-   */
+  /** Notes a request. Runs for every request. @param startedAt its start in monotonic ms. */
   began(request: NotedRequest, startedAt: number): void {
     const { lengths, text } = this;
     const { method = '', url = '' } = request;
@@ -48,7 +44,7 @@ export class NotedRequests implements NotedRequestsMemory {
     const place = free === -1 ? (this.#last + 1) % MAX_BLOCKED_REQUESTS : free;
     this.#last = place;
     this.#requests[place] = request;
-    lengths[place] = 0; // so that the watchdog reads no half of a text
+    lengths[place] = 0; // so that the watchdog does not read a half-written text
     const begin = place * LINE_BYTES;
     const space = begin + text.write(method, begin, MAX_METHOD_LENGTH, 'latin1');
     text[space] = SPACE;
@@ -56,7 +52,7 @@ export class NotedRequests implements NotedRequestsMemory {
     lengths[place] = space + 1 + text.write(url, space + 1, MAX_URL_LENGTH, 'latin1') - begin;
   }
 
-  /** A request is over, whether it was answered or not. On the request path. */
+  /** A request has ended, with or without a complete response. Runs for every request. */
   ended(request: NotedRequest): void {
     const place = this.#requests.indexOf(request);
     if (place === -1) return;
@@ -64,7 +60,7 @@ export class NotedRequests implements NotedRequestsMemory {
     this.lengths[place] = 0;
   }
 
-  /** A connection is gone, and with it all that was pipelined on it. */
+  /** A connection is closed: forgets all of its requests. */
   left(socket: unknown): void {
     for (const request of this.#requests) {
       if (request && request.socket === socket) this.ended(request);

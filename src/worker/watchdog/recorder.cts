@@ -1,4 +1,4 @@
-// Records what the main thread does, also while that is blocked. Loaded when that is wanted.
+// Records a CPU or heap profile of the main thread, even of a blocked one. Loaded on first use.
 import fs = require('node:fs');
 import inspector = require('node:inspector');
 import path = require('node:path');
@@ -10,21 +10,21 @@ import type { RecordingKind } from '../../contract/snapshot/index.js' with {
 interface Job {
   readonly kind: RecordingKind;
   readonly ms: number;
-  /** The main thread has been busy with one thing for a while. */
+  /** Whether the event loop of the main thread is blocked. */
   readonly blocked: boolean;
 }
 
-/** Profiles of older blocks are deleted after this: nobody will look at them. */
+/** The maximum number of profiles in the directory. Older ones are deleted. */
 const FILES_KEPT = 10;
 
 class Recorder {
-  // Its thread must not end while there is one: Node aborts the process in that race (20, 24 and 26).
+  // Its thread must not end while a session is open: that can abort the process (Node 20 to 26).
   readonly #session = new inspector.Session();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly job: Job) {}
 
-  /** Sends it to the listener on a unix socket, and ends if that has left. */
+  /** Records, and sends the profile to a unix socket. Ends early if the listener leaves. */
   async send(socket: string): Promise<void> {
     const sink = await byteSink.ByteSink.open(socket, () => this.stop()).catch(() => undefined);
     if (sink === undefined) return;
@@ -36,7 +36,7 @@ class Recorder {
     }
   }
 
-  /** @returns the file that it has been written to. */
+  /** Records, and writes the profile to a file. @returns the path of the file. */
   async save(directory: string, name: string): Promise<string> {
     const profile = await this.#record();
     makeOwnDirectory(directory);
@@ -46,13 +46,13 @@ class Recorder {
     return file;
   }
 
-  /** Nobody wants it any more: what was promised stays open. */
+  /** Stops recording. Promises of this recorder then never settle. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#session.disconnect();
   }
 
-  /** @returns JSON, as Chrome's and VS Code's tools read it. */
+  /** @returns the profile as JSON for the tools of Chrome and VS Code. */
   async #record(): Promise<Buffer> {
     this.#session.connectToMainThread();
     const profile = await (this.job.kind === 'cpu-profile' ? this.#ofCpu() : this.#ofHeap());
@@ -64,9 +64,9 @@ class Recorder {
     await this.#post('Profiler.enable');
     await this.#post('Profiler.start');
     if (this.job.blocked) {
-      // A loop runs in code that V8 has compiled for it alone, and that a profile knows only if it
-      // is compiled while that records: else its time is said to be its caller's. To begin to count
-      // coverage throws away all compiled code, whatever runs.
+      // A profile only knows code that V8 compiles during the recording. Otherwise it would count
+      // the time of a blocking loop, which V8 has compiled before, as its caller's. Starting to
+      // count coverage discards all compiled code, even code that runs, so V8 compiles it again.
       await this.#post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
       await this.#post('Profiler.stopPreciseCoverage');
     }
@@ -89,7 +89,7 @@ class Recorder {
   #post(method: string, parameters: object = {}): Promise<Record<string, unknown>> {
     return new Promise((resolve, reject) => {
       this.#session.post(method, parameters, (error, result) => {
-        // The inspector's own object: it is not an Error.
+        // The inspector's error object is not an instance of Error.
         if (error !== null) reject(new Error(error.message));
         else resolve(result as Record<string, unknown>);
       });
@@ -97,7 +97,7 @@ class Recorder {
   }
 }
 
-/** A file is there whole or not at all: the process is killed soon. */
+/** Writes to another name first, so that a process that is killed leaves no incomplete profile. */
 function write(file: string, bytes: Buffer): void {
   const part = `${file}.part`;
   try {
@@ -109,7 +109,7 @@ function write(file: string, bytes: Buffer): void {
   }
 }
 
-/** In a directory of everybody's the name may be taken, by somebody else or by a link. */
+/** Creates the directory in the shared /tmp. Throws if it is a link or belongs to another user. */
 function makeOwnDirectory(directory: string): void {
   if (!fs.existsSync(directory)) fs.mkdirSync(directory, { mode: 0o700 });
   const found = fs.lstatSync(directory);
@@ -123,7 +123,7 @@ function dropOldest(directory: string): void {
   const files = fs
     .readdirSync(directory)
     .filter((name) => /^hang-.*\.cpuprofile(\.part)?$/.test(name))
-    .sort(); // their names begin with their time
+    .sort(); // by time, with which the names begin
   for (const name of files.slice(0, -(FILES_KEPT - 1))) fs.rmSync(path.join(directory, name));
 }
 

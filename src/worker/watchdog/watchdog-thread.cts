@@ -1,5 +1,5 @@
-// The watchdog's own thread: small, so that each worker can afford it, and with nothing of the app.
-// CommonJS because that starts with less than a module does.
+// The thread of the watchdog. Small, because each worker has one, and loads nothing of the app.
+// This file is CommonJS, because that loads less than an ES module.
 import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
@@ -30,19 +30,19 @@ const beats = new Int32Array(beat);
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
-/** A worker that can ends within 2 s by itself when its primary is gone: this is for one that cannot. */
+/** A worker without a primary ends itself within 2 s. If it is blocked, it is killed after this. */
 const ORPHAN_MS = 2_300;
 
-/** An event loop in native code answers nothing. */
+/** Maximum wait for the main thread's answer. While it runs native code, it cannot answer. */
 const ANSWER_TIMEOUT_MS = 500;
 
-/** The thread's own tick came so late that the whole process was stopped: nothing was blocked. */
+/** If this thread's own tick is late by this factor, the whole process was stopped, not blocked. */
 const LATE_FACTOR = 4;
 
-/** A main thread that has missed this many beats is busy with one thing. */
+/** The event loop is blocked if the main thread has missed this many beats. */
 const BLOCKED_BEATS = 2;
 
-/** A primary that is behind is waited for this often; the tick is due again by then. */
+/** Maximum number of tries to write to a full pipe. The rest of the message is then dropped. */
 const WRITE_TRIES = 20;
 const WRITE_RETRY_MS = 10;
 
@@ -55,20 +55,20 @@ let lastBeatAt = performance.now();
 let lastTickAt = lastBeatAt;
 let orphanedAt: number | undefined;
 
-/** One block of the event loop, or what may become one. */
+/** One block of the event loop, or a busy time that may become one. */
 interface Block {
   reported?: boolean;
   lastReport?: BlockReport;
   recorder?: InstanceType<typeof Recorder>;
-  /** The file of its profile. */
+  /** The path of the block's CPU profile. */
   file?: string;
 }
-/** Another object for each: so a late answer is not taken for one about the next block. */
+/** Each block has its own object, so that a late answer is not used for the next block. */
 let block: Block = {};
-/** The part of a line that has come from the primary so far. */
+/** The beginning of a line from the primary whose end has not arrived. */
 let request = '';
 const input = Buffer.alloc(REQUEST_BYTES);
-// An empty pipe is an error each time: nobody reads its stack.
+// Reading an empty pipe throws at each tick. Nobody reads the error's stack, so do not collect it.
 Error.stackTraceLimit = 0;
 
 setInterval(() => {
@@ -118,9 +118,8 @@ type Description = Pick<BlockReport, 'requests' | 'frames'> &
   Partial<Suspects> & { readonly answered: boolean };
 
 /**
- * Asks the main thread what it is doing. The inspector interrupts any code there,
- * an endless loop or a regular expression, so the answer has the stack of the
- * block.
+ * Asks the main thread what it is doing. The inspector interrupts any code there, an endless loop
+ * or a regular expression, so the answer has the stack of the block.
  */
 function askMainThread(tell: (found: Description) => void): void {
   let told = false;
@@ -132,7 +131,7 @@ function askMainThread(tell: (found: Description) => void): void {
   const answerAlone = () => answer({ requests: readNoted(), frames: [], answered: false });
   setTimeout(answerAlone, ANSWER_TIMEOUT_MS);
   try {
-    // Loaded when it is needed, and not to be had in every build of Node.
+    // Loaded on first use. Some builds of Node have no inspector.
     const { Session } = require('node:inspector') as typeof inspector;
     const session = new Session();
     session.connectToMainThread();
@@ -148,7 +147,7 @@ function askMainThread(tell: (found: Description) => void): void {
   }
 }
 
-/** The requests that are known without the main thread, oldest first. */
+/** Reads the requests in flight from the shared memory, oldest first. */
 function readNoted(): BlockedRequest[] {
   const { lengths, startedAt } = noted;
   const text = Buffer.from(noted.text);
@@ -156,7 +155,7 @@ function readNoted(): BlockedRequest[] {
   const requests = Array.from(lengths, (length, place) => {
     const begin = (place * text.length) / lengths.length;
     const [method = '', url = ''] = text.toString('latin1', begin, begin + length).split(' ');
-    // A query may hold secrets.
+    // Leaves out the query, which may hold secrets.
     return { method, path: url.split('?')[0]!, forMs: Math.max(0, now - startedAt[place]!) };
   });
   return requests.filter((_, place) => lengths[place]! > 0).sort((a, b) => b.forMs - a.forMs);
@@ -167,7 +166,7 @@ function report(found: BlockReport): void {
   write({ type: 'blocked', ...found, ...(block.file && { profile: block.file }) });
 }
 
-/** Names the file by a second report of the block: the primary keeps the last report. */
+/** Records a profile, and then reports the block again with its file. The last report counts. */
 function profileHang({ ms, directory, name }: HangProfile): void {
   const file = `hang-${new Date().toISOString().replaceAll(':', '-')}-${name}.cpuprofile`;
   const profiled = block;
@@ -179,25 +178,25 @@ function profileHang({ ms, directory, name }: HangProfile): void {
       if (block.lastReport !== undefined) report({ ...block.lastReport, forMs: blockedMs() });
     },
     (error: Error) => {
-      // Nobody wants a profile of a block that is over.
+      // Reports the error only if the block still lasts.
       if (profiled === block) write({ type: 'unprofiled', problem: error.message });
     },
   );
 }
 
 function newRecorder(kind: RecordingKind, ms: number): InstanceType<typeof Recorder> {
-  // Loaded when it is needed, as the inspector is.
+  // Loaded on first use, like the inspector.
   const Loaded = require('./recorder.cjs') as typeof Recorder;
   return new Loaded({ kind, ms, blocked: isBlocked() });
 }
 
-/** Looks whether the primary asks something. The main thread has made the pipe non-blocking. */
+/** Reads requests of the primary. The main thread has made the pipe non-blocking. */
 function readRequests(): void {
   let bytes: number;
   try {
     bytes = fs.readSync(reportTo, input);
   } catch {
-    return; // mostly EAGAIN: nothing is asked
+    return; // usually EAGAIN: the pipe is empty
   }
   const lines = (request + input.toString('latin1', 0, bytes)).split('\n');
   request = lines.pop()!;

@@ -6,23 +6,23 @@ import type { HangProfile } from './hang-profile.js';
 import type { NotedRequestsMemory } from './noted-requests.js';
 import type { Suspects } from '../quarantine/request-watch.js';
 
-/** The data with which the thread starts. */
+/** The data that the thread gets at its start. */
 export interface WatchdogData {
-  /** One Int32 that the main thread counts up while its event loop turns. */
+  /** One Int32 that the main thread increments at each tick of its event loop. */
   readonly beat: SharedArrayBuffer;
   readonly tickMs: number;
   readonly blockedAfterMs: number;
   readonly primaryPid: number;
-  /** Descriptor of the pipe to the primary. */
+  /** The file descriptor of the pipe to the primary. */
   readonly reportTo: number;
-  /** What to evaluate in the main thread: gives the answer as JSON. */
+  /** The expression to evaluate in the main thread. It gives a description as JSON. */
   readonly question: string;
   readonly hangProfile: HangProfile | undefined;
   readonly noted: NotedRequestsMemory;
 }
 
 interface WatchdogOptions {
-  /** Time after which a hung worker is killed, in ms; the report is to be there before. */
+  /** A hung worker is killed after this time, in ms. The report must be sent before. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
@@ -32,31 +32,31 @@ interface WatchdogOptions {
     readonly requests: readonly BlockedRequest[];
     /** The possible cause, if this process is blocked. */
     readonly suspects: Suspects;
-    /** From now on notes the requests in flight, for a main thread that cannot say them. */
+    /** Starts to note the requests in flight, for when the main thread cannot answer. */
     note(): NotedRequestsMemory;
   };
-  /** The thread could not be started, or has ended. */
+  /** Called if the thread could not be started or has failed. */
   readonly failed: (error: unknown) => void;
 }
 
 const MAX_TICK_MS = 250;
 const MIN_TICK_MS = 25;
 
-/** The thread needs 2 MB until it records a profile. A minute's profile of a large app may have 20 MB as text. */
+/** The thread needs 2 MB. A profile of one minute of a large app may have 20 MB as text. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
 
-/** Frames of a recursion, so many that its caller is seen. */
+/** The maximum number of frames that are read. Large enough to reach the caller of a recursion. */
 const DEEPEST = 300;
 
-/** Functions that call each other in turn. */
+/** The maximum number of functions in a mutual recursion that is folded. */
 const LONGEST_CYCLE = 3;
 
-/** How the thread finds {@link describeMainThread}. */
+/** The key of the global property under which the thread finds {@link describeMainThread}. */
 const HOOK = 'nestjs-cluster.describe-main-thread';
 
 /**
- * Starts a thread that notices when the event loop of this process is blocked. It reports what the
- * main thread is doing, and ends the process if its primary goes during the block.
+ * Starts a thread that notices when the event loop of this process is blocked. The thread reports
+ * the block and its stack, and ends the process if the primary ends during the block.
  */
 export function startWatchdog(options: WatchdogOptions): void {
   const program = ownFile('worker/watchdog/watchdog-thread.cjs');
@@ -82,11 +82,11 @@ export function startWatchdog(options: WatchdogOptions): void {
     makeNonBlocking(options.reportTo);
     startThread(program, workerData, options.failed);
   } catch (error) {
-    options.failed(error); // no thread to be had: the app serves without
+    options.failed(error); // the app serves without a watchdog
   }
 }
 
-/** At its tick the thread reads the primary's requests. A stream of its own would cost more. */
+/** The thread reads the pipe at its tick without waiting. A stream in it would cost more. */
 function makeNonBlocking(descriptor: number): void {
   new Socket({ fd: descriptor, readable: false, writable: false }).unref();
 }
@@ -98,7 +98,7 @@ function startThread(
 ): void {
   const thread = new Worker(program, {
     workerData,
-    // Nothing of the app's: no loader, no preloaded module, no NODE_OPTIONS.
+    // Inherits nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
     execArgv: [],
     env: {},
     resourceLimits: RESOURCE_LIMITS,
@@ -108,7 +108,7 @@ function startThread(
   thread.unref();
 }
 
-/** Runs in the middle of whatever blocks: it only reads. */
+/** Only reads, because it interrupts the code that blocks the event loop. */
 function describeMainThread(work: WatchdogOptions['work']): string {
   const limit = Error.stackTraceLimit;
   // The stack has the frames of the block, of this function and of its caller.
@@ -122,7 +122,7 @@ function describeMainThread(work: WatchdogOptions['work']): string {
   });
 }
 
-/** The frames of the block: what lies below the one that was evaluated. */
+/** The frames of the blocking code, which lie below the frame of the evaluated expression. */
 export function framesBelow(stack: string): string[] {
   const frames = stack
     .split('\n')
@@ -137,11 +137,11 @@ export function framesBelow(stack: string): string[] {
   );
 }
 
-/** Each function of a recursion once, with the number of its frames: the route stays in sight. */
+/** Keeps each function of a recursion once, with its number of frames, to show the callers too. */
 function foldRecursion(frames: readonly string[]): string[] {
   const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
   for (const frame of frames) {
-    // The line tells functions without a name apart.
+    // Functions without a name are told apart by their line.
     const hasName = frame.endsWith(')') && !frame.includes('<anonymous>');
     const place = hasName ? frame.replace(/:\d+:\d+\)$/, '') : frame;
     const before = kept.slice(-LONGEST_CYCLE).find((each) => each.place === place);
