@@ -40,10 +40,11 @@ export function shareSessions(
       if (transport?.name === 'polling' && transport.writable) transport.send([{ type: 'noop' }]);
     },
   });
-  const opened = Promise.race([
-    Promise.all([sessions.open(), hub.ready(MAX_WAIT_MS)]),
-    delay(MAX_WAIT_MS, undefined, { ref: false }),
-  ]);
+  const opening = sessions.open();
+  const late = delay(MAX_WAIT_MS, undefined, { ref: false });
+  const opened = hub
+    .ready(MAX_WAIT_MS)
+    .then((isOpen) => (isOpen ? Promise.race([opening, late]) : undefined));
   engine.generateId = async () => {
     await opened;
     return sessions.newSessionId();

@@ -184,3 +184,17 @@ it('a client gets its session id once this worker hears the others', async () =>
   open(true);
   await vi.waitFor(() => expect(given).toHaveBeenCalledWith(expect.stringMatching(/^0-/)));
 });
+
+it('a client gets its session id at once where there can be no hub', async () => {
+  const link = {
+    identity: { slot: 0 } as never,
+    warn: vi.fn(),
+    findHub: () => () => Promise.reject(new Error('no hub')),
+    onDrain: () => {},
+  };
+  const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
+  shareSessions(engine, new EventEmitter(), link, { ready: () => Promise.resolve(false) });
+  const late = new Promise((resolve) => setTimeout(resolve, 1_000, 'late'));
+  const given = await Promise.race([engine.generateId({} as never), late]);
+  expect(given).toMatch(/^0-/);
+});
