@@ -3,26 +3,26 @@ import type { ProgramPaths } from '../processes/release.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Requester, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
 
-/** An event, with everything that the decision needs to know of the world. */
+/** An event of the core, with all facts from outside that the decision needs. */
 export type ClusterEvent =
   | { readonly type: 'begin' }
   | { readonly type: 'worker'; readonly worker: WorkerId; readonly event: WorkerEvent }
   | { readonly type: 'due'; readonly timer: Timer }
   | {
       readonly type: 'heartbeat-due';
-      /** The primary's own, 0..1, over the last interval. */
+      /** The primary's own event loop utilization over the last interval, 0..1. */
       readonly eventLoopUtilization: number;
     }
   | { readonly type: 'upkeep-due'; readonly readings: ReadonlyMap<WorkerId, Reading> }
   | { readonly type: 'reload'; readonly reason: string; readonly requester: Requester }
-  /** Answers the effect `find-program`: where its names lead now, or why they lead nowhere. */
+  /** Answers the effect `find-program`: the paths of the program, or why it cannot be found. */
   | { readonly type: 'program-found'; readonly program: ProgramPaths | Error }
   | {
       readonly type: 'scale';
       readonly workers: number;
       readonly reason: string;
       readonly requester: Requester;
-      /** Why as many workers would have nothing to listen on. */
+      /** Why the new workers would have no socket to listen on. */
       readonly error?: Error | undefined;
     }
   | {
@@ -36,32 +36,32 @@ export type ClusterEvent =
   | {
       readonly type: 'stop';
       readonly reason: string;
-      /** `undefined` of a call. */
+      /** The signal that asked for the stop; `undefined` if a call did. */
       readonly signal: { readonly name: NodeJS.Signals; readonly number: number } | undefined;
     }
   | { readonly type: 'acceptors-closed' };
 
-/** What is known of a worker from outside. */
+/** Measurements of a worker. */
 export interface Reading {
   readonly residentBytes: number;
-  /** Answered since it started. */
+  /** The number of requests that the worker has answered. */
   readonly requests: number;
 }
 
-/** What happens to a worker, or is said by it. */
+/** Something that happened to a worker, or that the worker reported. */
 export type WorkerEvent =
   | {
       readonly type: 'exited';
       readonly exit: ProcessExit;
-      /** The kernel has killed for want of memory since the last exit. */
+      /** Whether the out-of-memory killer has killed a process since the last exit. */
       readonly oomKill: boolean;
-      /** ISO 8601, UTC. */
+      /** When the primary noticed the exit: ISO 8601, UTC. */
       readonly at: string;
     }
   | { readonly type: 'channel-error'; readonly error: ErrorReport }
-  /** A read was not a message, or a write failed. */
+  /** A read was not a valid message, or a write failed. */
   | { readonly type: 'channel-broken'; readonly error: ErrorReport }
-  /** Its first word is of another version of the protocol. */
+  /** The worker's first message has another version of the protocol. */
   | { readonly type: 'foreign-version'; readonly version: number }
   | (Said<'ready'> & { readonly residentBytes: number })
   | Said<'boot-failed'>

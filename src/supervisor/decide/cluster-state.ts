@@ -13,39 +13,39 @@ import type { BootErrors } from './worker/boot-errors.js';
 import type { Leadership } from './leadership.js';
 import type { WorkerMap } from './worker/worker-map.js';
 
-/** Names a worker for the whole life of the primary: the number of its fork. */
+/** The id of a worker: the number of its fork, unique in the life of the primary. */
 export type WorkerId = number;
 
-/** A process, from fork to exit. One that has exited is in the state no more. */
+/** A worker process, from fork to exit. A worker that has exited is removed from the state. */
 export type Worker = StartingWorker | ReadyWorker | DrainingWorker;
 
 interface AnyWorker {
   readonly id: WorkerId;
   readonly slot: number;
   readonly generation: number;
-  /** Monotonic ms, like every time here. */
+  /** The time of the fork, in monotonic ms, like every time in the state. */
   readonly startedAt: number;
-  /** Its inspector is open, or may be: time means nothing. */
+  /** Whether the worker's inspector may be open. Timeouts then do not count. */
   readonly debugged: boolean;
-  /** The ping that is not answered yet: one at most. */
+  /** The ping that has no answer yet. */
   readonly ping: { readonly seq: number; readonly sentAt: number } | undefined;
-  /** The watchdog's report of the block that is going on. */
+  /** The watchdog's report of a block of the event loop that has not ended. */
   readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
-  /** The last thing it said was wrong. */
+  /** The last error that the worker reported. */
   readonly error: ErrorReport | null;
-  /** It said that it ends by an error of its own. */
+  /** Whether the worker reported that an error of its own ends it. */
   readonly fatal: boolean;
-  /** Why the primary killed it, or why it ends of its own accord: its exit does not tell. */
+  /** Why the primary killed the worker, or why it ends by itself. Its exit does not show that. */
   readonly condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
-  /** It prints an error that keeps it from coming up. */
+  /** Whether the worker may print the error that keeps it from becoming ready. */
   readonly printsBootError: boolean;
-  /** 0..1, drawn once: moves its recycling limits by their jitter. */
+  /** A random number 0..1 that varies the worker's recycling limits. */
   readonly jitter: number;
-  /** It has asked to be told when it leads. */
+  /** Whether the worker has asked to be told when it leads. */
   readonly follows: boolean;
-  /** It let a lease run out without a word: it does not lead until it says one. */
+  /** Whether the worker let a lease end unanswered. It cannot lead until it answers again. */
   readonly lapsed: boolean;
-  /** Names of the jobs that run in it: each may run in one worker at a time. */
+  /** Names of the jobs that the worker runs now. Only one worker at a time may run each of them. */
   readonly jobs: readonly string[];
 }
 
@@ -56,23 +56,23 @@ export interface StartingWorker extends AnyWorker {
 export interface ReadyWorker extends AnyWorker {
   readonly state: 'ready';
   readonly readyAt: number;
-  /** It can be asked whether its threads can do their work. */
+  /** Whether the worker can be asked to verify that its threads can load their code. */
   readonly verifiable: boolean;
-  /** No worker of its generation has shown yet that they can. */
+  /** Whether no worker of its generation has verified that yet. */
   readonly unproven: boolean;
-  /** It was above the soft memory limit when it became ready. */
+  /** Whether the worker was above the soft memory limit when it became ready. */
   readonly bornTooLarge: boolean;
-  /** It said that it is about to leave: because its app closes itself, or was sent a signal. */
+  /** Why the worker is about to leave: its app closes itself, or it got a signal. */
   readonly leaving: 'closed' | 'signalled' | undefined;
 }
 
 export interface DrainingWorker extends AnyWorker {
   readonly state: 'draining';
-  /** `undefined` where it was to leave before it had come up. */
+  /** `undefined` if the worker was told to leave before it was ready. */
   readonly readyAt: number | undefined;
-  /** Why it was asked to leave; `undefined` where it drains because of an error that nobody caught. */
+  /** Why it was asked to leave; `undefined` if it drains by itself after an uncaught error. */
   readonly retirement: Retirement | undefined;
-  /** It did not leave in time and was killed. */
+  /** Whether the worker did not leave in time and was killed. */
   readonly overdue: boolean;
   readonly drain: DrainReport | undefined;
 }
@@ -81,35 +81,35 @@ export interface Retirement {
   readonly cause: RetireCause;
   /** The signal that its app's shutdown hooks receive. */
   readonly signal: NodeJS.Signals;
-  /** The path to which it sends a heap snapshot. */
+  /** The unix socket to which the worker sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
   readonly since: number;
 }
 
-/** A numbered place for a worker, and what is remembered of those that held it. */
+/** A numbered place for a worker, and the history of its workers. */
 export interface Slot {
   readonly index: number;
-  /** Serves, or is about to. Workers on their way out are none of it, nor is a candidate. */
+  /** The worker that serves or starts. Draining workers and candidates are not meant. */
   readonly worker: WorkerId | undefined;
   /** The release of its next worker. */
   readonly release: Release;
   readonly failures: FailureHistory;
   readonly restarts: Readonly<Partial<Record<FailureCause, number>>>;
   readonly lastExit: WorkerExit | null;
-  /** By drains that were cut short. */
+  /** The number of requests that were aborted because a drain took too long. */
   readonly abortedRequests: number;
-  /** Because the last replacement failed, or would be no better. */
+  /** No upkeep replaces the worker before this time: a try has failed, or would not help. */
   readonly noReplacementBefore: number;
 }
 
-/** A worker is to be replaced without a gap. */
+/** A request to replace the worker of a slot without a gap. */
 export interface ReplacementRequest {
   readonly slot: number;
   readonly cause: ReplaceCause;
-  /** Why, in words. */
+  /** The reason in words. */
   readonly detail: string;
   readonly release: Release;
-  /** The path to which the old worker sends a heap snapshot. */
+  /** The unix socket to which the old worker sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
 }
 
@@ -118,8 +118,8 @@ export type Replacement = Candidacy | HandingOver;
 
 export interface Candidacy extends ReplacementRequest {
   /**
-   * The new worker boots; it has to live for a while; its threads have to be
-   * proven; its app says whether it is well.
+   * The steps of the new worker: it boots, lives for a while without failing, verifies that its
+   * threads can load their code, and has its app check its health.
    */
   readonly phase: 'booting' | 'canary' | 'proving' | 'checking';
   readonly candidate: WorkerId;
@@ -131,10 +131,10 @@ export interface HandingOver extends ReplacementRequest {
   readonly predecessor: WorkerId;
 }
 
-/** The one that asked for something that takes a while. It gets one answer. */
+/** The requester of a reload, a scaling or a restart. It gets one answer. */
 export type Requester =
   | { readonly by: 'caller'; readonly id: number }
-  /** It may have to leave in the course of it: it is told before, while it can still hear. */
+  /** A worker that is itself to leave gets its answer before it drains. */
   | {
       readonly by: 'worker';
       readonly worker: WorkerId;
@@ -151,29 +151,29 @@ export interface PendingRequest {
 }
 
 export interface ReloadUnderWay {
-  /** Its number; of the reload that is taken back, too. */
+  /** The number of the reload, also while the reload is taken back. */
   readonly generation: number;
   /** The release of the new workers; `undefined` until it has been found. */
   readonly release: Release | undefined;
-  /** The release that comes back if the new one fails; `undefined` if that did not stay up either. */
+  /** The release to go back to if the new one fails; `undefined` if no earlier one works. */
   readonly before: Release | undefined;
   readonly startedAt: number;
-  /** How it ends if nothing more goes wrong: all but `completed` is the way back. */
+  /** The outcome if nothing else goes wrong. Unless it is `completed`, the reload goes back. */
   readonly outcome: ReloadOutcome;
-  /** Why the release before comes back. */
+  /** Why the reload goes back to the release before. */
   readonly reason: string | null;
 }
 
-/** Whether threads can load what they are to run is asked of one worker of each generation. */
+/** One worker of each generation verifies that its threads can load the code that they run. */
 export interface Verification {
-  /** Generations of which it is known. */
+  /** Generations whose threads are known to load their code. */
   readonly proven: readonly number[];
   readonly asked: WorkerId | undefined;
 }
 
-/** The first ready worker's report of itself. */
+/** Addresses that the first ready worker reported. */
 export interface Served {
-  /** `null` where its app has no HTTP server. */
+  /** `null` if the app has no HTTP server. */
   readonly url: string | null;
   readonly endpoints: readonly string[];
 }
@@ -187,7 +187,7 @@ export interface ShutdownUnderWay {
   readonly signal: NodeJS.Signals;
 }
 
-/** Something that is due after a time. A worker, a slot or the cluster has one of each kind. */
+/** A timer. A worker, a slot or the cluster has at most one timer of each type. */
 export type Timer =
   | { readonly type: WorkerTimer; readonly worker: WorkerId }
   | { readonly type: 'start-due'; readonly slot: number }
@@ -208,9 +208,9 @@ export type WorkerTimer =
 
 /** The whole cluster, as plain data. */
 export interface ClusterState {
-  /** Workers there should be. */
+  /** The number of workers that the cluster should have. */
   readonly desired: number;
-  /** Every slot there ever was: what was counted in one is not forgotten by scaling down. */
+  /** All slots that ever existed: scaling down does not lose their counts. */
   readonly slots: readonly Slot[];
   readonly workers: WorkerMap;
   readonly forks: number;
@@ -229,17 +229,17 @@ export interface ClusterState {
   readonly replacement: Replacement | undefined;
   readonly replacementsWaiting: readonly ReplacementRequest[];
 
-  /** When slots were last restarted. */
+  /** The times of the last restarts. */
   readonly restartedAt: readonly number[];
   readonly bootErrors: BootErrors;
   readonly verification: Verification;
   readonly leadership: Leadership;
   readonly served: Served | undefined;
-  /** A worker has served, and its threads can do their work: the cluster has started. */
+  /** Whether the cluster has started: a worker was ready, and its threads can load their code. */
   readonly everReady: boolean;
-  /** As the worker said that became ready last. */
+  /** The value of the worker that became ready last. */
   readonly minReady: ClusterSnapshot['minReady'];
-  /** That the soft memory limit is too low for the app is said once. */
+  /** Whether a warning has said that the soft memory limit is too low for the app. */
   readonly toldOfLimit: boolean;
 
   readonly pings: number;

@@ -4,41 +4,41 @@ import type { ReloadResult, RestartResult } from '../../contract/snapshot/index.
 import type { Requester, Served, Timer, WorkerId } from './cluster-state.js';
 import type { Release } from '../processes/release.js';
 
-/** What is to be done: the interpreter does it, in this order, and decides nothing. */
+/** An action that the core decided on. The supervisor carries effects out in their order. */
 export type Effect =
   | {
       readonly type: 'fork';
       readonly worker: WorkerId;
       readonly slot: number;
       readonly release: Release;
-      /** A release whose directory is gone may come back: it is waited for. */
+      /** Wait for a missing directory of the release, because it may come back. */
       readonly patient: boolean;
-      /** Workers there are to be. */
+      /** The number of workers that the cluster should have. */
       readonly workers: number;
       readonly printsBootError: boolean;
     }
   | { readonly type: 'send'; readonly worker: WorkerId; readonly message: PrimaryMessage }
   | { readonly type: 'kill'; readonly worker: WorkerId; readonly signal: NodeJS.Signals }
-  /** The process does not end: `exited` tells as much, and nobody waits for it. */
+  /** The process does not end. Report it as exited, so that nothing waits for it. */
   | { readonly type: 'abandon'; readonly worker: WorkerId }
-  /** End its open connections now; where it cannot be told, end the process. */
+  /** Make the worker end its connections now. If its channel is closed, kill the process. */
   | { readonly type: 'force'; readonly worker: WorkerId }
-  /** Replaces a timer of the same kind for the same worker or slot. */
+  /** Start a timer, in place of one of the same type for the same worker or slot. */
   | { readonly type: 'arm'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'disarm'; readonly timer: Timer }
-  /** It serves from now on. */
+  /** The worker serves from now on. */
   | { readonly type: 'joined'; readonly worker: WorkerId }
-  /** It has exited. */
+  /** The worker has exited. */
   | { readonly type: 'gone'; readonly worker: WorkerId }
   | Emit
   | { readonly type: 'answer'; readonly requester: Requester; readonly answer: Answer }
   /**
-   * Find out what the workers of a reload are to run, or whether the files of an earlier release
-   * are still there; `program-found` tells.
+   * Find the program for the workers of a reload, or check whether the files of an earlier release
+   * still exist. The event `program-found` follows.
    */
   | { readonly type: 'find-program'; readonly earlier?: Release | undefined }
   | { readonly type: 'close-sockets' }
-  /** Closes the acceptors of node:cluster. The event `acceptors-closed` follows. */
+  /** Close the acceptors of node:cluster. The event `acceptors-closed` follows. */
   | { readonly type: 'close-acceptors' }
   /** The cluster has started. */
   | { readonly type: 'serving'; readonly served: Served }
@@ -48,12 +48,12 @@ export type Effect =
 export type Answer =
   | { readonly type: 'reloaded'; readonly result: ReloadResult }
   | { readonly type: 'restarted'; readonly result: RestartResult }
-  /** The shell adds a snapshot of the cluster. */
+  /** The supervisor adds a snapshot of the cluster to the answer. */
   | { readonly type: 'scaled' }
-  /** There would be nothing to listen on. */
+  /** The new workers would have no socket to listen on. */
   | { readonly type: 'scale-refused'; readonly error: Error };
 
-/** An event of the cluster; the interpreter puts the identity of the worker in its place. */
+/** An event of the cluster. The supervisor replaces the worker's id by its identity. */
 export type Emit = {
   [N in ClusterEventName]: {
     readonly type: 'emit';

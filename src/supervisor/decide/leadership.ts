@@ -3,37 +3,36 @@ import type { ClusterState, ReadyWorker, Worker, WorkerId } from './cluster-stat
 import type { Step } from './step.js';
 
 /**
- * The leader is the worker that has been ready longest and does not drain. It
- * runs what one worker alone is to run, and only under a lease:
+ * The leader is the worker that has been ready longest and does not drain. It runs the jobs that
+ * only one worker may run, and only under a lease:
  *
- * 1. A lease ends at a time of the machine's monotonic clock, which both sides
- *    read. It counts from the moment of sending, so a worker that reads the
- *    message late believes in no more than the primary has given.
- * 2. The worker looks at that clock right before it runs anything. However long
- *    it was blocked or stopped, a lease that is over starts nothing.
- * 3. The primary renews a lease only after the last one was answered. It gives
- *    the role away when the worker has resigned or exited, or when the lease is
- *    over by a margin, for a worker that is held up between its look and the run.
+ * 1. A lease ends at a time of the machine's monotonic clock, which both sides read. It counts from
+ *    the moment of sending, so reading the message late cannot prolong it.
+ * 2. The worker reads that clock right before it runs a job. Even if it was blocked or stopped, it
+ *    starts nothing after the lease has ended.
+ * 3. The primary renews a lease only after the last one was answered. It appoints another leader
+ *    when the worker has resigned or exited, or some time after the lease has ended. That margin is
+ *    for a worker that is delayed between reading the clock and running the job.
  *
- * So no two workers may run at a time. A primary that stands still renews
- * nothing: then nobody runs until it goes on.
+ * So two workers never run jobs at the same time. A primary that is stopped renews no lease, and
+ * then no worker runs jobs until the primary continues.
  */
 export const LEASE_MS = 900;
 export const RENEW_MS = 200;
 export const MARGIN_MS = 100;
 
-/** Names of jobs that have begun: more than an app has methods with `@Timeout()`. */
+/** Maximum of names in `done`; more are ignored. An app has fewer methods with `@Timeout()`. */
 const MAX_DONE = 1_000;
 
-/** Which worker runs what one alone is to run. */
+/** Which worker runs the jobs that only one worker may run. */
 export interface Leadership {
   readonly leader: WorkerId | undefined;
-  /** Until it is over, no other worker leads. One that has not asked has none. */
+  /** Until this lease ends, no other worker leads. A leader has none if it did not ask for it. */
   readonly lease: Lease | undefined;
   readonly leases: number;
-  /** Ticks up to this time belonged to earlier leaders; `undefined` if there was none. */
+  /** Jobs due up to this time belonged to earlier leaders; `undefined` before the first leader. */
   readonly endedAt: number | undefined;
-  /** Jobs that were to run once in the life of the cluster, and have begun. */
+  /** Names of jobs that run once in the life of the cluster, and have begun. */
   readonly done: readonly string[];
 }
 
@@ -52,7 +51,7 @@ export const NO_LEADER: Leadership = {
   done: [],
 };
 
-/** Runs after each step: the leader may be gone, and a worker that can lead may have come. */
+/** Called after each event: the leader may have left, and a worker that can lead may be ready. */
 export function settleLeadership(step: Step): void {
   const { leader, lease } = step.state.leadership;
   const holder = leader === undefined ? undefined : step.worker(leader);
@@ -67,12 +66,12 @@ export function settleLeadership(step: Step): void {
   appoint(step);
 }
 
-/** A worker that has something to run wants to know when it leads. */
+/** Notes that a worker has jobs to run, and wants to know when it leads. */
 export function wantsToLead(step: Step, worker: Worker): void {
   step.change(worker, { follows: true });
 }
 
-/** Answers a lease. Whatever it answers to, it is not blocked any more. */
+/** The worker answers a lease. Even a late answer shows that the worker is not blocked any more. */
 export function onLeads(step: Step, worker: ReadyWorker, { seq }: WorkerEventOf<'leads'>): void {
   if (worker.lapsed) step.change(worker, { lapsed: false });
   const { lease } = step.state.leadership;
@@ -80,7 +79,7 @@ export function onLeads(step: Step, worker: ReadyWorker, { seq }: WorkerEventOf<
     set(step, { lease: { ...lease, answered: true } });
 }
 
-/** It begins nothing any more that is due after that time. */
+/** Ends the lease of a worker that starts no job that is due after the given time. */
 export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'resigned'>): void {
   const { lease } = step.state.leadership;
   if (lease?.worker !== worker.id) return;
@@ -115,7 +114,7 @@ function appoint(step: Step): void {
   const next = oldest(step.state);
   if (next?.id === step.state.leadership.leader) return;
   set(step, { leader: next?.id });
-  // Nobody leads at the end. No event says so.
+  // When a shutdown ends the last leader, no event is emitted.
   if (next !== undefined) step.emit('leader', { worker: next.id });
   else if (step.state.shutdown === undefined) step.emit('leader', {});
   if (next?.follows) grant(step, next);

@@ -7,7 +7,7 @@ import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';
 import { contendersOf, isServed, startSlot, wantedSlots } from './worker/workers.js';
 
-/** The requester is told once the new workers are ready, or have failed, and the others are gone. */
+/** Changes the number of workers. {@link settleScaling} answers the requester. */
 export function scale(
   step: Step,
   { workers, reason, requester, error }: ClusterEvent & { readonly type: 'scale' },
@@ -30,7 +30,7 @@ export function scale(
   for (const { index } of step.state.slots.slice(workers, desired)) dismiss(step, index);
 }
 
-/** After each event: tells those who wait, if what they asked for has come about. */
+/** Called after each event: answers once no worker is starting; a caller also waits for exits. */
 export function settleScaling(step: Step): void {
   const { pendingRequests, workers, desired } = step.state;
   if (!pendingRequests.some((each) => each.for === 'scale')) return;
@@ -40,7 +40,7 @@ export function settleScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
 }
 
-/** Nothing more will come about. */
+/** Answers all requests, because the cluster shuts down. */
 export function cancelScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale');
 }
@@ -69,7 +69,7 @@ function resize(step: Step, desired: number): void {
   step.set({ desired, slots: all });
 }
 
-/** The slot is not wanted any more. */
+/** Makes the workers of a slot leave that is not wanted any more. */
 function dismiss(step: Step, index: number): void {
   const { replacementsWaiting } = step.state;
   step.set({ replacementsWaiting: replacementsWaiting.filter(({ slot }) => slot !== index) });
@@ -81,7 +81,7 @@ function dismiss(step: Step, index: number): void {
   }
 }
 
-/** A slot that is not served and has no process on its way has failed. */
+/** Whether a slot has only a starting worker. A slot without any worker has failed. */
 function isComingUp({ state }: Step, slot: Slot): boolean {
   if (isServed(state, slot)) return false;
   return contendersOf(state, slot).some(({ state: each }) => each === 'starting');

@@ -18,7 +18,7 @@ const HARDER: Readonly<Record<ShutdownPhase, (step: Step) => ShutdownPhase>> = {
   killing: killAll,
 };
 
-/** Stops the cluster; each further signal more harshly. A call has no impatience. */
+/** Stops the cluster. Each further signal stops it more harshly; a further call does nothing. */
 export function stop(step: Step, { reason, signal }: Stop): void {
   const { shutdown } = step.state;
   const workers = step.state.workers.size;
@@ -33,7 +33,7 @@ export function stop(step: Step, { reason, signal }: Stop): void {
   step.set({ shutdown: { ...shutdown, phase, exitCode: 128 + signal.number } });
 }
 
-/** The cluster cannot go on: the workers that still serve drain. */
+/** The cluster cannot go on. The workers that still serve drain. */
 export function giveUp(step: Step, error: ClusterError): void {
   if (step.state.shutdown !== undefined) return;
   const { message, exitCode } = error;
@@ -42,14 +42,14 @@ export function giveUp(step: Step, error: ClusterError): void {
   begin(step, exitCode, LEAVE_SIGNAL);
 }
 
-/** A worker did not end as it should have: the exit code tells that not all went well. */
+/** A worker ended with a problem, so the exit code must not be 0. */
 export function noteBadEnd(step: Step): void {
   const { shutdown } = step.state;
   if (shutdown === undefined) return;
   step.set({ shutdown: { ...shutdown, exitCode: shutdown.exitCode || 1 } });
 }
 
-/** After each event: the cluster that shuts down ends with its last worker. */
+/** Called after each event: ends the cluster once its last worker has exited. */
 export function settleShutdown(step: Step): void {
   const { workers, shutdown, ended } = step.state;
   if (shutdown === undefined || workers.size > 0 || ended) return;
@@ -59,20 +59,20 @@ export function settleShutdown(step: Step): void {
   step.set({ ended: true });
 }
 
-/** Lets go of the sockets: a client must be refused, not left waiting on one that only the primary holds. */
+/** Closes the sockets: clients must be refused, and not wait on one that no worker has. */
 export function releaseSockets(step: Step): void {
   step.do({ type: 'close-sockets' });
   step.do({ type: 'close-acceptors' });
 }
 
-/** Workers serve what waits in their queues, and are the last to close. */
+/** Tells the workers to accept the waiting connections, and then to close the sockets. */
 export function tellReleased(step: Step): void {
   for (const worker of step.state.workers.values()) step.send(worker, { type: 'released' });
 }
 
 function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   step.set({ shutdown: { phase: 'draining', exitCode, signal } });
-  // Workers listen on as long as their lame duck lasts.
+  // Workers go on listening during the lame duck time.
   step.arm({ type: 'lame-duck-over' }, step.options.shutdown.lameDuckMs);
   for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
   cancelReplacements(step);

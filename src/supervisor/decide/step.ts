@@ -21,27 +21,27 @@ export interface Settings {
     ResolvedClusterOptions,
     'readyTimeoutMs' | 'restart' | 'heartbeat' | 'memory' | 'recycle' | 'reload' | 'shutdown'
   >;
-  /** The address for the first connection. */
+  /** The address of the cluster. */
   readonly url: string;
-  /** Workers may be stopped by a debugger from their first line on. */
+  /** Whether a debugger may stop a worker as early as its first line. */
   readonly mayBeDebugged: boolean;
-  /** Added to a time here, it is one of the machine's clock, which every process reads. Default 0. */
+  /** Added to a time of the core, it gives a time of the machine's clock. Default 0. */
   readonly machineClockMs?: number;
 }
 
-/** A process that lives on for so long after SIGKILL is in a system call that nothing interrupts. */
+/** A process that lives on this long after SIGKILL is in an uninterruptible system call. */
 export const EXIT_TIMEOUT_MS = 10_000;
 
 type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
 
-/** One transition under way: the state as it is by now, and the effects so far. */
+/** One transition under way: the current state, and the effects so far. */
 export class Step {
   readonly effects: Effect[] = [];
   #state: ClusterState;
-  /** The state is this step's own: it copies what it changes once at most. */
+  /** Whether the state is a copy of this step, which may be changed in place. */
   #isOwn = false;
   #timers: Map<string, Timer> | undefined;
-  /** The replacement that has ended in this step, and why the old worker stays if it does. */
+  /** The replacement that ended in this step, and the reason if the old worker stays. */
   ended: (ReplacementRequest & { readonly failure: string | null }) | undefined;
 
   constructor(
@@ -79,12 +79,12 @@ export class Step {
     this.set({ slots: this.#state.slots.with(index, slot) });
   }
 
-  /** Puts a worker into a state. */
+  /** Adds a worker, or replaces it by the same worker in another state. */
   enter(worker: StartingWorker | ReadyWorker | DrainingWorker): void {
     this.set({ workers: this.#state.workers.with(worker) });
   }
 
-  /** Changes what is known of a worker, without its state. */
+  /** Changes the facts about a worker, but not its state. */
   change<W extends Worker>(worker: W, changes: Changes<W>): W {
     const changed = { ...(this.worker(worker.id) as W), ...changes };
     this.enter(changed);
@@ -96,7 +96,7 @@ export class Step {
     this.disarmAllOf(id);
   }
 
-  /** Drops the timers of a worker that leaves a state. */
+  /** Disarms all timers of a worker that leaves a state. */
   disarmAllOf(id: WorkerId): void {
     const timers = [...this.#state.timers.values()];
     for (const timer of timers) if ('worker' in timer && timer.worker === id) this.disarm(timer);
@@ -126,7 +126,7 @@ export class Step {
     this.effects.push({ type: 'arm', timer, ms });
   }
 
-  /** A timer of a worker ends with it. */
+  /** Arms a timer of a worker. It is disarmed when the worker leaves its state. */
   armFor({ id }: Pick<Worker, 'id'>, type: WorkerTimer, ms: number): void {
     this.arm({ type, worker: id }, ms);
   }
@@ -135,7 +135,7 @@ export class Step {
     if (this.fired(timer)) this.effects.push({ type: 'disarm', timer });
   }
 
-  /** @returns whether it was armed. */
+  /** Removes a timer. @returns whether it was armed. */
   fired(timer: Timer): boolean {
     const key = keyOf(timer);
     return this.#state.timers.has(key) && this.#ownTimers().delete(key);
@@ -156,7 +156,7 @@ export class Step {
   }
 }
 
-/** The same for timers of which the later one takes the place of the earlier. */
+/** The key of a timer. A timer replaces an earlier one with the same key. */
 export function keyOf(timer: Timer): string {
   if ('worker' in timer) return `${timer.type} worker ${timer.worker}`;
   return 'slot' in timer ? `${timer.type} slot ${timer.slot}` : timer.type;

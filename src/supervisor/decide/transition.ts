@@ -21,7 +21,7 @@ import { startSlot } from './worker/workers.js';
 /** The new state of the cluster, and the effects to carry out. */
 export interface Transition {
   readonly state: ClusterState;
-  /** In this order. */
+  /** The effects, in the order in which to carry them out. */
   readonly effects: readonly Effect[];
 }
 
@@ -111,7 +111,7 @@ function handle(step: Step, event: ClusterEvent): void {
   }
 }
 
-/** After each event: each of these looks at what has become of the cluster, and goes on from there. */
+/** Called after each event: each function looks at the new state, and takes its next step. */
 function settle(step: Step): void {
   settleReload(step);
   settleRestarts(step);
@@ -123,7 +123,7 @@ function settle(step: Step): void {
 }
 
 function onDue(step: Step, timer: Timer): void {
-  // A timer may fire although it was put off or disarmed just before.
+  // A timer may fire although it was disarmed just before.
   if (!step.fired(timer)) return;
   if ('worker' in timer) {
     const worker = step.worker(timer.worker);

@@ -1,6 +1,6 @@
 import type { FailureCause, WorkerState } from '../../../contract/snapshot/index.js';
 
-/** How a process ended, as `waitpid` tells. */
+/** How a process ended, as `waitpid` reports it. */
 export interface ProcessExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -8,15 +8,15 @@ export interface ProcessExit {
 
 /** The facts that the primary has in addition to the exit itself. */
 export interface Circumstances {
-  /** The state it left. */
+  /** The worker's state when it ended. */
   readonly state: WorkerState;
-  /** The kernel has killed a process of this memory group since the last exit. */
+  /** Whether the kernel has killed a process of this memory group since the last exit. */
   readonly oomKill: boolean;
-  /** It had reported an error that ends it: an abort is by its own hand, not for want of memory. */
+  /** Whether the worker had reported a fatal error, so that an abort is not for lack of memory. */
   readonly explained: boolean;
 }
 
-/** Signals a process raises by its own fault. */
+/** Signals that a process gets by its own fault. */
 const FAULT_SIGNALS: ReadonlySet<string> = new Set([
   'SIGABRT',
   'SIGBUS',
@@ -27,22 +27,22 @@ const FAULT_SIGNALS: ReadonlySet<string> = new Set([
   'SIGTRAP',
 ]);
 
-/** 128 + SIGABRT: how a shell or a wrapper passes on an abort. */
+/** 128 + SIGABRT: the exit code with which a shell or a wrapper passes on an abort. */
 const ABORT_EXIT_CODE = 134;
 
-/** Why a worker failed that nobody had asked to leave and the primary had not killed. */
+/** Why a worker failed. It was neither asked to leave nor killed by the primary. */
 export function classifyFailure(exit: ProcessExit, known: Circumstances): FailureCause {
   const aborted = exit.signal === 'SIGABRT' || exit.code === ABORT_EXIT_CODE;
-  // V8 aborts when its heap is full, and writes why to a stream that is not the primary's to read.
+  // V8 aborts when its heap is full. It writes the reason to a stream that the primary cannot read.
   if (aborted && !known.explained) return 'oom';
   if (exit.signal === 'SIGKILL' && known.oomKill) return 'oom';
-  // Asked to leave before anything of ours could take the request.
+  // SIGTERM ends a worker that has not installed its handler yet.
   if (known.state === 'starting') return exit.signal === 'SIGTERM' ? 'killed' : 'boot';
   if (exit.signal !== null) return FAULT_SIGNALS.has(exit.signal) ? 'crash' : 'killed';
   return exit.code === 0 ? 'exit' : 'crash';
 }
 
-/** How a process ended, in words, with the hint that its operator needs. */
+/** Describes how a process ended, with a hint for its operator. */
 export function describeExit({ code, signal }: ProcessExit, cause: FailureCause): string {
   if (signal === 'SIGKILL') {
     return cause === 'oom'

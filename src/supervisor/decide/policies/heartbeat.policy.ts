@@ -1,16 +1,16 @@
-/** What is known of a worker's silence; monotonic ms. */
+/** The facts about a worker that may be hung; times are monotonic ms. */
 export interface Silence {
-  /** When the ping was sent that is not answered yet. */
+  /** When the ping was sent that has no answer yet; `undefined` if there is none. */
   readonly pingSentAt: number | undefined;
-  /** Since when its watchdog has seen its event loop blocked. */
+  /** When the event loop was blocked, as seen by the watchdog. */
   readonly blockedSince: number | undefined;
-  /** Under a debugger a stopped event loop is what its user wants. */
+  /** Whether a debugger may be attached. It may stop the event loop on purpose. */
   readonly debugged: boolean;
 }
 
 /**
- * Whether a worker is hung: it owes an answer, and has for `timeoutMs` or was
- * blocked for that long by its watchdog's clock, which begins earlier.
+ * Whether a worker is hung: it has not answered a ping, and for `timeoutMs` either the ping was
+ * open or the event loop blocked. The watchdog may notice a block before the ping is sent.
  */
 export function isHung(
   { pingSentAt, blockedSince, debugged }: Silence,
@@ -22,8 +22,8 @@ export function isHung(
 }
 
 /**
- * Whether the primary's own tick came so late (suspend, SIGSTOP, a blocked
- * primary) that answers may be waiting unread: judgement must be postponed.
+ * Whether the primary's own tick came too late (suspend, SIGSTOP, a blocked primary). Answers may
+ * then be unread, so no worker must be judged.
  */
 export function isTickLate(
   lastTickAt: number,
@@ -31,7 +31,7 @@ export function isTickLate(
   intervalMs: number,
   timeoutMs = Infinity,
 ): boolean {
-  // Well before the time is up of who was pinged last, where that is less than two intervals away.
+  // With a short timeout, the tolerance ends well before the newest ping is overdue.
   const toleranceMs = Math.min(intervalMs, (timeoutMs - intervalMs) / 2);
   return now - lastTickAt > intervalMs + toleranceMs;
 }

@@ -1,48 +1,48 @@
 import type { Fingerprint } from '../../../contract/ipc/index.js';
 
-/** A request that was at work in workers as they ended. */
+/** A URL whose requests were being handled when workers ended. */
 interface SuspectUrl {
   readonly url: string;
   readonly path: string;
   readonly deaths: number;
-  /** More than its deaths where it had begun last: that is what runs when an event loop stops. */
+  /** A death counts twice if the request had begun last: that one may block the event loop. */
   readonly weight: number;
-  /** The error that ended a worker came from its own asynchronous context. */
+  /** Whether an error that ended a worker came from the request's own asynchronous context. */
   readonly certain: boolean;
 }
 
-/** The requests of one route among them. */
+/** The suspected requests of one route. */
 export interface SuspectRoute {
   readonly key: string;
   readonly method: string;
   readonly route: string | null;
   readonly urls: readonly SuspectUrl[];
-  /** Workers that ended over requests of the route. */
+  /** The number of workers that ended while they handled requests of the route. */
   readonly deaths: number;
-  /** Another request of the route was answered, and its worker lived. */
+  /** Whether another request of the route was answered and did not end its worker. */
   readonly lives: boolean;
 }
 
-/** Requests that are kept from the app. */
+/** An entry of the quarantine: requests that are kept from the app. */
 export interface Quarantined {
   readonly id: number;
   readonly method: string;
   readonly route: string | null;
-  /** `null`: every request of the route. */
+  /** The URL of the requests; `null` for every request of the route. */
   readonly url: string | null;
   readonly path: string;
-  /** Workers that it had ended by then. */
+  /** The number of workers that the requests had ended when the entry was made. */
   readonly deaths: number;
-  /** When one of them may be tried again; monotonic ms. */
+  /** When such a request may be tried again; monotonic ms. */
   readonly trialAt: number;
 }
 
-/** What is known of requests that end workers, as plain data. */
+/** The facts about requests that end workers, as plain data. */
 export interface QuarantineState {
-  /** The newest last. */
+  /** Routes with suspected requests, the newest last. */
   readonly suspects: readonly SuspectRoute[];
   readonly quarantined: readonly Quarantined[];
-  /** Until then workers watch their requests closely; monotonic ms. */
+  /** The time until which workers report each of their requests; monotonic ms. */
   readonly watchedUntil: number;
   readonly lastId: number;
 }
@@ -54,16 +54,16 @@ export const NO_QUARANTINE: QuarantineState = {
   lastId: 0,
 };
 
-/** Deaths that put a request under quarantine. */
+/** The number of ended workers after which a URL or a route is quarantined. */
 const DEADLY = 2;
 
-/** The same for a route of which other requests live. */
+/** The same number for a route if other requests of the route were answered. */
 const DEADLY_ROUTE = 5;
 
-/** Suspects of a cluster whose workers have lived for this long are forgotten. */
+/** Suspects are forgotten if no worker has ended for this long. */
 const MEMORY_MS = 5 * 60_000;
 
-/** Time between two trials. */
+/** The time between two trials of an entry. */
 export const TRIAL_MS = 60_000;
 
 const MAX_ROUTES = 100;
@@ -71,10 +71,10 @@ const MAX_URLS = 20;
 const MAX_QUARANTINED = 100;
 
 /**
- * A worker has ended by its own fault.
+ * Accuses the requests of a worker that has ended by its own fault.
  *
- * @param found what was at work in it; none where nothing is known.
- * @param certain the error was that request's, so that it counts whatever else it does.
+ * @param found the requests that the worker was handling; empty if they are unknown.
+ * @param certain the error came from the request, so a later answer does not clear it.
  */
 export function workerEnded(
   state: QuarantineState,
@@ -84,9 +84,9 @@ export function workerEnded(
 ): QuarantineState {
   const suspects = now < state.watchedUntil ? state.suspects : [];
   const watched = { ...state, suspects, watchedUntil: now + MEMORY_MS };
-  // It was at work before it was kept from the app: that explains this end.
+  // This end is explained by a request that began before it was quarantined.
   if (found.some((each) => state.quarantined.some((entry) => isUnder(entry, each)))) return watched;
-  // However many of them were at work, it is one end.
+  // Requests with the same URL count once, because only one worker has ended.
   const apart = [...new Map(found.map((each) => [each.method + each.url, each])).values()];
   const keys = [...new Set(apart.map(keyOf))];
   const accused = keys.reduce((before, key) => {
@@ -94,20 +94,20 @@ export function workerEnded(
     return accuse(before, key, own, certain, found.at(-1)!);
   }, watched);
   const verdicts = keys.map((key) => ({ key, ...judge(accused, key) }));
-  // Others are there by chance: they are cleared as they live.
+  // Other requests may be there by chance. They are cleared when they are answered.
   const worst = Math.max(...verdicts.map(({ weight }) => weight));
   return verdicts
     .filter(({ weight, entries }) => entries.length > 0 && weight === worst)
     .reduce((before, { key, entries }) => convict(before, key, entries, now), accused);
 }
 
-/** A request was answered, and its worker lives on. */
+/** Clears a request that was answered and did not end its worker. */
 export function requestLived(state: QuarantineState, lived: Fingerprint): QuarantineState {
   const key = keyOf(lived);
   const suspect = state.suspects.find((each) => each.key === key);
   if (suspect === undefined) return state;
   const own = suspect.urls.find(({ url }) => url === lived.url);
-  // It ends workers at times, and not each time.
+  // Such a request ends workers only sometimes, so an answer does not clear it.
   if (own?.certain) return state;
   if (own === undefined) return suspect.lives ? state : put(state, { ...suspect, lives: true });
   const urls = suspect.urls.filter((each) => each !== own);
@@ -115,7 +115,7 @@ export function requestLived(state: QuarantineState, lived: Fingerprint): Quaran
   return put(state, { ...suspect, urls, deaths: suspect.deaths - own.deaths, lives: true });
 }
 
-/** Entries of which one request may be tried, and the state in which that is noted. */
+/** The ids of the entries that may be tried now, and the state with their next trials. */
 export function trialsDue(
   state: QuarantineState,
   now: number,
@@ -128,7 +128,7 @@ export function trialsDue(
   return { state: { ...state, quarantined }, due };
 }
 
-/** The request that was tried did its worker no harm. */
+/** Removes an entry whose request was tried and did not end its worker. */
 export function trialLived(state: QuarantineState, id: number): QuarantineState {
   return { ...state, quarantined: state.quarantined.filter((each) => each.id !== id) };
 }
@@ -165,7 +165,7 @@ interface Verdict {
   readonly entries: readonly Pick<Quarantined, 'method' | 'route' | 'url' | 'path' | 'deaths'>[];
 }
 
-/** Narrow where the evidence is: one URL, if that alone has ended workers; else the route. */
+/** Prefers the narrower entry: a URL if it has ended enough workers, otherwise the route. */
 function judge(state: QuarantineState, key: string): Verdict {
   const { method, route, urls, deaths, lives } = state.suspects.find((each) => each.key === key)!;
   const weight = Math.max(...urls.map((each) => each.weight));
@@ -195,7 +195,7 @@ function convict(
   };
 }
 
-/** Whether an entry is about a request. */
+/** Whether an entry covers a request. */
 function isUnder(
   { method, route, url }: Pick<Quarantined, 'method' | 'route' | 'url'>,
   request: Fingerprint,
@@ -205,7 +205,7 @@ function isUnder(
   );
 }
 
-/** Requests that no route has are told apart by their URLs alone. */
+/** The key of a request's route. A request without a route has its URL in place of one. */
 function keyOf({ method, route, url }: Fingerprint): string {
   return route === null ? `${method}  ${url}` : `${method} ${route}`;
 }

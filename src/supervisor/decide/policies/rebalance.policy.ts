@@ -1,49 +1,49 @@
 import type { LoadReport } from '../../../contract/ipc/index.js';
 
-/** Above the mean by less than this is balanced: moving connections would cost more than it gains. */
+/** A load up to this ratio above the mean is accepted: moving connections would cost more. */
 const TOLERANCE = 0.05;
 
 /** A worker this far below the mean lacks load. Workers above the mean then give some away. */
 const SHORTAGE = 0.15;
 
-/** Random arrivals differ by the root of their number. A difference of up to this many roots is chance. */
+/** Random arrivals vary by the square root of their number. Up to this many roots are chance. */
 const STANDARD_DEVIATIONS = 3;
 
-/** More than this is acted on at once, and followed by a quick round. */
+/** A larger surplus is acted on at once, and the next round follows soon. */
 const CLEAR_SURPLUS = 0.15;
 
-/** Rounds that a smaller one has to last: it may be a collection of garbage, a neighbour on the core. */
+/** A smaller surplus has to last this many rounds: a garbage collection is over by then. */
 const LASTING_ROUNDS = 2;
 
 /**
- * Requests are taken to cost the same on every worker unless the event loop says otherwise by this
- * factor: its time is noisy, for it goes on while others have the core.
+ * Requests are assumed to cost the same on every worker, unless event-loop time differs by more
+ * than this factor. That time is noisy, because it also passes while another process has the core.
  */
 const COST_NOISE = 2;
 
-/** Above this mean, event-loop time says little about the requests that wait. */
+/** Above this mean utilization, event-loop time does not show how many requests wait. */
 const FULL_UTILIZATION = 0.8;
 
-/** A surplus that is not smaller by this than it was has not been helped. */
+/** Below this share of its first value, a surplus counts as shrinking. */
 const PROGRESS = 0.8;
 
-/** Rounds in which a worker is asked in vain before it is asked less and less. */
+/** After this many rounds without an effect, a worker is asked less and less often. */
 const PATIENT_ROUNDS = 20;
 
-/** Longest pause of such a worker, in rounds. */
+/** The longest pause between two such requests, in rounds. */
 const MAX_PAUSE_ROUNDS = 64;
 
-/** A surplus over the rounds that it has lasted. */
+/** The surplus of a worker over the rounds that it has lasted. */
 export interface Surplus {
   /** Share of the worker's load that is above the mean, 0..1. */
   readonly ratio: number;
-  /** Rounds in a row in which it has stayed about the same; 1 in its first. */
+  /** The number of rounds in a row with about the same surplus; 1 in the first round. */
   readonly rounds: number;
-  /** Its ratio in the first of them. */
+  /** The ratio in the first of these rounds. */
   readonly initialRatio: number;
 }
 
-/** The share of its load that each worker should give away, 0..1: what it carries above the mean. */
+/** The share of its load that each worker should give away to reach the mean, 0..1. */
 export function surplusRatios(reports: readonly LoadReport[]): number[] {
   const requests = sum(reports.map((report) => report.requests));
   if (requests === 0) return reports.map(() => 0);
@@ -59,15 +59,15 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
     if (!(load > limit)) return 0;
     const surplus = (load - mean) / load;
     const one = 1 / connections;
-    // Less than one connection cannot be given; a whole one only where that does not turn the tables.
+    // At least one connection has to move, but not if its new worker then had the larger load.
     return short && load * (1 - one) >= least + load * one ? Math.max(surplus, one) : surplus;
   });
 }
 
 /**
- * The load of each worker: event-loop time for its requests. Full event loops
- * hide how much waits. The load is then the time to serve each connection once,
- * because clients wait that long. `undefined` if it cannot be told.
+ * The load of each worker: the event-loop time for its requests. If event loops are full, that time
+ * does not show how many requests wait. The load is then the time to serve each connection once,
+ * because clients wait that long. `undefined` if it is not known.
  */
 function loadsOf(reports: readonly LoadReport[], requests: number): (number | undefined)[] {
   const cost = sum(reports.map(({ utilization }) => utilization)) / requests;
@@ -90,22 +90,22 @@ export function nextSurplus(previous: Surplus | undefined, ratio: number): Surpl
   const fresh = { ratio, rounds: 1, initialRatio: ratio };
   if (previous === undefined) return fresh;
   const { rounds, initialRatio } = previous;
-  // Something else has happened, which must not wait for what could not be helped.
+  // The surplus has clearly grown, so the rounds without an effect no longer count.
   if (ratio > initialRatio + CLEAR_SURPLUS) return fresh;
-  // It is not chance any more, and it shrinks.
+  // A shrinking surplus is not chance, so it counts as one that has lasted.
   if (ratio < initialRatio * PROGRESS) return { ...fresh, rounds: LASTING_ROUNDS };
   return { ratio, rounds: rounds + 1, initialRatio };
 }
 
-/** Whether it is too much to be chance. */
+/** Whether the surplus is too large to be chance. */
 export function isClear({ ratio }: Pick<Surplus, 'ratio'>): boolean {
   return ratio > CLEAR_SURPLUS;
 }
 
 /**
- * Whether a worker is to be asked to give its surplus away. If that does not
- * help (a proxy pins clients to it, one client makes all the load), its clients
- * reconnect for nothing, so it is asked less and less often.
+ * Whether to ask a worker to give its surplus away. If that has no effect (a proxy pins clients to
+ * the worker, or one client makes all the load), clients reconnect in vain. So the worker is asked
+ * less and less often.
  */
 export function isToGiveAway({ ratio, rounds }: Surplus): boolean {
   if (!isClear({ ratio }) && rounds < LASTING_ROUNDS) return false;

@@ -1,13 +1,13 @@
 import type { InForce, RecycleOptions } from '../../../contract/options/index.js';
 
-/** The share by which the limits of a worker differ at most. */
+/** The maximum share by which a worker's limits differ from the options. */
 const JITTER_RATIO = 0.1;
 
 /**
- * Whether a worker has served long enough.
+ * Whether a worker has reached its maximum of requests or its maximum age.
  *
- * @param jitter 0..1, drawn once for each worker: moves its limits by the jitter, so that workers
- * that started together are not due together.
+ * @param jitter 0..1, drawn once for each worker. It varies the limits, so that workers that
+ *   started together are not replaced together.
  */
 export function isRecyclingDue(
   worker: { readonly ageMs: number; readonly requests: number },

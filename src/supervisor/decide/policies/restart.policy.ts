@@ -1,15 +1,15 @@
 import type { RestartOptions } from '../../../contract/options/index.js';
 import type { FailureCause } from '../../../contract/snapshot/index.js';
 
-/** What is remembered of a slot's failures. */
+/** The history of a slot's failures. */
 export interface FailureHistory {
-  /** Failures since the last stable life: the backoff grows with them. */
+  /** The number of failures since the last stable life. The backoff grows with it. */
   readonly inARow: number;
-  /** Failures by the app's own fault since the last life that was twice as long as a stable one. */
+  /** The number of failures by the app's own fault since a worker lived for {@link recoveryMs}. */
   readonly shortLives: number;
-  /** The worker that failed last had been ready, so its boot did not fail. */
+  /** Whether the worker that failed last had been ready. */
   readonly wasReady: boolean;
-  /** The slot is in a crash loop, until a worker of it has lived twice as long as a stable one. */
+  /** Whether the slot is in a crash loop. A worker that lives for {@link recoveryMs} ends it. */
   readonly degraded: boolean;
 }
 
@@ -23,13 +23,13 @@ export const NO_FAILURES: FailureHistory = {
 /** How a worker of the slot failed. */
 export interface Failure {
   readonly cause: FailureCause;
-  /** Time from ready to its end; `undefined` if it never was ready. */
+  /** The time from ready to the worker's end, in ms; `undefined` if it never was ready. */
   readonly livedMs: number | undefined;
-  /** Whether there was a process at all. Default true. */
+  /** Whether the process could be started. Default true. */
   readonly started?: boolean;
 }
 
-/** How long a worker must live for its slot's past to be forgotten, in ms. */
+/** The time that a worker must live until its slot's failures are forgotten, in ms. */
 export function recoveryMs(options: Required<RestartOptions>): number {
   return RECOVERY_FACTOR * options.stableAfterMs;
 }
@@ -54,14 +54,14 @@ export function recordFailure(
 }
 
 /**
- * How long the slot waits for its next worker, in ms: not at all after a stable
- * life, else an exponential backoff with jitter. The backoff stays short while
- * workers come up, since the app serves between two failures; it grows to
- * `maxBackoffMs` while they do not.
+ * The delay before the slot's next worker, in ms. After a stable life it is 0, or short and random
+ * if other slots restart too. Otherwise it is an exponential backoff with jitter. The backoff stays
+ * short if the last worker was ready, because the app serves between two failures. If not, it grows
+ * to `maxBackoffMs`.
  *
  * @param random 0..1, spreads slots that failed together.
- * @param together restarts of other slots within the last {@link TOGETHER_MS}: workers that a
- *   shared cause ended (a database that went away) must not all come back in one moment.
+ * @param together the number of restarts in the last {@link TOGETHER_MS}. If one cause ended many
+ *   workers (a lost database), they must not all start in one moment.
  */
 export function restartDelayMs(
   { inARow, wasReady }: FailureHistory,
@@ -79,17 +79,17 @@ export function restartDelayMs(
 
 const BACKOFF_FACTOR = 2;
 
-/** The random share that is added to a wait or taken from it. */
+/** The maximum random share that is added to a delay or taken from it. */
 const JITTER_RATIO = 0.2;
 
-/** Slots that restart within this time of each other restart together. */
+/** Restarts within this time count as happening together. */
 export const TOGETHER_MS = 1_000;
 
-/** Longest wait after a life that was ready. A slot then starts one worker a second at most. */
+/** The maximum delay after a worker that was ready, unless `backoffMs` is longer. */
 const QUICK_START_MS = 1_000;
 
-/** A cadence of failures just above the stable time must not pass for health. */
+/** Above 1, so that workers that always fail just after the stable time count as failing. */
 const RECOVERY_FACTOR = 2;
 
-/** Beyond it every backoff has reached the longest delay; without it 0 × Infinity is NaN. */
+/** At this exponent every backoff is at its maximum. A higher one could give 0 × Infinity, NaN. */
 const MAX_EXPONENT = 64;

@@ -4,7 +4,7 @@ import type { Answer } from '../effect.js';
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases } from '../worker/workers.js';
 
-/** Answers the requests that are met, or never will be. */
+/** Answers the selected requests, and removes them. */
 export function answerRequests(
   step: Step,
   answer: Answer,
@@ -18,8 +18,8 @@ export function answerRequests(
 }
 
 /**
- * The old worker of a slot is about to drain. A worker that asked for the
- * reload or the restart is told now that it is done: it can still hear it.
+ * Called before the old worker of a slot drains. If a worker asked for the reload or the restart,
+ * it gets the answer now, because a draining worker might not receive it.
  */
 export function answerBeforeDrain(step: Step, cause: ReplaceCause, slot: number): void {
   if (cause === 'restart') {
@@ -39,7 +39,7 @@ export function awaitsReload({ pendingRequests }: ClusterState, slot: number): b
   return pendingRequests.some((each) => each.for === 'reload' && isByWorkerOf(slot, each));
 }
 
-/** Whether a worker of the slot waits for an answer: then nobody waits for it to exit. */
+/** Whether a worker of the slot waits for an answer. A replacement then does not wait for it. */
 export function awaitsAnswer({ pendingRequests }: ClusterState, slot: number): boolean {
   return pendingRequests.some((each) => each.for !== 'scale' && isByWorkerOf(slot, each));
 }

@@ -7,19 +7,19 @@ import { isRequested, noLongerAwait, requestReplacement, withdraw } from './repl
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
-/** Why no reload is begun or ended any more. */
+/** The answer to all reloads during a shutdown. */
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
- * Replaces every worker by one of the program as it is on disk now. A reload
- * that is under way is everybody's.
+ * Replaces every worker by a new one that runs the program as it is on disk now. Further requests
+ * during a reload get the result of that reload.
  *
- * 1. `reload` begins it. Its program is looked for, and `programFound` tells.
- * 2. `settleReload` has one slot after the other replaced; replacement.ts says
- *    how. When no slot is left, the reload ends, and its release is observed.
- * 3. If a worker of the new release fails, the reload is aborted: `goBack` looks
- *    for the files of the release before, `bringBack` makes that the one to run,
- *    and `settleReload` takes the slots back to it in the same way.
+ * 1. `reload` begins, and looks for the program. `programFound` takes the result.
+ * 2. `settleReload` replaces one slot after the other, as described in replacement.ts. When no slot
+ *    is left, the reload ends, and its release is observed.
+ * 3. If a worker of the new release fails, the reload is aborted. `goBack` looks for the files of
+ *    the release before, `bringBack` makes it the one to run, and `settleReload` replaces the slots
+ *    in the same way.
  */
 export function reload(step: Step, reason: string, requester: Requester): void {
   if (step.state.shutdown !== undefined) {
@@ -30,11 +30,11 @@ export function reload(step: Step, reason: string, requester: Requester): void {
   const request = { for: 'reload', requester } as const;
   step.set({ pendingRequests: [...step.state.pendingRequests, request] });
   if (step.state.reload === undefined) begin(step, reason);
-  // One that is on its way out already would wait for a reload that waits for its exit.
+  // A requester that already drains would wait for a reload that waits for its exit.
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
-/** The program that the new workers run, or why there is none. */
+/** Takes the program that the new workers run, or the reason why there is none. */
 export function programFound(step: Step, program: ProgramPaths | Error): void {
   const underWay = step.state.reload;
   // The cluster may have begun to shut down since.
@@ -45,7 +45,7 @@ export function programFound(step: Step, program: ProgramPaths | Error): void {
   step.set({ reload: { ...underWay, release, before: releaseBefore(step.state, release) } });
 }
 
-/** After each event: has the next slot replaced once the last replacement is over, or ends the reload. */
+/** Called after each event: replaces the next slot after the last one, or ends the reload. */
 export function settleReload(step: Step): void {
   const { reload: underWay } = step.state;
   if (underWay?.release === undefined) return;
@@ -68,7 +68,7 @@ export function settleReload(step: Step): void {
   end(step, outcome, reason);
 }
 
-/** Why the slot that was to run the release keeps its old worker. */
+/** Why a slot keeps its old worker in place of one of the given release. */
 function failureOf({ ended }: Step, { generation }: Release): string | undefined {
   if (ended?.cause !== 'reload' || ended.release.generation !== generation) return undefined;
   return ended.failure === null
@@ -77,9 +77,8 @@ function failureOf({ ended }: Step, { generation }: Release): string | undefined
 }
 
 /**
- * A worker was lost that nobody had asked to go. If it is of the release that is
- * being rolled out, or is observed, the release before comes back. A kill from
- * outside says nothing about a release.
+ * Called when a worker has failed. If its release is being rolled out or observed, the cluster goes
+ * back to the release before. A kill from outside says nothing about a release.
  */
 export function releaseFailed(
   step: Step,
@@ -100,13 +99,13 @@ export function releaseFailed(
   }
 }
 
-/** The new release has lived well for `reload.observeMs`. */
+/** Ends the observation of a release: the cluster does not go back from it any more. */
 export function endObservation(step: Step): void {
   step.disarm({ type: 'observation-over' });
   step.set({ previous: undefined });
 }
 
-/** The cluster is being shut down. */
+/** Aborts the reload, because the cluster shuts down. */
 export function cancelReload(step: Step): void {
   endObservation(step);
   if (step.state.reload !== undefined) end(step, 'aborted', SHUTTING_DOWN);
@@ -123,7 +122,7 @@ function begin(step: Step, reason: string): void {
   step.do({ type: 'find-program' });
 }
 
-/** Every worker runs the new release: it is observed, while there is another to go back to. */
+/** Every worker runs the new release. It is observed if there is another one to go back to. */
 function adopt(step: Step, release: Release): void {
   const { before } = step.state.reload!;
   const { observeMs } = step.options.reload;
@@ -134,7 +133,7 @@ function adopt(step: Step, release: Release): void {
   step.arm({ type: 'observation-over' }, observeMs);
 }
 
-/** The new release has failed: the one before comes back, where its files are still there. */
+/** The new release has failed: goes back to the release before, if its files still exist. */
 function goBack(step: Step, failed: ReloadUnderWay): void {
   const { before, release, reason } = failed;
   const outcome = failed.outcome === 'completed' ? 'aborted' : failed.outcome;
@@ -147,7 +146,7 @@ function goBack(step: Step, failed: ReloadUnderWay): void {
   bringBack(step, failed, new Error('it was overwritten in place'));
 }
 
-/** @param files of the release before, or why they are not there. */
+/** @param files the paths of the release before, or why they are missing. */
 function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | Error): void {
   const { generation, reason } = underWay;
   const before = underWay.before!;
@@ -158,7 +157,7 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   }
   step.set({ release: before, reload: { ...underWay, release: before } });
   step.emit('reload-reverting', { generation, to: before.generation, reason: reason! });
-  // A slot without a worker starts the release before at once: it waits for nobody's turn.
+  // Slots without a worker start the release before at once: they need not be replaced in turn.
   for (const { index, release } of wantedSlots(step.state)) {
     if (release.generation === before.generation) continue;
     step.setSlot(index, { release: before, failures: NO_FAILURES });
@@ -179,7 +178,7 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
 /** The release to which a failed reload goes back: the last one that stayed up. */
 function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undefined {
   const { release, previous, everReady } = state;
-  // The same again, while it is observed, says nothing better of it.
+  // A second reload of an observed program does not show that it works.
   if (previous !== undefined && isSameProgram(release, next)) return previous;
   const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
   return isWell ? release : undefined;

@@ -41,7 +41,7 @@ export function beginNextReplacement(step: Step): void {
   step.set({ replacementsWaiting: waiting });
   const { slot, cause, detail } = request;
   const { worker, release: current } = step.state.slots[slot]!;
-  // The slot may have been reloaded while this one waited.
+  // The slot may have been reloaded while the request waited.
   const release = cause === 'reload' ? request.release : current;
   if (cause !== 'reload' && worker !== undefined) {
     step.emit('worker-replacing', { worker, cause, detail });
@@ -54,7 +54,7 @@ export function beginNextReplacement(step: Step): void {
 export function onCandidateReady(step: Step, worker: ReadyWorker): void {
   const candidacy = candidacyOf(step, worker, 'booting');
   if (candidacy === undefined) return;
-  // Only new code has to prove itself.
+  // Only a new release has to prove itself.
   const isNew = candidacy.cause === 'reload' && step.state.reload?.outcome === 'completed';
   if (!isNew) return takeOver(step, candidacy);
   step.set({ replacement: { ...candidacy, phase: 'canary' } });
@@ -68,7 +68,7 @@ export function endCanary(step: Step, worker: ReadyWorker): void {
   else checkHealth(step, candidacy);
 }
 
-/** Its threads can do their work. */
+/** Continues the candidacy of a worker whose threads can load their code. */
 export function onProven(step: Step, worker: Pick<Worker, 'id'>): void {
   const candidacy = candidacyOf(step, worker, 'proving');
   if (candidacy !== undefined) checkHealth(step, candidacy);
@@ -77,7 +77,7 @@ export function onProven(step: Step, worker: Pick<Worker, 'id'>): void {
 function checkHealth(step: Step, candidacy: Candidacy): void {
   const worker = { id: candidacy.candidate };
   step.set({ replacement: { ...candidacy, phase: 'checking' } });
-  // A worker is checked once in its life.
+  // The worker's id identifies the check, because a worker is checked only once.
   step.send(worker, { type: 'check', id: worker.id });
   step.armFor(worker, 'check-overdue', CHECK_TIMEOUT_MS);
 }
@@ -110,10 +110,10 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   step.setSlot(slot, {
     worker: candidate,
     release,
-    // The failures of the other code say nothing of this one.
+    // The failures of the old release say nothing about the new one.
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
-  // It was too large: that counts as a failure.
+  // A worker that was too large counts as a failure.
   if (cause === 'memory') countRestart(step, slot, cause);
   answerBeforeDrain(step, cause, slot);
   if (predecessor === undefined || predecessor.state === 'draining') {
@@ -125,7 +125,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   step.set({ replacement: handingOver });
 }
 
-/** A worker has exited, or waits itself for the end of what replaces it. */
+/** Ends the wait for an old worker that has exited, or that itself waits for the replacement. */
 export function noLongerAwait(step: Step, { id }: Pick<Worker, 'id'>): void {
   const { replacement } = step.state;
   if (replacement?.phase === 'handing-over' && replacement.predecessor === id) {
@@ -133,14 +133,14 @@ export function noLongerAwait(step: Step, { id }: Pick<Worker, 'id'>): void {
   }
 }
 
-/** A worker has left its slot, or is about to. @returns whether it was only a candidate. */
+/** Ends the candidacy of a worker that leaves. @returns whether it was a candidate. */
 export function loseCandidate(step: Step, worker: Worker, reason: string): boolean {
   const candidacy = candidacyOf(step, worker);
   if (candidacy !== undefined) fail(step, candidacy, reason);
   return candidacy !== undefined;
 }
 
-/** Takes back requests: one that waits is dropped, a candidate leaves, a predecessor is not waited for. */
+/** Withdraws requests: removes those that wait, retires a candidate, awaits no old worker. */
 export function withdraw(
   step: Step,
   which: (request: ReplacementRequest | Replacement) => boolean,
@@ -153,7 +153,7 @@ export function withdraw(
   else fail(step, replacement, reason);
 }
 
-/** The cluster is being shut down: nothing is replaced any more. */
+/** Drops all replacements, because the cluster shuts down. */
 export function cancelReplacements(step: Step): void {
   step.set({ replacement: undefined, replacementsWaiting: [] });
 }
@@ -175,7 +175,7 @@ function fail(step: Step, candidacy: Candidacy, reason: string): void {
   end(step, candidacy, wanted ? reason : null);
 }
 
-/** After this event, the reload, the restart or the upkeep that asked for it goes on. */
+/** Ends a replacement. Its requester (reload, restart or upkeep) then reads `step.ended`. */
 function end(
   step: Step,
   { slot, cause, detail, release }: ReplacementRequest,
@@ -185,7 +185,7 @@ function end(
   step.ended = { slot, cause, detail, release, failure };
 }
 
-/** The candidacy of a worker, if it is the candidate and has come so far. */
+/** The candidacy of a worker, if the worker is the candidate and has reached the phase. */
 function candidacyOf(
   step: Step,
   { id }: Pick<Worker, 'id'>,

@@ -5,13 +5,13 @@ import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from 
 import type { Step } from '../step.js';
 import { isWanted } from '../worker/workers.js';
 
-/** Why no worker is restarted any more. */
+/** The answer to all restarts during a shutdown. */
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
- * Replaces the worker of one slot by one of the same release. A restart under
- * way answers everybody who asks for it. A replacement for another cause comes
- * first.
+ * Replaces the worker of one slot by a new one of the same release. Further requests during a
+ * restart get the answer of that restart. A replacement for another cause that already waits for
+ * its turn comes first.
  */
 export function restart(
   step: Step,
@@ -33,16 +33,16 @@ export function restart(
     const { release } = state.slots[slot]!;
     requestReplacement(step, { slot, cause: 'restart', detail: reason, release, snapshotTo });
   }
-  // One that is on its way out already would wait for a replacement that waits for its exit.
+  // A requester that already drains would wait for a replacement that waits for its exit.
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
-/** After each event: tells those who wait for a restart that has ended, or whose slot is gone. */
+/** Called after each event: answers the requests whose restart has ended or whose slot is gone. */
 export function settleRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) if (!isRestarting(step.state, slot)) conclude(step, slot);
 }
 
-/** The cluster is being shut down. */
+/** Answers all requests, because the cluster shuts down. */
 export function cancelRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) answer(step, slot, SHUTTING_DOWN);
 }

@@ -9,14 +9,14 @@ import { condemn } from '../worker/workers.js';
 
 type UpkeepCause = Exclude<ReplaceCause, 'reload' | 'restart'>;
 
-/** Finds workers that have grown too large or served long enough, and has them replaced. */
+/** Has workers replaced that have grown too large or served long enough. */
 export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): void {
   if (step.state.shutdown !== undefined) return;
   for (const found of step.state.workers.values()) {
     const reading = readings.get(found.id);
     if (reading === undefined) continue;
     const tooLarge = judgeSize(step, found, reading.residentBytes);
-    // It may have been condemned just now.
+    // The worker is read again, because it may just have been condemned.
     const worker = step.worker(found.id)!;
     if (!isServing(step, worker) || worker.condemned !== undefined) continue;
     if (tooLarge !== undefined) {
@@ -29,7 +29,7 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
   }
 }
 
-/** The worker itself says that it should go. It says so again while it is there. */
+/** A worker asks to be replaced. It repeats that until it is replaced. */
 export function onReplaceRequest(
   step: Step,
   worker: ReadyWorker,
@@ -40,7 +40,7 @@ export function onReplaceRequest(
   }
 }
 
-/** After each event: a worker whose candidate failed stays for a while. */
+/** Called after each event: postpones the next try if a candidate has failed. */
 export function settleUpkeep(step: Step): void {
   const { ended } = step;
   if (ended === undefined || ended.failure === null) return;
@@ -52,7 +52,7 @@ export function settleUpkeep(step: Step): void {
   warnNotReplaced(step, slot, message);
 }
 
-/** Kills what is above the hard limit; says in words what is above the soft one. */
+/** Kills a worker above the hard limit. @returns a description if it is above the soft limit. */
 function judgeSize(step: Step, worker: Worker, residentBytes: number): string | undefined {
   const { memory } = step.options;
   const { softLimitBytes, hardLimitBytes } = memory;
@@ -72,7 +72,7 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
   }
 }
 
-/** A new worker would be as large at once. This one is replaced anyway, but not again and again. */
+/** Postpones further replacements, because a new worker is as large from the start. */
 function spare(step: Step, worker: ReadyWorker, detail: string): void {
   const pauseMs = step.options.restart.maxBackoffMs;
   const { index, noReplacementBefore } = step.slotOf(worker);

@@ -3,12 +3,12 @@ import type { Worker } from '../cluster-state.js';
 import type { Step } from '../step.js';
 
 /**
- * The errors that keep workers from coming up, as far as they were told. Each is
- * printed whole once, however many slots and attempts it fails: one worker at
- * a time may print its own, and none may print what has been printed.
+ * The errors that keep workers from becoming ready. Each error is printed in full only once, even
+ * if many workers fail with it: one worker at a time may print its error, and no worker prints an
+ * error again.
  */
 export interface BootErrors {
-  /** Whether one that may print is still coming up. */
+  /** Whether a worker that may print its error is still starting. */
   readonly awaited: boolean;
   readonly generation: number;
   readonly reported: readonly string[];
@@ -25,9 +25,9 @@ export const NO_BOOT_ERRORS: BootErrors = {
   lastOf: {},
 };
 
-/** Whether the next worker of a slot prints its error. Says yes to one, until that has come up or failed. */
+/** Whether the next worker of a slot may print its error. Only one worker at a time may. */
 export function mayPrintBootError(step: Step, slot: number, generation: number): boolean {
-  // Another reload is another attempt of somebody's.
+  // A new reload is a new attempt, so its errors are printed again.
   if (generation > step.state.bootErrors.generation) {
     step.set({ bootErrors: { ...NO_BOOT_ERRORS, generation } });
   }
@@ -41,13 +41,13 @@ export function mayPrintBootError(step: Step, slot: number, generation: number):
   return true;
 }
 
-/** A worker has come up: what fails from now on is news. */
+/** Forgets all errors because a worker became ready, so that later errors are printed again. */
 export function forgetBootErrors(step: Step): void {
   const { generation } = step.state.bootErrors;
   step.set({ bootErrors: { ...NO_BOOT_ERRORS, generation } });
 }
 
-/** A worker has ended before it came up. @returns its error: without the stack where that has been told. */
+/** Notes why a worker never was ready. @returns its error, without the stack if it is repeated. */
 export function noteBootError(
   step: Step,
   { slot, error, printsBootError }: Worker,

@@ -22,7 +22,7 @@ import type { Step } from '../step.js';
 import { askAnother } from './verification.js';
 import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
 
-/** Nobody had asked it to: its slot gets another, or a cluster that never served ends. */
+/** A worker exited unasked: its slot gets a new one, or a cluster that never served ends. */
 export function exitUnasked(
   step: Step,
   worker: StartingWorker | ReadyWorker,
@@ -37,7 +37,7 @@ export function exitUnasked(
   recover(step, worker, cause, detail, hasStarted(event));
 }
 
-/** It was on its way out. */
+/** A draining worker exited. */
 export function exitDrained(
   step: Step,
   worker: DrainingWorker,
@@ -47,7 +47,7 @@ export function exitDrained(
   remove(step, worker, worker.retirement?.cause ?? cause, event);
   const error = worker.readyAt === undefined ? noteBootError(step, worker) : worker.error;
   if (worker.retirement === undefined) {
-    // It has been counted when the error came.
+    // This failure was counted when the error was reported.
     tellFailure(step, worker, { cause, detail: describeEnd(worker, cause, event.exit), error });
   } else if (!tellDeparture(step, worker, event.exit)) {
     noteBadEnd(step);
@@ -55,7 +55,7 @@ export function exitDrained(
   noLongerAwait(step, worker);
 }
 
-/** A worker is lost that nobody had asked to go: its slot gets another, or the cluster ends. */
+/** A worker has failed: its slot gets a new one, or the cluster ends. */
 export function recover(
   step: Step,
   worker: Worker,
@@ -64,7 +64,7 @@ export function recover(
   started = true,
 ): void {
   if (step.state.shutdown !== undefined) return;
-  // Without its candidate a slot has its own worker still.
+  // A slot that loses its candidate still has its own worker.
   if (loseCandidate(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
   noteFailure(step, worker, cause, started);
   countRestart(step, worker.slot, cause);
@@ -74,7 +74,7 @@ export function recover(
     const unknown = { name: 'Error', message: `${detail}; see its output above` };
     return giveUp(step, new ClusterWorkersFailedError(reason, { cause: worker.error ?? unknown }));
   }
-  // A candidate that is on its way takes the place.
+  // If there is a candidate, it takes the place.
   if (candidateOf(step.state, worker.slot) === undefined) scheduleRestart(step, worker.slot);
 }
 
@@ -87,11 +87,10 @@ function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: b
 }
 
 /**
- * Why the cluster cannot go on, or `undefined` while it can. It gives up if nothing
- * has ever become ready after two tries a slot. Slots share the tries, but a slot
- * that fails fast does not use up the first try of another, which ends at
- * `readyTimeoutMs` at the latest, nor a candidate's: that may be of the release that
- * works. A cluster that has served never gives up.
+ * Why the cluster cannot go on, or `undefined` if it can. It gives up if no worker has ever become
+ * ready after two attempts per slot. The slots share the attempts, but the cluster waits for the
+ * first attempt of every slot, which ends at `readyTimeoutMs` at the latest. It also waits for a
+ * candidate, which may run a release that works. A cluster that has served never gives up.
  */
 export function reasonToGiveUp(state: ClusterState): string | undefined {
   const { everReady, served, slots, desired } = state;
@@ -132,15 +131,15 @@ function remove(
   askAnother(step, worker);
 }
 
-/** Whether there was a process at all: for want of descriptors or memory there may be none. */
+/** Whether the process could be started, which needs free descriptors and memory. */
 function hasStarted({ exit: { code, signal } }: WorkerEventOf<'exited'>): boolean {
   return code !== null || signal !== null;
 }
 
 /**
- * Tells how a worker ended that nobody had asked to.
+ * Emits how a worker ended that had not been asked to leave.
  *
- * @param failure with what is told of the worker's last error.
+ * @param failure its `error` is the report of the worker's last error.
  */
 function tellFailure(
   step: Step,
@@ -159,14 +158,14 @@ function tellFailure(
   });
 }
 
-/** How a worker ended that nobody had asked to, in words. */
+/** Describes how a worker ended that had not been asked to leave. */
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
     ? 'it did not end in time after an error that nobody caught and was killed'
     : (worker.condemned?.detail ?? describeExit(exit, cause));
 }
 
-/** The report came when the block was half as long as it was allowed to be: it went on. */
+/** Adds the time that has passed since the watchdog made its report of the block. */
 function asOf({ report, since }: NonNullable<Worker['block']>, now: number): BlockReport {
   const laterMs = now - since - report.forMs;
   const requests = report.requests.map((each) => ({ ...each, forMs: each.forMs + laterMs }));

@@ -5,12 +5,12 @@ import type { WorkerEventOf } from '../cluster-event.js';
 import type { Step } from '../step.js';
 import { condemn } from './workers.js';
 
-/** A primary whose event loop was busy for more of its time was late by its own doing. */
+/** With a higher utilization, the primary's own event loop was the reason for a late tick. */
 const BUSY_UTILIZATION = 0.5;
 
 /**
- * One round: kills the workers that are hung, and pings the rest. One ping is
- * outstanding at most: a worker that is behind is not given more to read.
+ * A heartbeat round: kills the workers that are hung, and pings the rest. A worker has at most one
+ * unanswered ping, so that unread pings do not add up.
  */
 export function beat(step: Step, eventLoopUtilization: number): void {
   const { intervalMs, timeoutMs } = step.options.heartbeat;
@@ -19,7 +19,7 @@ export function beat(step: Step, eventLoopUtilization: number): void {
   const late = isTickLate(step.state.lastBeatAt, step.now, intervalMs, timeoutMs);
   step.set({ lastBeatAt: step.now });
   for (const worker of step.state.workers.values()) {
-    // After a late round the answers may lie unread in our own queue: a fresh window for all.
+    // After a late round answers may be unread in the primary's queue, so all timeouts begin again.
     if (late) grantFreshWindow(step, worker);
     if (worker.state === 'starting') continue;
     if (worker.state === 'ready') killIfHung(step, worker.id);
@@ -27,19 +27,19 @@ export function beat(step: Step, eventLoopUtilization: number): void {
   }
 }
 
-/** The watchdog of a worker says that its event loop is blocked: judged when the time is up, not at the next round. */
+/** The event loop is blocked. The worker is judged when the timeout ends, not at the next round. */
 export function onBlocked(step: Step, worker: ReadyWorker, report: BlockReport): void {
   noteBlock(step, worker, report);
   const leftMs = Math.max(step.options.heartbeat.timeoutMs - report.forMs, 0);
   if (Number.isFinite(leftMs)) step.armFor(worker, 'block-overdue', leftMs);
 }
 
-/** Keeps what blocks a worker that is not judged by that: its end is told with it. */
+/** Keeps the watchdog's report, which is added to the report of the worker's end. */
 export function noteBlock(step: Step, worker: Worker, report: BlockReport): void {
   step.change(worker, { block: { report, since: step.now - report.forMs } });
 }
 
-/** It goes on. The ping may have waited behind a request, which may block anew: a fresh window. */
+/** The event loop runs again. The timeout begins again, because the ping may be read late. */
 export function onResumed(step: Step, worker: Worker): void {
   step.disarm({ type: 'block-overdue', worker: worker.id });
   grantFreshWindow(step, step.change(worker, { block: undefined }));
@@ -51,8 +51,8 @@ export function onBlockOverdue(step: Step, { id }: ReadyWorker): void {
 }
 
 /**
- * A worker answered. An answer to another ping than the outstanding one is
- * late: dropped. One that does not say to which can only be to that.
+ * Handles the answer to a ping. A late answer to an earlier ping is dropped. An answer without a
+ * number is for the current ping.
  */
 export function onPong(step: Step, worker: Worker, { seq, debugged }: WorkerEventOf<'pong'>): void {
   if (worker.ping === undefined || (seq !== undefined && seq !== worker.ping.seq)) return;
@@ -63,11 +63,11 @@ function killIfHung(step: Step, id: number): void {
   const { timeoutMs } = step.options.heartbeat;
   const worker = step.worker(id)!;
   const { ping: pinged, block, debugged, condemned } = worker;
-  // It has been killed already: `exit-overdue` judges what follows.
+  // The worker has been killed already, and `exit-overdue` handles the rest.
   if (condemned !== undefined) return;
   const silence = { pingSentAt: pinged?.sentAt, blockedSince: block?.since, debugged };
   if (!isHung(silence, step.now, timeoutMs)) return;
-  // Nothing gentler works: its event loop reads no message and runs no handler.
+  // Only SIGKILL works: a blocked event loop reads no message and runs no handler.
   const detail = `it did not answer for ${timeoutMs} ms (heartbeat.timeoutMs) and was killed`;
   condemn(step, worker, 'hang', detail);
 }
@@ -89,8 +89,8 @@ function grantFreshWindow(step: Step, worker: Worker): void {
 }
 
 function tellDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
-  // A process that is stopped looks to itself as if it went on all the while with what it did: for events
-  // it waits nearly always.
+  // A stopped process measures that time as more of what it did before. It nearly always waited for
+  // events, so its utilization stays low.
   const cause =
     eventLoopUtilization > BUSY_UTILIZATION
       ? 'its own event loop was blocked, or the process was stopped'

@@ -4,7 +4,7 @@ import type { Slot } from '../cluster-state.js';
 import type { Step } from '../step.js';
 import { candidateOf, isWanted, startSlot } from './workers.js';
 
-/** Gives the slot a new worker, after the delay that its failures call for. */
+/** Starts a new worker in the slot, after a delay that depends on the slot's failures. */
 export function scheduleRestart(step: Step, index: number): void {
   const { now, options } = step;
   const together = step.state.restartedAt.filter((at) => now - at < TOGETHER_MS);
@@ -16,7 +16,7 @@ export function scheduleRestart(step: Step, index: number): void {
   step.arm({ type: 'start-due', slot: index }, delayMs);
 }
 
-/** The slot is due for its next worker. */
+/** Starts the slot's next worker, if the slot is still wanted and empty. */
 export function startWhereNeeded(step: Step, index: number): void {
   const { state } = step;
   const slot = state.slots[index]!;
@@ -24,7 +24,7 @@ export function startWhereNeeded(step: Step, index: number): void {
   if (slot.worker === undefined && candidateOf(state, index) === undefined) startSlot(step, slot);
 }
 
-/** Its worker has lived well: no crash loop any more. */
+/** Ends the slot's crash loop, because a worker has lived long enough. */
 export function forgetFailures(step: Step, { index, failures }: Slot): void {
   step.setSlot(index, { failures: { ...failures, shortLives: 0, degraded: false } });
 }

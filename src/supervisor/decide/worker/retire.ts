@@ -12,16 +12,16 @@ import type {
 import type { Step } from '../step.js';
 import { vacate } from './workers.js';
 
-/** A worker that is only starting has nothing to finish: it ends at once, or is killed after this. */
+/** A starting worker has nothing to finish. If it does not end within this time, it is killed. */
 const ABANDON_BOOT_MS = 1_000;
 
-/** Time for an exit to travel, on top of what the worker was promised. */
+/** Extra time until the primary learns of an exit, in addition to the worker's own time. */
 const EXIT_GRACE_MS = 500;
 
-/** Time for a snapshot of the heap: some seconds for each 100 MB, and a client that reads it. */
+/** Extra time for a heap snapshot: seconds per 100 MB, and a client that reads it. */
 const SNAPSHOT_MS = 180_000;
 
-/** Asks a worker to leave, and sees to it that it does. */
+/** Asks a worker to leave, and kills it if it has not left in time. */
 export function retire(
   step: Step,
   worker: StartingWorker | ReadyWorker,
@@ -34,28 +34,28 @@ export function retire(
   if (worker.state === 'ready') {
     askToDrain(step, worker, retirement);
   } else {
-    // While it boots its event loop may be busy for long: a signal ends it even before it runs
-    // anything of ours.
+    // A booting event loop may be busy for long, so a message could wait. A signal ends the worker
+    // even before any code of this package runs.
     step.kill(worker, 'SIGTERM');
     step.armFor(worker, 'stop-overdue', ABANDON_BOOT_MS);
   }
   step.emit('worker-draining', { worker: worker.id, cause });
 }
 
-/** The cluster stops: nobody waits for a snapshot any longer than for a drain. */
+/** Cuts the time for a heap snapshot, because the cluster stops. */
 export function hurrySnapshot(step: Step, worker: DrainingWorker): void {
   if (worker.retirement?.snapshotTo === undefined) return;
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
 }
 
-/** A worker was to end while it came up, and became ready first. It serves, so it drains. */
+/** Drains a worker that was told to end and became ready first, because it now serves. */
 export function drainAfterAll(step: Step, worker: DrainingWorker): void {
   const { readyAt, retirement } = worker;
   if (readyAt !== undefined || retirement === undefined) return;
   askToDrain(step, step.change(worker, { readyAt: step.now }), retirement);
 }
 
-/** A worker drains of its own accord, because of an error that nobody caught. */
+/** Notes that a worker drains by itself after an uncaught error. */
 export function collapse(step: Step, worker: ReadyWorker, error: ErrorReport): void {
   const condemned = worker.condemned ?? {
     cause: 'crash' as const,
@@ -66,7 +66,7 @@ export function collapse(step: Step, worker: ReadyWorker, error: ErrorReport): v
   step.emit('worker-failing', { worker: worker.id, error });
 }
 
-/** A worker that was on its way out had an error that nobody caught: it was not well. */
+/** Notes an uncaught error of a worker that was already draining. It counts as a crash. */
 export function noteLateError(step: Step, worker: DrainingWorker, error: ErrorReport): void {
   const condemned = worker.condemned ?? {
     cause: 'crash' as const,
@@ -76,16 +76,16 @@ export function noteLateError(step: Step, worker: DrainingWorker, error: ErrorRe
   step.emit('worker-failing', { worker: worker.id, error });
 }
 
-/** It was promised a time, and that is over. */
+/** Kills a worker whose time to leave is over. */
 export function killOverdue(step: Step, worker: DrainingWorker): void {
   if (worker.readyAt !== undefined) step.change(worker, { overdue: true });
   step.kill(worker, 'SIGKILL');
 }
 
 /**
- * Tells how a worker left that had been asked to.
+ * Emits how a worker left that had been asked to leave.
  *
- * @returns whether it ended as it should.
+ * @returns whether it ended without a problem.
  */
 export function tellDeparture(step: Step, worker: DrainingWorker, exit: ProcessExit): boolean {
   const { cause, since } = worker.retirement!;
@@ -136,7 +136,7 @@ function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<Shut
 }
 
 function problemOf(worker: DrainingWorker, exit: ProcessExit): string | null {
-  if (worker.readyAt === undefined) return null; // it had not begun: however it ended is well
+  if (worker.readyAt === undefined) return null; // it never served, so it has no problem
   if (worker.overdue) return 'it did not end in time and was killed';
   if (worker.condemned) return worker.condemned.detail;
   return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));

@@ -9,14 +9,13 @@ import type { Step } from '../step.js';
 import { condemn } from './workers.js';
 
 /**
- * Whether threads can load what they are to run is asked of one worker of each
- * generation, once it is ready: no worker waits for its threads, and what one
- * of them cannot load no other could. Until the answer is there, a cluster has
- * not started, and a reload has not proven its first worker.
+ * Asks one worker of each generation, once it is ready, whether its threads can load the code that
+ * they run. One answer is enough, because all workers of a generation have the same code. Until
+ * then the cluster has not started, and a reload has not proven its first worker.
  */
 export function verify(step: Step, worker: ReadyWorker): void {
   const { proven, asked } = step.state.verification;
-  // Without methods to offload, and in versions that looked at it before they were ready.
+  // The app offloads no methods, or its version verifies them before it is ready.
   if (!worker.verifiable || proven.includes(worker.generation)) return prove(step, worker);
   step.change(worker, { unproven: true });
   if (asked !== undefined && step.worker(asked)?.state === 'ready') return;
@@ -34,7 +33,7 @@ export function onVerified(step: Step, worker: Worker, { error }: WorkerEventOf<
   askNext(step);
 }
 
-/** If the worker that has exited was asked, another is. */
+/** If the worker that has exited was to answer, another one is asked. */
 export function askAnother(step: Step, worker: Worker): void {
   if (stopAsking(step, worker)) askNext(step);
 }
@@ -54,7 +53,7 @@ function stopAsking(step: Step, { id }: Worker): boolean {
   return true;
 }
 
-/** Verifies a worker of the same generation, or of a reload that has begun since. */
+/** Asks the next ready worker whose generation is not proven yet. */
 function askNext(step: Step): void {
   for (const worker of step.state.workers.values()) {
     if (worker.state === 'ready' && worker.unproven) return verify(step, worker);

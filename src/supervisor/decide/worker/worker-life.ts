@@ -27,9 +27,9 @@ import { exitDrained, exitUnasked, recover } from './dead-worker.js';
 import { candidateOf, condemn } from './workers.js';
 
 /**
- * A signal to the whole process group (systemd, a shell) may reach workers
- * before the primary: until that is ruled out one that is to leave serves on,
- * and is not replaced. It would leave what waits for it to nobody.
+ * A signal to the whole process group (systemd, a shell) may reach workers before the primary. So a
+ * worker that got a signal serves on for this time and is not replaced yet. If it drained,
+ * connections that wait for it might find no other worker.
  */
 const GROUP_SIGNAL_MS = 100;
 
@@ -83,7 +83,7 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   exited: { starting: exitUnasked, ready: exitUnasked, draining: exitDrained },
 };
 
-/** Something happened to a worker, or was said by it. */
+/** Handles something that happened to a worker, or that the worker reported. */
 export function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent): void {
   const handle = HANDLERS[event.type][worker.state] as Handler<Worker, WorkerEvent['type']>;
   handle(step, worker, event as never);
@@ -114,13 +114,13 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
   verify(step, ready);
 }
 
-/** It had been told to leave while it came up. */
+/** The worker became ready after it had been told to leave. */
 function readyAfterAll(step: Step, worker: DrainingWorker): void {
   forgetBootErrors(step);
   drainAfterAll(step, worker);
 }
 
-/** An error that no restart can fix ends a cluster in which no worker has ever served. */
+/** Ends a cluster in which no worker has ever served, if no restart can fix the error. */
 function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-failed'>): void {
   const { phase, error } = event;
   step.change(worker, { error });
@@ -138,7 +138,7 @@ function timeOut(step: Step, worker: StartingWorker): void {
   condemn(step, worker, 'boot', detail);
 }
 
-/** Nothing that it says will be understood, and it would wait until it is killed. */
+/** Kills a worker of another protocol version, because none of its messages is understood. */
 function refuseVersion(
   step: Step,
   worker: StartingWorker,
@@ -153,12 +153,12 @@ function whenRecovered(step: Step, worker: ReadyWorker): void {
   if (slot.worker === worker.id) forgetFailures(step, slot);
 }
 
-/** An error that nobody caught ends it before it has come up. */
+/** Notes an uncaught error that ends the worker. */
 function noteFatal(step: Step, worker: Worker, { error }: WorkerEventOf<'fatal'>): void {
   step.change(worker, { error: worker.error ?? error, fatal: true });
 }
 
-/** It drains by itself, and its slot does not wait for that. */
+/** The worker drains by itself after an uncaught error. Its slot gets a new one at once. */
 function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>): void {
   const { error, abort } = event;
   const failing = step.change(worker, { error, fatal: true });
@@ -168,12 +168,12 @@ function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>
 }
 
 function whenFatalAgain(step: Step, worker: DrainingWorker, event: WorkerEventOf<'fatal'>): void {
-  // Later errors follow from the first one.
+  // Only the first error counts, because later ones follow from it.
   if (!worker.fatal && !event.abort) noteLateError(step, worker, event.error);
   noteFatal(step, step.worker(worker.id)!, event);
 }
 
-/** A worker received SIGTERM itself, or its app closes itself. It serves on until it is told to drain. */
+/** The worker got SIGTERM itself, or its app closes itself. It serves until it is told to drain. */
 function leaveSoon(step: Step, worker: ReadyWorker, { closed }: WorkerEventOf<'leaving'>): void {
   step.change(worker, { leaving: closed === true ? 'closed' : 'signalled' });
   step.armFor(worker, 'leave-due', GROUP_SIGNAL_MS);
@@ -183,7 +183,7 @@ function whenLeaveDue(step: Step, worker: ReadyWorker): void {
   leave(step, worker, { closed: worker.leaving === 'closed' });
 }
 
-/** It drains, and its slot gets another. */
+/** Makes the worker drain, and gives its slot a new one. */
 function leave(
   step: Step,
   worker: StartingWorker | ReadyWorker,
@@ -191,7 +191,7 @@ function leave(
 ): void {
   if (step.state.shutdown !== undefined) return;
   retire(step, worker, 'signal');
-  // Nobody had asked for it: an app that does so again and again is in a crash loop.
+  // An app that closes itself unasked has failed. If it goes on doing so, it is in a crash loop.
   if (closed) return recover(step, worker, 'exit', 'its app closed itself');
   if (loseCandidate(step, worker, 'it was told to leave by a signal of its own')) return;
   if (candidateOf(step.state, worker.slot) !== undefined) return;
@@ -199,7 +199,7 @@ function leave(
   step.arm({ type: 'start-due', slot: worker.slot }, delayMs);
 }
 
-/** SIGKILL does not end it: its slot gets another worker, and the end of the cluster does not wait for it. */
+/** Gives up a process that SIGKILL does not end: neither its slot nor a shutdown waits for it. */
 function abandon(step: Step, { id }: Worker): void {
   const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and is given up: a system call that cannot be interrupted holds it (a disk or a network file system that does not answer?)`;
   step.emit('warning', { message, worker: id });
@@ -211,7 +211,7 @@ function noteDrain(step: Step, worker: DrainingWorker, { report }: WorkerEventOf
 }
 
 function noteError(step: Step, worker: Worker, { error }: WorkerEventOf<'channel-error'>): void {
-  // Expected while a worker ends; its exit tells the rest.
+  // Such errors are normal while a worker ends. The event `exited` follows.
   step.change(worker, { error: worker.error ?? error });
 }
 

@@ -1,9 +1,8 @@
 import type { Worker, WorkerId } from '../cluster-state.js';
 
 /**
- * Workers by their id, the oldest first; never changed, only replaced. Each
- * heartbeat replaces it: to copy an array of 64 takes a hundredth of what a
- * `Map` takes.
+ * An immutable map of workers by their id, the oldest first. Each heartbeat copies it: an array of
+ * 64 workers is copied in a hundredth of the time of a `Map`.
  */
 export class WorkerMap {
   constructor(private readonly list: readonly Worker[] = []) {}
@@ -39,7 +38,7 @@ export class WorkerMap {
     return new WorkerMap(this.list.filter((each) => each.id !== id));
   }
 
-  /** The index that it has or would have: ids only grow. */
+  /** The index that a worker has or would have, because the list is sorted by id. */
   #indexOf(id: WorkerId): number {
     let [from, to] = [0, this.list.length];
     while (from < to) {

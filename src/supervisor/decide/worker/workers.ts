@@ -4,7 +4,7 @@ import type { ClusterState, Slot, Worker, WorkerId } from '../cluster-state.js';
 import type { Release } from '../../processes/release.js';
 import type { Step } from '../step.js';
 
-/** Starts a process for a slot; what it is to the slot is the caller's to say. */
+/** Starts a process for a slot. The caller makes it the slot's worker or a candidate. */
 export function fork(step: Step, slot: number, release: Release): WorkerId {
   const { readyTimeoutMs, restart } = step.options;
   const { mayBeDebugged } = step.settings;
@@ -44,19 +44,19 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
   return id;
 }
 
-/** Gives a slot its worker, of the release that it had. */
+/** Starts the worker of a slot, from the slot's release. */
 export function startSlot(step: Step, { index, release }: Slot): void {
   step.disarm({ type: 'start-due', slot: index });
   step.setSlot(index, { worker: fork(step, index, release) });
 }
 
-/** The worker leaves its place; the slot may have another. */
+/** Removes a worker from its slot, which may then get another one. */
 export function vacate(step: Step, worker: Worker): void {
   const { index, worker: current } = step.slotOf(worker);
   if (current === worker.id) step.setSlot(index, { worker: undefined });
 }
 
-/** Kills a worker, for a reason that its exit will not tell. */
+/** Kills a worker. Its exit does not show the reason, so the reason is noted. */
 export function condemn(step: Step, worker: Worker, cause: FailureCause, detail: string): void {
   if (worker.condemned === undefined) step.change(worker, { condemned: { cause, detail } });
   step.kill(worker, 'SIGKILL');
@@ -72,7 +72,7 @@ export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
   return slots.slice(0, desired);
 }
 
-/** Slots whose worker is of another release, or would be: an empty slot starts the release it has. */
+/** Slots whose worker is of another release; for an empty slot, the release that it would start. */
 export function slotsOfOtherReleases(
   state: ClusterState,
   { generation }: Release,
@@ -83,7 +83,7 @@ export function slotsOfOtherReleases(
   });
 }
 
-/** The worker that is to take the place of the slot's own. */
+/** The worker that is to replace the slot's own. */
 export function candidateOf({ replacement }: ClusterState, slot: number): WorkerId | undefined {
   if (replacement?.slot !== slot || replacement.phase === 'handing-over') return undefined;
   return replacement.candidate;
@@ -96,12 +96,12 @@ export function contendersOf(state: ClusterState, { index, worker }: Slot): read
     .filter((each) => each !== undefined && each !== false);
 }
 
-/** Whether a slot is served. */
+/** Whether a ready worker serves a slot. */
 export function isServed(state: ClusterState, slot: Slot): boolean {
   return contendersOf(state, slot).some((worker) => worker.state === 'ready');
 }
 
-/** Every process of a slot: those on their way out, the one that serves, its candidate. */
+/** Every process of a slot: draining workers, then the slot's worker, then its candidate. */
 export function workersOf(state: ClusterState, slot: number): readonly Worker[] {
   const { worker } = state.slots[slot]!;
   const candidate = candidateOf(state, slot);
