@@ -1,14 +1,15 @@
 import { ClusterError } from './cluster.errors.js';
 
 /**
- * The address cannot be listened on: it is taken (`EADDRINUSE`), not permitted (`EACCES`) or
- * belongs to no interface of this machine (`EADDRNOTAVAIL`). Exit code 69 (`EX_UNAVAILABLE`).
+ * The cluster cannot listen on an address: the address is taken (`EADDRINUSE`), not permitted
+ * (`EACCES`) or belongs to no interface of this machine (`EADDRNOTAVAIL`). Exit code 69
+ * (`EX_UNAVAILABLE`).
  */
 export class ClusterAddressError extends ClusterError {
   readonly code = 'CLUSTER_ADDRESS_UNAVAILABLE';
   readonly exitCode = 69;
 
-  /** @param cause what the system said; its `code` decides the advice. */
+  /** @param cause the system's error; its `code` selects the advice in the message. */
   constructor(
     readonly address: string,
     cause: AddressFailure,
@@ -17,7 +18,7 @@ export class ClusterAddressError extends ClusterError {
   }
 }
 
-/** An error of bind(2) or listen(2), or the report of one. */
+/** An error of bind(2) or listen(2), or the report of such an error by another process. */
 export interface AddressFailure {
   readonly code?: string | undefined;
   readonly message: string;

@@ -1,8 +1,9 @@
 /**
- * The raw frames of this call: source maps change what `stack` says.
+ * Returns the raw stack frames of this call. The text of `stack` is not used, because source maps
+ * change it.
  *
- * @param limit how many frames at most.
- * @param above the frames of this function and of those that it calls are left out.
+ * @param limit the maximum number of frames.
+ * @param above leaves out this function and the functions that it has called.
  */
 export function callSites(limit: number, above: (...args: never) => unknown): NodeJS.CallSite[] {
   const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');

@@ -1,5 +1,5 @@
 /**
- * Base of every error this package throws or reports.
+ * Base class of every error that this package throws or reports.
  *
  * Its message has three parts: what happened, the value that was seen, and what to do about it.
  * `cause` keeps the underlying error, if there is one.
@@ -7,7 +7,7 @@
 export abstract class ClusterError extends Error {
   /** Stable, machine-readable name of the cause: `CLUSTER_…`. */
   abstract readonly code: string;
-  /** Status the process exits with when this error ends it (sysexits.h). */
+  /** Exit code of the process if this error ends it (sysexits.h). */
   abstract readonly exitCode: number;
 
   constructor(message: string, options?: { cause?: unknown }) {
@@ -21,7 +21,7 @@ export abstract class ClusterError extends Error {
  * any process is forked; the process exits with 78 (`EX_CONFIG`).
  */
 export class ClusterConfigurationError extends ClusterError {
-  /** For an error that crossed a process boundary: its class is gone, its code is not. */
+  /** Identifies the error after it has crossed a process boundary, where its class is lost. */
   static readonly code = 'CLUSTER_CONFIGURATION';
   readonly code = ClusterConfigurationError.code;
   readonly exitCode = 78;
@@ -39,8 +39,8 @@ export class ClusterNoPrimaryError extends ClusterError {
 }
 
 /**
- * Workers do not come up: none has ever become ready. `cause` is the last error
- * a worker reported. Exit code 70 (`EX_SOFTWARE`).
+ * No worker has ever become ready. `cause` is the last error a worker reported. Exit code 70
+ * (`EX_SOFTWARE`).
  */
 export class ClusterWorkersFailedError extends ClusterError {
   readonly code = 'CLUSTER_WORKERS_FAILED';
@@ -67,7 +67,10 @@ export class ClusterUnreachableError extends ClusterError {
   }
 }
 
-/** No running cluster was found, or none that fits the request. Exit code 69 (`EX_UNAVAILABLE`). */
+/**
+ * No running cluster was found, or no running cluster fits the request. Exit code 69
+ * (`EX_UNAVAILABLE`).
+ */
 export class NoClusterError extends ClusterError {
   readonly code = 'CLUSTER_NOT_FOUND';
   readonly exitCode = 69;
@@ -79,7 +82,10 @@ export class ClusterRefusedError extends ClusterError {
   readonly exitCode = 1;
 }
 
-/** An app does not start, or does not answer in the way that a measurement needs. Exit code 70 (`EX_SOFTWARE`). */
+/**
+ * An app could not be measured: it does not start, or its answers do not fit the measurement. Exit
+ * code 70 (`EX_SOFTWARE`).
+ */
 export class NotMeasuredError extends ClusterError {
   readonly code = 'CLUSTER_NOT_MEASURED';
   readonly exitCode = 70;

@@ -1,20 +1,23 @@
 import { oneLine } from './one-line.js';
 
-/** The shortest time between two lines of the same kind. */
+/** The minimum time between two lines of the same kind, in ms. */
 const QUIET_MS = 60_000;
 
-/** The limit of kinds known at a time: text from outside may be different in every call. */
+/**
+ * The maximum number of kinds that are remembered. Text from outside may make a new kind in every
+ * call; beyond the maximum, the kind `rest` is used.
+ */
 const MAX_KINDS = 20;
 
-/** Logs at most one line of each kind a minute: every call may cause one. */
+/** Logs at most one line of each kind a minute. For lines that every call may cause. */
 export class OnceAMinute {
   readonly #kinds = new Map<string, { readonly unsaid: number; readonly due: number }>();
 
   constructor(private readonly log: (line: string) => void) {}
 
   /**
-   * @param kind lines of one kind have the same meaning.
-   * @param rest the kind of a line when the limit of known kinds is reached.
+   * @param kind groups lines that have the same meaning.
+   * @param rest replaces `kind` when the maximum number of kinds is reached.
    */
   say(text: string, kind: string, rest = ''): void {
     const now = performance.now();

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** The longest text in a line. A longer text is cut before anything else is done with it. */
+/** Maximum length of a text in a line, in characters. A longer text is cut before it is cleaned. */
 const MAX_TEXT_LENGTH = 4_096;
 
-/** Text from an app, or from outside, as one line of a log. */
+/** Formats a text from an app or from outside as one line of a log. */
 export function oneLine(text: string): string {
   return clean(text)
     .split(/[\r\n]+/)

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 
-/** The message of a thrown value: a program can throw anything, also a value without a text. */
+/**
+ * The message of a thrown value. Never throws, although some values cannot be converted to text.
+ */
 export function messageOf(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return `${thrown.message}`;

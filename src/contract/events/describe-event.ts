@@ -112,7 +112,7 @@ export const UNLOGGED: ReadonlySet<ClusterEventName> = new Set(['worker-exit', '
 
 export const CLUSTER_EVENT_NAMES = Object.keys(DESCRIPTIONS) as readonly ClusterEventName[];
 
-/** An event in words, and how loud it is. */
+/** Describes an event in words, with its log level. */
 export function describeEvent<N extends ClusterEventName>(
   name: N,
   event: ClusterEventMap[N],
@@ -139,7 +139,7 @@ function formatAddress(
   );
 }
 
-/** How many frames of a blocked event loop a line shows; the JSON line has them all. */
+/** Maximum number of frames of a blocked event loop in a text line; a JSON line has all frames. */
 const FRAMES_SHOWN = 5;
 
 /** The requests, the stack and the profile of a blocked event loop. */
@@ -154,7 +154,7 @@ function formatBlock({ requests, frames, profile }: BlockReport): string {
   ].join('; ');
 }
 
-/** The error and where to look: the first frame of its stack that is not Node's own, if there is one. */
+/** The error and the first frame of its stack that is not Node's own, else the first frame. */
 function formatError(report: ErrorReport): string {
   if (report.repeated) return `the same error (${report.name})`;
   const frames = report.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
@@ -166,7 +166,7 @@ function formatMs(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** Both values in the unit of the longer one. */
+/** Formats both times in the unit that suits the longer time. */
 function formatRange(fromMs: number, toMs: number): string {
   return toMs < 1_000
     ? `${Math.round(fromMs)}–${Math.round(toMs)} ms`

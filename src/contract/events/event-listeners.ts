@@ -2,11 +2,11 @@ import { EventEmitter } from 'node:events';
 import type { LinkEventListener } from '../snapshot/index.js';
 import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './event-map.js';
 
-/** The event listeners of this process. An error or a rejection of a listener ends nothing. */
+/** The event listeners of this process. If a listener throws or rejects, the process goes on. */
 export class EventListeners {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
 
-  /** @param threw gets each error of a listener. */
+  /** @param threw is called with each error of a listener. */
   constructor(
     private readonly threw: (name: ClusterEventName, error: unknown) => void,
     given: ClusterEventListeners = {},
@@ -24,7 +24,7 @@ export class EventListeners {
     this.#listeners.off(name, listener as () => void);
   }
 
-  /** Events that somebody listens to. */
+  /** Names of the events that have a listener. */
   get names(): readonly ClusterEventName[] {
     return this.#listeners.eventNames() as ClusterEventName[];
   }

@@ -10,13 +10,19 @@ interface LogStream extends Terminal {
   write(text: string): unknown;
 }
 
-/** The streams that get the lines: guarded ones, a test's own, or the process's own. */
+/**
+ * The streams to which lines are written: guarded streams, a test's streams, or the standard
+ * streams.
+ */
 export interface LogStreams {
   readonly out: LogStream;
   readonly err: LogStream;
 }
 
-/** Writes each event that reaches the log level as one line, through the user's function or to the stream that the format has for its level. */
+/**
+ * Writes each event at or above the log level as one line. The line goes to the user's `log.write`,
+ * or else to the stream that the format uses for the level of the event.
+ */
 export function createEventLog(
   log: ResolvedLogOptions,
   streams: LogStreams = { out: process.stdout, err: process.stderr },
@@ -53,7 +59,10 @@ export function createEventFormat(log: Pick<ResolvedLogOptions, 'format' | 'leve
   };
 }
 
-/** The reason why a cluster gives up is logged at every level: nothing else would tell it. */
+/**
+ * Whether the entry is logged. `failed` is logged at every level, because no other line says why
+ * the cluster gives up.
+ */
 function isWritten({ name, level }: LogEntry, log: Pick<ResolvedLogOptions, 'level'>): boolean {
   return name === 'failed' || LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(log.level);
 }

@@ -7,20 +7,23 @@ import type {
   WorkerIdentity,
 } from '../snapshot/index.js';
 
-/** The events of a cluster, by name. Each is one event of the primary's runtime and, except `worker-exit` and `leader`, one line of the log. */
+/**
+ * The events of a cluster, by name. The primary's runtime emits each event. Each event except
+ * `worker-exit` and `leader` is also logged as one line.
+ */
 export interface ClusterEventMap {
-  /** The primary begins. */
+  /** The primary starts. */
   starting: { workers: number; pid: number; node: string };
   /** The first worker is ready: if the app has an HTTP server, its address answers. */
   listening: {
-    /** `null` without an HTTP server. */
+    /** URL of the app; `null` without an HTTP server. */
     url: string | null;
     workers: number;
     balancing: string;
     /** With the strategy `ports`, the port of each slot; otherwise empty. */
     ports: readonly number[];
     endpoints: readonly string[];
-    /** The address of the admin listener, if there is one. */
+    /** URL of the admin listener; `null` if there is none. */
     adminUrl: string | null;
   };
   /** Each slot has had a ready worker or is in a crash loop. */
@@ -35,14 +38,17 @@ export interface ClusterEventMap {
   'worker-died': {
     worker: WorkerIdentity;
     cause: FailureCause;
-    /** In words: exit code or signal, and what is known beyond it. */
+    /** How the worker died, in words: the exit code or signal, and any further facts. */
     detail: string;
     uptimeMs: number;
     error: ErrorReport | null;
-    /** The report of its watchdog, if the worker was killed because its event loop was blocked. */
+    /** The watchdog's report, if the worker was killed because its event loop was blocked. */
     blocked: BlockReport | null;
   };
-  /** The worker has an uncaught error: it finishes its requests and ends; another takes its place. */
+  /**
+   * The worker has an uncaught error. It finishes its requests and ends, and a new worker takes its
+   * place.
+   */
   'worker-failing': { worker: WorkerIdentity; error: ErrorReport | null };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
   /** The worker still serves while a new one starts to take its place. */
@@ -56,36 +62,45 @@ export interface ClusterEventMap {
     worker: WorkerIdentity;
     cause: RetireCause;
     drainMs: number;
-    /** Connections that the kernel had accepted and no worker had. They were reset with their socket. */
+    /**
+     * Connections that still waited in the accept queue when their socket was closed. The kernel
+     * reset them.
+     */
     unacceptedConnections: number;
     destroyedConnections: number;
     abortedRequests: number;
-    /** WebSockets among the connections. */
+    /** WebSockets among the destroyed connections. */
     destroyedWebSockets: number;
-    /** A problem at its end, in words; `null` if there was none. */
+    /** A problem while the worker ended, in words; `null` if there was none. */
     problem: string | null;
   };
   /** A worker has ended for any reason. This follows `worker-died` or `worker-stopped`. */
   'worker-exit': {
     worker: WorkerIdentity;
     cause: FailureCause | RetireCause;
-    /** Whether it ended without being asked to. */
+    /** Whether the worker ended without being asked to. */
     failed: boolean;
-    /** How it failed, or what went wrong at its end, in words. */
+    /** How the worker failed, or a problem while it ended, in words. */
     detail: string | null;
   };
-  /** Another worker leads: it runs the jobs that only one worker may run. Without `worker`, no worker can lead at the moment. */
+  /**
+   * Another worker is now the leader, which runs the jobs that only one worker may run. Without
+   * `worker`, no worker can lead at the moment.
+   */
   leader: { worker?: WorkerIdentity };
-  /** A request has ended workers. It is answered 503, except for one trial a minute. */
+  /**
+   * A request has ended workers. The cluster answers the request with 503, except for one trial a
+   * minute.
+   */
   quarantined: QuarantinedRequest & {
-    /** Whether every request of the route is meant, not only those with one URL. */
+    /** Whether the quarantine covers every request of the route, not only requests with one URL. */
     wholeRoute: boolean;
-    /** The number of workers that it has ended. */
+    /** The number of workers that the request has ended. */
     deaths: number;
   };
-  /** A trial of the request did no harm: the app answers it again. */
+  /** A trial of the request did no harm, so the app answers the request again. */
   'quarantine-ended': QuarantinedRequest;
-  /** The primary begins to replace every worker by one with the current program. */
+  /** The primary begins to replace every worker by a worker that runs the current program. */
   'reload-started': { generation: number; reason: string };
   /** A release failed: its slots go back to the previous release, generation `to`. */
   'reload-reverting': { generation: number; to: number; reason: string };
@@ -103,9 +118,9 @@ export interface ClusterEventMap {
 /** A request that has ended workers. */
 export interface QuarantinedRequest {
   method: string;
-  /** The template of its route; `null` if no Nest route matches its path. */
+  /** The template of the request's route; `null` if no Nest route matches the path. */
   route: string | null;
-  /** Without the query. */
+  /** The path without the query. */
   path: string;
 }
 

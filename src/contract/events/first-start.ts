@@ -2,7 +2,7 @@ import type { ClusterEventName, ClusterEventMap, EventHandlers } from './event-m
 
 /** Follows a cluster until each slot has had a worker that is ready. */
 export class FirstStart {
-  /** How long the first worker of each slot that was ready took. */
+  /** By slot: how long its first ready worker took to start, in ms. */
   readonly #bootMs = new Map<number, number>();
   /** Slots in a crash loop: the start does not wait for them. */
   readonly #degraded = new Set<number>();
@@ -27,7 +27,7 @@ export class FirstStart {
     private readonly startedAt = now(),
   ) {}
 
-  /** @returns the event `started`, once, when the first start is over. */
+  /** @returns the event `started` when the first start is over. It is returned only once. */
   after<N extends ClusterEventName>(
     name: N,
     event: ClusterEventMap[N],

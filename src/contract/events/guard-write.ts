@@ -3,9 +3,10 @@ import type { LogOptions } from '../options/index.js';
 type Write = NonNullable<LogOptions['write']>;
 
 /**
- * Wraps the user's `log.write` so that its errors end nothing.
+ * Wraps the user's `log.write` so that its errors do not end the process.
  *
- * @param tell is called with the first error; the others would say the same for each line.
+ * @param tell is called with the first error only: later errors would repeat the same for each
+ * line.
  */
 export function guardWrite(write: Write, tell: (error: unknown) => void): Write {
   let told = false;

@@ -1,7 +1,10 @@
 import type { ClusterEventMap, EmitEvent, EventHandlers } from './event-map.js';
 import { describeEvent } from './describe-event.js';
 
-/** If the other workers take longer than this to start, the line with the address is logged without them. */
+/**
+ * If the other workers need longer than this to start, in ms, the line with the address is logged
+ * before they are ready.
+ */
 const LATE_MS = 5_000;
 
 /**
@@ -12,9 +15,9 @@ const LATE_MS = 5_000;
 export function quietLog(log: EmitEvent): EmitEvent {
   let starting = true;
   let gaveUp = false;
-  /** Slots whose last worker did not come up. */
+  /** Slots whose last worker did not become ready. */
   const down = new Set<number>();
-  /** Slots whose failure was logged: the recovery is logged too. */
+  /** Slots whose failure was logged, so that their recovery is logged too. */
   const failed = new Set<number>();
   let listening: ClusterEventMap['listening'] | undefined;
   let late: NodeJS.Timeout | undefined;

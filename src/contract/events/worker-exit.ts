@@ -10,7 +10,10 @@ const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
   }),
 };
 
-/** The event `worker-exit` that follows from another event, if that one ends a worker. */
+/**
+ * The event `worker-exit` that follows another event; `undefined` if that event does not end a
+ * worker.
+ */
 export function workerExitIn<N extends ClusterEventName>(
   name: N,
   event: ClusterEventMap[N],

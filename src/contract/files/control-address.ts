@@ -2,19 +2,24 @@ import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 
-/** The size of `sun_path` in sockaddr_un, without the closing NUL. */
+/**
+ * Maximum length of a socket path: the size of `sun_path` in sockaddr_un without the closing NUL.
+ */
 export const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 
 const SUFFIX = '.sock';
 const MAX_NAME_LENGTH = 40;
 
-/** Bits of a mode. */
+/** Bits of a file mode. */
 const OTHERS = 0o077;
 const WRITABLE_BY_GROUP = 0o020;
 const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 
-/** Directories in which clusters of this user may have their sockets. A new socket goes into the first suitable one. */
+/**
+ * Directories in which clusters of this user may have their sockets. A new socket goes into the
+ * first suitable directory.
+ */
 export function controlDirectories(
   env: NodeJS.ProcessEnv = process.env,
   uid: number = ownUid(),
@@ -29,7 +34,7 @@ export function controlDirectories(
 /** The default path of a new cluster's control socket. The directory need not exist. */
 export function defaultSocketPath(name: string, pid: number, env?: NodeJS.ProcessEnv): string {
   const directories = controlDirectories(env);
-  // After `su` or `sudo` the first directory may belong to another user.
+  // After `su` or `sudo` the directory in `XDG_RUNTIME_DIR` may belong to another user.
   const directory = directories.find((each) => isOwn(dirname(each))) ?? directories.at(-1)!;
   const end = `.${pid}${SUFFIX}`;
   const room = MAX_PATH_BYTES - Buffer.byteLength(directory) - 1 - end.length;
@@ -44,7 +49,7 @@ export function parseSocketName(
   return name === undefined ? undefined : { name, pid: Number(pid) };
 }
 
-/** A name that is safe in a path, a log line and a terminal: `@acme/shop` becomes `acme-shop`. */
+/** Makes a name safe for a path, a log line and a terminal: `@acme/shop` becomes `acme-shop`. */
 export function cleanName(name: string): string {
   return name
     .replaceAll(/[^\w.-]+/g, '-')
@@ -53,9 +58,11 @@ export function cleanName(name: string): string {
 }
 
 /**
- * Makes a directory that only this user can access, or checks that it is one.
+ * Creates a directory that only this user can access. If the directory exists, checks that only
+ * this user can access it.
  *
- * @throws Error if it cannot be made, belongs to somebody else, or is a link or a file.
+ * @throws Error if the directory cannot be created, can be accessed or replaced by another user, or
+ * is a link or a file.
  */
 export function claimDirectory(directory: string): void {
   try {
@@ -89,7 +96,7 @@ export function refuseSwappable(directory: string): void {
   }
 }
 
-/** -1 where users have no numbers (Windows). */
+/** Numeric id of this user; -1 on Windows, where users have no numeric id. */
 export function ownUid(): number {
   return process.geteuid?.() ?? -1;
 }

@@ -10,10 +10,13 @@ export interface NamedSocket {
   readonly path: string;
 }
 
-/** How long a connection may take: a blocked primary accepts none. */
+/** Maximum time to connect, in ms. Beyond it the primary counts as blocked but alive. */
 const CONNECT_MS = 1_000;
 
-/** The sockets on which somebody listens, in a directory of this user. Removes the sockets that killed primaries have left. */
+/**
+ * Returns the control sockets in a directory of this user on which a process listens. Removes the
+ * sockets that killed primaries have left.
+ */
 export async function listeningSockets(directory: string): Promise<readonly NamedSocket[]> {
   const sockets = socketsIn(directory);
   const errors = await Promise.all(sockets.map(probeAndClear));
@@ -21,8 +24,8 @@ export async function listeningSockets(directory: string): Promise<readonly Name
 }
 
 /**
- * Removes the sockets that killed primaries have left. It does not connect to a live primary: a
- * connection makes the primary load its control server, which takes more than a megabyte.
+ * Removes the sockets that killed primaries have left. Does not connect to live primaries, because
+ * a connection makes a primary load its control server, which takes more than 1 MB.
  */
 export async function removeStaleSockets(directory: string): Promise<void> {
   await Promise.all(
@@ -45,7 +48,7 @@ async function probeAndClear({ path, pid }: NamedSocket): Promise<string | undef
   return error;
 }
 
-/** @returns the error code of a failed connection; `undefined` if somebody listens. */
+/** @returns the error code of a failed connection; `undefined` if a process listens. */
 export function probe(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -64,7 +67,7 @@ export function removeSocket(path: string): void {
     const stats = lstatSync(path);
     if (stats.isSocket() && stats.uid === ownUid()) unlinkSync(path);
   } catch {
-    // Another process has removed it.
+    // Another process has removed the file.
   }
 }
 

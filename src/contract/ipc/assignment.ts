@@ -1,6 +1,9 @@
 import type { WorkerIdentity } from '../snapshot/index.js';
 
-/** The primary sets this variable for a worker: it says who forked the worker and which slot it has. */
+/**
+ * Environment variable that the primary sets for a worker. It says which primary forked the worker,
+ * and for which slot.
+ */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 
 /** The content of {@link WORKER_VARIABLE}, as JSON. */
@@ -10,21 +13,23 @@ export interface WorkerAssignment {
   /** The desired number of workers. */
   readonly workers: number;
   readonly primaryPid: number;
-  /** The file descriptor on which its watchdog reports. */
+  /** The file descriptor on which the worker's watchdog reports. */
   readonly reportTo: number | undefined;
-  /** How many of Node's first arguments belong to this package and not to the app. */
+  /**
+   * The number of Node's first arguments (`execArgv`) that belong to this package, not to the app.
+   */
   readonly ownArguments: number;
-  /** Whether the worker itself prints an error that ends its start; otherwise the primary logs it. */
+  /** Whether the worker itself prints the error if its start fails; else the primary logs it. */
   readonly printsBootError: boolean;
-  /** Whether Nest logs warnings and errors alone until the worker is ready. */
+  /** Whether Nest logs only warnings and errors until the worker is ready. */
   readonly quiet?: boolean | undefined;
-  /** Set if the primary is a doctor, which only examines the app. */
+  /** Set if the primary is the command `nestjs-cluster doctor`, which only examines the app. */
   readonly examination?: ExaminationAssignment | undefined;
 }
 
-/** A doctor's settings for the worker that it examines; see the options of its command. */
+/** Settings of `nestjs-cluster doctor` for the worker that it examines, from its command line. */
 export interface ExaminationAssignment {
-  /** URL of the doctor's module that looks at the app. */
+  /** URL of the module that examines the app. */
   readonly examiner: string;
   readonly maxConnections?: number | undefined;
   readonly proxyKeepAliveMs?: number | undefined;
@@ -34,14 +39,14 @@ export interface ExaminationAssignment {
 export type OwnAssignment = WorkerAssignment & { readonly identity: WorkerIdentity };
 
 /**
- * Reads the assignment that the primary has put into the environment of this process or of a parent
- * of it; `undefined` without a primary. A text that no primary has written is ignored: someone has
- * exported the variable, and a primary sets it anew for each of its workers.
+ * Reads the assignment from the environment, which a child of a worker inherits; `undefined`
+ * without a primary. A text that no primary has written is ignored: a user may have exported the
+ * variable, and a primary sets it anew for each of its workers.
  */
 export function readAssignment(env: NodeJS.ProcessEnv): WorkerAssignment | undefined {
   const assigned = parse(env[WORKER_VARIABLE]);
   if (assigned === undefined) return undefined;
-  // A primary of an older version does not say who prints.
+  // A primary of an older version does not send `printsBootError`.
   return { printsBootError: true, ...assigned };
 }
 

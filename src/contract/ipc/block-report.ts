@@ -10,28 +10,28 @@ export interface BlockedRequest {
 
 /** A watchdog's report of what blocks the event loop of its worker. */
 export interface BlockReport {
-  /** How long the event loop had been blocked at the time of the report. */
+  /** How long the event loop had been blocked at the time of the report, in ms. */
   readonly forMs: number;
-  /** Oldest first. */
+  /** Requests in flight, oldest first. */
   readonly requests: readonly BlockedRequest[];
   /** JavaScript frames, innermost first; empty if the inspector is not available. */
   readonly frames: readonly string[];
-  /** File of a CPU profile of the block, once there is one. */
+  /** Path of a CPU profile of the block; `undefined` until the profile is written. */
   readonly profile?: string | undefined;
 }
 
-/** The requests and the stack of a worker, blocked or not. */
+/** The requests and the stack of a worker, whether it is blocked or not. */
 export interface StackReport extends Omit<BlockReport, 'forMs' | 'profile'> {
-  /** `null` if its event loop is not blocked. */
+  /** How long the event loop has been blocked, in ms; `null` if it is not blocked. */
   readonly blockedForMs: number | null;
-  /** Whether its main thread answered: it cannot while it runs native code. */
+  /** Whether the main thread answered. It cannot answer while it runs native code. */
   readonly answered: boolean;
 }
 
 /** The primary's requests to the watchdog of a worker: one JSON object a line, over the pipe on which the watchdog reports. */
 export type WatchdogRequest =
   | { readonly type: 'stack'; readonly id: number }
-  /** A worker has ended: if the event loop is blocked, report that now. */
+  /** Another worker has ended: if this worker's event loop is blocked, report that now. */
   | { readonly type: 'report-block' }
-  /** `to`: unix socket that takes the recording. */
+  /** Make a recording, and write it to the unix socket `to`. */
   | ({ readonly type: 'record'; readonly to: string } & Recording);

@@ -12,46 +12,45 @@ import type { PrimaryMessage } from './primary-message.js';
 import type { ExaminationMessage, WorkerMessage } from './worker-message.js';
 
 /**
- * The fields of every message that name its sender package and its version. The version changes
- * only if the two sides could not work together; an optional field does not change it.
+ * The fields of every message that name this package and the version of the protocol. The version
+ * changes only if the two sides could not work together. A new optional field does not change it.
  */
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 
-/** The type for code that runs before any module is loaded and has to repeat the value. */
+/** The type for code that runs before any module is loaded and therefore repeats the value. */
 export type Envelope = typeof ENVELOPE;
 
-/** The limits of a {@link BlockReport}; further entries would say little more. */
+/** The maximum numbers of entries in a {@link BlockReport}. A message with more is refused. */
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
 
-/** More than the events of any version. */
+/** The maximum number of subscribed events, which is more than any version has. */
 const MAX_SUBSCRIPTIONS = 100;
 
-/** The limit of jobs that run in one worker at once. */
+/** The maximum number of jobs that run in one worker at once. A message with more is refused. */
 const MAX_JOBS = 1_000;
 
-/** The longest name under which connections are passed on. */
+/** The maximum length of a name under which connections are passed on. */
 const MAX_NAME = 64;
 
-/** Each check finds a few at most. */
+/** The maximum number of findings in a message. Each check finds only a few. */
 const MAX_FINDINGS = 1_000;
 
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
-/** A whole number of things. */
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-/** A long text is cut and never refused: its beginning is useful. */
+/** A long text is cut, not refused, because its beginning is useful. */
 const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 const name = v.pipe(v.string(), v.maxLength(MAX_NAME));
-/** In base64. */
+/** Bytes in base64. */
 const head = v.pipe(v.string(), v.maxLength(Math.ceil(MAX_PASSED_HEAD_BYTES / 3) * 4));
 /** A method, a route or a path. */
 const part = v.pipe(v.string(), v.maxLength(500));
 const fingerprint = v.object({ method: part, route: v.nullable(part), url: name, path: part });
 const foldedBody = v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH));
-/** Measurements are helpful but not needed: another version of this package may send fewer. */
+/** A measurement that counts as 0 if another version of this package leaves it out. */
 const measured = v.fallback(amount, 0);
 const counted = v.fallback(count, 0);
 const STATS = {
@@ -68,7 +67,7 @@ const STATS = {
   logLinesDroppedTotal: amount,
   droppedConnectionsTotal: amount,
 } satisfies Record<keyof WorkerStats, typeof amount>;
-/** Each number is taken by itself: if one is missing or wrong, its last known value stays. */
+/** Each number is checked separately. If one is missing or wrong, its last known value stays. */
 const stats = v.pipe(
   v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
   v.transform((given): Partial<WorkerStats> => {
@@ -235,7 +234,7 @@ export function parseWorkerMessage(message: unknown): WorkerMessage | undefined 
   return result.success ? result.output : undefined;
 }
 
-/** The examination by a doctor's worker; `undefined` if the message is something else. */
+/** The message of a worker under examination by a doctor; `undefined` for other messages. */
 export function parseExamination(message: unknown): ExaminationMessage | undefined {
   const result = v.safeParse(examinationSchema, message);
   return v.is(envelopeSchema, message) && result.success ? result.output : undefined;

@@ -1,22 +1,22 @@
-/** An error as it crosses a process boundary. */
+/** An error in the form in which it is sent to another process. */
 export interface ErrorReport {
   readonly name: string;
   readonly message: string;
   readonly stack?: string | undefined;
   readonly code?: string | undefined;
-  /** The same error has been reported in full before, for another worker or attempt. */
+  /** Whether the same error was already reported in full, for another worker or attempt. */
   readonly repeated?: boolean | undefined;
 }
 
-/** The longest text in a message. A longer error or path would not be more useful. */
+/** The maximum length of a text in a message, in characters. A longer text is cut. */
 export const MAX_TEXT_LENGTH = 65_536;
 
-/** A text that fits a message. */
+/** Cuts a text to the maximum length of a text in a message. */
 export function cutText(text: string): string {
   return text.slice(0, MAX_TEXT_LENGTH);
 }
 
-/** A report, short enough for a message, of an error or any other thrown value. Never throws. */
+/** Reports an error or any other thrown value, cut to fit into a message. Never throws. */
 export function reportError(thrown: unknown): ErrorReport {
   if (!(thrown instanceof Error)) return { name: 'Error', message: asText(thrown) };
   const { name, message, stack, code } = thrown as NodeJS.ErrnoException;
@@ -28,7 +28,10 @@ export function reportError(thrown: unknown): ErrorReport {
   };
 }
 
-/** A thrown value may have no text: an object without a prototype, or with a toString() that throws. */
+/**
+ * Converts a value to text. `String()` fails for an object without a prototype, or with a
+ * toString() that throws.
+ */
 function asText(value: unknown): string {
   try {
     return cutText(String(value));

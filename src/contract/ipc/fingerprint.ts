@@ -3,9 +3,9 @@ export interface Fingerprint {
   readonly method: string;
   /** Template of the app's route; `null` if no Nest route matches the path. */
   readonly route: string | null;
-  /** Short hash of the URL with its query: a client's text is never a key. */
+  /** Short hash of the URL with its query, so that a client's text never becomes a key. */
   readonly url: string;
-  /** The path without the query, shortened, for people who read it. */
+  /** The path without the query, shortened, for logs. */
   readonly path: string;
 }
 
@@ -14,11 +14,17 @@ export interface QuarantineEntry {
   readonly id: number;
   readonly method: string;
   readonly route: string | null;
-  /** `null`: every request of the route. */
+  /** Hash of one URL; `null` = every request of the route. */
   readonly url: string | null;
-  /** This worker lets one request through, to see whether it still ends workers. */
+  /**
+   * Whether this worker passes one of the requests to the app, to see whether it still ends
+   * workers.
+   */
   readonly trial: boolean;
 }
 
-/** The limit of suspects in a report: the request that ended a worker is among the youngest. */
+/**
+ * The maximum number of suspects in a report. Only the youngest requests are reported, because the
+ * request that ended a worker is among them.
+ */
 export const MAX_SUSPECTS = 16;

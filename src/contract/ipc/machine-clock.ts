@@ -1,18 +1,24 @@
 /**
- * Monotonic ms of a clock that all processes of the machine share: a time means the same in each of
- * them. `performance.now()` counts from the start of its own process.
+ * The time of a monotonic clock that all processes of the machine share, in ms. `performance.now()`
+ * differs between processes, because it counts from the start of its own process.
  */
 export function machineNow(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/** The difference between the system clock and a monotonic one, in ms. It changes when the system clock is set. */
+/**
+ * The difference between the system clock and a monotonic clock, in ms. It changes when the system
+ * clock is set.
+ */
 export function clockMs(): number {
   return Date.now() - performance.now();
 }
 
-/** The smallest step of the system clock that counts: two readings always differ a little. */
+/**
+ * The minimum change that counts as a step of the system clock, in ms. Two readings always differ a
+ * little.
+ */
 const STEP_MS = 500;
 
 /** Whether the system clock was set since `clockMs()` returned `before`. */
@@ -21,8 +27,8 @@ export function wasClockSet(before: number): boolean {
 }
 
 /**
- * The difference between the machine's clock and `performance.now()` of this process. It takes the
- * best of some tries, because the process may be held up between two readings.
+ * The difference between `machineNow()` and `performance.now()` of this process, in ms. Takes the
+ * fastest of ten tries, because the process may be interrupted between two readings.
  */
 export function machineClockMs(): number {
   let [offset, best] = [0, Infinity];

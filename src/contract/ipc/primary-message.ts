@@ -15,28 +15,37 @@ export type ListenTarget =
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
   | { readonly kind: 'unix'; readonly path: string };
 
-/** The facts that a new leader gets about earlier leaders. Times are of the machine's monotonic clock, in ms. */
+/**
+ * The facts that a new leader gets about earlier leaders. Times are in ms of the machine's
+ * monotonic clock.
+ */
 export interface Inheritance {
-  /** Jobs that were due before this time belong to an earlier leader; `undefined` if nobody led before. */
+  /**
+   * Jobs that were due before this time belong to an earlier leader; `undefined` if no worker led
+   * before.
+   */
   readonly since?: number | undefined;
-  /** Jobs that still run in other workers. */
+  /** Names of jobs that still run in other workers. */
   readonly busy: readonly string[];
-  /** Jobs that are to run once and have already begun. */
+  /** Names of jobs that must run only once and have already begun. */
   readonly done: readonly string[];
 }
 
-/** The messages from the primary to a worker, in the same envelope. */
+/** The messages from the primary to a worker, in the envelope of `envelope.ts`. */
 export type PrimaryMessage =
-  /** Listen on the handle that comes with this message, or without a handle through node:cluster. */
+  /**
+   * Listen on the handle that comes with this message. If there is none, listen through
+   * node:cluster.
+   */
   | { readonly type: 'listen'; readonly target: ListenTarget }
-  /** There is nothing to listen on. */
+  /** The primary has no socket for the worker; `error` says why. */
   | { readonly type: 'listen-refused'; readonly error: ErrorReport }
   /** Also listen on the handle that comes with this message: the socket of a slot without a worker. */
   | { readonly type: 'adopt'; readonly slot: number }
-  /** That slot has a worker again. */
+  /** Stop listening on the socket of that slot, because the slot has a worker again. */
   | { readonly type: 'release'; readonly slot: number }
   | { readonly type: 'ping'; readonly seq: number }
-  /** You lead until then. */
+  /** Be the leader until `until`, in ms of the machine's monotonic clock. */
   | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)
   /** Report your load since your last report. */
   | { readonly type: 'report-load' }
@@ -45,16 +54,21 @@ export type PrimaryMessage =
   | {
       readonly type: 'drain';
       readonly cause: RetireCause;
-      /** For the app's shutdown hooks. A primary of an older version does not send it. */
+      /**
+       * The signal for the app's shutdown hooks. A primary of an older version does not send it.
+       */
       readonly signal?: NodeJS.Signals;
-      /** Unix socket that takes a snapshot of its heap, once it has served its last request. */
+      /** Unix socket to which the worker writes a snapshot of its heap after its last request. */
       readonly snapshotTo?: string | undefined;
     }
   /** Another worker has passed on the connection that comes with this message. */
   | ({ readonly type: 'passed' } & PassedConnection)
-  /** The primary has closed its sockets: the workers serve the connections that wait in the queues. */
+  /**
+   * The primary has closed its sockets, so the workers must serve the connections that wait in the
+   * queues.
+   */
   | { readonly type: 'released' }
-  /** Answer these requests 503; with `watch`, tell of each request that begins. */
+  /** Answer these requests with 503. With `watch`, report each request when it begins. */
   | {
       readonly type: 'quarantine';
       readonly watch: boolean;
@@ -69,7 +83,7 @@ export type PrimaryMessage =
   | { readonly type: 'reloaded'; readonly id: number; readonly result: ReloadResult }
   | { readonly type: 'restarted'; readonly id: number; readonly result: RestartResult }
   | { readonly type: 'scaled'; readonly id: number; readonly snapshot: ClusterSnapshot }
-  /** A new worker would have nothing to listen on. */
+  /** The cluster is not scaled, because a new worker could not listen on `address`. */
   | {
       readonly type: 'scale-refused';
       readonly id: number;
@@ -87,7 +101,10 @@ export type PrimaryMessage =
       readonly type: 'event';
       readonly name: string;
       readonly event: unknown;
-      /** The number of events before this one that were left out because the worker had not read earlier ones. */
+      /**
+       * The number of events that were left out before this event, because the worker had not read
+       * earlier events.
+       */
       readonly missed: number;
     }
   /** Answers `collect-request`. */

@@ -4,26 +4,29 @@ import type { Fingerprint } from './fingerprint.js';
 import type { PassedConnection } from './passed-connection.js';
 import type { ClusterSnapshot, HealthVerdict, WorkerStats } from '../snapshot/index.js';
 
-/** The result of a drain: what it had to end by force. */
+/** The result of a drain, with the numbers of connections and requests that were ended by force. */
 export interface DrainReport {
   readonly durationMs: number;
-  /** Connections that the kernel had accepted and this process had not. They were reset with their socket. */
+  /**
+   * Connections that still waited in the accept queue when their socket was closed. The kernel
+   * reset them.
+   */
   readonly unacceptedConnections: number;
   /** Connections destroyed at the deadline. */
   readonly destroyedConnections: number;
-  /** Requests that were in flight on them. */
+  /** Requests that were in flight on the destroyed connections. */
   readonly abortedRequests: number;
-  /** WebSockets among the connections: they were told to close and did not. */
+  /** WebSockets among the destroyed connections. They were asked to close and did not. */
   readonly destroyedWebSockets: number;
-  /** Why `app.close()` did not end well. */
+  /** Why `app.close()` failed; `null` if it did not fail. */
   readonly hookError: string | null;
 }
 
 /** The load of a worker since its last report. */
 export interface LoadReport {
-  /** Responses finished. */
+  /** Responses finished since the last report. */
   readonly requests: number;
-  /** Connections with finished responses that are still open, and whose clients could be asked to connect again. */
+  /** Open connections with finished responses whose clients could be asked to connect again. */
   readonly connections: number;
   /** Share of the time that the event loop was busy, 0..1. */
   readonly utilization: number;
@@ -34,48 +37,54 @@ export type BootPhase = 'create' | 'init' | 'listen';
 
 /**
  * The messages from a worker to the primary. Node's channel is shared with the app and its
- * libraries, so every message carries our name and version; other messages belong to somebody else
- * or are wrong, and are dropped. Optional fields may be missing in the messages of another version.
+ * libraries, so every message carries the name of this package and a version. Other messages belong
+ * to somebody else or are wrong, and are dropped. Optional fields may be missing in the messages of
+ * another version.
  */
 export type WorkerMessage =
-  /** The app is initialised; may I have the socket? */
+  /** The app is initialised, and the worker asks for the socket to listen on. */
   | { readonly type: 'listen-request' }
-  /** Accepting. `endpoints`: paths the module serves. */
+  /** The worker accepts requests. `endpoints`: paths that the module serves. */
   | {
       readonly type: 'ready';
-      /** `null` without an HTTP server. */
+      /** URL of the app; `null` without an HTTP server. */
       readonly url?: string | null | undefined;
       readonly endpoints?: readonly string[] | undefined;
       /** Workers that must be ready for the cluster to be up. */
       readonly minReady?: ClusterSnapshot['minReady'] | undefined;
-      /** The worker has threads, and will answer `verify`. */
+      /** Whether the worker has threads and will answer `verify`. */
       readonly verifiable?: boolean | undefined;
     }
-  /** The app could not be brought up; the process ends next. */
+  /** The app could not be started; the process ends next. */
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
   /** An uncaught error. The worker drains and ends, or, with `abort`, ends at once. */
   | { readonly type: 'fatal'; readonly error: ErrorReport; readonly abort: boolean }
   /**
-   * The requests in progress, sent before `fatal` and before any other end that the worker or its
-   * watchdog sees. With `certain` the list is exact, and may be empty.
+   * The requests in progress. Sent before `fatal`, and before any other end of the worker that the
+   * worker or its watchdog notices. With `certain` the list is exact, and may be empty.
    */
   | {
       readonly type: 'suspects';
       readonly certain: boolean;
       readonly suspects: readonly Fingerprint[];
     }
-  /** Sent while requests are watched: one begins as number `n`, others were answered. */
+  /**
+   * Sent while requests are watched: request number `n` has begun, or the requests in `ended` were
+   * answered.
+   */
   | {
       readonly type: 'flight';
       readonly n: number;
       readonly began?: Fingerprint | undefined;
       readonly ended: readonly number[];
     }
-  /** A request under quarantine was given to the app for a trial, or has done no harm. */
+  /**
+   * A quarantined request was passed to the app as a trial. With `lived`, the trial did no harm.
+   */
   | { readonly type: 'trial'; readonly id: number; readonly lived: boolean }
   /** From the watchdog, over a pipe of its own: the event loop is blocked. */
   | ({ readonly type: 'blocked' } & BlockReport)
-  /** The event loop that was blocked goes on. */
+  /** The event loop is no longer blocked. */
   | { readonly type: 'resumed' }
   /** From the watchdog: a profile of the block could not be made. */
   | { readonly type: 'unprofiled'; readonly problem: string }
@@ -90,19 +99,25 @@ export type WorkerMessage =
   | { readonly type: 'restart-request'; readonly id: number; readonly slot: number }
   /** Something in the worker cannot be stopped or repaired: another worker should take its place. */
   | { readonly type: 'replace-request'; readonly reason: string }
-  /** The worker has jobs that only one worker may run: it wants to be told when it leads. */
+  /** The worker has jobs that only one worker may run, and asks to be told when it leads. */
   | { readonly type: 'lead-request' }
   /** Answers `lead`. */
   | { readonly type: 'leads'; readonly seq: number }
-  /** The worker leads no more, and begins no job that is due after `at` (the machine's clock). */
+  /**
+   * The worker no longer leads. It begins no job that is due after `at` (ms of the machine's
+   * clock).
+   */
   | { readonly type: 'resigned'; readonly at: number }
-  /** The running jobs that only one worker may run. `done`: a job that has begun, and is to run once. */
+  /**
+   * The running jobs that only one worker may run. `done`: a job that must run only once and has
+   * begun.
+   */
   | {
       readonly type: 'jobs';
       readonly running: readonly string[];
       readonly done?: string | undefined;
     }
-  /** Something the operator should know; one line. */
+  /** A warning for the operator, on one line. */
   | { readonly type: 'warning'; readonly message: string }
   | {
       readonly type: 'pong';
@@ -112,31 +127,39 @@ export type WorkerMessage =
     }
   /** Answers `report-load`. */
   | ({ readonly type: 'load' } & LoadReport)
-  /** The worker was told by a signal of its own to leave. */
+  /** The worker itself received a signal to end. */
   | {
       readonly type: 'leaving';
-      /** Its app closes itself, without a signal. */
+      /** Whether the app closes itself, without a signal. */
       readonly closed?: boolean | undefined;
     }
   /** The worker takes connections that are passed to this name. */
   | { readonly type: 'takes'; readonly name: string }
   /**
-   * The connection that comes with this message is for the worker that has the name `to`. If none
-   * has it, the connection goes back to the sender under the name `from`.
+   * The connection that comes with this message is for the worker that has the name `to`. If no
+   * worker has that name, the connection is returned to the sender under the name `from`.
    */
   | ({ readonly type: 'pass'; readonly from: string } & PassedConnection)
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
-  /** The metrics of all workers are wanted; its own come with the question. */
+  /**
+   * Asks for the metrics of all workers. The metrics of the asking worker come with the request.
+   */
   | {
       readonly type: 'collect-request';
       readonly id: number;
       readonly stats: Partial<WorkerStats>;
-      /** Time since `body` was serialised: above 0 where that takes too long now. */
+      /**
+       * Time since `body` was serialised, in ms. Above 0 if an earlier body is sent, because
+       * serialising takes too long now.
+       */
       readonly ageMs: number;
       readonly body: string;
     }
-  /** Metrics of this worker: `asked` if `collect` has asked for them, else the worker sends them unasked. */
+  /**
+   * Metrics of this worker. `asked`: whether this answers `collect`; otherwise the worker sends
+   * them unasked.
+   */
   | {
       readonly type: 'metrics';
       readonly asked: boolean;
@@ -144,11 +167,11 @@ export type WorkerMessage =
       readonly ageMs: number;
       readonly body: string;
     }
-  /** Where is the hub? It is started for the first who asks. */
+  /** Asks for the address of the hub. The first request makes the primary start the hub. */
   | { readonly type: 'hub-request'; readonly id: number }
-  /** From now on the worker wants to be told only of these events of the cluster. */
+  /** From now on the primary sends only these events of the cluster to the worker. */
   | { readonly type: 'subscribe'; readonly events: readonly string[] }
-  /** The `count` bodies of a `fold`, merged into one. */
+  /** Answers `fold`: its `count` bodies, merged into one body. */
   | {
       readonly type: 'folded';
       readonly epoch: number;
@@ -156,17 +179,20 @@ export type WorkerMessage =
       readonly body: string;
     };
 
-/** The report of a worker to a doctor, which is its primary: the app is up, with these findings. */
+/**
+ * The report of a worker whose primary is `nestjs-cluster doctor`: the app is up, with these
+ * findings.
+ */
 export interface ExaminationMessage {
   readonly type: 'examined';
-  /** Workers that the findings are about. */
+  /** The number of workers for which the findings hold. */
   readonly workers: number;
   readonly findings: readonly FindingReport[];
   /** Names of findings that are not shown. */
   readonly ignored: readonly string[];
 }
 
-/** See `findings/finding.ts`. */
+/** The fields of a finding: see `observe/findings/finding.ts`. */
 export type FindingReport = Readonly<
   Record<'name' | 'level' | 'where' | 'problem' | 'remedy' | 'docs', string>
 >;

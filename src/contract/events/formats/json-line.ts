@@ -11,7 +11,8 @@ export const JSON_FORMAT: LineFormat = {
       time: new Date().toISOString(),
       level,
       event: name,
-      // After the event's own fields: a warning has a message too, without identity and error.
+      // Comes after the event's own fields to replace the `message` of a warning, which has no
+      // identity and no error.
       ...rest,
       message: text,
       ...(worker && { worker: worker.slot, gen: worker.generation, pid: worker.pid }),

@@ -1,7 +1,7 @@
 import type { LogLevel } from '../../options/index.js';
 import type { ClusterEventName, ClusterEventMap } from '../event-map.js';
 
-/** An event on its way to a line. */
+/** An event that is to be formatted as a line. */
 export interface LogEntry {
   readonly name: ClusterEventName;
   readonly event: ClusterEventMap[ClusterEventName];
@@ -10,7 +10,7 @@ export interface LogEntry {
   readonly text: string;
 }
 
-/** The property of a stream that decides about colours. */
+/** The property of a stream that decides whether a line has colours. */
 export type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;
 
 /** One of the formats of the log. */

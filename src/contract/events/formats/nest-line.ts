@@ -3,21 +3,23 @@ import type { LineFormat } from './line-format.interface.js';
 
 const NAMES: Readonly<Record<LogLevel, string>> = { info: 'LOG', warn: 'WARN', error: 'ERROR' };
 
-/** Nest's colours as ANSI codes: Nest colours a warning and a context in different yellows. */
+/**
+ * Nest's colours as ANSI codes. Nest's yellow for a warning differs from its yellow for a context.
+ */
 const COLOURS: Readonly<Record<LogLevel, number>> = { info: 32, warn: 33, error: 31 };
 
 /**
- * Writes a line as Nest's `ConsoleLogger` does with the context `Cluster`; the primary does not
- * load Nest. As in Nest, only `NO_COLOR` turns colours off, a pipe does not, and warnings go to
- * standard output.
+ * Formats a line like Nest's `ConsoleLogger` with the context `Cluster`. Nest itself is not used,
+ * because the primary does not load Nest. As in Nest, `NO_COLOR` turns colours off but a pipe does
+ * not, and warnings go to standard output.
  */
 export function nestFormat(): LineFormat {
   let clock: Intl.DateTimeFormat | undefined;
   return {
     streams: { info: 'out', warn: 'out', error: 'err' },
     line({ level, text }, stream) {
-      // The formatter costs 7 MB of RSS (2 MB of them private) and 11 ms, and most workers never
-      // need it.
+      // Created at first use: the formatter costs 7 MB of RSS (2 MB of them private) and 11 ms, and
+      // most workers never need it.
       clock ??= new Intl.DateTimeFormat(undefined, {
         year: 'numeric',
         hour: 'numeric',

@@ -7,7 +7,7 @@ import type { LineFormat } from './line-format.interface.js';
 
 const LEVELS: Readonly<Record<LogLevel, number>> = { info: 30, warn: 40, error: 50 };
 
-/** Fields of an event that have another name in a line of pino's. */
+/** Fields of an event that have another name in pino's lines. */
 interface RenamedFields {
   readonly worker?: WorkerIdentity;
   readonly error?: ErrorReport | null;
@@ -16,7 +16,7 @@ interface RenamedFields {
 }
 
 /**
- * Lines in the shape of pino's. As in pino, `pid` is the process that writes, and every line goes
+ * Formats lines in pino's format. As in pino, `pid` is the process that writes, and every line goes
  * to standard output, so that `node main.js | pino-pretty` reads them all.
  */
 export function pinoFormat(): LineFormat {
@@ -30,7 +30,7 @@ export function pinoFormat(): LineFormat {
         time: Date.now(),
         pid: process.pid,
         hostname: host,
-        // The names that docs/logging.md gives to the app's logger.
+        // The same names that docs/logging.md gives to the app's logger.
         ...(worker && {
           worker: worker.slot,
           generation: worker.generation,
@@ -45,7 +45,7 @@ export function pinoFormat(): LineFormat {
   };
 }
 
-/** The error in the shape of pino's own serializer. */
+/** The error in the format of pino's own serializer. */
 function errorOf({ name, message, stack, code }: ErrorReport) {
   return { type: name, message, stack, code };
 }

@@ -10,7 +10,7 @@ const COLOURS: Readonly<Record<LogLevel, Colour>> = {
   error: 'red',
 };
 
-/** Colours only on a terminal, and not where `NO_COLOR` is set. */
+/** Text with colours only on a terminal, and only if `NO_COLOR` is not set. */
 export const TEXT_FORMAT: LineFormat = {
   streams: { info: 'out', warn: 'err', error: 'err' },
   line({ level, text }, stream) {
