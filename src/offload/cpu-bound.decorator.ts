@@ -10,21 +10,19 @@ import {
 } from './cpu-bound.metadata.js';
 
 /**
- * Runs a method in a thread, so that the event loop stays free. For controller
- * handlers, which keep their route, pipes, guards, interceptors and filters,
- * and for methods of providers, whose callers get a promise: declare those
- * `async`.
+ * Runs a method in a thread, so that the event loop stays free. For controller handlers, which keep
+ * their route, pipes, guards, interceptors and filters, and for methods of providers, whose callers
+ * get a promise: declare those `async`.
  *
- * The body runs in a thread that has imported the file of the class, on an
- * instance of its own: made by `new` where the constructor takes nothing, else
- * from `offload.module`. Arguments, result and errors are copied by structured
- * clone; a class instance arrives as plain data. Needs `ClusterModule.forRoot()`
- * in the app; without it, as in a unit test of the class, the method just runs.
+ * The body runs in a thread that has imported the file of the class, on an instance of its own:
+ * made by `new` where the constructor takes nothing, else from `offload.module`. Arguments, result
+ * and errors are copied by structured clone; a class instance arrives as plain data. Needs
+ * `ClusterModule.forRoot()` in the app; without it, as in a unit test of the class, the method just
+ * runs.
  *
- * A call is rejected with {@link TaskRejectedException} (503),
- * {@link TaskTimeoutException} (504), {@link TaskAbortedException} or
- * {@link ThreadLostException} (500), {@link ClusterUncloneableError}, or what the
- * body throws.
+ * A call is rejected with {@link TaskRejectedException} (503), {@link TaskTimeoutException} (504),
+ * {@link TaskAbortedException} or {@link ThreadLostException} (500), {@link
+ * ClusterUncloneableError}, or what the body throws.
  *
  * @throws ClusterConfigurationError for an option that is wrong, and for what is not a method.
  */

@@ -55,9 +55,8 @@ export class TaskAbortedException extends HttpException {
 }
 
 /**
- * The thread that ran a `@CpuBound()` call died: of an error that nobody caught
- * in it, out of memory (`cause.code` is `ERR_WORKER_OUT_OF_MEMORY`), or by
- * `process.exit()`. 500.
+ * The thread that ran a `@CpuBound()` call died: of an error that nobody caught in it, out of
+ * memory (`cause.code` is `ERR_WORKER_OUT_OF_MEMORY`), or by `process.exit()`. 500.
  */
 export class ThreadLostException extends InternalServerErrorException {
   constructor(

@@ -60,10 +60,9 @@ export class Offload {
   ) {}
 
   /**
-   * Finds what is to be offloaded. Threads come when they are needed; whether
-   * they can do their work is looked at once the process serves, or now where
-   * nobody will ask then. In a thread nothing is offloaded: there a method is
-   * what it is.
+   * Finds what is to be offloaded. Threads come when they are needed; whether they can do their
+   * work is looked at once the process serves, or now where nobody will ask then. In a thread
+   * nothing is offloaded: there a method is what it is.
    *
    * @returns whether it did: the first time, where there is something.
    * @throws ClusterConfigurationError for what cannot work, all of it in one message.

@@ -38,10 +38,7 @@ export class ClusterNoPrimaryError extends ClusterError {
   }
 }
 
-/**
- * No worker has ever become ready. `cause` is the last error a worker reported. Exit code 70
- * (`EX_SOFTWARE`).
- */
+/** No worker has ever become ready. `cause` is the last error a worker reported. Exit code 70 (`EX_SOFTWARE`). */
 export class ClusterWorkersFailedError extends ClusterError {
   readonly code = 'CLUSTER_WORKERS_FAILED';
   readonly exitCode = 70;
@@ -67,10 +64,7 @@ export class ClusterUnreachableError extends ClusterError {
   }
 }
 
-/**
- * No running cluster was found, or no running cluster fits the request. Exit code 69
- * (`EX_UNAVAILABLE`).
- */
+/** No running cluster was found, or no running cluster fits the request. Exit code 69 (`EX_UNAVAILABLE`). */
 export class NoClusterError extends ClusterError {
   readonly code = 'CLUSTER_NOT_FOUND';
   readonly exitCode = 69;
@@ -82,10 +76,7 @@ export class ClusterRefusedError extends ClusterError {
   readonly exitCode = 1;
 }
 
-/**
- * An app could not be measured: it does not start, or its answers do not fit the measurement. Exit
- * code 70 (`EX_SOFTWARE`).
- */
+/** An app could not be measured: it does not start, or its answers do not fit the measurement. Exit code 70 (`EX_SOFTWARE`). */
 export class NotMeasuredError extends ClusterError {
   readonly code = 'CLUSTER_NOT_MEASURED';
   readonly exitCode = 70;

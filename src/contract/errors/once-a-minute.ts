@@ -3,10 +3,7 @@ import { oneLine } from './one-line.js';
 /** The minimum time between two lines of the same kind, in ms. */
 const QUIET_MS = 60_000;
 
-/**
- * The maximum number of kinds that are remembered. Text from outside may make a new kind in every
- * call; beyond the maximum, the kind `rest` is used.
- */
+/** The maximum number of remembered kinds, because outside text may make a new kind in every call. */
 const MAX_KINDS = 20;
 
 /** Logs at most one line of each kind a minute. For lines that every call may cause. */

@@ -1,8 +1,6 @@
 import { inspect } from 'node:util';
 
-/**
- * The message of a thrown value. Never throws, although some values cannot be converted to text.
- */
+/** The message of a thrown value. Never throws, although some values cannot be converted to text. */
 export function messageOf(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return `${thrown.message}`;

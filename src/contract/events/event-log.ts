@@ -10,10 +10,7 @@ interface LogStream extends Terminal {
   write(text: string): unknown;
 }
 
-/**
- * The streams to which lines are written: guarded streams, a test's streams, or the standard
- * streams.
- */
+/** The streams to which lines are written: guarded streams, a test's streams, or the standard streams. */
 export interface LogStreams {
   readonly out: LogStream;
   readonly err: LogStream;
@@ -59,10 +56,7 @@ export function createEventFormat(log: Pick<ResolvedLogOptions, 'format' | 'leve
   };
 }
 
-/**
- * Whether the entry is logged. `failed` is logged at every level, because no other line says why
- * the cluster gives up.
- */
+/** `failed` is logged at every level, because no other line says why the cluster gives up. */
 function isWritten({ name, level }: LogEntry, log: Pick<ResolvedLogOptions, 'level'>): boolean {
   return name === 'failed' || LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(log.level);
 }

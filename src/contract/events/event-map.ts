@@ -45,10 +45,7 @@ export interface ClusterEventMap {
     /** The watchdog's report, if the worker was killed because its event loop was blocked. */
     blocked: BlockReport | null;
   };
-  /**
-   * The worker has an uncaught error. It finishes its requests and ends, and a new worker takes its
-   * place.
-   */
+  /** The worker has an uncaught error. It finishes its requests and ends, and a new worker takes its place. */
   'worker-failing': { worker: WorkerIdentity; error: ErrorReport | null };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
   /** The worker still serves while a new one starts to take its place. */
@@ -62,10 +59,7 @@ export interface ClusterEventMap {
     worker: WorkerIdentity;
     cause: RetireCause;
     drainMs: number;
-    /**
-     * Connections that still waited in the accept queue when their socket was closed. The kernel
-     * reset them.
-     */
+    /** Connections that still waited in the accept queue when their socket was closed. The kernel reset them. */
     unacceptedConnections: number;
     destroyedConnections: number;
     abortedRequests: number;
@@ -88,10 +82,7 @@ export interface ClusterEventMap {
    * `worker`, no worker can lead at the moment.
    */
   leader: { worker?: WorkerIdentity };
-  /**
-   * A request has ended workers. The cluster answers the request with 503, except for one trial a
-   * minute.
-   */
+  /** A request has ended workers. The cluster answers the request with 503, except for one trial a minute. */
   quarantined: QuarantinedRequest & {
     /** Whether the quarantine covers every request of the route, not only requests with one URL. */
     wholeRoute: boolean;

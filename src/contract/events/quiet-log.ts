@@ -1,10 +1,7 @@
 import type { ClusterEventMap, EmitEvent, EventHandlers } from './event-map.js';
 import { describeEvent } from './describe-event.js';
 
-/**
- * If the other workers need longer than this to start, in ms, the line with the address is logged
- * before they are ready.
- */
+/** How long the line with the address waits for the other workers to become ready, in ms. */
 const LATE_MS = 5_000;
 
 /**

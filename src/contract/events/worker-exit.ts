@@ -10,10 +10,7 @@ const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
   }),
 };
 
-/**
- * The event `worker-exit` that follows another event; `undefined` if that event does not end a
- * worker.
- */
+/** The event `worker-exit` that follows another event; `undefined` if that event does not end a worker. */
 export function workerExitIn<N extends ClusterEventName>(
   name: N,
   event: ClusterEventMap[N],

@@ -2,10 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { cleanName } from './control-address.js';
 
-/**
- * The name in the nearest package.json above a program, or else the name of the program's
- * directory.
- */
+/** The name in the nearest package.json above a program, or else the name of the program's directory. */
 export function appName(script: string): string {
   const start = dirname(realPath(script));
   for (let at = start; ; at = dirname(at)) {

@@ -2,9 +2,7 @@ import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 
-/**
- * Maximum length of a socket path: the size of `sun_path` in sockaddr_un without the closing NUL.
- */
+/** Maximum length of a socket path: the size of `sun_path` in sockaddr_un without the closing NUL. */
 export const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 
 const SUFFIX = '.sock';
@@ -16,10 +14,7 @@ const WRITABLE_BY_GROUP = 0o020;
 const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 
-/**
- * Directories in which clusters of this user may have their sockets. A new socket goes into the
- * first suitable directory.
- */
+/** Directories in which clusters of this user may have their sockets. A new socket goes into the first suitable directory. */
 export function controlDirectories(
   env: NodeJS.ProcessEnv = process.env,
   uid: number = ownUid(),

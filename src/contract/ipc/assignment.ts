@@ -1,9 +1,6 @@
 import type { WorkerIdentity } from '../snapshot/index.js';
 
-/**
- * Environment variable that the primary sets for a worker. It says which primary forked the worker,
- * and for which slot.
- */
+/** Environment variable that the primary sets for a worker, with the worker's slot and the primary's pid. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 
 /** The content of {@link WORKER_VARIABLE}, as JSON. */
@@ -15,9 +12,7 @@ export interface WorkerAssignment {
   readonly primaryPid: number;
   /** The file descriptor on which the worker's watchdog reports. */
   readonly reportTo: number | undefined;
-  /**
-   * The number of Node's first arguments (`execArgv`) that belong to this package, not to the app.
-   */
+  /** The number of Node's first arguments (`execArgv`) that belong to this package, not to the app. */
   readonly ownArguments: number;
   /** Whether the worker itself prints the error if its start fails; else the primary logs it. */
   readonly printsBootError: boolean;

@@ -28,10 +28,7 @@ export function reportError(thrown: unknown): ErrorReport {
   };
 }
 
-/**
- * Converts a value to text. `String()` fails for an object without a prototype, or with a
- * toString() that throws.
- */
+/** Converts a value to text. `String()` fails for an object without a prototype, or with a toString() that throws. */
 function asText(value: unknown): string {
   try {
     return cutText(String(value));

@@ -16,15 +16,9 @@ export interface QuarantineEntry {
   readonly route: string | null;
   /** Hash of one URL; `null` = every request of the route. */
   readonly url: string | null;
-  /**
-   * Whether this worker passes one of the requests to the app, to see whether it still ends
-   * workers.
-   */
+  /** Whether this worker passes one of the requests to the app, to see whether it still ends workers. */
   readonly trial: boolean;
 }
 
-/**
- * The maximum number of suspects in a report. Only the youngest requests are reported, because the
- * request that ended a worker is among them.
- */
+/** The maximum number of suspects in a report: the request that ended a worker is among the youngest requests. */
 export const MAX_SUSPECTS = 16;

@@ -7,18 +7,12 @@ export function machineNow(): number {
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/**
- * The difference between the system clock and a monotonic clock, in ms. It changes when the system
- * clock is set.
- */
+/** The difference between the system clock and a monotonic clock, in ms. It changes when the system clock is set. */
 export function clockMs(): number {
   return Date.now() - performance.now();
 }
 
-/**
- * The minimum change that counts as a step of the system clock, in ms. Two readings always differ a
- * little.
- */
+/** The minimum change that counts as a step of the system clock, in ms. Two readings always differ a little. */
 const STEP_MS = 500;
 
 /** Whether the system clock was set since `clockMs()` returned `before`. */

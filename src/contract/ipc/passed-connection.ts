@@ -6,8 +6,5 @@ export interface PassedConnection {
   readonly head: string;
 }
 
-/**
- * The maximum number of bytes that were read from a connection before it is passed on. By Node's
- * default, the head of a request has at most 16 KiB.
- */
+/** The maximum size of the head of a passed connection. Node's default for the head of a request is 16 KiB. */
 export const MAX_PASSED_HEAD_BYTES = 64 * 1024;

@@ -15,15 +15,9 @@ export type ListenTarget =
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
   | { readonly kind: 'unix'; readonly path: string };
 
-/**
- * The facts that a new leader gets about earlier leaders. Times are in ms of the machine's
- * monotonic clock.
- */
+/** The facts that a new leader gets about earlier leaders. Times are in ms of the machine's monotonic clock. */
 export interface Inheritance {
-  /**
-   * Jobs that were due before this time belong to an earlier leader; `undefined` if no worker led
-   * before.
-   */
+  /** Jobs that were due before this time belong to an earlier leader; `undefined` if no worker led before. */
   readonly since?: number | undefined;
   /** Names of jobs that still run in other workers. */
   readonly busy: readonly string[];
@@ -33,10 +27,7 @@ export interface Inheritance {
 
 /** The messages from the primary to a worker, in the envelope of `envelope.ts`. */
 export type PrimaryMessage =
-  /**
-   * Listen on the handle that comes with this message. If there is none, listen through
-   * node:cluster.
-   */
+  /** Listen on the handle that comes with this message. If there is none, listen through node:cluster. */
   | { readonly type: 'listen'; readonly target: ListenTarget }
   /** The primary has no socket for the worker; `error` says why. */
   | { readonly type: 'listen-refused'; readonly error: ErrorReport }
@@ -54,19 +45,14 @@ export type PrimaryMessage =
   | {
       readonly type: 'drain';
       readonly cause: RetireCause;
-      /**
-       * The signal for the app's shutdown hooks. A primary of an older version does not send it.
-       */
+      /** The signal for the app's shutdown hooks. A primary of an older version does not send it. */
       readonly signal?: NodeJS.Signals;
       /** Unix socket to which the worker writes a snapshot of its heap after its last request. */
       readonly snapshotTo?: string | undefined;
     }
   /** Another worker has passed on the connection that comes with this message. */
   | ({ readonly type: 'passed' } & PassedConnection)
-  /**
-   * The primary has closed its sockets, so the workers must serve the connections that wait in the
-   * queues.
-   */
+  /** The primary has closed its sockets, so the workers must serve the connections that wait in the queues. */
   | { readonly type: 'released' }
   /** Answer these requests with 503. With `watch`, report each request when it begins. */
   | {
@@ -101,10 +87,7 @@ export type PrimaryMessage =
       readonly type: 'event';
       readonly name: string;
       readonly event: unknown;
-      /**
-       * The number of events that were left out before this event, because the worker had not read
-       * earlier events.
-       */
+      /** The number of events that were left out before this event, because the worker had not read earlier events. */
       readonly missed: number;
     }
   /** Answers `collect-request`. */

@@ -7,10 +7,7 @@ import type { ClusterSnapshot, HealthVerdict, WorkerStats } from '../snapshot/in
 /** The result of a drain, with the numbers of connections and requests that were ended by force. */
 export interface DrainReport {
   readonly durationMs: number;
-  /**
-   * Connections that still waited in the accept queue when their socket was closed. The kernel
-   * reset them.
-   */
+  /** Connections that still waited in the accept queue when their socket was closed. The kernel reset them. */
   readonly unacceptedConnections: number;
   /** Connections destroyed at the deadline. */
   readonly destroyedConnections: number;
@@ -68,19 +65,14 @@ export type WorkerMessage =
       readonly certain: boolean;
       readonly suspects: readonly Fingerprint[];
     }
-  /**
-   * Sent while requests are watched: request number `n` has begun, or the requests in `ended` were
-   * answered.
-   */
+  /** Sent while requests are watched: request number `n` has begun, or the requests in `ended` were answered. */
   | {
       readonly type: 'flight';
       readonly n: number;
       readonly began?: Fingerprint | undefined;
       readonly ended: readonly number[];
     }
-  /**
-   * A quarantined request was passed to the app as a trial. With `lived`, the trial did no harm.
-   */
+  /** A quarantined request was passed to the app as a trial. With `lived`, the trial did no harm. */
   | { readonly type: 'trial'; readonly id: number; readonly lived: boolean }
   /** From the watchdog, over a pipe of its own: the event loop is blocked. */
   | ({ readonly type: 'blocked' } & BlockReport)
@@ -103,15 +95,9 @@ export type WorkerMessage =
   | { readonly type: 'lead-request' }
   /** Answers `lead`. */
   | { readonly type: 'leads'; readonly seq: number }
-  /**
-   * The worker no longer leads. It begins no job that is due after `at` (ms of the machine's
-   * clock).
-   */
+  /** The worker no longer leads. It begins no job that is due after `at` (ms of the machine's clock). */
   | { readonly type: 'resigned'; readonly at: number }
-  /**
-   * The running jobs that only one worker may run. `done`: a job that must run only once and has
-   * begun.
-   */
+  /** The running jobs that only one worker may run. `done`: a job that must run only once and has begun. */
   | {
       readonly type: 'jobs';
       readonly running: readonly string[];
@@ -142,9 +128,7 @@ export type WorkerMessage =
   | ({ readonly type: 'pass'; readonly from: string } & PassedConnection)
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
-  /**
-   * Asks for the metrics of all workers. The metrics of the asking worker come with the request.
-   */
+  /** Asks for the metrics of all workers. The metrics of the asking worker come with the request. */
   | {
       readonly type: 'collect-request';
       readonly id: number;
@@ -156,10 +140,7 @@ export type WorkerMessage =
       readonly ageMs: number;
       readonly body: string;
     }
-  /**
-   * Metrics of this worker. `asked`: whether this answers `collect`; otherwise the worker sends
-   * them unasked.
-   */
+  /** Metrics of this worker. `asked`: whether this answers `collect`; otherwise the worker sends them unasked. */
   | {
       readonly type: 'metrics';
       readonly asked: boolean;
@@ -179,10 +160,7 @@ export type WorkerMessage =
       readonly body: string;
     };
 
-/**
- * The report of a worker whose primary is `nestjs-cluster doctor`: the app is up, with these
- * findings.
- */
+/** The report of a worker whose primary is `nestjs-cluster doctor`: the app is up, with these findings. */
 export interface ExaminationMessage {
   readonly type: 'examined';
   /** The number of workers for which the findings hold. */

@@ -5,13 +5,12 @@ import type { LogOptions } from './log-options.interface.js';
 /**
  * How connections reach the workers.
  *
- * - `shared`: the primary binds one socket and holds it; every worker listens
- *   on it and the kernel wakes a free one. Nothing passes through the primary.
- * - `reuse-port`: a socket with SO_REUSEPORT for each slot, all held by the
- *   primary; the kernel chooses one by a hash of the connection's addresses.
- *   Linux, Node 22.12 or later.
- * - `round-robin`: the primary accepts and hands each connection to the next
- *   worker, as node:cluster does. Connections made while no worker is alive are refused.
+ * - `shared`: the primary binds one socket and keeps it open. Every worker listens on that socket,
+ *   and the kernel wakes a free worker. No connection passes through the primary.
+ * - `reuse-port`: the primary opens a socket with SO_REUSEPORT for each slot. The kernel chooses a
+ *   socket by a hash of the connection's addresses. Linux, Node 22.12 or later.
+ * - `round-robin`: the primary accepts each connection and hands it to the next worker, as
+ *   node:cluster does. Connections made while no worker is alive are refused.
  * - `ports`: the worker of slot k listens on `port + k`, for a load balancer in front.
  */
 export type BalancingStrategy = (typeof BALANCING_STRATEGIES)[number];
@@ -21,55 +20,57 @@ export const BALANCING_STRATEGIES = ['shared', 'reuse-port', 'round-robin', 'por
 /** When and how fast a failed worker is started again. */
 export interface RestartOptions {
   /**
-   * Wait before the first restart after a failure, in ms. Each further failure in a row doubles it;
-   * up to 20 % at random is added or taken. Default 100.
+   * Wait before the first restart after a failure, in ms. Each further failure in a row doubles the
+   * wait. Up to 20 % is added or subtracted at random. Default 100.
    */
   backoffMs?: number | undefined;
   /**
-   * Longest wait, in ms, for a slot whose workers do not come up. Default 15 000. After a worker
-   * that was ready the wait is at most 1 s, or `backoffMs` if that is longer.
+   * Maximum wait before a restart, in ms, if the slot's workers do not become ready. Default
+   * 15 000. If the failed worker was ready, the wait is at most 1 s, or `backoffMs` if that is
+   * longer.
    */
   maxBackoffMs?: number | undefined;
   /**
-   * A worker that lived this long is restarted at once, in ms. Default 30 000. A crash loop is over
-   * when a worker has lived twice as long.
+   * A worker that fails after it has lived this long is restarted at once. In ms. Default 30 000. A
+   * crash loop is over when a worker has lived twice as long.
    */
   stableAfterMs?: number | undefined;
   /**
-   * Failures of one slot in a row that are a crash loop, if no worker lived for twice
-   * `stableAfterMs` between them. Default 5. Kills from outside do not count.
+   * Number of failures of a slot in a row that count as a crash loop. The count begins anew once a
+   * worker has lived for twice `stableAfterMs`. Default 5. Kills from outside do not count.
    */
   maxFailures?: number | undefined;
 }
 
-/** How the primary asks workers for a sign of life. */
+/** How the primary checks that workers still respond. */
 export interface HeartbeatOptions {
-  /** Time between two pings, in ms. Also how fresh `/health` is. Default 1 000. */
+  /** Time between two pings, in ms. Figures in `/health` are as old as the last ping. Default 1 000. */
   intervalMs?: number | undefined;
-  /** A worker that owes an answer for this long is hung and is killed, in ms. Default 10 000. */
+  /** Maximum time to answer a ping, in ms. A worker that takes longer is hung and is killed. Default 10 000. */
   timeoutMs?: number | undefined;
 }
 
 /** The thread in each worker that watches its event loop. */
 export interface WatchdogOptions {
   /**
-   * Length of the CPU profile that is written before a hung worker is killed, 0..60 000 ms; 0 = none.
-   * At least 2 s below `heartbeat.timeoutMs`. Default 0.
+   * Length of the CPU profile that is written before a hung worker is killed, 0..60 000 ms; 0 =
+   * none. Must be at least 2 s below `heartbeat.timeoutMs`. Default 0.
    */
   profileMs?: number | undefined;
 }
 
-/** How much memory a worker may hold: its resident memory (RSS), looked at every second. */
+/** Limits for the resident memory (RSS) of each worker, checked every second. */
 export interface MemoryOptions {
-  /** Above it the worker is replaced: first the new one is ready, then it drains. Bytes. Default: none. */
+  /** RSS in bytes above which a worker is replaced. It drains once the new worker is ready. Default: none. */
   softLimitBytes?: number | undefined;
-  /** Above it the worker is killed, and replaced. Bytes. Default: none. */
+  /** RSS in bytes above which a worker is killed and replaced. Default: none. */
   hardLimitBytes?: number | undefined;
 }
 
 /**
- * When a healthy worker is replaced, against slow leaks. One slot at a time. The limits of each
- * worker differ from these by up to 10 % at random, so that not all are due at once.
+ * When healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
+ * Each worker's limits differ from these by up to 10 % at random, so that not all workers are due
+ * at once.
  */
 export interface RecycleOptions {
   /** Responses after which a worker is replaced. Default: never. */
@@ -78,13 +79,13 @@ export interface RecycleOptions {
   maxAgeMs?: number | undefined;
 }
 
-/** How a rolling reload goes. */
+/** How a rolling reload tests a new release. */
 export interface ReloadOptions {
-  /** Time that a new worker has to live, before its health is checked and the old one drains, in ms. Default 1 000. */
+  /** How long a new worker must live before its health is checked and the old worker drains, in ms. Default 1 000. */
   canaryMs?: number | undefined;
   /**
-   * Time for which a new release is observed once every worker runs it, in ms. If a worker of it
-   * fails in that time, the release before comes back. Default 30 000; 0 = not observed.
+   * How long a new release is observed once all workers run it, in ms. If one of its workers fails
+   * in that time, the previous release comes back. Default 30 000; 0 = not observed.
    */
   observeMs?: number | undefined;
 }
@@ -92,13 +93,14 @@ export interface ReloadOptions {
 /** How a worker, or the whole cluster, ends. */
 export interface ShutdownOptions {
   /**
-   * Time in which readiness is already off and requests are still accepted, in
-   * ms. Default 0; behind a load balancer set it above its probe interval.
+   * Time at the beginning of a shutdown in which `/health/ready` already fails but requests are
+   * still accepted, in ms. Default 0. Behind a load balancer, set it above the interval of the load
+   * balancer's probes.
    */
   lameDuckMs?: number | undefined;
-  /** Time that requests in flight have to finish, in ms. Default 10 000. */
+  /** Maximum time for requests in flight to finish, in ms; then they are aborted. Default 10 000. */
   drainTimeoutMs?: number | undefined;
-  /** Time after that for Nest's shutdown hooks, before the worker is killed, in ms. Default 2 000. */
+  /** Maximum time after the drain for Nest's shutdown hooks, in ms; then the worker is killed. Default 2 000. */
   killTimeoutMs?: number | undefined;
 }
 
@@ -107,14 +109,14 @@ export interface AdminOptions {
   /** TCP port, 0..65535, also as text; 0 lets the system choose one. */
   port: number | string;
   /**
-   * Address to listen on. Default `127.0.0.1`, which only this machine reaches; another one, such as
-   * `0.0.0.0`, wants a `token`.
+   * Address to listen on. Default `127.0.0.1`, which only this machine reaches. An address that
+   * other machines reach, such as `0.0.0.0`, needs a `token`.
    */
   host?: string | undefined;
   /**
    * The token that a request has to send as `Authorization: Bearer …`: 16 to 512 characters. With
-   * `false`, everybody who reaches the listener may read; on a loopback address that is the
-   * default. Environment: `CLUSTER_ADMIN_TOKEN`, which workers are not given.
+   * `false`, everybody who reaches the listener may read; `false` is the default on a loopback
+   * address. Environment: `CLUSTER_ADMIN_TOKEN`, which is not passed to workers.
    */
   token?: string | false | undefined;
 }
@@ -122,19 +124,20 @@ export interface AdminOptions {
 /** The unix socket by which the command line and the dashboard control the cluster. */
 export interface ControlOptions {
   /**
-   * The path of the socket. Its directory must exist, and nobody else may be able to change files
-   * of this user in it. At most 107 bytes on Linux. Default: a directory of this user's own in
-   * `$XDG_RUNTIME_DIR`, else in the temporary directory.
+   * The path of the socket. Its directory must exist, and other users must not be able to change
+   * this user's files in that directory. At most 107 bytes on Linux. Default: in a directory that
+   * only this user can access, in `$XDG_RUNTIME_DIR` or else in the temporary directory.
    */
   path?: string | undefined;
 }
 
-/** Options of {@link bootstrap}. Every one has a default. */
+/** Options of {@link bootstrap}. Every option has a default. */
 export interface ClusterOptions {
   /**
-   * TCP port, 0..65535, also as text: `process.env.PORT ?? 3000`. 0 lets the system choose one; in
-   * production (`NODE_ENV`) only as text, since `Number('')` is 0, too. Default: `PORT` of the
-   * environment, else 3000, for an app that has an HTTP server; an app without one gets no address.
+   * TCP port, 0..65535, as a number or as text, such as `process.env.PORT ?? 3000`. With 0 the
+   * system chooses a port. In production (`NODE_ENV`), 0 must be the text `'0'`, because
+   * `Number('')` is also 0. Default: `PORT` of the environment, else 3000. An app without an HTTP
+   * server has no default.
    */
   port?: number | string | undefined;
   /** Address or host name to listen on. Default: all interfaces. */
@@ -142,29 +145,29 @@ export interface ClusterOptions {
   /** Unix socket path to listen on instead of a port. At most 107 bytes on Linux. */
   path?: string | undefined;
   /**
-   * Number of workers, 0..256. `'auto'` (default) is the cores this process
-   * may use (CPU affinity and cgroup quota), no more than its memory limit
-   * allows. 0 runs the app in this process, without a cluster.
-   * Environment: `CLUSTER_WORKERS`, else `WEB_CONCURRENCY`.
+   * Number of workers, 0..256. `'auto'` (default) is the number of cores this process may use (CPU
+   * affinity and cgroup quota), or fewer if its memory limit has no room for that many workers. 0
+   * runs the app in this process, without a cluster. Environment: `CLUSTER_WORKERS`, else
+   * `WEB_CONCURRENCY`.
    */
   workers?: number | 'auto' | undefined;
   /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */
   balancing?: BalancingStrategy | undefined;
   /**
-   * Whether workers that carry more than their share ask some of their clients to connect again, by
-   * `Connection: close` or GOAWAY. Looked at once a second. Default true.
+   * Whether workers with more than their share of the load ask some of their clients to connect
+   * again, by `Connection: close` or GOAWAY. Checked once a second. Default true.
    */
   rebalance?: boolean | undefined;
-  /** A worker that is not ready by then has failed, in ms. Default 30 000. */
+  /** Maximum time for a worker to become ready, in ms. A slower worker has failed. Default 30 000. */
   readyTimeoutMs?: number | undefined;
   /** See {@link RestartOptions}. */
   restart?: RestartOptions | undefined;
-  /** See {@link HeartbeatOptions}; `false` never kills a worker that does not answer. */
+  /** See {@link HeartbeatOptions}. With `false`, a worker that does not answer is never killed. */
   heartbeat?: HeartbeatOptions | false | undefined;
   /**
-   * A thread in each worker that reports what blocks its event loop, and ends the process when its
-   * primary is gone while it is blocked. Costs 8 to 13 MB of memory a worker. See
-   * {@link WatchdogOptions}; `false` leaves it out.
+   * A thread in each worker that reports what blocks the worker's event loop. It also ends the
+   * worker if the primary is gone while the event loop is blocked. Costs 8 to 13 MB of memory for
+   * each worker. See {@link WatchdogOptions}; `false` starts no watchdog.
    */
   watchdog?: WatchdogOptions | false | undefined;
   /** See {@link MemoryOptions}. */
@@ -175,19 +178,20 @@ export interface ClusterOptions {
   reload?: ReloadOptions | undefined;
   /** See {@link ShutdownOptions}. */
   shutdown?: ShutdownOptions | undefined;
-  /** See {@link AdminOptions}. Default: no such listener. */
+  /** See {@link AdminOptions}. Default: no admin listener. */
   admin?: AdminOptions | undefined;
   /**
-   * Which port shows the details of `/health` and the page of `/metrics`: the port of the app and
-   * the admin listener's, or only the admin listener's. Default `'app'`.
+   * The listeners that show the details of `/health` and the page of `/metrics`. `'app'`: the port
+   * of the app and the admin listener. `'admin'`: only the admin listener. Default `'app'`.
    */
   expose?: (typeof EXPOSE)[number] | undefined;
   /**
-   * Listeners by the name of their event, as with `on()` of the primary's runtime. These also get
-   * the events before the first worker is ready. With `workers: 0`: the few events of one process.
+   * Listeners by the name of their event, as for `on()` of the primary's runtime. They also get the
+   * events before the first worker is ready. With `workers: 0` they get only the events of a single
+   * process.
    */
   on?: ClusterEventListeners | undefined;
-  /** See {@link ControlOptions}; `false` makes no such socket. Without effect with `workers: 0`. */
+  /** See {@link ControlOptions}; `false` opens no control socket. Has no effect with `workers: 0`. */
   control?: ControlOptions | false | undefined;
   /**
    * The name of this cluster on the command line: at most 40 letters, digits and `. _ -`, the first
@@ -209,10 +213,11 @@ export type OffloadMode = (typeof OFFLOAD_MODES)[number];
 export const OFFLOAD_MODES = ['threads', 'inline'] as const;
 
 /**
- * The workers whose Nest logs everything while they come up. Warnings and errors are logged by all.
+ * The workers in which Nest logs everything during the start. The other workers log only warnings
+ * and errors until they are ready.
  *
  * - `first`: the first worker of slot 0.
- * - `all`: every worker; each has a line of its own when it is ready or leaves, too.
+ * - `all`: every worker. The cluster also logs a line for each worker that becomes ready or leaves.
  * - `none`: no worker.
  *
  * Environment: `CLUSTER_BOOT_LOGS`.

@@ -1,6 +1,6 @@
 /**
- * True in `dist/common-js` alone, which `rolldown.config.mjs` makes of this build. Test runners
- * that cannot load ES modules use it, above all Jest. It starts neither threads nor workers,
- * because both would have to import the sources of a test.
+ * True only in `dist/common-js`, which `rolldown.config.mjs` builds for test runners that cannot
+ * load ES modules, above all Jest. That build starts neither threads nor workers, because both
+ * would have to import the sources of a test.
  */
 export const COMMON_JS: boolean = false;

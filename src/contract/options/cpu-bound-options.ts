@@ -4,27 +4,31 @@ import { durationMs, flag, optionGroup, validate } from './check/validate.js';
 
 /** Options of one `@CpuBound()` method. */
 export interface CpuBoundOptions {
-  /** Its name in metrics and messages: letters, digits and `_ . : -`. Default `Class.method`. */
+  /** Name of the method in metrics and messages: letters, digits and `_ . : -`. Default `Class.method`. */
   readonly name?: string | undefined;
-  /** Longest run, then 504 and a fresh thread, in ms. Default `offload.timeoutMs`. */
+  /**
+   * Maximum run time of a call, in ms. A longer call fails with 504, and its thread is replaced.
+   * Default `offload.timeoutMs`.
+   */
   readonly timeoutMs?: number | undefined;
-  /** Longest wait for a thread, then 503, in ms. Default `offload.queueTimeoutMs`. */
+  /** Maximum wait for a thread, in ms; then the call fails with 503. Default `offload.queueTimeoutMs`. */
   readonly queueTimeoutMs?: number | undefined;
   /**
-   * Calls with equal arguments that are waiting or running are computed once, and each gets the
-   * result. Only for methods that give everybody the same answer. Default false.
+   * Whether calls with equal arguments that wait or run at the same time are computed once, with
+   * one result for all of them. Only for methods that give every caller the same answer. Default
+   * false.
    */
   readonly coalesce?: boolean | undefined;
   /**
-   * A call that a request has caused is cancelled or ended when the client of that request goes
-   * away. `false` for results that outlive their request: a cache, a shared promise, a timer that a
-   * request has started. Default true.
+   * Whether a call is cancelled or stopped when the client of its request disconnects. Use `false`
+   * for results that outlive their request: a cache, a shared promise, a timer that a request has
+   * started. Default true.
    */
   readonly abortOnDisconnect?: boolean | undefined;
   /**
-   * Any process that consumes this queue, on any machine, runs the calls: needs
-   * `ClusterQueueModule` of `nestjs-cluster/bullmq`. 1 to 100 letters, digits and `_ . -`. Default:
-   * a thread of this process runs them.
+   * Name of a queue, 1 to 100 letters, digits and `_ . -`. Any process that consumes this queue, on
+   * any machine, runs the calls. Needs `ClusterQueueModule` of `nestjs-cluster/bullmq`. Default: no
+   * queue; a thread of this process runs the calls.
    */
   readonly queue?: string | undefined;
 }
@@ -33,7 +37,7 @@ const EXPECTED_NAME = "1 to 100 letters, digits and '_', '.', ':' or '-'";
 
 const EXPECTED_QUEUE = "1 to 100 letters, digits and '_', '.' or '-'";
 
-/** The name of a queue: part of keys in Redis. */
+/** The name of a queue. It becomes a part of keys in Redis. */
 export const queueNameSchema = v.pipe(
   v.string(EXPECTED_QUEUE),
   v.regex(/^[\w.-]{1,100}$/, EXPECTED_QUEUE),
@@ -49,7 +53,7 @@ const cpuBoundSchema = optionGroup({
 });
 
 /**
- * Checks the options of a decorator.
+ * Checks the options of `@CpuBound()`.
  *
  * @param subject the method, for the message.
  * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.

@@ -1,4 +1,4 @@
-/** Things that go wrong, or are not needed, once an app runs in several workers. */
+/** The names of all findings: things that go wrong, or are not needed, once an app runs in several workers. */
 export const FINDING_NAMES = [
   'scheduled-jobs',
   'throttler',
@@ -24,23 +24,26 @@ export const FINDING_NAMES = [
   'warning',
 ] as const;
 
-/** Name of something that a doctor finds in an app; `docs/doctor.md` says what each one means. */
+/** Name of a finding of `nestjs-cluster doctor`; `docs/doctor.md` explains each name. */
 export type FindingName = (typeof FINDING_NAMES)[number];
 
-/** The end of a warning that can be silenced. */
+/** The last part of a warning, which says how to silence the warning. */
 export function silencedBy(name: FindingName): string {
   return `doctor: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
 
-/** Settings of the warnings about an app that is not ready for several workers: at the start, and by `nestjs-cluster doctor`. */
+/**
+ * Settings of the warnings about an app that is not ready for several workers.
+ * `nestjs-cluster doctor` and the start of a cluster show them.
+ */
 export interface DoctorOptions {
   /** Findings that are not shown. Default: none. */
   ignore?: readonly FindingName[] | undefined;
 }
 
-/** {@link DoctorOptions} in force. */
+/** {@link DoctorOptions} with the defaults filled in. */
 export interface ResolvedDoctorOptions {
-  /** Whether the start of the cluster warns. */
+  /** Whether the cluster logs the warnings when it starts. */
   readonly warnings: boolean;
   readonly ignore: readonly FindingName[];
 }

@@ -4,7 +4,7 @@ import { oneOf, optionGroup, validate } from './check/validate.js';
 
 const listener = v.optional(v.function('a function that takes the event'));
 
-// Listed by name, so that the compiler finds a missing one.
+// All events are listed, so that the compiler finds a missing event.
 const LISTENERS: Record<ClusterEventName, typeof listener> = {
   starting: listener,
   listening: listener,

@@ -3,22 +3,22 @@
  *
  * - `text`: time, level and event in words.
  * - `json`: one JSON object, with the fields of the event.
- * - `pino`: one JSON object in the shape of pino's, so that pino-pretty reads it too.
+ * - `pino`: one JSON object in pino's format, so that pino-pretty can read it.
  * - `nest`: as Nest's `ConsoleLogger` writes text, with its colours.
  */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
 export const LOG_FORMATS = ['text', 'json', 'pino', 'nest'] as const;
 
-/** How loud a line is. */
+/** The level of a line. */
 export type LogLevel = 'info' | 'warn' | 'error';
 
-/** From the lowest on; `silent` is above every line. */
+/** Levels in ascending order. No line has the level `silent`, so that level writes no lines. */
 export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const satisfies readonly (
   LogLevel | 'silent'
 )[];
 
-/** The cluster's own lines: how they look, which are written, and where to. They do not concern the app's lines, which its logger writes. */
+/** Format, level and destination of the cluster's own log lines. The lines of the app's logger are not affected. */
 export interface LogOptions {
   /** How a line looks. Default `'text'`. Environment: `CLUSTER_LOG_FORMAT`. */
   format?: LogFormat | undefined;
@@ -30,18 +30,19 @@ export interface LogOptions {
    */
   level?: LogLevel | 'silent' | undefined;
   /**
-   * Gets each line instead of the standard streams, without colours and without a line break at its
-   * end. It is called in the primary alone, or with `workers: 0` in the one process there is. It
-   * runs on the event loop that supervises, so it must not block; and the process exits after its
-   * last line, so it should write at once. If it throws or rejects, its line is lost, and the first
-   * such error is told on standard error. Two kinds of lines do not come here: an option or an
-   * address that is wrong ends the start before the function is used, and the line that counts
-   * lost output stands in the stream that has lost it. Default: the standard streams.
+   * Function that is called with each line instead of writing the line to a standard stream. The
+   * line has no colours and no line break at its end. The function is called only in the primary,
+   * or with `workers: 0` in the single process. It runs on the event loop that supervises the
+   * workers, so it must not block. It should write synchronously, because the process exits after
+   * its last line. If it throws or rejects, its line is lost, and the first such error is written
+   * to standard error. Two kinds of lines are not passed to the function. The line about a wrong
+   * option or address is written before the function is used. The line that counts lost output is
+   * written to the stream that lost the output. Default: the standard streams.
    */
   write?: ((line: string, level: LogLevel) => void) | undefined;
 }
 
-/** {@link LogOptions} in force. */
+/** {@link LogOptions} with the defaults filled in. */
 export interface ResolvedLogOptions {
   readonly format: LogFormat;
   readonly level: LogLevel | 'silent';

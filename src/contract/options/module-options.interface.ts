@@ -2,10 +2,10 @@ import type { Registry } from 'prom-client';
 import type { OffloadMode } from './cluster-options.interface.js';
 import type { InForce } from './resolved-options.interface.js';
 
-/** Workers that must be ready: a count from 1, a share of the desired ones below 1, or all of them. */
+/** Workers that must be ready: a count from 1 on, a share below 1 of the desired workers, or `'all'`. */
 export type MinReady = number | 'all';
 
-/** The result of an indicator, by key, in the shape of terminus. */
+/** The result of a health indicator, by key, in the format of @nestjs/terminus. */
 export type HealthIndicatorReport = Readonly<
   Record<
     string,
@@ -13,7 +13,7 @@ export type HealthIndicatorReport = Readonly<
   >
 >;
 
-/** An indicator of the app's own: a function, or an injectable class with `check()`. */
+/** A health indicator of the app: a function, or an injectable class with `check()`. */
 export type HealthIndicatorEntry =
   | (() => HealthIndicatorReport | PromiseLike<HealthIndicatorReport>)
   | (new (...dependencies: never[]) => {
@@ -22,15 +22,16 @@ export type HealthIndicatorEntry =
 
 /** Options of the health endpoints. */
 export interface HealthOptions {
-  /** Path of the whole report; `/live` and `/ready` are below it. Default `/health`. */
+  /** Path of the full report, and prefix of the paths of `/live` and `/ready`. Default `/health`. */
   path?: string | undefined;
-  /** `false` leaves out everything but up and down. Default true. */
+  /** Whether reports have details. With `false` they say only up or down. Default true. */
   details?: boolean | undefined;
   /** Workers that must be ready for the cluster to be up. Default 1. */
   minReady?: MinReady | undefined;
   /**
-   * Indicators of the app's own, in the whole report and in a reload's health check: functions, and
-   * classes with `check()` that a module provides. One that takes longer than 1 s is down. Default none.
+   * Health indicators of the app, for the full report and the health check of a reload: functions,
+   * and classes with `check()` that a module provides. An indicator that takes longer than 1 s
+   * counts as down. Default none.
    */
   indicators?: readonly HealthIndicatorEntry[] | undefined;
 }
@@ -39,65 +40,63 @@ export interface HealthOptions {
 export interface MetricsOptions {
   /** Path of the endpoint. Default `/metrics`. */
   path?: string | undefined;
-  /** Put before each name that this package registers. Default none. */
+  /** Prefix of the name of each metric that this package registers. Default none. */
   prefix?: string | undefined;
-  /** Upper bounds of `http_request_duration_seconds`, in seconds, rising. Default: the bounds of prom-client. */
+  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: prom-client's bounds. */
   buckets?: readonly number[] | undefined;
   /** The app's own registry. Default: prom-client's global one. */
   registry?: Registry | undefined;
   /**
-   * Labels every metric of the app, and the default ones, with `worker` (the slot) instead of
-   * merging them over the workers. Default false.
+   * Whether the app's metrics and the default metrics get the label `worker` (the slot). Otherwise
+   * the metrics of all workers are merged. Default false.
    */
   perWorker?: boolean | undefined;
 }
 
-/** A class, as Nest takes one. */
+/** A class that Nest can instantiate. */
 export type Class = new (...dependencies: never[]) => unknown;
 
-/** Options of `@CpuBound()` methods in one process: each worker has threads and a queue of its own. */
+/** Options of `@CpuBound()` methods in each process: every worker has its own threads and its own queue. */
 export interface OffloadOptions {
   /**
-   * Threads of this process at most, 1..256: they start when calls wait, and end after a minute
-   * without a call. Default `'auto'`: the cores divided by the workers, so that all workers together
-   * have a thread for each core, and each worker has at least one. Environment: `CLUSTER_THREADS`.
+   * Maximum number of threads of this process, 1..256. Threads start when calls wait, and end after
+   * a minute without a call. Default `'auto'`: the cores divided by the workers, at least 1, so
+   * that all workers together have a thread for each core. Environment: `CLUSTER_THREADS`.
    */
   threads?: number | 'auto' | undefined;
-  /**
-   * Threads that start when the process serves, and stay, 0..256; more than `threads` are not
-   * started. Default 0.
-   */
+  /** Number of threads that start once the process serves, and never end, 0..256; at most `threads` start. Default 0. */
   minThreads?: number | undefined;
   /**
-   * Module from which a thread takes instances of classes whose constructor has dependencies. Each
-   * thread builds it once: keep it to what the tasks need, without timers, consumers or an HTTP
-   * server.
+   * Nest module with the classes of `@CpuBound()` methods whose constructors have dependencies.
+   * Each thread creates the module once, so it should provide only what these methods need, without
+   * timers, consumers or an HTTP server.
    */
   module?: Class | undefined;
-  /** Calls that may wait for a thread; further ones are refused with 503. Default 10 000. */
+  /** Maximum number of calls that wait for a thread. Further calls are refused with 503. Default 10 000. */
   maxQueue?: number | undefined;
-  /** Longest wait for a thread, then 503, in ms. Default 5 000. */
+  /** Maximum wait of a call for a thread, in ms; then the call fails with 503. Default 5 000. */
   queueTimeoutMs?: number | undefined;
-  /** Longest run, then 504 and a fresh thread, in ms. Default 30 000. */
+  /** Maximum run time of a call, in ms. A longer call fails with 504, and its thread is replaced. Default 30 000. */
   timeoutMs?: number | undefined;
   /**
-   * How much the nice value of threads is above the event loop's, 0..19 (Linux, macOS), so that the
-   * event loop runs first. On Linux a thread takes it once it has loaded. Default 10.
+   * How much the nice value of threads is above the event loop's nice value, 0..19 (Linux, macOS).
+   * The event loop then gets CPU time first. On Linux a thread sets its nice value once it has
+   * loaded. Default 10.
    */
   niceIncrement?: number | undefined;
 }
 
-/** Options of `ClusterModule.forRoot()`. Every one has a default. */
+/** Options of `ClusterModule.forRoot()`. Every option has a default. */
 export interface ClusterModuleOptions {
-  /** See {@link HealthOptions}; `false` leaves the endpoints out. */
+  /** See {@link HealthOptions}; `false` serves no health endpoints. */
   health?: HealthOptions | false | undefined;
-  /** See {@link MetricsOptions}; `false` leaves the endpoint out and measures no request. */
+  /** See {@link MetricsOptions}; `false` serves no metrics endpoint and measures no requests. */
   metrics?: MetricsOptions | false | undefined;
   /** See {@link OffloadOptions}. */
   offload?: OffloadOptions | undefined;
 }
 
-/** A class that gives `forRootAsync()` its options: `useClass`, `useExisting`. */
+/** A class that creates the options for `forRootAsync()`, given as `useClass` or `useExisting`. */
 export interface ClusterModuleOptionsFactory {
   createClusterModuleOptions(): ClusterModuleOptions | Promise<ClusterModuleOptions>;
 }
@@ -105,7 +104,7 @@ export interface ClusterModuleOptionsFactory {
 /** Injection token of the {@link ResolvedModuleOptions}. */
 export const MODULE_OPTIONS = Symbol('nestjs-cluster.module-options');
 
-/** {@link ClusterModuleOptions} with every value in force; `Infinity` = no limit. */
+/** {@link ClusterModuleOptions} with the defaults filled in. */
 export interface ResolvedModuleOptions {
   readonly health: InForce<HealthOptions> | false;
   readonly metrics:
@@ -114,9 +113,9 @@ export interface ResolvedModuleOptions {
   readonly offload: ResolvedOffloadOptions;
 }
 
-/** {@link OffloadOptions} with every value in force. */
+/** {@link OffloadOptions} with the defaults and the environment applied. */
 export type ResolvedOffloadOptions = InForce<Omit<OffloadOptions, 'module'>> &
   Readonly<Pick<OffloadOptions, 'module'>> & {
-    /** Given by the variable `CLUSTER_OFFLOAD` alone. */
+    /** Set only by the environment variable `CLUSTER_OFFLOAD`. */
     readonly mode: OffloadMode;
   };

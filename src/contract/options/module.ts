@@ -1,5 +1,5 @@
-// The options of the Nest module, separate from bootstrap()'s, so that the primary does not load
-// them.
+// The options of the Nest module. They are separate from the options of bootstrap(), so that the
+// primary does not load them.
 export type {
   Class,
   ClusterModuleOptions,

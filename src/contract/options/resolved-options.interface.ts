@@ -13,29 +13,29 @@ import type {
 import type { ResolvedDoctorOptions } from './doctor-options.interface.js';
 import type { ResolvedLogOptions } from './log-options.interface.js';
 
-/** Options with every value in force. */
+/** A type of options with the defaults filled in: no value is `undefined`. */
 export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
 
-/** {@link AdminOptions} with every value in force. */
+/** {@link AdminOptions} with the defaults and the environment applied. */
 export interface ResolvedAdminOptions {
   readonly port: number;
   readonly host: string;
-  /** Not enumerable, so that the token does not appear where options are shown. `undefined` = no token. */
+  /** Not enumerable, so that the token is not shown when the options are printed. `undefined` = no token. */
   readonly token: string | undefined;
 }
 
-/** Every option with its value in force. Frozen. */
+/** {@link ClusterOptions} with the defaults and the environment applied. Frozen. */
 export interface ResolvedClusterOptions extends Pick<
   InForce<ClusterOptions>,
   'balancing' | 'expose' | 'rebalance' | 'readyTimeoutMs'
 > {
   readonly address: ListenAddress;
-  /** Whether the user gave the address; otherwise it is the default, for an app with an HTTP server. */
+  /** Whether the user gave the address. Otherwise it is the default, which only an app with an HTTP server uses. */
   readonly addressGiven: boolean;
-  /** 0 = standalone. */
+  /** Number of workers; 0 = the app runs in this process, without a cluster. */
   readonly workers: number;
   readonly restart: InForce<RestartOptions>;
-  /** `timeoutMs` is `Infinity` where `heartbeat` is `false`. */
+  /** `timeoutMs` is `Infinity` if the option `heartbeat` is `false`. */
   readonly heartbeat: InForce<HeartbeatOptions>;
   readonly watchdog: InForce<WatchdogOptions> | false;
   /** `Infinity` = no limit. */
@@ -44,10 +44,10 @@ export interface ResolvedClusterOptions extends Pick<
   readonly recycle: InForce<RecycleOptions>;
   readonly reload: InForce<ReloadOptions>;
   readonly shutdown: InForce<ShutdownOptions>;
-  /** `undefined` = no such listener. */
+  /** `undefined` = no admin listener. */
   readonly admin: ResolvedAdminOptions | undefined;
   readonly on: ClusterEventListeners | undefined;
-  /** `undefined` = no such socket. */
+  /** `undefined` = no control socket. */
   readonly control: { readonly path: string | undefined } | undefined;
   /** `undefined` = the name of the app. */
   readonly name: string | undefined;

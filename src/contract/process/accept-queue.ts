@@ -2,28 +2,28 @@ import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AddressedHandle, QueuePlug } from './queue-plug.js';
 
-/** A listening socket as net.Server holds it: `server._handle`; the same on Node 20 to 26. */
+/** The handle of a listening net.Server: its internal `_handle`, which is the same on Node 20 to 26. */
 export interface ListeningHandle extends AddressedHandle {
-  /** Missing if node:cluster hands the process its connections: then the primary has the socket. */
+  /** Missing if node:cluster hands connections to this process, because the primary has the socket. */
   readonly fd?: number;
   listen(backlog: number): number;
-  /** Called when libuv has accepted a connection or the primary has handed one over. */
+  /** Called when libuv has accepted a connection, or the primary has handed a connection over. */
   onconnection: (...args: unknown[]) => unknown;
 }
 
 /**
- * Length of the accept queue. The kernel caps it at net.core.somaxconn (4096
- * by default); it is where connections wait while no worker is alive.
+ * Length of the accept queue, in which connections wait while no worker is alive. The kernel caps
+ * the length at net.core.somaxconn (4096 by default).
  */
 export const BACKLOG = 4_096;
 
-/** The time between two tries to accept from a queue. */
+/** The time between two checks of a queue, in ms. */
 const RETRY_MS = 10;
 
-/** The primary may be busy between two connections that it hands over. */
+/** A queue counts as empty after this time without a connection, in ms, if the primary hands connections over. */
 const HANDED_OVER_QUIET_MS = 100;
 
-/** The connections that the kernel has accepted on a listening socket and no process has. */
+/** The accept queue of a listening socket: connections that no process has accepted yet. */
 export class AcceptQueue {
   #accepted = 0;
   readonly #inode: string | undefined;
@@ -38,35 +38,35 @@ export class AcceptQueue {
   }
 
   /**
-   * Accepts until the queue is empty, and closes the socket by `close`. On Linux hardly any
-   * connection joins the queue during this time: with a backlog of 0 the queue has one place, which
-   * a {@link QueuePlug} takes at the end, and the kernel ignores new clients. Elsewhere it accepts
-   * as many connections as can have waited.
+   * Accepts until the queue is empty, then calls `close` to close the socket. On Linux hardly any
+   * connection joins the queue during this time: with a backlog of 0 the queue has one place. At
+   * the end a {@link QueuePlug} takes that place, and the kernel ignores new clients. On other
+   * systems at most as many connections are accepted as the queue can hold.
    *
-   * @returns how many connections the kernel reset, if `signal` ended the wait.
+   * @returns the number of connections that the kernel reset, if `signal` ended the wait.
    */
   async emptyAndClose(signal: AbortSignal, close: () => void): Promise<number> {
     const held = this.#isHeldHere();
     if (held) this.handle.listen(0);
     const round = held ? pollOnce : () => quietTime(signal);
-    await pollOnce(); // the poll that is under way may have begun before the last connection came
+    await pollOnce(); // the current poll may have begun before the last connection came
     while (!signal.aborted && this.#accepted <= BACKLOG) {
       const before = this.#accepted;
       await round();
       if (this.#accepted > before) continue;
       if (this.#length === 0 && (await this.#closeEmpty(close))) return 0;
-      // The process may have no file descriptor left.
+      // Wait and try again: the process may have no file descriptor left to accept with.
       await delay(RETRY_MS);
     }
     return closeCounting(this.handle.fd, close);
   }
 
-  /** Closes the socket, unless a client has joined. */
+  /** Closes the socket, unless a client has joined the queue. @returns whether the socket was closed. */
   async #closeEmpty(close: () => void): Promise<boolean> {
     const plug = this.#isHeldHere() ? await QueuePlug.put(this.handle) : undefined;
     try {
       if (plug !== undefined && !plug.holds && this.#length > 0) return false;
-      close(); // at once, before the event loop accepts the plug
+      close(); // now, before the event loop accepts the plug
       return true;
     } finally {
       plug?.remove();
@@ -82,16 +82,16 @@ export class AcceptQueue {
   }
 }
 
-/** Closes a listening socket by `close`. @returns how many connections the kernel reset for that. */
+/** Calls `close` to close a listening socket. @returns the number of connections that this reset. */
 export function closeCounting(fd: number | undefined, close: () => void): number {
   const inode = inodeOf(fd);
   const waiting = lengthOf(inode) ?? 0;
   close();
-  // Another process may still hold the socket, and accept them.
+  // If another process still holds the socket, that process accepts the waiting connections.
   return waiting > 0 && lengthOf(inode) === undefined ? waiting : 0;
 }
 
-/** Resolves once the event loop has asked the kernel for events and has handled them. */
+/** Resolves once the event loop has polled the kernel for events and has handled them. */
 export function pollOnce(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
@@ -111,7 +111,7 @@ function inodeOf(fd: number | undefined): string | undefined {
   }
 }
 
-/** Connections in the accept queue of a TCP socket; `undefined` if no such socket listens, or without /proc. */
+/** The length of the accept queue of a TCP socket; `undefined` without /proc, or if the socket does not listen. */
 function lengthOf(inode: string | undefined): number | undefined {
   if (inode === undefined) return undefined;
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
@@ -127,10 +127,10 @@ function lengthOf(inode: string | undefined): number | undefined {
 /** The state TCP_LISTEN in proc(5). */
 const LISTEN = '0A';
 
-/** The kernel gives at most a page at a time. */
+/** The kernel returns at most one page for each read. */
 const PAGE_BYTES = 4_096;
 
-/** The kernel lists sockets that listen before all others, of which there may be very many. */
+/** Reads the rows of listening sockets, which come first, and stops there: there may be very many other rows. */
 function* listeningRows(path: string): Generator<string> {
   let file: number;
   try {

@@ -1,22 +1,22 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** The limit of text that waits for a slow reader; a line beyond it is lost. */
+/** The maximum length of text that waits for a slow reader. Further lines are lost. */
 const MAX_QUEUED_LENGTH = 2 ** 20;
 
-/** The time between two tries to log the loss. */
+/** The time between two attempts to log the loss, in ms. */
 const SAY_MS = 1_000;
 
-/** Lines that a stream did not take. */
+/** Lines that could not be written to a stream. */
 export interface LostLines {
   readonly lines: number;
   /** Code of the last error. */
   readonly code: string;
-  /** The time since the first loss. */
+  /** The time since the first loss, in ms. */
   readonly forMs: number;
 }
 
-/** The used part of Node's standard streams; `_type` and `_handle` are Node's internals. */
+/** The members of Node's standard streams that this file uses; `_type` and `_handle` are internals of Node. */
 export type StandardStream = Pick<
   Writable,
   'on' | 'listenerCount' | 'write' | '_write' | '_writev' | 'writable' | 'writableLength'
@@ -30,14 +30,14 @@ export type StandardStream = Pick<
 
 type Done = (error?: Error | null) => void;
 
-/** The guard of a stream, on the stream itself: two copies of this package still share it. */
+/** Key of the guard on its stream. Two copies of this package use the same key, so they share the guard. */
 const GUARD = Symbol.for('nestjs-cluster.guard');
 
 /**
- * A standard stream whose errors end nothing. It counts the lines that cannot be written, and logs
- * their number as soon as it can. If nobody else listens for errors, the stream itself gets none:
- * Node would otherwise drop all text written in the same turn of the event loop, and detach the
- * output of each thread for good.
+ * Guards a standard stream, so that write errors do not end the process. It counts the lines that
+ * cannot be written, and logs their number as soon as it can. If nobody else listens for errors,
+ * the error is hidden from the stream. Otherwise Node would drop all text written in the same turn
+ * of the event loop, and detach the output of each thread permanently.
  */
 export class GuardedStream {
   /** Lines lost since the process started. */
@@ -46,17 +46,17 @@ export class GuardedStream {
   #timer: NodeJS.Timeout | undefined;
   /** Whether the line that is being written reports the loss. */
   #saying = false;
-  /** Whether the last write ended within a line. */
+  /** Whether a write ended in the middle of a line. */
   #torn = false;
   #pipes = 0;
   #passedOn: unknown;
 
   /**
-   * The one guard of a stream, however often it is asked for: a second would take the first for a
-   * listener of the app.
+   * Returns the guard of a stream, which is created only once: a second guard would mistake the
+   * first one's error listener for a listener of the app.
    *
-   * @param describe makes a line of what was lost, or an empty text if it is not to be said; who
-   * asked last decides.
+   * @param describe makes the line about lost output, or an empty text to log nothing. The function
+   * of the latest call is used.
    */
   static of(stream: StandardStream, describe: (lost: LostLines) => string): GuardedStream {
     const guarded = stream as { [GUARD]?: GuardedStream };
@@ -69,10 +69,10 @@ export class GuardedStream {
 
   private constructor(private readonly stream: StandardStream) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // An error of an ended or destroyed stream, which no write has reported.
+      // An error of an ended or destroyed stream, which no callback of a write has reported.
       if (error !== this.#passedOn) this.#lose(1, error.code);
     });
-    // Each thread's output is piped here, with a listener for errors of the pipe's own.
+    // Node pipes each thread's output into this stream, and each pipe adds an error listener.
     stream.on('pipe', () => (this.#pipes += 1));
     stream.on('unpipe', () => (this.#pipes -= 1));
     const write = stream._type === 'fs' ? this.#writeWhole : stream._write.bind(stream);
@@ -96,22 +96,22 @@ export class GuardedStream {
     return this.stream.isTTY === true;
   }
 
-  /** Writes a line of the log, or loses it: nothing is kept without end for a reader that does not read. */
+  /** Writes a log line. The line is lost if too much text already waits for a slow reader. */
   write(text: string): void {
     if (this.stream.writableLength < MAX_QUEUED_LENGTH) this.stream.write(text);
     else this.#lose(linesOf(text), 'EAGAIN');
   }
 
   /**
-   * All processes of a cluster share one pipe, and Node makes it blocking for all of them where it
-   * starts a process and where one exits (measured on Node 20 to 26). A full one would then stop
-   * this process until somebody reads.
+   * Makes a pipe non-blocking again. All processes of a cluster share one pipe, and Node makes it
+   * blocking for all of them when a process starts or exits (measured on Node 20 to 26). A write to
+   * a full pipe would then block this process until somebody reads.
    */
   #unblock(): void {
     if (this.stream._type === 'pipe') this.stream._handle?.setBlocking?.(false);
   }
 
-  /** Node's own function treats a line as written if a full disk took only a part of it. */
+  /** Writes a whole chunk. Node's own function reports success even if a full disk took only a part. */
   readonly #writeWhole = (chunk: Uint8Array, _encoding: unknown, done: Done): void => {
     let written = 0;
     try {
@@ -149,9 +149,9 @@ export class GuardedStream {
     this.#timer ??= setInterval(() => this.#say(), SAY_MS).unref();
   }
 
-  /** Tries to log the loss. A failed try does not count as a lost line. */
+  /** Tries to log the loss. A failed attempt does not count as a lost line. */
   #say(): void {
-    // The line would only wait behind the text that waits for a reader.
+    // While other text waits for a reader, the line could not be written either.
     if (this.#unsaid === undefined || !this.stream.writable || this.stream.writableLength > 0)
       return;
     const { lines, code, since } = this.#unsaid;

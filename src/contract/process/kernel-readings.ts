@@ -7,9 +7,10 @@ const BYTES_PER_KB = 1024;
 type Readings = Pick<ProcessStats, 'residentMemoryBytes' | 'heapUsedBytes' | 'cpuSecondsTotal'>;
 
 /**
- * Measurements of this process that need the kernel and may fail: `memoryUsage()` opens a file of
- * /proc, which may not exist or for which no file descriptor is left. Supervision depends on them,
- * so they never throw: the last known value replaces one that fails.
+ * Measurements of this process that come from the kernel and may fail: `memoryUsage()` opens a file
+ * of /proc, which may be missing, or no file descriptor may be left. Supervision depends on the
+ * measurements, so `read()` never throws. It returns the last known value of a measurement that
+ * fails.
  */
 export class KernelReadings {
   #residentMemoryBytes: number | undefined;
@@ -38,7 +39,7 @@ export class KernelReadings {
   };
 }
 
-/** The highest memory of this process so far: nothing else is known without /proc. */
+/** The highest resident memory of this process so far. Without /proc, no other value is known. */
 function peakResidentBytes(): number {
   let bytes = 0;
   attempt(() => (bytes = process.resourceUsage().maxRSS * BYTES_PER_KB));

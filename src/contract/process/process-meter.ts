@@ -6,15 +6,15 @@ const NS_PER_MS = 1e6;
 const US_PER_SECOND = 1e6;
 const US_PER_MS = 1e3;
 
-/** Resolution of the delay: its timer is the price, 50 wake-ups a second. */
+/** Resolution of the event loop delay, in ms. The timer that measures it wakes up 50 times a second. */
 const DELAY_RESOLUTION_MS = 20;
 
 /** Measures this process: memory, CPU, garbage collection, event loop. Never throws: see {@link KernelReadings}. */
 export class ProcessMeter {
   /**
-   * Not Node's `monitorEventLoopDelay()`: its `reset()` also forgets when its timer fired last, so
-   * that a block which begins before it fires again is never seen. On a busy event loop, which is
-   * measured between two blocks, that is each of them.
+   * The event loop delay. Node's `monitorEventLoopDelay()` is not used: its `reset()` also forgets
+   * when its timer last fired, so it misses a block that begins before the timer fires again. A
+   * busy event loop is measured between two blocks, so every block would be missed.
    */
   readonly #delay = createHistogram();
   readonly #ticks = setInterval(() => this.#delay.recordDelta(), DELAY_RESOLUTION_MS).unref();
@@ -31,27 +31,28 @@ export class ProcessMeter {
     this.#collections.observe({ entryTypes: ['gc'] });
   }
 
-  /** Ends the current interval: the utilization and the delay cover the time since the last call. */
+  /** Ends the current interval. The utilization and the delay cover the time since the last call of this method. */
   measure(): ProcessStats {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
     const eventLoopDelayP99Ms = this.#delaySoFar();
     this.#utilization = now;
     this.#delay.reset();
-    this.#delay.recordDelta(); // the first one says when the next begins
+    this.#delay.recordDelta(); // the first call only sets the beginning of the next period
     this.#interval = { eventLoopUtilization: round(utilization), eventLoopDelayP99Ms };
     return this.peek();
   }
 
-  /** Begins a new interval without the numbers of the start, which do not show how the process serves. */
+  /** Begins a new interval and drops the numbers of the start, which do not show how the process serves. */
   restart(): void {
     this.measure();
     this.#interval = { eventLoopUtilization: 0, eventLoopDelayP99Ms: 0 };
   }
 
   /**
-   * Fresh numbers where they are cheap, otherwise the numbers of the last interval. The delay
-   * includes the current interval, so that a block of the event loop shows as soon as it is over.
+   * Current numbers if they are cheap to read, otherwise the numbers of the last interval. The
+   * delay includes the current interval, so that a block of the event loop is visible as soon as it
+   * is over.
    */
   peek(): ProcessStats {
     if (this.#interval === undefined) return this.measure();
@@ -63,7 +64,7 @@ export class ProcessMeter {
     };
   }
 
-  /** The histogram counts the timer's whole period; what is above it is the delay. */
+  /** The 99th percentile of the delay. The histogram holds the timer's whole period, so that is subtracted. */
   #delaySoFar(): number {
     const p99Ms = this.#delay.count > 0 ? this.#delay.percentile(99) / NS_PER_MS : 0;
     return round(Math.max(0, p99Ms - DELAY_RESOLUTION_MS));

@@ -1,7 +1,7 @@
 /**
- * Names this process for `ps`. The system has room for as much as the command
- * line was long (on Linux; `node app.js` has 11 characters), and cuts the rest:
- * of the titles the first that is not cut stands, else the command line does.
+ * Sets the title of this process for `ps`. On Linux a title is cut if it is longer than the command
+ * line was (`node app.js` has 11 characters). The first of `titles` that is not cut is used. If all
+ * are cut, the title does not change.
  */
 export function setTitle(...titles: readonly string[]): void {
   const before = process.title;

@@ -1,6 +1,6 @@
 import net from 'node:net';
 
-/** A socket of libuv, as far as its addresses are asked for: `TCP`. */
+/** The part of libuv's handle `TCP` that returns the socket's own address. */
 export interface AddressedHandle {
   getsockname?(out: { address?: string; port?: number }): number;
 }
@@ -8,17 +8,17 @@ export interface AddressedHandle {
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /**
- * A connection of our own that takes the last place in an accept queue. With a backlog of 0 the
- * queue has one place: a client that took it just before the socket is closed would be reset.
- * While the place is taken the kernel leaves a client's SYN without an answer, and the client
- * learns by the next one that nobody listens.
+ * A connection of this process to its own socket that takes the last place in the accept queue.
+ * With a backlog of 0 the queue has one place. A client that took it just before the socket is
+ * closed would be reset. While the place is taken, the kernel does not answer a client's SYN. The
+ * client sends the SYN again, and by then nobody listens, so the connection is refused.
  */
 export class QueuePlug {
   readonly #socket: net.Socket;
 
   private constructor(address: { readonly host: string; readonly port: number }) {
     this.#socket = net.connect(address);
-    this.#socket.on('error', () => {}); // it is reset with the queue
+    this.#socket.on('error', () => {}); // the plug is reset with the queue
   }
 
   /** @returns `undefined` for a socket that is not TCP. Resolves before the event loop turns. */
@@ -27,12 +27,12 @@ export class QueuePlug {
     if (handle.getsockname?.(own) !== 0 || own.port === undefined) return undefined;
     const host = LOOPBACK[own.address!] ?? own.address!;
     const plug = new QueuePlug({ host, port: own.port });
-    // Node connects in the next tick. By loopback the kernel is done when that call is back.
+    // Node connects in the next tick. Over loopback, the connection exists when connect(2) returns.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     return plug;
   }
 
-  /** Whether it has the place. `socket.remoteAddress` says so only when the event loop has turned. */
+  /** Whether the plug has the place. `socket.remoteAddress` would show it only after a turn of the event loop. */
   get holds(): boolean {
     type Peer = { readonly _handle?: { getpeername?(out: object): number } | null };
     return (this.#socket as unknown as Peer)._handle?.getpeername?.({}) === 0;

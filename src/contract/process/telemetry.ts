@@ -2,12 +2,13 @@ import { inspect } from 'node:util';
 
 /** A part of an OpenTelemetry SDK that can be shut down. */
 interface Provider {
-  /** Exports what is left, then ends. */
+  /** Exports the remaining data, then ends. */
   shutdown?(): Promise<unknown>;
 }
 
-// Version 1 of OpenTelemetry's API packages keep the providers of an SDK in this thread under these
-// symbols. They are read, not imported, so that an app without an SDK loads nothing.
+// Version 1 of OpenTelemetry's API packages stores the providers of this thread's SDK under these
+// symbols. The code below reads the symbols and imports no package, so that an app without an SDK
+// loads nothing.
 const API = Symbol.for('opentelemetry.js.api.1');
 const LOGS = Symbol.for('io.opentelemetry.js.api.logs');
 const LOGS_VERSION = 1;
@@ -31,15 +32,15 @@ export function hasTelemetry(): boolean {
   return [trace, metrics, registered[LOGS]].some((each) => each !== undefined);
 }
 
-/** Whether somebody collects the spans of this thread. */
+/** Whether a tracer provider collects the spans of this thread. */
 export function hasTracer(): boolean {
   return registered[API]?.trace !== undefined;
 }
 
 /**
- * The environment of a thread that must not start its own SDK, although Node runs the `--import`
- * modules there again; `undefined` if the thread can use the environment of the process. A variable
- * that is already set is left as it is.
+ * The environment for a thread, with a variable that stops the SDK. Node runs the `--import`
+ * modules again in each thread, and a second SDK must not start there. `undefined` if the thread
+ * can use the environment of the process: without an SDK, or if the variable is already set.
  */
 export function environmentOfThread(
   env: NodeJS.ProcessEnv = process.env,
@@ -49,9 +50,9 @@ export function environmentOfThread(
 }
 
 /**
- * Ends the SDK of this thread: it exports what it still has.
+ * Shuts the SDK of this thread down. The SDK first exports its remaining data.
  *
- * @returns what went wrong, in words.
+ * @returns the problem, in words; `undefined` if there was none.
  */
 export async function endTelemetry(timeoutMs: number): Promise<string | undefined> {
   const providers = [

@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from './own-file.js';
 
 /**
- * The program of a thread, in one file that imports only modules of Node. Its source is kept in
- * memory: the files of the release may have been removed before the thread starts.
+ * The program of a thread, in one file that imports only modules of Node. The source is kept in
+ * memory, because the files of the release may be removed before the thread starts.
  */
 export class ThreadProgram {
   readonly #source: string | undefined;
@@ -37,10 +37,10 @@ export class ThreadProgram {
   }
 }
 
-/** Node starts no thread in a removed working directory. Only root can write files to `/`. */
+/** Node cannot start a thread in a removed working directory. `/` is safe: only root can write to it. */
 function leaveRemovedDirectory(): void {
   try {
-    realpathSync.native('.'); // process.cwd() is what Node remembers
+    realpathSync.native('.'); // process.cwd() may return a cached path
   } catch {
     process.chdir('/');
   }

@@ -13,17 +13,17 @@ const OF_NEST: ReadonlySet<string> = new Set([
   'Reflector',
 ]);
 
-/** Finds the name of a missing class: a requested provider or an argument. */
+/** Matches the name of the missing class in a message of Nest: a requested provider or an argument. */
 const NOT_FOUND = /Nest could not find (\w+) element|that the argument "?(\w+)"? at index/;
 
 const PACKAGE = /^(.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+))[\\/]/;
 
 /**
- * Nest knows a class by its identity and names it by its name. So a class of another copy of its
- * package is missing although it is there.
+ * Explains a missing class that is loaded twice. Nest looks a class up by its identity, but reports
+ * its name. If a class comes from a second copy of its package, Nest says that it is missing.
  *
  * @param message of an error of Nest's container.
- * @returns the cause and the first line of the message; `undefined` if nothing says that this is the cause.
+ * @returns the cause and the first line of the message; `undefined` if nothing hints at two copies.
  */
 export function explainDoubleClass(message: string): string | undefined {
   const [, element, argument] = NOT_FOUND.exec(message) ?? [];
@@ -44,7 +44,7 @@ export function explainDoubleClass(message: string): string | undefined {
   );
 }
 
-/** The package whose copy for `require()` is loaded and has a class of this name, if it has another for `import()`. */
+/** The package with separate copies for `require()` and `import()` whose loaded `require()` copy has this class. */
 function doublePackageOf(name: string): string | undefined {
   const { _cache: cache } = Module as unknown as {
     _cache: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;

@@ -1,15 +1,17 @@
 /**
- * A program that is started again may meet the one before it: `nest start --watch` waits for a
- * shell alone, and a worker that is blocked holds on to its socket. Nginx and Gunicorn wait, too.
+ * How long to wait for an address that is taken, in ms. After a restart, the old program may still
+ * have it: `nest start --watch` waits only for a shell, and a blocked worker keeps its socket open.
+ * Nginx and Gunicorn also wait.
  */
 const PATIENCE_MS = 3_000;
 const RETRY_MS = 100;
 
 /**
- * Takes an address. If another process has it, this tries again for as long as a restart needs.
+ * Calls `take` to take an address. If another process has the address, tries again for some
+ * seconds.
  *
- * @throws the ClusterAddressError of `take` if the address is still taken then; any other error
- * of `take` at once.
+ * @throws the ClusterAddressError of `take` if the address is still taken then; any other error of
+ * `take` at once.
  */
 export async function whenFree<T>(take: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + PATIENCE_MS;

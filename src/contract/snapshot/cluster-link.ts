@@ -7,7 +7,8 @@ import type { SharedStatePort } from './shared-state.port.js';
 export const CLUSTER_LINK = Symbol('nestjs-cluster.link');
 
 /**
- * A Nest app's only link to its cluster. A worker asks its primary; a process without one answers
- * for itself. A consumer asks for the port that it needs, so that a test fakes that port alone.
+ * A Nest app's only link to its cluster. The link of a worker asks the primary. In a process
+ * without a primary, the link answers by itself. A consumer takes only the port that it needs, so
+ * that a test fakes only that port.
  */
 export interface ClusterLink extends ClusterPort, RequestsPort, LifecyclePort, SharedStatePort {}

@@ -1,6 +1,6 @@
 import type { WorkerIdentity } from './worker-identity.js';
 
-/** A worker's life. A worker that leaves `starting` or `ready` without being asked has failed. */
+/** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */
 export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
 
 export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'] as const;
@@ -26,26 +26,26 @@ export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
 
 /**
  * `completed`: every worker is of the new generation. `aborted`: a new worker failed, and the
- * release before serves on. `reverted`: a worker failed after the reload was completed, while its
- * release was observed, and the release before is back.
+ * previous release keeps serving. `reverted`: all workers were replaced, but a worker failed while
+ * the new release was observed, and the cluster went back to the previous release.
  */
 export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
 
 /** How a rolling reload ended. */
 export interface ReloadResult {
   readonly outcome: ReloadOutcome;
-  /** Number of this reload, and of the workers that it forked. */
+  /** Generation of the workers that this reload forked. */
   readonly generation: number;
-  /** Why it was aborted or reverted. */
+  /** Why the reload was aborted or reverted; `null` if it completed. */
   readonly reason: string | null;
 }
 
 /** How the restart of one worker ended. */
 export interface RestartResult {
-  /** `aborted`: the new worker failed and the old one serves on, or there was nothing to replace. */
+  /** `aborted`: the new worker failed and the old worker keeps serving, or there was nothing to replace. */
   readonly outcome: Exclude<ReloadOutcome, 'reverted'>;
   readonly slot: number;
-  /** Why it was aborted. */
+  /** Why the restart was aborted; `null` if it completed. */
   readonly reason: string | null;
 }
 
@@ -54,7 +54,7 @@ export interface WorkerExit {
   readonly cause: FailureCause | RetireCause;
   readonly code: number | null;
   readonly signal: string | null;
-  /** ISO 8601, UTC. */
+  /** Time of the exit in ISO 8601, UTC. */
   readonly at: string;
 }
 
@@ -62,13 +62,13 @@ export interface WorkerExit {
 export interface ProcessStats {
   readonly residentMemoryBytes: number;
   readonly heapUsedBytes: number;
-  /** Share of the last interval that the event loop was busy, 0..1. */
+  /** Share of the last interval in which the event loop was busy, 0..1. */
   readonly eventLoopUtilization: number;
   /** 99th percentile of the event loop's delay over the last interval. */
   readonly eventLoopDelayP99Ms: number;
-  /** CPU time since it started, user and system, of all its threads. */
+  /** User and system CPU time of all threads since the process started. */
   readonly cpuSecondsTotal: number;
-  /** Time spent in garbage collections since it started. */
+  /** Time spent in garbage collections since the process started. */
   readonly gcSecondsTotal: number;
 }
 
@@ -78,11 +78,11 @@ export interface WorkerStats extends ProcessStats {
   readonly requestsInFlight: number;
   /** Responses finished. */
   readonly requestsTotal: number;
-  /** Connections closed because their clients were asked to connect again, for the balance. */
+  /** Connections closed to balance the load: their clients were asked to connect again. */
   readonly rebalancedConnectionsTotal: number;
   /** Lines that it could not write to standard output or standard error. */
   readonly logLinesDroppedTotal: number;
-  /** Connections turned away because the limit of open files had no room for more. */
+  /** Connections refused because the limit of open files was reached. */
   readonly droppedConnectionsTotal: number;
 }
 
@@ -110,15 +110,15 @@ export type SlotCounts = {
   readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
   /** Requests that were cut off because a drain reached its deadline. */
   readonly abortedRequestsTotal: number;
-  /** Messages of its workers that do not match the protocol. */
+  /** Messages of the slot's workers that were dropped because they do not match the protocol. */
   readonly droppedMessagesTotal: number;
-  /** Times that metrics of its workers were too large for the primary to hold. */
+  /** How often the primary refused metrics of the slot's workers because they were too large. */
   readonly refusedMetricsTotal: number;
 } & Pick<WorkerStats, (typeof SLOT_TOTALS)[number]>;
 
-/** One worker as the primary sees it. Measurements are `null` until its first heartbeat. */
+/** One worker as the primary sees it. Measurements are `null` until the worker's first heartbeat. */
 export type WorkerSnapshot = SlotCounts & {
-  /** `null` while the slot waits for a restart. */
+  /** Process id of the worker; `null` while the slot waits for a restart. */
   readonly pid: number | null;
   readonly generation: number;
   readonly state: WorkerState;
@@ -126,11 +126,11 @@ export type WorkerSnapshot = SlotCounts & {
   /** Workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
   readonly restarts: number;
   readonly lastExit: WorkerExit | null;
-  /** In a crash loop: its workers fail again and again. */
+  /** Whether the slot is in a crash loop: its workers fail again and again. */
   readonly degraded: boolean;
-  /** Time since its last sign of life. Far above the heartbeat interval = blocked or stopped. */
+  /** Time since the primary last heard from the worker. Far above the heartbeat interval, the worker is blocked or stopped. */
   readonly heartbeatAgeMs: number | null;
-  /** Whether it answers its pings in time. A blocked or stopped worker does not. */
+  /** Whether the worker answers pings in time. A blocked or stopped worker does not. */
   readonly responsive: boolean;
 } & { readonly [K in Exclude<keyof WorkerStats, keyof SlotCounts>]: WorkerStats[K] | null };
 
@@ -143,21 +143,21 @@ export interface ClusterSnapshot {
   readonly desired: number;
   /** Workers that are ready. */
   readonly ready: number;
-  /** Workers that must be ready for the cluster to be up: a count, a share of the desired ones below 1, or all. */
+  /** Workers that must be ready for the cluster to be up: a count, a share below 1 of the desired workers, or `'all'`. */
   readonly minReady: number | 'all';
   /** Number of the last rolling reload that was completed. */
   readonly generation: number;
   /** Slots in a crash loop. */
   readonly degraded: number;
-  /** Requests under quarantine; a primary of another version does not send it. */
+  /** Number of quarantined requests. Missing if the primary is of a version without this field. */
   readonly quarantined?: number;
   /** Reloads since the primary started, by how they ended. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
-  /** Slots that were scaled away: their counters must be kept. */
+  /** Counts of slots that were removed by scaling down. They are kept so that totals do not fall. */
   readonly dismissed: readonly SlotCounts[];
-  /** By slot; a slot that is being replaced is listed once for each of its processes. */
+  /** Ordered by slot. A slot whose worker is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
-  /** The worker that runs the jobs of the leader; a primary of another version does not send it. */
+  /** The worker that is the leader. Missing if the primary is of a version without this field. */
   readonly leader?: WorkerIdentity | null;
   /** `null` without a primary: with `workers: 0`, and without `bootstrap()`. */
   readonly primary: PrimaryStats | null;

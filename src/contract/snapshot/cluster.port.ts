@@ -7,18 +7,18 @@ export type LinkEventListener = (event: never) => unknown;
 /** A snapshot and how long ago the primary took it. */
 export interface AgedSnapshot {
   readonly snapshot: ClusterSnapshot;
-  /** 0 unless the primary did not answer in time and this is the last known one. */
+  /** Age of the snapshot in ms. 0 if the primary answered in time; else this is the last known snapshot. */
   readonly ageMs: number;
 }
 
-/** The process in its cluster, and the commands and events of the cluster. */
+/** The identity of this process in its cluster, and the commands and events of the cluster. */
 export interface ClusterPort {
   readonly identity: WorkerIdentity;
-  /** Whether `bootstrap()` started the program, so that the program does nothing when a thread imports it. */
+  /** Whether `bootstrap()` started the program. The program then does nothing when a thread imports it. */
   readonly bootstrapped: boolean;
   /** The desired number of worker processes, which share the machine. */
   readonly workers: number;
-  /** Answers within 500 ms, with the last known snapshot if need be. */
+  /** Resolves within 500 ms, if necessary with the last known snapshot. */
   snapshot(): Promise<AgedSnapshot>;
   /** @throws ClusterError without a primary. */
   reload(): Promise<ReloadResult>;
@@ -26,13 +26,14 @@ export interface ClusterPort {
   scale(workers: number): Promise<ClusterSnapshot>;
   /** @throws ClusterError without a primary, or if a cluster cannot have that slot. */
   restart(slot: number): Promise<RestartResult>;
-  /** Calls `listener` on each event of the cluster with that name; it does not ask the primary first. */
+  /** Calls `listener` for each event of the cluster with that name. */
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;
   /**
-   * Tells the operator something, in one line, once for all workers.
+   * Logs a warning for the operator, in one line. Workers with the same warning cause only one
+   * line.
    *
-   * @param name the name by which `doctor.ignore` silences it.
+   * @param name the name by which `doctor.ignore` silences the warning.
    */
   warn(message: string, name?: string): void;
 }

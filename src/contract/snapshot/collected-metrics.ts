@@ -1,15 +1,15 @@
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 
-/** The limit of one process's serialised metrics. Only an app out of control has more, and the primary does not keep them. */
+/** Maximum length of one process's serialised metrics. The primary does not keep longer metrics. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
 
-/** Several such bodies as one: they have most series in common. */
+/** Maximum length of several bodies merged into one. Most of their series are the same. */
 export const MAX_FOLDED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
 
 /** Metrics of one worker as the worker itself serialised them. */
 export interface WorkerMetrics {
   readonly slot: number;
-  /** Time since the worker serialised them. */
+  /** Time since the worker serialised the metrics, in ms. */
   readonly ageMs: number;
   readonly body: string;
 }
@@ -18,8 +18,8 @@ export interface WorkerMetrics {
 export interface CollectedMetrics {
   readonly snapshot: ClusterSnapshot;
   readonly workers: readonly WorkerMetrics[];
-  /** Metrics of ended workers. */
+  /** Serialised metrics of ended workers. */
   readonly retired: readonly string[];
-  /** Age of the snapshot. It is set if the primary did not answer, so that the metrics of the workers are unknown. */
+  /** Age of the snapshot in ms. Set only if the primary did not answer and the workers' metrics are unknown. */
   readonly snapshotAgeMs?: number | undefined;
 }

@@ -1,10 +1,9 @@
 import type { ClusterLink } from './cluster-link.js';
 
 /**
- * How an app finds the process that it runs in: `forRoot()` is called while
- * the app's classes are being declared, with nothing to pass a link through.
- * On `globalThis`, because two copies of this package are still one process.
- * A thread has a `globalThis` of its own, and so no link.
+ * The link of this process is stored on `globalThis` under this key. `forRoot()` runs while the
+ * app's classes are declared, so a link cannot be passed to it. Two copies of this package share
+ * one `globalThis`. A thread has its own `globalThis`, and therefore no link.
  */
 const KEY = Symbol.for('nestjs-cluster.link');
 

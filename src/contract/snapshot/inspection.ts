@@ -1,10 +1,10 @@
-/** The requests and the stack of a worker, blocked or not. */
+/** The requests and the stack of a worker, whether it is blocked or not. */
 export interface WorkerStack {
   readonly slot: number;
   readonly pid: number;
-  /** `null` if its event loop is not blocked. */
+  /** How long the event loop has been blocked, in ms; `null` if it is not blocked. */
   readonly blockedForMs: number | null;
-  /** In flight, oldest first, at most ten. The path is without the query. */
+  /** Requests in flight, oldest first, at most ten. The path is without the query. */
   readonly requests: readonly {
     readonly method: string;
     readonly path: string;
@@ -12,7 +12,7 @@ export interface WorkerStack {
   }[];
   /** JavaScript frames, innermost first; empty if the event loop is idle. */
   readonly frames: readonly string[];
-  /** Why its stack is not known, in words. */
+  /** Why the stack is not known, in words; `null` if it is known. */
   readonly problem: string | null;
 }
 

@@ -7,51 +7,53 @@ export interface HealthVerdict {
   readonly detail: string | null;
 }
 
-/** Threads for which the start of the process does not wait. */
+/** The threads of a process. The start of the process does not wait for them. */
 export interface ThreadsOfProcess {
   /**
-   * Has one thread load all tasks.
+   * Checks that a thread can load all tasks.
    *
    * @throws ClusterConfigurationError if a task cannot be loaded.
    */
   verify(): Promise<void>;
-  /** Starts the threads that always run. */
+  /** Starts the threads that keep running (`minThreads`). */
   keep(): void;
 }
 
 /** The life of this process, from the boot of its app to the drain. */
 export interface LifecyclePort {
-  /** Whether this process still wants traffic: false from the start of a drain. */
+  /** Whether this process accepts new requests: false from the start of a drain. */
   readonly accepting: boolean;
-  /** Tells that an app serves, on this HTTP server if it has one. A process may have several apps. */
+  /** Reports that an app serves, with its HTTP server if it has one. A process may have several apps. */
   attach(server: unknown): void;
-  /** Tells that one of these apps is closing. */
+  /** Reports that an app passed to `attach()` is closing. */
   detach(): void;
-  /** Paths to print once the cluster is up. */
+  /** Sets the paths of endpoints to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;
-  /** Sets the health check by which the primary tests this process before it relies on it, and how many workers must be ready. */
+  /** Sets the health check by which the primary tests a new process, and how many workers must be ready. */
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
   /**
-   * Sets the function that tells whether there is work from before a time (monotonic ms) for which
-   * a drain should wait, in addition to requests. It is called from the beginning of the drain on.
+   * Sets a function that says whether a drain must wait for other work than requests. `before` is a
+   * time in monotonic ms: only work that began earlier counts. Called from the beginning of a drain
+   * on.
    */
   provideTasks(pending: (before: number) => boolean): void;
   /**
-   * Makes clients go to other workers after this process has stopped accepting, no faster than the
-   * other workers accept them. The drain waits until all clients have left.
+   * Sets clients that a drain sends to other workers once this process has stopped accepting. They
+   * leave no faster than the other workers accept them. The drain waits until all have left.
    *
-   * @param present returns the current clients: more may come until the drain has closed them all.
-   * @param leave tells one of them to leave.
+   * @param present returns the current clients. More clients may come until the drain has closed
+   * all.
+   * @param leave asks one client to leave.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
   /**
-   * Registers the threads of this process, which are verified and started once it serves.
+   * Registers the threads of this process, which are verified and started once the process serves.
    *
-   * @returns false if nothing will do that.
+   * @returns false if this process does not verify and start them.
    */
   provideThreads(threads: ThreadsOfProcess): boolean;
-  /** Asks for another process in the place of this one, because something in it cannot be stopped or repaired. */
+  /** Asks the primary to replace this process, because something in it cannot be stopped or repaired. */
   requestReplacement(reason: string): void;
-  /** Reports that the app cannot start: Nest would end the process before anybody sees the error. */
+  /** Reports that the app cannot start, because Nest would end the process before the error is reported. */
   reportBootFailure(error: unknown): void | Promise<void>;
 }

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /**
- * Gets each request that has ended, except event streams and WebSockets, whose durations only show
- * how long their clients stayed. It runs on the request path: it must be cheap and must not throw.
+ * Is called for each request that has ended, except event streams and WebSockets, whose durations
+ * only show how long their clients stayed. Runs for every request, so it must be cheap and must not
+ * throw.
  */
 export interface ResponseObserver {
   /**
-   * Its response was sent.
+   * The response was sent.
    *
-   * @param bytes size of the response with its head; `undefined` where it is not known (HTTP/2).
+   * @param bytes size of the response with its head; `undefined` if it is not known (HTTP/2).
    */
   finished(
     request: IncomingMessage,
@@ -16,28 +17,29 @@ export interface ResponseObserver {
     durationMs: number,
     bytes: number | undefined,
   ): void;
-  /** The client went away before its response was complete. */
+  /** The client disconnected before the response was complete. */
   aborted(request: IncomingMessage): void;
 }
 
 /** A request whose work runs in one asynchronous context. */
 export interface RequestScope {
-  /** The response that waits for the work; `undefined` once it is sent or the client is gone. */
+  /** The response that waits for the work; `undefined` once it is sent or the client has disconnected. */
   readonly waiting: ServerResponse | undefined;
 }
 
-/** Enters an asynchronous context of that scope, from which the work for its request begins. */
+/** Enters an asynchronous context of the scope. The work for the request then begins in that context. */
 export type EnterScope = (scope: RequestScope) => void;
 
 /** The requests of this process. */
 export interface RequestsPort {
-  /** Whether the app's own port shows more than that it is up. */
+  /** Whether the app's own port shows details, not only whether the app is up. */
   readonly showsDetails: boolean;
   observeResponses(observer: ResponseObserver): void;
   /** Calls `enter` when the scope of a request begins, and again with each part of its body. */
   followScopes(enter: EnterScope | undefined): void;
   /**
-   * Calls `gone` once if the client goes away before its answer is complete; at once if it is gone.
+   * Calls `gone` once if the client disconnects before the response is complete, or has already
+   * disconnected.
    *
    * @returns a function that ends the watch.
    */

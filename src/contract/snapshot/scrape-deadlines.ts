@@ -7,20 +7,20 @@
  *        └─ then the primary waits for the other workers    500 ms
  *           └─ each reads its own metrics                   250 ms
  *
- * If metrics are late, the last ones that the worker sent are used.
+ * If a worker's metrics are late, the metrics that it sent last are used.
  */
 
-/** How long a worker waits for a `collect()` of the app; all of them run at once. */
+/** How long a worker waits for the app's `collect()` functions, which all run at the same time. */
 export const READ_TIMEOUT_MS = 250;
 
 /** How long the primary waits for the metrics of workers. */
 export const COLLECTION_TIMEOUT_MS = 500;
 
-/** How long a worker waits for the metrics of all. */
+/** How long a worker waits for the metrics of all workers. */
 export const SCRAPE_TIMEOUT_MS = 900;
 
 /**
- * How long the admin listener waits for them. On a machine without a core to spare the primary takes
- * a multiple of its 500 ms: a late page is better than none.
+ * How long the admin listener waits for the metrics of all workers. On a machine without a free
+ * core the primary may need several times its 500 ms, and a late page is better than none.
  */
 export const ADMIN_SCRAPE_TIMEOUT_MS = 5_000;

@@ -8,28 +8,28 @@ export interface HubAddress {
   readonly token: string;
 }
 
-/** Creates metrics of prom-client, once it is known that the app has metrics. */
+/** Creates metrics of prom-client. Called once it is known that the app has metrics. */
 export type MetricsContribution = (prefix: string) => Promise<{
   readonly all: readonly object[];
-  /** The metrics that have their own label for the worker. */
+  /** The metrics that already have a label for the worker. */
   readonly labelled: readonly object[];
 }>;
 
-/** Serialises and folds metrics. Given by the metrics module, called by the process's link. */
+/** Serialises and merges metrics. Provided by the metrics module and called by the link of the process. */
 export interface MetricsSource {
-  /** All metrics of this process. It does not wait for an app's metric that hangs. */
+  /** Serialises all metrics of this process. Does not wait for a metric of the app that hangs. */
   serialize(): Promise<string>;
   /** Merges several bodies of ended workers into one with the same totals. */
   fold(bodies: readonly string[]): string;
-  /** Adds these metrics. */
+  /** Adds metrics of another feature of this package. */
   extend?(contribution: MetricsContribution): Promise<void>;
 }
 
-/** The facts that a leader gets. Times are of `Date.now()`. */
+/** The facts that a leader gets. Times are in ms, as from `Date.now()`. */
 export interface Leading {
-  /** Whether this process did not lead just before. */
+  /** Whether this process has just become the leader. */
   readonly fresh: boolean;
-  /** Jobs that were due before this time belong to an earlier leader; `undefined` if nobody led before. */
+  /** Jobs that were due before this time belong to an earlier leader; `undefined` if no worker led before. */
   readonly since: number | undefined;
   /** Names of jobs that still run in other workers. */
   readonly busy: readonly string[];
@@ -39,14 +39,14 @@ export interface Leading {
 
 /** Whether this process runs the jobs that only one process may run. */
 export interface LeaderRole {
-  /** Whether it leads now. The first read makes the primary report it from then on. */
+  /** Whether this process leads now. After the first read, the primary reports changes to this process. */
   readonly leads: boolean;
   /** Whether this process should now begin a job that was due at `due` (`Date.now()`). */
   owns(due: number): boolean;
   /** Calls `told` when this process begins to lead, and several times a second while it leads. */
   follow(told: (leading: Leading) => void): void;
   /**
-   * Reports the running jobs. `done`: the name of a job that is to run once.
+   * Reports the running jobs. `done`: the name of a job that must run only once and has begun.
    *
    * @param of the owner of the jobs: each Nest app of the process has its own jobs.
    */
@@ -61,9 +61,9 @@ export interface PassedHandle {
 /** Takes a connection that another worker has passed on, with the bytes that were read from it. */
 export type TakeConnection = (handle: PassedHandle, head: Buffer) => void;
 
-/** The limit of open connections, for those between workers: each of them takes a descriptor, too. */
+/** Applies the limit of open connections to connections between workers, which need descriptors too. */
 export interface RelayLimit {
-  /** Whether there may be another one; if not, a connection counts as turned away. */
+  /** Whether another connection may be opened. If not, this call counts a refused connection. */
   admits(): boolean;
   /** Counts a connection between workers until it closes. */
   count(socket: Socket): void;
@@ -71,16 +71,18 @@ export interface RelayLimit {
 
 /** Passes open connections from worker to worker, through the primary. */
 export interface Passage {
-  /** Missing where nothing is limited. */
+  /** Missing if connections are not limited. */
   readonly limit?: RelayLimit;
   /** From now on this process gets the connections that are passed to `name`. Resolves once the primary knows. */
   open(name: string, take: TakeConnection): Promise<void>;
   /**
-   * Passes a connection on. It comes back to `from` if nobody has the name `to` any more.
+   * Passes a connection on. If no worker has the name `to` any more, the connection returns to
+   * `from`.
    *
    * @param from a name of this process.
    * @param head the bytes that were read from the connection.
-   * @returns resolves once `handle` may be closed here; `undefined` if it cannot be passed.
+   * @returns a promise that resolves once `handle` may be closed here; `undefined` if it cannot be
+   * passed.
    */
   pass(to: string, from: string, handle: PassedHandle, head: Buffer): Promise<void> | undefined;
 }
@@ -90,13 +92,13 @@ export interface SharedStatePort {
   /** The current measurements of this process. */
   stats(): WorkerStats;
   readonly leaderRole: LeaderRole;
-  /** Answers within 1 s; for a worker that does not, its last metrics are used. */
+  /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
-  /** Metrics of an extra, for when this process is measured. */
+  /** Registers metrics of an optional feature, which are created if this process has metrics. */
   contributeMetrics(contribution: MetricsContribution): void;
-  /** How to find the hub of this cluster; `undefined` without a primary. The promise rejects if the cluster cannot have a hub. */
+  /** Finds the hub of this cluster; `undefined` without a primary. The promise rejects if there can be no hub. */
   findHub(): (() => Promise<HubAddress>) | undefined;
-  /** Missing if the process cannot have other workers. */
+  /** Missing if the cluster cannot have other workers. */
   readonly passage?: Passage | undefined;
 }

@@ -1,13 +1,13 @@
-/** Which worker this is. Slots and generations are stable names; a pid is reused. */
+/** Identifies a worker. Slots and generations are stable; the system may reuse a pid. */
 export interface WorkerIdentity {
-  /** Numbered place of the worker, 0..N-1, kept across restarts. */
+  /** Number of the worker's slot, 0..N-1. A restarted worker has the same slot. */
   readonly slot: number;
   readonly pid: number;
   /** Number of rolling reloads before this worker was forked. */
   readonly generation: number;
 }
 
-/** How every log line and message names a worker: `worker=0 gen=2 pid=4242`. */
+/** The name of a worker in every log line and message: `worker=0 gen=2 pid=4242`. */
 export function formatIdentity(worker: WorkerIdentity): string {
   return `worker=${worker.slot} gen=${worker.generation} pid=${worker.pid}`;
 }

@@ -25,11 +25,10 @@ interface ExpressApp {
 /**
  * Has Express take all endpoints that `mount` registers for one layer.
  *
- * A router matches each of its layers with a regular expression until one
- * answers, so every endpoint would be on the way of every request. The one
- * layer stays where they were, behind the middleware of the app that comes
- * before them, and costs other requests one comparison of their path. On
- * another adapter, and where Express is not as expected, nothing is changed.
+ * A router matches each of its layers with a regular expression until one answers, so every
+ * endpoint would be on the way of every request. The one layer stays where they were, behind the
+ * middleware of the app that comes before them, and costs other requests one comparison of their
+ * path. On another adapter, and where Express is not as expected, nothing is changed.
  *
  * @param mount returns the paths that it has registered.
  */

@@ -19,10 +19,9 @@ export const OWN_ENDPOINT = Symbol('nestjs-cluster.endpoint');
 /**
  * Serves `GET path` on the HTTP adapter itself, before the app's own routes.
  *
- * Not a Nest controller, so that nothing of the app changes it: a global
- * prefix, a version, a guard, an interceptor that wraps responses or a
- * throttler would each take /health from the orchestrator or /metrics from
- * Prometheus.
+ * Not a Nest controller, so that nothing of the app changes it: a global prefix, a version, a
+ * guard, an interceptor that wraps responses or a throttler would each take /health from the
+ * orchestrator or /metrics from Prometheus.
  */
 export function mountEndpoint(
   adapter: AbstractHttpAdapter,

@@ -1,14 +1,10 @@
-/**
- * How values become one. `total`: a sum that only ever grows, over living and
- * ended workers.
- */
+/** How values become one. `total`: a sum that only ever grows, over living and ended workers. */
 export type Rule = 'total' | 'sum' | 'first' | 'min' | 'max' | 'mean';
 
 /**
- * Grid on which the fractions of totals are added: 2^-40. Sums on it are exact
- * in whatever order and grouping they are made. Without it the sum of the same
- * floats differs in its last bit when a body is folded, and Prometheus takes the
- * smallest fall of a counter for a restart.
+ * Grid on which the fractions of totals are added: 2^-40. Sums on it are exact in whatever order
+ * and grouping they are made. Without it the sum of the same floats differs in its last bit when a
+ * body is folded, and Prometheus takes the smallest fall of a counter for a restart.
  */
 const GRID = 2 ** 40;
 

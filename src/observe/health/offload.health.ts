@@ -9,9 +9,8 @@ import { Terminus } from './terminus.js';
 const QUEUE_FULL_MS = 5_000;
 
 /**
- * The threads of this process that run `@CpuBound()` methods, and who waits for
- * them. Down when the queue has been full for longer than 5 s,
- * and when no thread can be started.
+ * The threads of this process that run `@CpuBound()` methods, and who waits for them. Down when the
+ * queue has been full for longer than 5 s, and when no thread can be started.
  */
 @Injectable()
 export class OffloadHealthIndicator {

@@ -51,9 +51,8 @@ interface ReadableRegistry {
 }
 
 /**
- * Every metric of a registry, without exemplars and timestamps. One whose
- * `collect()` throws or hangs takes no other with it: a gauge is left out, and
- * what counts is as it was read last.
+ * Every metric of a registry, without exemplars and timestamps. One whose `collect()` throws or
+ * hangs takes no other with it: a gauge is left out, and what counts is as it was read last.
  */
 export async function readRegistry(registry: Registry, reading: Reading): Promise<MetricFamily[]> {
   const source = registry as unknown as ReadableRegistry;

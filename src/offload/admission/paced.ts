@@ -3,9 +3,8 @@ const BATCH = 32;
 const BATCH_MS = 5;
 
 /**
- * Handles what comes, some in each turn of the event loop: thousands of calls
- * that end together would otherwise be answered in one go, and everything else
- * would wait.
+ * Handles what comes, some in each turn of the event loop: thousands of calls that end together
+ * would otherwise be answered in one go, and everything else would wait.
  */
 export class Paced<T> {
   #items: T[] = [];

@@ -61,10 +61,7 @@ function parameterName({ parameters }: Task, index: number): string {
   return `argument ${index + 1}${name === undefined ? '' : ` (${name})`}`;
 }
 
-/**
- * Names of a method's parameters, as far as they are plain ones: read from its
- * source, for messages only.
- */
+/** Names of a method's parameters, as far as they are plain ones: read from its source, for messages only. */
 export function parameterNames(method: (...args: never[]) => unknown): string[] {
   const list = /^[^(]*\(([^()]*)/.exec(String(method))?.[1] ?? '';
   const [plain] = list.split(/[={[.]/); // a default or a pattern may have commas of its own

@@ -17,9 +17,8 @@ const HERE = import.meta.url as string | undefined;
 const OWN_DIRECTORY = HERE && fileURLToPath(new URL('../..', HERE));
 
 /**
- * The file from which this package was called, or, where it was called to
- * decorate, the one with the class: a decorator may be part of another, which
- * is declared somewhere else.
+ * The file from which this package was called, or, where it was called to decorate, the one with
+ * the class: a decorator may be part of another, which is declared somewhere else.
  *
  * @returns an absolute path, or `undefined` for code that is in no file.
  */

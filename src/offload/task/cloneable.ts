@@ -4,8 +4,7 @@ import { types } from 'node:util';
 const { isAnyArrayBuffer, isDate, isRegExp } = types;
 
 /**
- * The part of a value that structured clone refuses, in words; `undefined` if none
- * is known.
+ * The part of a value that structured clone refuses, in words; `undefined` if none is known.
  *
  * @param name of the value, as the beginning of a path.
  */

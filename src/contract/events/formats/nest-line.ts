@@ -3,9 +3,7 @@ import type { LineFormat } from './line-format.interface.js';
 
 const NAMES: Readonly<Record<LogLevel, string>> = { info: 'LOG', warn: 'WARN', error: 'ERROR' };
 
-/**
- * Nest's colours as ANSI codes. Nest's yellow for a warning differs from its yellow for a context.
- */
+/** Nest's colours as ANSI codes. Nest's yellow for a warning differs from its yellow for a context. */
 const COLOURS: Readonly<Record<LogLevel, number>> = { info: 32, warn: 33, error: 31 };
 
 /**

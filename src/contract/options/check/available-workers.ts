@@ -3,15 +3,14 @@ import { type CgroupLimits, readCgroupLimits } from './cgroup.js';
 
 const MIB = 1024 * 1024;
 
-/** A Nest app needs about 100 MB of RSS before it holds anything of its own. */
+/** Memory that is planned for each worker. A Nest app needs about 100 MB of RSS before it holds any data. */
 export const MEMORY_PER_WORKER_BYTES = 128 * MIB;
 /** The memory of the primary, rounded up. */
 export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 
 /**
- * The meaning of `workers: 'auto'`: the cores this process may use by CPU affinity and cgroup quota
- * (rounded down: a part of a core cannot keep a worker busy), no more than the cgroup's memory
- * limit has room for, and at least 1.
+ * The number of workers for `workers: 'auto'`: the number of cores that this process may use. If
+ * the cgroup's memory limit has room for fewer workers, it is that lower number. At least 1.
  */
 export function availableWorkers(
   limits: CgroupLimits = readCgroupLimits(),
@@ -25,10 +24,13 @@ export function availableWorkers(
   return Math.max(1, Math.min(cores, byMemory));
 }
 
-/** Cores this process may keep busy: by CPU affinity and cgroup quota, rounded down, at least 1. */
+/**
+ * The number of cores that this process may use by CPU affinity and cgroup quota, at least 1. A
+ * quota is rounded down, because a part of a core cannot keep a worker busy.
+ */
 export function availableCores(
   limits: Pick<CgroupLimits, 'cpus'> = readCgroupLimits(),
-  // sched_getaffinity(2) on every supported Node
+  // availableParallelism() calls sched_getaffinity(2) on every supported Node
   affine: number = availableParallelism(),
 ): number {
   return Math.max(1, Math.min(affine, Math.floor(limits.cpus ?? affine)));

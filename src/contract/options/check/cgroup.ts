@@ -7,7 +7,7 @@ export type FileReader = (path: string) => string | undefined;
 
 /** The limits of the control groups of this process. `undefined` = no limit. */
 export interface CgroupLimits {
-  /** CPU time a second, in cores; may be fractional. */
+  /** CPU quota in cores; may be fractional. */
   cpus: number | undefined;
   memoryBytes: number | undefined;
 }
@@ -18,8 +18,8 @@ const ROOT = '/sys/fs/cgroup';
 const V1_UNLIMITED_BYTES = 2 ** 62;
 
 /**
- * Reads the limits of cgroup v2 and v1. Node reports them too, but only from
- * 22.12 (libuv 1.49), and it takes the host's cores for a quota below one
+ * Reads the limits of cgroup v2 and v1. Node also reports the CPU limit, but only from 22.12 (libuv
+ * 1.49), and for a quota below one core it reports the number of the host's cores
  * (https://github.com/nodejs/node/issues/59200).
  */
 export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits {
@@ -41,22 +41,19 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
   return { cpus: smallest(cpus), memoryBytes: smallest(memory) };
 }
 
-/** The memory that this process can have: the smaller of its control groups' limit and the machine's memory. */
+/** The memory that this process can use: at most the limit of its control groups and the memory of the machine. */
 export function memoryBytes(): number {
   return Math.min(totalmem(), readCgroupLimits().memoryBytes ?? Infinity);
 }
 
-/**
- * How many processes of this control group the kernel has killed for want of
- * memory; `undefined` where that is not known.
- */
+/** The number of processes of this control group that were killed for lack of memory; `undefined` if unknown. */
 export function readOomKills(read: FileReader = readTextFile): number | undefined {
   const membership = parseMembership(read('/proc/self/cgroup') ?? '');
   const files = [
     ...lineage(membership.get('')).map((path) => `${ROOT}${path}/memory.events`),
     ...lineage(membership.get('memory')).map((path) => `${ROOT}/memory${path}/memory.oom_control`),
   ];
-  // Only the nearest existing group counts: the groups above it also count their other groups.
+  // Only the nearest existing group counts: the groups above it also count kills in other groups.
   for (const file of files) {
     const [, count] = /^oom_kill (\d+)$/m.exec(read(file) ?? '') ?? [];
     if (count !== undefined) return Number(count);
@@ -64,7 +61,7 @@ export function readOomKills(read: FileReader = readTextFile): number | undefine
   return undefined;
 }
 
-/** Controller name (v2: the empty string) → path of this process's group. */
+/** Maps the name of each controller (for v2, the empty string) to the path of this process's group. */
 function parseMembership(text: string): Map<string, string> {
   const paths = new Map<string, string>();
   for (const line of text.split('\n')) {
@@ -76,8 +73,8 @@ function parseMembership(text: string): Map<string, string> {
 }
 
 /**
- * A group and all groups above it: the strictest limit of them holds. In a
- * container the path may be the host's, of which only the root is mounted.
+ * The paths of a group and of all groups above it: the strictest of their limits applies. In a
+ * container the path may be a path on the host; then only the root group is found.
  */
 function lineage(path: string | undefined): string[] {
   if (path === undefined) return [];

@@ -14,7 +14,7 @@ import {
 } from './options.schema.js';
 import { validate } from './validate.js';
 
-/** Text of a variable as a count. `Number('')` and `Number(' ')` are 0: hence the digits. */
+/** Parses a variable as a count. Requires digits, because `Number('')` and `Number(' ')` are 0. */
 const countFromText = (expected: string) =>
   v.pipe(
     v.string(),
@@ -24,7 +24,7 @@ const countFromText = (expected: string) =>
 
 const workersFromText = v.pipe(countFromText(EXPECTED_WORKERS), workersSchema);
 
-/** A secret: the primary keeps it from its workers. */
+/** Variable that holds the admin token. The primary does not pass it to workers, because it is secret. */
 export const ADMIN_TOKEN_VARIABLE = 'CLUSTER_ADMIN_TOKEN';
 
 const variables = {
@@ -40,11 +40,11 @@ const variables = {
 };
 
 /**
- * Reads the variables that an operator may set without a change of the code. They win over the
+ * Reads the variables that an operator may set without a change of the code. They override the
  * options of `bootstrap()` and `forRoot()`. A variable that is set but empty counts as not set, as
- * in a shell's `${VAR:-default}`, and a fallback that is not used cannot be wrong.
+ * in a shell's `${VAR:-default}`. `WEB_CONCURRENCY` is not checked if `CLUSTER_WORKERS` is set.
  *
- * @throws ClusterConfigurationError when a value does not parse.
+ * @throws ClusterConfigurationError if a value cannot be parsed.
  */
 export function readEnvironment(env: NodeJS.ProcessEnv) {
   const given = Object.fromEntries(
@@ -65,10 +65,11 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
 }
 
 /**
- * The port that hosts and process managers give to a program: the default of the option. It is read
- * only where it is used, so that a wrong value does no harm elsewhere.
+ * The value of `PORT`, the variable by which hosts and process managers give a program its port. It
+ * is the default of the option `port`. The variable is read only if the default is used, so that a
+ * wrong value does no harm otherwise.
  *
- * @throws ClusterConfigurationError if it is not a port.
+ * @throws ClusterConfigurationError if the value is not a port.
  */
 export function portIn(env: NodeJS.ProcessEnv): number | undefined {
   const schema = v.object({ PORT: v.optional(portFromText) });

@@ -1,12 +1,12 @@
 import { ClusterConfigurationError } from '../../errors/index.js';
 
-/** Groups of options that need an optional package. */
+/** The optional package that each group of options needs. */
 const PEERS = { health: '@nestjs/terminus', metrics: 'prom-client' } as const;
 
 /**
  * Loads the modules that a group of options needs.
  *
- * @throws ClusterConfigurationError where its package is not installed.
+ * @throws ClusterConfigurationError if the package of the group is not installed.
  */
 export async function loadPeer<T>(group: keyof typeof PEERS, load: () => Promise<T>): Promise<T> {
   try {
@@ -20,7 +20,7 @@ export async function loadPeer<T>(group: keyof typeof PEERS, load: () => Promise
   }
 }
 
-/** Whether an imported package is not installed. A package that this package cannot find itself does not count. */
+/** Whether the error says that the package `name` itself, not one of its dependencies, is not installed. */
 export function isMissing(name: string, error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';

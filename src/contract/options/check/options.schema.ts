@@ -21,10 +21,10 @@ import {
   optionGroupOrFalse,
 } from './validate.js';
 
-/** More threads than this are a mistake, like too many workers. */
+/** Maximum number of threads of a process. A higher number is probably a mistake, and is refused. */
 export const MAX_THREADS = 256;
 
-/** sun_path of sockaddr_un holds 108 bytes on Linux, one of them the closing NUL. */
+/** On Linux `sun_path` of sockaddr_un holds 108 bytes, one of them for the closing NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
 export const EXPECTED_WORKERS = `'auto' or a whole number from 0 to ${MAX_WORKERS}`;
@@ -42,7 +42,7 @@ export const workersSchema = v.union(
   EXPECTED_WORKERS,
 );
 
-/** A worker holds about 100 MB before its app holds anything: less is a mistake in the unit. */
+/** A memory limit in bytes. A limit below 16 MiB is probably in a wrong unit: each worker needs about 100 MB. */
 export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 export const balancingSchema = oneOf(BALANCING_STRATEGIES);
@@ -67,7 +67,7 @@ const EXPECTED_NAME = 'at most 40 letters, digits and . _ -, the first a letter 
 
 const EXPECTED_PORT = `a whole number from 0 to ${MAX_PORT}`;
 
-/** Also as text, as the environment has it. `Number('')`, `Number(' ')` are 0: hence the digits. */
+/** A port as text, as in the environment. Requires digits: `Number('')` and `Number(' ')` are 0. */
 export const portFromText = v.pipe(
   v.string(EXPECTED_PORT),
   v.regex(/^(0|[1-9]\d{0,4})$/, EXPECTED_PORT),
@@ -84,7 +84,7 @@ const EXPECTED_TOKEN =
   '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
 const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false where everybody may read`;
 
-/** Nobody can guess this many random characters. */
+/** A token has at least 16 characters, because so many random characters cannot be guessed. */
 const token = (expected: string) =>
   v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]{16,512}$/, expected));
 
@@ -92,16 +92,16 @@ export const tokenSchema = token(EXPECTED_TOKEN);
 
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 
-/** Longer profiles are large and do not show more. */
+/** Maximum length of a profile. Longer profiles are large and do not show more. */
 export const MAX_PROFILE_SECONDS = 60;
 
-/** From the end of the profile of a hang to the kill: time to take it from V8 and to write it. */
+/** Time between the end of a hung worker's profile and its kill, to read the profile from V8 and write it. */
 export const HANG_PROFILE_MARGIN_MS = 1_500;
 
-/** A shorter block is not worth a profile. */
+/** How long the event loop is blocked before a profile begins. A shorter block needs no profile. */
 const HANG_PROFILE_AFTER_MS = 500;
 
-/** How much longer than its profile a hang has to be. */
+/** How much longer than the profile `heartbeat.timeoutMs` must be. */
 export const HANG_PROFILE_REST_MS = HANG_PROFILE_AFTER_MS + HANG_PROFILE_MARGIN_MS;
 
 /** The options that a user may pass to `bootstrap()`, with their defaults. */

@@ -4,7 +4,7 @@ import type { ResolvedClusterOptions } from '../resolved-options.interface.js';
 import { isLoopback } from '../loopback.js';
 import { HANG_PROFILE_REST_MS, MAX_PORT } from './options.schema.js';
 
-/** The platform on which the strategies depend. */
+/** The platform. Some balancing strategies do not work on every platform. */
 export interface Platform {
   readonly system: string;
   /** The version of Node, as in `process.versions.node`. */
@@ -12,10 +12,10 @@ export interface Platform {
 }
 
 /**
- * Refuses values that are each right alone but wrong together.
+ * Refuses combinations of options that are valid separately but conflict with each other.
  *
  * @param options as the user wrote them, without the defaults.
- * @throws ClusterConfigurationError that names both, the values seen and what to change.
+ * @throws ClusterConfigurationError that names both options, the values seen and what to change.
  */
 export function refuseConflicts(
   options: ClusterOptions,
@@ -45,7 +45,7 @@ export function refuseConflicts(
     );
   }
   refuseHangProfile({ heartbeat, ...resolved });
-  // One process has nothing to balance, and no primary.
+  // With `workers: 0` the single process has nothing to balance, and no primary.
   if (resolved.workers > 0) {
     refuseBalancing({ address, ...resolved }, platform);
     refuseAdminPort({ address, ...resolved });
@@ -54,10 +54,11 @@ export function refuseConflicts(
 }
 
 /**
- * Refuses a 0 as a port that nobody meant: `Number('')`, `Number(' ')` and `Number(null)` are 0,
- * and the system would choose a port that nobody knows. The text '0' is accepted.
+ * Refuses a port 0 that may be an accident: `Number('')`, `Number(' ')` and `Number(null)` are 0,
+ * and the system would then choose a port that nobody knows. The text '0' is accepted.
  *
- * @throws ClusterConfigurationError where the number 0 cannot be told from such an accident.
+ * @throws ClusterConfigurationError if a port is the number 0 in production, or `port` is 0 while
+ * `PORT` is empty.
  */
 export function refuseUnmeantZero(
   { port, admin }: Pick<ClusterOptions, 'port' | 'admin'>,
@@ -162,7 +163,7 @@ function refuseBalancing(
   }
 }
 
-/** Node 22.12 and 23.1 are the first that pass SO_REUSEPORT on to libuv. */
+/** Node 22.12 and 23.1 are the first versions that pass SO_REUSEPORT on to libuv. */
 function passesReusePortOn(nodeVersion: string): boolean {
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
   if (major === 22) return minor >= 12;

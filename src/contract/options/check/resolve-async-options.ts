@@ -22,10 +22,10 @@ const asyncOptionsSchema = optionGroup({
 });
 
 /**
- * Checks what `forRootAsync()` was given, as it was written.
+ * Checks the argument of `forRootAsync()`.
  *
  * @returns `offload.module`, which is needed before the other options are known.
- * @throws ClusterConfigurationError for a key that is wrong, or unless one thing gives the options.
+ * @throws ClusterConfigurationError if a key is wrong, or if not exactly one source is given.
  */
 export function resolveAsyncOptions(input: unknown): Class | undefined {
   const given = validate(asyncOptionsSchema, input, 'options of forRootAsync()');
@@ -39,9 +39,11 @@ export function resolveAsyncOptions(input: unknown): Class | undefined {
 }
 
 /**
- * Checks the options that come late, and adds the module that was known before.
+ * Checks the options that the source of `forRootAsync()` has returned, and adds the
+ * `offload.module` that `forRootAsync()` itself was given.
  *
- * @throws ClusterConfigurationError also if they have a module: no thread would know it in time.
+ * @throws ClusterConfigurationError also if the returned options have an `offload.module`. Threads
+ * do not run the source, so they would not know that module.
  */
 export function resolveLateOptions(
   given: ClusterModuleOptions | undefined,

@@ -57,8 +57,8 @@ const buckets = v.pipe(
   ),
 );
 
-// Checked by the method that is used, so that a registry of another copy of prom-client also
-// passes.
+// Checks the method that is used, not the class, so that a registry of another copy of prom-client
+// also passes.
 const registry = v.custom<Registry>(
   (value) => typeof (value as Registry | null)?.getMetricsAsArray === 'function',
   'a Registry of prom-client',

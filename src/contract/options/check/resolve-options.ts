@@ -11,12 +11,12 @@ import { clusterOptionsSchema, HEARTBEAT_INTERVAL_MS, logFormatSchema } from './
 import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
 import { integer, validate, MAX_WORKERS } from './validate.js';
 
-/** Workers are still pinged, to get current figures. */
+/** Used with `heartbeat: false`: workers are pinged to get current figures, and never count as hung. */
 const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: Infinity });
 
 /**
- * Checks what the user wrote, fills in the defaults, key by key, and lets the
- * environment override it: `undefined` is the default everywhere.
+ * Checks the options of `bootstrap()`, fills in the default of each key that is `undefined`, and
+ * lets the environment override the options.
  *
  * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
  */
@@ -36,7 +36,7 @@ export function resolveOptions(
         ? { kind: 'tcp', port: input.port === undefined ? (portIn(env) ?? port) : port, host }
         : { kind: 'unix', path },
     ),
-    // PORT in the environment does not count: a host may set it for every program.
+    // The variable PORT does not count as a given address: a host may set it for every program.
     addressGiven: (input.port ?? host ?? path) !== undefined,
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing,
@@ -67,7 +67,7 @@ function withToken(
   return Object.freeze(admin as ResolvedAdminOptions);
 }
 
-/** The format for a line that says what is wrong with options, as far as they can be read. */
+/** The log format for the line about wrong options: from the environment, else from the options, else `text`. */
 export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env): LogFormat {
   const { log } = (input ?? {}) as ClusterOptions;
   const given: unknown[] = [env['CLUSTER_LOG_FORMAT'], log?.format];

@@ -1,17 +1,17 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../../errors/cluster.errors.js';
 
-/** Timers of Node hold a signed 32-bit number of ms; a longer one fires at once. */
+/** Maximum time of a timer. Node's timers hold a signed 32-bit number of ms; a longer timer fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** More workers than this are a mistake in a unit or a variable, not a machine. */
+/** Maximum number of workers. A higher number is probably a mistake, and is refused. */
 export const MAX_WORKERS = 256;
 
 /** A whole number between two bounds; the message names both. */
 export const integer = (min: number, max: number) =>
   integerOf(`a whole number from ${min} to ${max}`, min, max);
 
-/** The same as a part of something: every check says what the whole takes. */
+/** A whole number between two bounds, as a part of a larger check. `expected` is the message of the larger check. */
 export const integerOf = (expected: string, min: number, max: number) =>
   v.pipe(
     v.number(expected),
@@ -36,7 +36,7 @@ export const flag = v.boolean('true or false');
 export const oneOf = <const T extends readonly string[]>(values: T) =>
   v.picklist(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
 
-/** A value that may be left out or be `undefined`: then it is `byDefault`. */
+/** A value that may be missing or `undefined`; `byDefault` then replaces it. */
 export const option = <T, const D>(
   schema: v.GenericSchema<unknown, T>,
   byDefault: D,
@@ -52,8 +52,9 @@ const UNKNOWN = 'no such option here';
 type OptionGroup<T extends v.ObjectEntries> = { readonly [K in keyof T]: v.InferOutput<T[K]> };
 
 /**
- * An object whose keys each go through their schema, also if `undefined`. Other keys are refused.
- * An object that is left out counts as empty. The error names all wrong keys. The output is frozen.
+ * An object. Each key of `entries` is checked by its schema, even if the key is missing. Other keys
+ * are refused. A missing object counts as empty. The error names all wrong keys. The output is
+ * frozen.
  */
 export function optionGroup<const T extends v.ObjectEntries>(
   entries: T,
@@ -84,7 +85,7 @@ export function optionGroup<const T extends v.ObjectEntries>(
   );
 }
 
-/** The same, or `false`. */
+/** An {@link optionGroup}, or `false`. */
 export function optionGroupOrFalse<const T extends v.ObjectEntries>(
   entries: T,
 ): v.GenericSchema<unknown, OptionGroup<T> | false> {
@@ -98,14 +99,14 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The values of such keys must not appear in a log. */
+/** Matches keys whose values must not appear in a log. */
 const SECRET = /token|secret|password/i;
 
 /**
- * Checks `input` against `schema` and names every key that is wrong, the value
- * seen and what is allowed, in one message.
+ * Checks `input` against `schema`. One error names every wrong key, the value seen and what is
+ * allowed.
  *
- * @throws ClusterConfigurationError when anything is wrong.
+ * @throws ClusterConfigurationError if a key is wrong.
  */
 export function validate<const T extends v.GenericSchema>(
   schema: T,
@@ -124,7 +125,7 @@ export function validate<const T extends v.GenericSchema>(
   throw new ClusterConfigurationError(`invalid ${subject}: ${[...new Set(problems)].join(' | ')}`);
 }
 
-/** A value as it is best recognised in a message: short, on one line. */
+/** Formats a value for a message, short and on one line. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
   if (typeof value === 'function') return 'a function';
