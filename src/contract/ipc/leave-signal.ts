@@ -1,2 +1,2 @@
-/** The signal by which every supervisor ends a program. An app is told this one if no signal was sent. */
+/** The usual signal to end a program. The app's shutdown hooks get it if no signal was sent. */
 export const LEAVE_SIGNAL = 'SIGTERM';

@@ -97,7 +97,7 @@ export interface SharedStatePort {
   provideMetrics(source: MetricsSource): void;
   /** Registers metrics of an optional feature, which are created if this process has metrics. */
   contributeMetrics(contribution: MetricsContribution): void;
-  /** Finds the hub of this cluster; `undefined` without a primary. The promise rejects if there can be no hub. */
+  /** Finds the hub of this cluster; `undefined` without a primary. The promise rejects if the cluster cannot have a hub. */
   findHub(): (() => Promise<HubAddress>) | undefined;
   /** Missing if the cluster cannot have other workers. */
   readonly passage?: Passage | undefined;
