@@ -5,7 +5,7 @@ import { guardCall, readBody } from './guard-call.js';
 import { type Answer, findRoute, Refusal, type Routes, tooMany } from './route.js';
 import { TokenBucket } from './token-bucket.js';
 
-/** Maximum time from the connection to the end of its request; then it is closed. */
+/** Maximum time until a new connection has sent its request; then it is closed. */
 const REQUEST_MS = 5_000;
 
 /** The connection of a client that reads nothing for this long is closed. */
@@ -17,10 +17,10 @@ const MAX_HEADER_BYTES = 8 * 1024;
 const REQUESTS_A_SECOND = 50;
 const REQUESTS_AFTER_A_PAUSE = 100;
 
-/** Maximum of connections without a request. A further one replaces the oldest of them. */
+/** Maximum of connections without a request. One more, and the oldest of them is closed. */
 const MAX_SILENT = 32;
 
-/** Maximum of requests at once; others are answered 429. Stops have as many further places. */
+/** Maximum of requests at once; others are answered 429. A further 32 may be stops. */
 const MAX_ANSWERED = 32;
 const MAX_WITH_STOPS = 2 * MAX_ANSWERED;
 

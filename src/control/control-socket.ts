@@ -21,9 +21,9 @@ export class ControlSocket {
   }
 
   /**
-   * Listens at a temporary path next to `path`, and then renames the socket. So clients never see a
-   * socket that does not answer yet. When libuv closes the socket, it removes the temporary path,
-   * and so never another process's file at `path`.
+   * Listens at a temporary path next to `path`, and then renames the socket, so that clients never
+   * find a socket that does not answer yet. When libuv closes the socket, it removes the temporary
+   * path, and never another process's file at `path`.
    *
    * @param path in a directory in which no other user can replace files of this user.
    * @param onConnection gets sockets that are paused.
@@ -56,7 +56,7 @@ export class ControlSocket {
     return new ControlSocket(path, server, made);
   }
 
-  /** The file at the socket's path: the socket itself, nothing, or another file. */
+  /** Whether the path leads to this socket, to nothing, or to another file. */
   get atItsPath(): 'itself' | 'nothing' | 'another' {
     try {
       const stats = statsOf(this.path);
@@ -94,8 +94,8 @@ async function listen(server: Server, path: string): Promise<void> {
 }
 
 /**
- * The stats of a socket at the path that may be replaced: it belongs to this user and no process
- * answers. `undefined` if the path is free.
+ * The stats of a socket at the path that may be replaced, because it belongs to this user and no
+ * process answers on it. `undefined` if the path is free.
  *
  * @throws Error if the path is not free and must not be replaced.
  */

@@ -15,7 +15,7 @@ import { tooMany } from './route.js';
 /** A stream with more unread bytes is destroyed. A sample of 256 workers has 130 KB. */
 const MAX_UNREAD_BYTES = 512 * 1024;
 
-/** Maximum of open streams. It is below the maximum of requests, so the status has a place. */
+/** Maximum of open streams, below the maximum of requests: a status request finds a place. */
 const MAX_READERS = 24;
 
 const SAMPLE_MS = 1_000;
@@ -42,7 +42,7 @@ export interface Sample {
   readonly primary: PrimaryStats | null;
 }
 
-/** Server-sent events for all open streams. It has a timer and listeners only while one is open. */
+/** The open streams of server-sent events. While none is open, no timer or listener runs. */
 export class EventStream {
   readonly #readers = new Set<Readable>();
   readonly #listeners = TOLD.map((name) => ({
@@ -53,9 +53,7 @@ export class EventStream {
 
   constructor(private readonly of: Pick<Controlled, 'cluster' | 'events'>) {}
 
-  /**
-   * Opens a stream, destroyed if its client does not read. @throws Refusal if too many are open.
-   */
+  /** Opens a stream. A slow client's stream is destroyed. @throws Refusal if too many are open. */
   open(): Readable {
     if (this.#readers.size >= MAX_READERS) {
       throw tooMany(`${MAX_READERS} event streams are open already`);
@@ -68,7 +66,6 @@ export class EventStream {
     return reader;
   }
 
-  /** Ends all streams. */
   end(): void {
     for (const reader of this.#readers) reader.push(null);
   }

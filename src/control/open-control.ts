@@ -12,10 +12,9 @@ import type { Controlled } from './controlled-cluster.js';
 /** Maximum time to write the last answers before the process exits. */
 const LAST_WORDS_MS = 200;
 
-/** How often the socket's file is checked: systems clean directories, some when a user logs out. */
+/** The interval of checks of the socket's file: some systems remove it at the user's logout. */
 const CHECK_MS = 5_000;
 
-/** The control socket of a cluster. */
 export class Control {
   readonly #connections = new Set<Socket>();
   #socket: ControlSocket | undefined;

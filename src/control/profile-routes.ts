@@ -38,8 +38,8 @@ export function profileRoutes(
     'POST /v1/workers/:slot/cpu-profile': record('cpu-profile'),
     'POST /v1/workers/:slot/heap-profile': record('heap-profile'),
     'POST /v1/workers/:slot/heap-snapshot': ({ slot, gone }) => {
-      // It replaces the worker, so it must not overlap a reload. The replacement ends before the
-      // first byte.
+      // A heap snapshot replaces the worker, so it must not overlap a reload. The replacement ends
+      // before the first byte is sent.
       if (cluster.reloading) throw busy('a reload');
       return mutations.run(`a heap snapshot of worker ${slot}`, () =>
         streamed(inspections.snapshot(slot, gone)),

@@ -26,7 +26,7 @@ export class Deadline {
     const sliceMs = Math.min(this.#leftMs, SLICE_MS);
     this.#timer = setTimeout(() => {
       this.#leftMs = leftAfterSlice(this.#leftMs, sliceMs, performance.now() - startedAt);
-      // A timer may fire a fraction of a millisecond early, and cannot wait for a fraction.
+      // A timer may fire a fraction of a millisecond early. No timer can wait for that fraction.
       if (this.#leftMs < 1) this.action();
       else this.#next();
     }, sliceMs);

@@ -103,7 +103,7 @@ export class Supervisor {
     this.#switchboard = new Switchboard(parts);
   }
 
-  /** Forks the workers. Handle signals first: a primary that a signal ends orphans them. */
+  /** Forks the workers. Handle signals before: a signal that ends the primary orphans workers. */
   start(): void {
     const every = (ms: number, run: () => void): void => {
       this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
@@ -121,7 +121,7 @@ export class Supervisor {
     this.#post({ type: 'begin' });
   }
 
-  /** Stops the cluster. Each further signal is harsher: drain, destroy connections, kill. */
+  /** Stops the cluster. Each further signal goes further: drain, destroy connections, kill. */
   stop(reason: string, signal?: NodeJS.Signals): void {
     const sent = signal && { name: signal, number: constants.signals[signal] };
     this.#post({ type: 'stop', reason, signal: sent });

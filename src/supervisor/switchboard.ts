@@ -25,10 +25,10 @@ import type { WorkerTable } from './processes/worker-table.js';
 
 type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 
-/** The maximum number of different warnings. The rest is dropped, or an app could fill the log. */
+/** Maximum of different warnings; more are dropped. An app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
 
-/** The maximum number of names per worker; more are ignored. A Socket.IO server needs one name. */
+/** Maximum of names per worker; more are ignored. A Socket.IO server needs one name. */
 const MAX_NAMES = 1_000;
 
 /** Messages that the watchdog sends, which also runs while the event loop is blocked. */

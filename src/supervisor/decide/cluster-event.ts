@@ -22,7 +22,7 @@ export type ClusterEvent =
       readonly workers: number;
       readonly reason: string;
       readonly requester: Requester;
-      /** Why the new workers would have no socket to listen on. */
+      /** The error if the new workers would have no socket to listen on. */
       readonly error?: Error | undefined;
     }
   | {

@@ -58,7 +58,7 @@ export interface ReadyWorker extends AnyWorker {
   readonly readyAt: number;
   /** Whether the worker can be asked to verify that its threads can load their code. */
   readonly verifiable: boolean;
-  /** Whether no worker of its generation has verified that yet. */
+  /** Whether no worker of its generation has verified yet that the threads can load their code. */
   readonly unproven: boolean;
   /** Whether the worker was above the soft memory limit when it became ready. */
   readonly bornTooLarge: boolean;
@@ -89,16 +89,16 @@ export interface Retirement {
 /** A numbered place for a worker, and the history of its workers. */
 export interface Slot {
   readonly index: number;
-  /** The worker that serves or starts. Draining workers and candidates are not meant. */
+  /** The slot's own starting or ready worker. It is never a draining worker or a candidate. */
   readonly worker: WorkerId | undefined;
-  /** The release of its next worker. */
+  /** The release of the slot's next worker. */
   readonly release: Release;
   readonly failures: FailureHistory;
   readonly restarts: Readonly<Partial<Record<FailureCause, number>>>;
   readonly lastExit: WorkerExit | null;
   /** The number of requests that were aborted because a drain took too long. */
   readonly abortedRequests: number;
-  /** No upkeep replaces the worker before this time: a try has failed, or would not help. */
+  /** Until this time no upkeep replaces the worker: the last try failed or would not help. */
   readonly noReplacementBefore: number;
 }
 
@@ -142,7 +142,6 @@ export type Requester =
       readonly id: number;
     };
 
-/** A request that has no answer yet. */
 export interface PendingRequest {
   readonly for: 'reload' | 'scale' | 'restart';
   /** The slot of a restart. */
@@ -158,7 +157,7 @@ export interface ReloadUnderWay {
   /** The release to go back to if the new one fails; `undefined` if no earlier one works. */
   readonly before: Release | undefined;
   readonly startedAt: number;
-  /** The outcome if nothing else goes wrong. Unless it is `completed`, the reload goes back. */
+  /** The outcome if nothing else goes wrong. If it is not `completed`, the reload is going back. */
   readonly outcome: ReloadOutcome;
   /** Why the reload goes back to the release before. */
   readonly reason: string | null;
@@ -229,7 +228,7 @@ export interface ClusterState {
   readonly replacement: Replacement | undefined;
   readonly replacementsWaiting: readonly ReplacementRequest[];
 
-  /** The times of the last restarts. */
+  /** The times of the latest restarts in all slots. */
   readonly restartedAt: readonly number[];
   readonly bootErrors: BootErrors;
   readonly verification: Verification;
@@ -237,7 +236,7 @@ export interface ClusterState {
   readonly served: Served | undefined;
   /** Whether the cluster has started: a worker was ready, and its threads can load their code. */
   readonly everReady: boolean;
-  /** The value of the worker that became ready last. */
+  /** `minReady` as reported by the worker that became ready last. */
   readonly minReady: ClusterSnapshot['minReady'];
   /** Whether a warning has said that the soft memory limit is too low for the app. */
   readonly toldOfLimit: boolean;

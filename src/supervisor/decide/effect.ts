@@ -23,7 +23,7 @@ export type Effect =
   | { readonly type: 'abandon'; readonly worker: WorkerId }
   /** Make the worker end its connections now. If its channel is closed, kill the process. */
   | { readonly type: 'force'; readonly worker: WorkerId }
-  /** Start a timer, in place of one of the same type for the same worker or slot. */
+  /** Start a timer. It replaces a timer of the same type for the same worker or slot. */
   | { readonly type: 'arm'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'disarm'; readonly timer: Timer }
   /** The worker serves from now on. */

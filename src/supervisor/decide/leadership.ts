@@ -27,7 +27,7 @@ const MAX_DONE = 1_000;
 /** Which worker runs the jobs that only one worker may run. */
 export interface Leadership {
   readonly leader: WorkerId | undefined;
-  /** Until this lease ends, no other worker leads. A leader has none if it did not ask for it. */
+  /** Until this lease ends, no other worker leads. A leader that did not ask has no lease. */
   readonly lease: Lease | undefined;
   readonly leases: number;
   /** Jobs due up to this time belonged to earlier leaders; `undefined` before the first leader. */
@@ -51,7 +51,7 @@ export const NO_LEADER: Leadership = {
   done: [],
 };
 
-/** Called after each event: the leader may have left, and a worker that can lead may be ready. */
+/** Called after each event: grants the leader its first lease, or appoints another leader. */
 export function settleLeadership(step: Step): void {
   const { leader, lease } = step.state.leadership;
   const holder = leader === undefined ? undefined : step.worker(leader);
@@ -86,7 +86,7 @@ export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'re
   endLease(step, Math.min(at - (step.settings.machineClockMs ?? 0), lease.until));
 }
 
-/** Notes the jobs that it runs now, and the one-time job that it has begun. */
+/** Notes the jobs that a worker runs now, and the one-time job that it has begun. */
 export function noteDuties(step: Step, worker: Worker, event: WorkerEventOf<'jobs'>): void {
   step.change(worker, { jobs: event.running });
   const { done } = step.state.leadership;
@@ -114,7 +114,7 @@ function appoint(step: Step): void {
   const next = oldest(step.state);
   if (next?.id === step.state.leadership.leader) return;
   set(step, { leader: next?.id });
-  // When a shutdown ends the last leader, no event is emitted.
+  // No event is emitted when a shutdown ends the last leader.
   if (next !== undefined) step.emit('leader', { worker: next.id });
   else if (step.state.shutdown === undefined) step.emit('leader', {});
   if (next?.follows) grant(step, next);

@@ -30,7 +30,7 @@ export function scale(
   for (const { index } of step.state.slots.slice(workers, desired)) dismiss(step, index);
 }
 
-/** Called after each event: answers once no worker is starting; a caller also waits for exits. */
+/** Called after each event: answers once the new number is reached, or new workers have failed. */
 export function settleScaling(step: Step): void {
   const { pendingRequests, workers, desired } = step.state;
   if (!pendingRequests.some((each) => each.for === 'scale')) return;
@@ -69,7 +69,7 @@ function resize(step: Step, desired: number): void {
   step.set({ desired, slots: all });
 }
 
-/** Makes the workers of a slot leave that is not wanted any more. */
+/** Retires the workers of a slot that is not wanted any more. */
 function dismiss(step: Step, index: number): void {
   const { replacementsWaiting } = step.state;
   step.set({ replacementsWaiting: replacementsWaiting.filter(({ slot }) => slot !== index) });
@@ -81,7 +81,7 @@ function dismiss(step: Step, index: number): void {
   }
 }
 
-/** Whether a slot has only a starting worker. A slot without any worker has failed. */
+/** Whether a slot has a starting worker and no ready one. A slot without both has failed. */
 function isComingUp({ state }: Step, slot: Slot): boolean {
   if (isServed(state, slot)) return false;
   return contendersOf(state, slot).some(({ state: each }) => each === 'starting');

@@ -33,7 +33,7 @@ export function stop(step: Step, { reason, signal }: Stop): void {
   step.set({ shutdown: { ...shutdown, phase, exitCode: 128 + signal.number } });
 }
 
-/** The cluster cannot go on. The workers that still serve drain. */
+/** Shuts the cluster down because of an error. Workers that still serve drain. */
 export function giveUp(step: Step, error: ClusterError): void {
   if (step.state.shutdown !== undefined) return;
   const { message, exitCode } = error;

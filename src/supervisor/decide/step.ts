@@ -25,7 +25,7 @@ export interface Settings {
   readonly url: string;
   /** Whether a debugger may stop a worker as early as its first line. */
   readonly mayBeDebugged: boolean;
-  /** Added to a time of the core, it gives a time of the machine's clock. Default 0. */
+  /** The time of the machine's clock minus the time of the core, in ms. Default 0. */
   readonly machineClockMs?: number;
 }
 

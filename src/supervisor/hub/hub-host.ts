@@ -9,7 +9,7 @@ import type { HubMove, HubThreadData, HubThreadMessage } from '../../hub/thread/
 
 const CHECK_MS = 1_000;
 
-/** After this many checks without a pulse, the thread counts as hung. Load stops it for less. */
+/** The thread counts as hung after this many checks without a pulse. Load stops it for less. */
 const MAX_SILENT_CHECKS = 3;
 
 /** The delay before the thread is restarted. It doubles with each failure up to its maximum. */

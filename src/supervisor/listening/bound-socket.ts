@@ -133,7 +133,7 @@ export function formatAddress(address: ListenAddress): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }
 
-/** node:net's addresses without a host. '::' also accepts IPv4; '0.0.0.0' is for IPv4 only. */
+/** The addresses of node:net if no host is given. '0.0.0.0' is for machines without IPv6. */
 const ALL_INTERFACES = ['::', '0.0.0.0'];
 
 /** The IP address of a host. To save memory, node:dns is loaded only if the host is a name. */
@@ -143,7 +143,7 @@ async function resolveHost(host: string): Promise<string> {
   return (await lookup(host)).address;
 }
 
-/** Removes a socket file of a killed process. @throws Error if the file must not be removed. */
+/** Removes a killed process's socket file. @throws Error if it is in use or another user's. */
 async function removeStaleSocket(path: string): Promise<void> {
   const { lstat, unlink } = await import('node:fs/promises');
   const stat = await lstat(path).catch(() => undefined);

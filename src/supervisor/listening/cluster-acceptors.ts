@@ -5,7 +5,7 @@ import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept
 /** A diagnostics channel of node:net, since Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
-/** Maximum time to empty the queues. Only an overloaded machine delays the primary so long. */
+/** Maximum time to empty the accept queues. The primary needs it only on an overloaded machine. */
 const PATIENCE_MS = 5_000;
 
 interface Acceptor {

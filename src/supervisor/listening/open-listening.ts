@@ -28,7 +28,7 @@ async function bind({ address, balancing, workers }: Options): Promise<Listening
   }
   if (balancing === 'round-robin') {
     cluster.schedulingPolicy = cluster.SCHED_RR;
-    // Binding the socket has shown that the address is free, and which port is used for port 0.
+    // Binding has shown that the address is free, and which port the system chose for port 0.
     return new SharedListening(balancing, socket.letGo());
   }
   if (socket.handle === undefined) {
@@ -37,7 +37,7 @@ async function bind({ address, balancing, workers }: Options): Promise<Listening
     );
   }
   const reusePort = balancing === 'reuse-port';
-  // Binding without SO_REUSEPORT has checked the port: with it, two clusters can share a port.
+  // The first socket, without SO_REUSEPORT, has shown that no other cluster has the port.
   socket.close();
   const listening = new SlotListening(balancing, (slot) =>
     socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort }),

@@ -17,7 +17,6 @@ export class SlotListening implements Listening {
 
   constructor(
     readonly balancing: 'reuse-port' | 'ports',
-    /** Binds the socket of a slot. */
     private readonly bind: (slot: number) => BoundSocket,
   ) {}
 

@@ -25,7 +25,7 @@ export type ProcessEvent =
   | { readonly type: 'channel-broken'; readonly error: unknown }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 
-/** The delay of `exit`: messages of a dead worker may be read after Node reports its exit. */
+/** How long `exit` is delayed, because a dead worker's messages may be read after its exit. */
 const LAST_WORDS_MS = 200;
 
 /** The worker's descriptor for the watchdog's pipe, after the three streams and Node's channel. */
@@ -82,7 +82,7 @@ function fork(
     exec: release.script,
     cwd: release.cwd,
     execArgv,
-    // Node gives workers the debug ports after the primary's. After 0 (any) it would refuse port 1.
+    // Workers get the ports after the primary's. After 0 (any port) Node would refuse port 1.
     ...(process.debugPort === 0 && { inspectPort: 0 }),
     // With pipes for streams, a primary that reads too slowly would block its workers.
     stdio: [

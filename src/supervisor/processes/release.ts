@@ -31,9 +31,9 @@ export class Program {
   readonly #script: string;
   /** The working directory as its user typed it, if that is known. */
   readonly #cwd: string;
-  /** Whether `#cwd` has a symlink that leads to the current release. A real path never changes. */
+  /** Whether `#cwd` contains a symlink, which a deploy can point to another release. */
   readonly #named: boolean;
-  /** The working directory by a symlink in the script's path; only set if `#cwd` has no symlink. */
+  /** The working directory through a symlink in the script's path, if only that path has one. */
   readonly #cwdByScript: string | undefined;
   /** The relative path from the script's directory to the working directory. */
   readonly #fromScript: string;
@@ -86,7 +86,7 @@ export class Program {
   }
 
   /**
-   * The release for a new worker. If its directory was deleted, symlinks lead to another one.
+   * The release for a new worker. If its directory is gone, its paths are looked up again.
    *
    * @param patient keeps a working directory that alone is missing, because it may come back.
    */
@@ -96,8 +96,7 @@ export class Program {
     try {
       const { cwd, note, guessed } = this.#cwdNow(release.script);
       if (!scriptIsThere || !guessed) return { ...release, ...this.resolve() };
-      // A deploy removes the script too, so the directory may come back. Until then another one is
-      // used.
+      // The script is still there, so this was not a deploy: the directory may come back.
       if (patient) return release;
       this.#say(note);
       return { ...release, cwd };
@@ -138,7 +137,7 @@ export class Program {
     return realpath(this.#script) ?? named;
   }
 
-  /** Warns once for each change of the note. */
+  /** Warns once about each choice of a working directory. */
   #say(note: string | undefined): void {
     if (note === undefined || note === this.#said) return;
     this.#said = note;

@@ -14,8 +14,8 @@ interface ClusterMessage {
  * forgets the connection: its client hangs for ever, and the primary loses a descriptor
  * (https://github.com/nodejs/node/issues/21746).
  *
- * @returns a function that gives them to other workers, or closes them if there are none. Call it
- *   once the worker has exited and all its messages have been read.
+ * @returns a function that gives these connections to other workers, or closes them if there are
+ *   none. Call it once the worker has exited and all its messages have been read.
  */
 export function followConnections(worker: Worker): () => void {
   const { process } = worker;
@@ -33,7 +33,7 @@ export function followConnections(worker: Worker): () => void {
     // Without this, Node would give the dead worker the next connection.
     process.emit('disconnect');
     // `false` makes node:cluster give the connection to another worker, `true` makes it close the
-    // connection. Without a listening worker, a connection that is given back would be forgotten.
+    // connection. If no worker listens, node:cluster would forget a connection that is given back.
     const answer = { cmd: 'NODE_CLUSTER', accepted: !isAnyoneListening() };
     for (const ack of unacknowledged) {
       process.emit('internalMessage' as never, { ...answer, ack } as never);

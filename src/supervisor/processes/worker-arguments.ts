@@ -43,20 +43,20 @@ export interface WorkerArguments {
 }
 
 /**
- * The command-line options for a worker: our own first, then the primary's.
+ * The command-line options for a worker: this package's options, then the primary's.
  *
  * @param script the script that the worker runs.
  */
 export function workerArguments(workers: number, script: string): WorkerArguments {
   // The preload only reports why an app cannot be loaded. It may be missing from a bundle, and Node
-  // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it too, later,
-  // so it is a file of the worker's own release: the primary's may have been removed by then.
+  // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it again later,
+  // when the primary's release may have been removed. So it is taken from the worker's own release.
   const preload =
     process.versions['pnp'] === undefined
       ? ownFileFor(script, 'worker/boot/early-boot.cjs')
       : undefined;
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
-  // Our own come first: a runner that adds itself to execArgv (ts-node) takes those after it.
+  // This package's options come first: a runner in execArgv (ts-node) takes those after it.
   return { execArgv: [...own, ...process.execArgv], own: own.length };
 }
 
@@ -81,7 +81,7 @@ export function heapArguments(
   if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
-  // No app starts with less than the minimum. More than V8's default would only raise the limit.
+  // No app starts with less than the minimum. More than V8's default would only raise that limit.
   if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
   return [`--max-old-space-size=${oldSpace}`];
 }

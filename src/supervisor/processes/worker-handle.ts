@@ -7,7 +7,7 @@ import type { ServerHandle } from '../listening/bound-socket.js';
 /** Maximum of unwritten messages to a worker. Further ones are dropped, except decisive ones. */
 const MAX_UNSENT = 64;
 
-/** From this number on, events are dropped: the rest is left for requests and answers. */
+/** From this number of unwritten messages on, events are dropped: other messages keep a place. */
 const MAX_UNSENT_EVENTS = 32;
 
 /** Messages that are sent even to a congested worker. Each of them is sent rarely. */
@@ -20,13 +20,13 @@ export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'force',
 ]);
 
-/** A worker is unresponsive if a ping has no answer for this long. It is hung much later. */
+/** A worker is unresponsive if a ping has no answer for this long. It counts as hung much later. */
 const UNRESPONSIVE_AFTER_MS = 2_000;
 
 /** The pid of a process that never started. */
 export const NO_PID = 0;
 
-/** The part of Node's `Worker` that is used here. If a fork failed, a stand-in does nothing. */
+/** The part of Node's `Worker` that is used here. After a failed fork, a stand-in does nothing. */
 export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
@@ -42,7 +42,7 @@ export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The channel of a worker's process, and the worker's reports. The core makes the decisions. */
+/** A worker's process: its channel, and its reports. The core decides what happens to it. */
 export class WorkerHandle {
   /** Looks up this worker in the state of the core. */
   look: () => Worker | undefined = () => undefined;
@@ -58,7 +58,7 @@ export class WorkerHandle {
   readonly takes = new Set<string>();
   /** Names of the cluster events that the worker has subscribed to. */
   wants: ReadonlySet<string> = NOTHING;
-  /** The number of events in a row that the worker wanted and that were dropped. */
+  /** The number of dropped events since the last one that was sent. */
   #missed = 0;
   /** The number of messages that are not written to the channel yet. */
   #unsent = 0;
@@ -68,7 +68,7 @@ export class WorkerHandle {
     private readonly process: WorkerProcess,
   ) {}
 
-  /** The worker in the state of the core; `undefined` once it has exited. */
+  /** The worker in the state of the core; `undefined` once the worker has exited. */
   get known(): Worker | undefined {
     return this.look();
   }
@@ -122,7 +122,7 @@ export class WorkerHandle {
     this.send({ type: 'event', name, event, missed });
   };
 
-  /** Asks the watchdog, which answers even in a blocked worker. @returns whether there is one. */
+  /** Asks the watchdog, which runs even if the worker is blocked. @returns whether it has one. */
   askWatchdog(request: WatchdogRequest): boolean {
     this.process.askWatchdog?.(`${JSON.stringify(request)}\n`);
     return this.process.askWatchdog !== undefined;

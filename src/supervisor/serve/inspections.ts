@@ -11,10 +11,10 @@ import type { WorkerTable } from '../processes/worker-table.js';
 /** Clients are promised a stack within one second. */
 const STACK_TIMEOUT_MS = 900;
 
-/** Maximum time until a watchdog connects. It reads its requests 4 times a second. */
+/** Maximum time until a watchdog connects. The watchdog reads its requests 4 times a second. */
 const WATCHDOG_MS = 2_000;
 
-/** Maximum time beyond a recording's length: on a busy machine V8 hands it over late. */
+/** Maximum time beyond a recording's length: on a busy machine V8 finishes it late. */
 const GRACE_MS = 10_000;
 
 /** Maximum silence during a heap snapshot. V8 takes seconds per 100 MB before the first byte. */

@@ -1,7 +1,6 @@
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type { PrimaryStats, ProcessStats } from '../../contract/snapshot/index.js';
 
-/** Measures the process of the primary. */
 export class PrimaryMeter {
   readonly #process = new ProcessMeter();
 

@@ -13,7 +13,7 @@ import {
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** The interval of the checks whether a trial is due or the watching is over. */
+/** The interval of the checks for due trials and for the end of watching. */
 export const QUARANTINE_TICK_MS = 1_000;
 
 /** Causes that may come from a request. A kill from outside or a failed boot does not. */
@@ -22,7 +22,6 @@ const BY_REQUEST: ReadonlySet<FailureCause> = new Set(['crash', 'exit', 'oom', '
 /** Maximum of requests of one worker that are followed at once. Further ones are ignored. */
 const MAX_FLIGHTS = 1_000;
 
-/** The facts about a living worker. */
 interface Followed {
   /** Requests that the worker is handling, by their numbers. */
   readonly flights: Map<number, Fingerprint>;

@@ -56,7 +56,7 @@ function isStarting({ everReady, verification }: ClusterState): boolean {
   return !everReady && verification.asked !== undefined;
 }
 
-/** One snapshot for each process of the slot. A slot without a process has one, too. */
+/** One snapshot for each process of the slot, or one without a process if the slot has none. */
 function slotSnapshots(
   state: ClusterState,
   slot: Slot,

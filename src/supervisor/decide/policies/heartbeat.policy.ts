@@ -2,15 +2,15 @@
 export interface Silence {
   /** When the ping was sent that has no answer yet; `undefined` if there is none. */
   readonly pingSentAt: number | undefined;
-  /** When the event loop was blocked, as seen by the watchdog. */
+  /** When the current block of the event loop began, according to the watchdog. */
   readonly blockedSince: number | undefined;
   /** Whether a debugger may be attached. It may stop the event loop on purpose. */
   readonly debugged: boolean;
 }
 
 /**
- * Whether a worker is hung: it has not answered a ping, and for `timeoutMs` either the ping was
- * open or the event loop blocked. The watchdog may notice a block before the ping is sent.
+ * Whether a worker with an unanswered ping is hung: the ping is at least `timeoutMs` old, or the
+ * event loop has been blocked for that long. A block may begin before the ping.
  */
 export function isHung(
   { pingSentAt, blockedSince, debugged }: Silence,
@@ -23,7 +23,7 @@ export function isHung(
 
 /**
  * Whether the primary's own tick came too late (suspend, SIGSTOP, a blocked primary). Answers may
- * then be unread, so no worker must be judged.
+ * then be unread, so no worker may be judged.
  */
 export function isTickLate(
   lastTickAt: number,

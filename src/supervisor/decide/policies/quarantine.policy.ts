@@ -5,7 +5,7 @@ interface SuspectUrl {
   readonly url: string;
   readonly path: string;
   readonly deaths: number;
-  /** A death counts twice if the request had begun last: that one may block the event loop. */
+  /** Weighted deaths: double if the request had begun last, because it may block the event loop. */
   readonly weight: number;
   /** Whether an error that ended a worker came from the request's own asynchronous context. */
   readonly certain: boolean;
@@ -57,7 +57,7 @@ export const NO_QUARANTINE: QuarantineState = {
 /** The number of ended workers after which a URL or a route is quarantined. */
 const DEADLY = 2;
 
-/** The same number for a route if other requests of the route were answered. */
+/** The number of ended workers for a route of which other requests were answered. */
 const DEADLY_ROUTE = 5;
 
 /** Suspects are forgotten if no worker has ended for this long. */
@@ -71,7 +71,7 @@ const MAX_URLS = 20;
 const MAX_QUARANTINED = 100;
 
 /**
- * Accuses the requests of a worker that has ended by its own fault.
+ * Notes which requests a worker was handling when it ended by its own fault.
  *
  * @param found the requests that the worker was handling; empty if they are unknown.
  * @param certain the error came from the request, so a later answer does not clear it.
@@ -94,14 +94,14 @@ export function workerEnded(
     return accuse(before, key, own, certain, found.at(-1)!);
   }, watched);
   const verdicts = keys.map((key) => ({ key, ...judge(accused, key) }));
-  // Other requests may be there by chance. They are cleared when they are answered.
+  // Only the worst are quarantined. Others may be suspects by chance, until they are answered.
   const worst = Math.max(...verdicts.map(({ weight }) => weight));
   return verdicts
     .filter(({ weight, entries }) => entries.length > 0 && weight === worst)
     .reduce((before, { key, entries }) => convict(before, key, entries, now), accused);
 }
 
-/** Clears a request that was answered and did not end its worker. */
+/** Removes a request from the suspects that was answered and did not end its worker. */
 export function requestLived(state: QuarantineState, lived: Fingerprint): QuarantineState {
   const key = keyOf(lived);
   const suspect = state.suspects.find((each) => each.key === key);
@@ -205,7 +205,7 @@ function isUnder(
   );
 }
 
-/** The key of a request's route. A request without a route has its URL in place of one. */
+/** The key of a request's route. The URL takes the place of a route that is missing. */
 function keyOf({ method, route, url }: Fingerprint): string {
   return route === null ? `${method}  ${url}` : `${method} ${route}`;
 }

@@ -9,10 +9,10 @@ const SHORTAGE = 0.15;
 /** Random arrivals vary by the square root of their number. Up to this many roots are chance. */
 const STANDARD_DEVIATIONS = 3;
 
-/** A larger surplus is acted on at once, and the next round follows soon. */
+/** A larger surplus is clear: it is acted on at once, and the next round follows soon. */
 const CLEAR_SURPLUS = 0.15;
 
-/** A smaller surplus has to last this many rounds: a garbage collection is over by then. */
+/** A surplus that is not clear has to last this many rounds. A garbage collection is shorter. */
 const LASTING_ROUNDS = 2;
 
 /**
@@ -30,7 +30,7 @@ const PROGRESS = 0.8;
 /** After this many rounds without an effect, a worker is asked less and less often. */
 const PATIENT_ROUNDS = 20;
 
-/** The longest pause between two such requests, in rounds. */
+/** Maximum of rounds between two requests to such a worker to give load away. */
 const MAX_PAUSE_ROUNDS = 64;
 
 /** The surplus of a worker over the rounds that it has lasted. */
@@ -59,7 +59,7 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
     if (!(load > limit)) return 0;
     const surplus = (load - mean) / load;
     const one = 1 / connections;
-    // At least one connection has to move, but not if its new worker then had the larger load.
+    // A fraction of a connection cannot move. A whole one moves if its receiver then has less load.
     return short && load * (1 - one) >= least + load * one ? Math.max(surplus, one) : surplus;
   });
 }
@@ -84,7 +84,6 @@ function loadsOf(reports: readonly LoadReport[], requests: number): (number | un
   });
 }
 
-/** The surplus of a worker after a further round. */
 export function nextSurplus(previous: Surplus | undefined, ratio: number): Surplus | undefined {
   if (ratio === 0) return undefined;
   const fresh = { ratio, rounds: 1, initialRatio: ratio };

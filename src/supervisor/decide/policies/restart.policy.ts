@@ -20,7 +20,6 @@ export const NO_FAILURES: FailureHistory = {
   degraded: false,
 };
 
-/** How a worker of the slot failed. */
 export interface Failure {
   readonly cause: FailureCause;
   /** The time from ready to the worker's end, in ms; `undefined` if it never was ready. */
@@ -34,7 +33,6 @@ export function recoveryMs(options: Required<RestartOptions>): number {
   return RECOVERY_FACTOR * options.stableAfterMs;
 }
 
-/** The history after one more failure. */
 export function recordFailure(
   history: FailureHistory,
   { cause, livedMs, started = true }: Failure,
@@ -91,5 +89,5 @@ const QUICK_START_MS = 1_000;
 /** Above 1, so that workers that always fail just after the stable time count as failing. */
 const RECOVERY_FACTOR = 2;
 
-/** At this exponent every backoff is at its maximum. A higher one could give 0 × Infinity, NaN. */
+/** At this exponent every backoff is at its maximum. A higher one could give 0 × Infinity = NaN. */
 const MAX_EXPONENT = 64;

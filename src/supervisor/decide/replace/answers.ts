@@ -39,7 +39,7 @@ export function awaitsReload({ pendingRequests }: ClusterState, slot: number): b
   return pendingRequests.some((each) => each.for === 'reload' && isByWorkerOf(slot, each));
 }
 
-/** Whether a worker of the slot waits for an answer. A replacement then does not wait for it. */
+/** Whether a worker of the slot waits for an answer. Then its exit must not be waited for. */
 export function awaitsAnswer({ pendingRequests }: ClusterState, slot: number): boolean {
   return pendingRequests.some((each) => each.for !== 'scale' && isByWorkerOf(slot, each));
 }

@@ -18,8 +18,8 @@ const SHUTTING_DOWN = 'the cluster is shutting down';
  * 2. `settleReload` replaces one slot after the other, as described in replacement.ts. When no slot
  *    is left, the reload ends, and its release is observed.
  * 3. If a worker of the new release fails, the reload is aborted. `goBack` looks for the files of
- *    the release before, `bringBack` makes it the one to run, and `settleReload` replaces the slots
- *    in the same way.
+ *    the release before, `bringBack` makes that release current, and `settleReload` replaces the
+ *    slots in the same way.
  */
 export function reload(step: Step, reason: string, requester: Requester): void {
   if (step.state.shutdown !== undefined) {
@@ -45,7 +45,7 @@ export function programFound(step: Step, program: ProgramPaths | Error): void {
   step.set({ reload: { ...underWay, release, before: releaseBefore(step.state, release) } });
 }
 
-/** Called after each event: replaces the next slot after the last one, or ends the reload. */
+/** Called after each event: replaces the next slot if no other is in turn, or ends the reload. */
 export function settleReload(step: Step): void {
   const { reload: underWay } = step.state;
   if (underWay?.release === undefined) return;
@@ -68,7 +68,7 @@ export function settleReload(step: Step): void {
   end(step, outcome, reason);
 }
 
-/** Why a slot keeps its old worker in place of one of the given release. */
+/** Why a slot could not get a worker of the given release. */
 function failureOf({ ended }: Step, { generation }: Release): string | undefined {
   if (ended?.cause !== 'reload' || ended.release.generation !== generation) return undefined;
   return ended.failure === null
@@ -178,7 +178,7 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
 /** The release to which a failed reload goes back: the last one that stayed up. */
 function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undefined {
   const { release, previous, everReady } = state;
-  // A second reload of an observed program does not show that it works.
+  // Reloading a program that is still observed does not show that the program works.
   if (previous !== undefined && isSameProgram(release, next)) return previous;
   const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
   return isWell ? release : undefined;

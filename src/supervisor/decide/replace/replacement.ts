@@ -26,7 +26,7 @@ export function requestReplacement(step: Step, request: ReplacementRequest): voi
   step.set({ replacementsWaiting: [...step.state.replacementsWaiting, request] });
 }
 
-/** Whether such a replacement is waiting or under way. */
+/** Whether a replacement that `which` selects is waiting or under way. */
 export function isRequested(
   { replacement, replacementsWaiting }: ClusterState,
   which: (request: ReplacementRequest) => boolean,
@@ -34,7 +34,7 @@ export function isRequested(
   return (replacement !== undefined && which(replacement)) || replacementsWaiting.some(which);
 }
 
-/** After each event: starts the candidate of the next replacement, if none is under way. */
+/** Called after each event: starts the next candidate if no replacement is under way. */
 export function beginNextReplacement(step: Step): void {
   const [request, ...waiting] = step.state.replacementsWaiting;
   if (step.state.replacement !== undefined || request === undefined) return;
@@ -140,7 +140,7 @@ export function loseCandidate(step: Step, worker: Worker, reason: string): boole
   return candidacy !== undefined;
 }
 
-/** Withdraws requests: removes those that wait, retires a candidate, awaits no old worker. */
+/** Withdraws requests: waiting ones are removed, a candidate leaves, a hand-over is not awaited. */
 export function withdraw(
   step: Step,
   which: (request: ReplacementRequest | Replacement) => boolean,

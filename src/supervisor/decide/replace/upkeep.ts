@@ -52,7 +52,7 @@ export function settleUpkeep(step: Step): void {
   warnNotReplaced(step, slot, message);
 }
 
-/** Kills a worker above the hard limit. @returns a description if it is above the soft limit. */
+/** Kills a worker above the hard limit. @returns how a worker exceeds the soft limit, in words. */
 function judgeSize(step: Step, worker: Worker, residentBytes: number): string | undefined {
   const { memory } = step.options;
   const { softLimitBytes, hardLimitBytes } = memory;

@@ -37,7 +37,6 @@ export function exitUnasked(
   recover(step, worker, cause, detail, hasStarted(event));
 }
 
-/** A draining worker exited. */
 export function exitDrained(
   step: Step,
   worker: DrainingWorker,

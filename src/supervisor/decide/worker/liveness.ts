@@ -5,7 +5,7 @@ import type { WorkerEventOf } from '../cluster-event.js';
 import type { Step } from '../step.js';
 import { condemn } from './workers.js';
 
-/** With a higher utilization, the primary's own event loop was the reason for a late tick. */
+/** Above this utilization, a late tick is attributed to the primary's own event loop. */
 const BUSY_UTILIZATION = 0.5;
 
 /**
@@ -89,8 +89,8 @@ function grantFreshWindow(step: Step, worker: Worker): void {
 }
 
 function tellDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
-  // A stopped process measures that time as more of what it did before. It nearly always waited for
-  // events, so its utilization stays low.
+  // To a stopped process, that time looks like more of what it did before, which is nearly always
+  // waiting. So a low utilization does not rule out a stop.
   const cause =
     eventLoopUtilization > BUSY_UTILIZATION
       ? 'its own event loop was blocked, or the process was stopped'

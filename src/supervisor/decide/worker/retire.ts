@@ -18,7 +18,7 @@ const ABANDON_BOOT_MS = 1_000;
 /** Extra time until the primary learns of an exit, in addition to the worker's own time. */
 const EXIT_GRACE_MS = 500;
 
-/** Extra time for a heap snapshot: seconds per 100 MB, and a client that reads it. */
+/** Extra time for a heap snapshot: V8 takes seconds per 100 MB, and a client has to read it. */
 const SNAPSHOT_MS = 180_000;
 
 /** Asks a worker to leave, and kills it if it has not left in time. */
@@ -34,21 +34,21 @@ export function retire(
   if (worker.state === 'ready') {
     askToDrain(step, worker, retirement);
   } else {
-    // A booting event loop may be busy for long, so a message could wait. A signal ends the worker
-    // even before any code of this package runs.
+    // A booting worker may be busy for long and read no message. A signal ends it even before any
+    // code of this package runs.
     step.kill(worker, 'SIGTERM');
     step.armFor(worker, 'stop-overdue', ABANDON_BOOT_MS);
   }
   step.emit('worker-draining', { worker: worker.id, cause });
 }
 
-/** Cuts the time for a heap snapshot, because the cluster stops. */
+/** Reduces the time for a heap snapshot to that for a drain, because the cluster stops. */
 export function hurrySnapshot(step: Step, worker: DrainingWorker): void {
   if (worker.retirement?.snapshotTo === undefined) return;
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
 }
 
-/** Drains a worker that was told to end and became ready first, because it now serves. */
+/** Drains a worker that became ready although it was told to end: it may serve requests now. */
 export function drainAfterAll(step: Step, worker: DrainingWorker): void {
   const { readyAt, retirement } = worker;
   if (readyAt !== undefined || retirement === undefined) return;

@@ -15,7 +15,7 @@ import { condemn } from './workers.js';
  */
 export function verify(step: Step, worker: ReadyWorker): void {
   const { proven, asked } = step.state.verification;
-  // The app offloads no methods, or its version verifies them before it is ready.
+  // Not asked: the app offloads no methods, or its version checks them before it is ready.
   if (!worker.verifiable || proven.includes(worker.generation)) return prove(step, worker);
   step.change(worker, { unproven: true });
   if (asked !== undefined && step.worker(asked)?.state === 'ready') return;
@@ -24,7 +24,6 @@ export function verify(step: Step, worker: ReadyWorker): void {
   if (!worker.debugged) step.armFor(worker, 'verify-overdue', step.options.readyTimeoutMs);
 }
 
-/** The worker that was asked has answered. */
 export function onVerified(step: Step, worker: Worker, { error }: WorkerEventOf<'verified'>): void {
   if (!stopAsking(step, worker)) return;
   step.disarm({ type: 'verify-overdue', worker: worker.id });

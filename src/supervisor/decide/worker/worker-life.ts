@@ -28,8 +28,8 @@ import { candidateOf, condemn } from './workers.js';
 
 /**
  * A signal to the whole process group (systemd, a shell) may reach workers before the primary. So a
- * worker that got a signal serves on for this time and is not replaced yet. If it drained,
- * connections that wait for it might find no other worker.
+ * worker that got a signal serves on for this time and is not replaced yet. If all workers drained
+ * by themselves, waiting connections would find no worker.
  */
 const GROUP_SIGNAL_MS = 100;
 

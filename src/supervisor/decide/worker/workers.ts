@@ -62,17 +62,15 @@ export function condemn(step: Step, worker: Worker, cause: FailureCause, detail:
   step.kill(worker, 'SIGKILL');
 }
 
-/** Whether a slot should have a worker. */
 export function isWanted({ desired }: ClusterState, slot: number): boolean {
   return slot < desired;
 }
 
-/** Slots that should have a worker. */
 export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
   return slots.slice(0, desired);
 }
 
-/** Slots whose worker is of another release; for an empty slot, the release that it would start. */
+/** Slots whose worker is of another release, and empty slots whose next worker would be. */
 export function slotsOfOtherReleases(
   state: ClusterState,
   { generation }: Release,
