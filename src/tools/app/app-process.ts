@@ -2,15 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterConfigurationError, NotMeasuredError } from '../../contract/errors/index.js';
 
-/** The kept part of the app's output, shown if the app fails. */
+/** If the app fails, at most this many last lines of its output are shown. */
 const LAST_LINES = 10;
 const LINE_LENGTH = 240;
 
-/** How long to wait after a signal before the next. */
+/** After a signal, how long to wait for the processes to end before the next signal is sent. */
 const PATIENCE_MS = 5_000;
 const POLL_MS = 20;
 
-/** Time to read what a process wrote before it ended. */
+/** After the process has exited, how long to read on for the last of its output. */
 const LAST_WORDS_MS = 200;
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -28,13 +28,13 @@ export class AppProcess {
   constructor(
     readonly command: readonly string[],
     environment: Readonly<Record<string, string>>,
-    /** Opens a channel to the command, which has to be Node. */
+    /** Gets the messages of the command, which has to be Node: it gets an IPC channel. */
     onMessage?: (message: unknown) => void,
   ) {
     const [program, ...args] = command;
     this.#child = spawn(program!, args, {
-      // In a group of its own, signals also reach processes that a shell or npm has started. Ctrl-C
-      // in the terminal does not reach the group, so the app is asked to end once.
+      // Makes a process group, so that a signal also reaches the processes that a shell or npm has
+      // started. Ctrl-C in the terminal does not reach the group: only `end()` sends it a signal.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', ...(onMessage ? (['ipc'] as const) : [])],
       env: { ...process.env, ...environment },
@@ -74,7 +74,7 @@ export class AppProcess {
     return /listening on (https?:\/\/[^\s",]+)/.exec(this.#said)?.[1];
   }
 
-  /** The last lines of its output, as the end of a message. */
+  /** The last lines of the app's output, to be put at the end of an error message. */
   get lastLines(): string {
     const lines = this.#said
       .split('\n')
@@ -84,10 +84,11 @@ export class AppProcess {
     return lines.length === 0 ? ' and wrote nothing' : `; the last it wrote:${lines.join('')}`;
   }
 
-  /** Asks all processes to end, asks again, then kills them. */
+  /** Sends SIGTERM twice, with a wait after each, then kills all processes with SIGKILL. */
   async end(): Promise<void> {
     for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
-      // Signals the command alone: a worker that gets a signal too would be replaced.
+      // While the command runs, only the command gets the signal. If a worker got one too, it would
+      // end and be replaced.
       if (signal === 'SIGKILL' || this.ended.aborted) this.#signalGroup(signal);
       else this.#child.kill(signal);
       if (await this.#goneWithin(PATIENCE_MS)) return;
@@ -103,7 +104,7 @@ export class AppProcess {
     const deadline = performance.now() + ms;
     let asked = this.ended.aborted;
     while (this.#signalGroup(0)) {
-      // A shell may have ended and left its child.
+      // The command, e.g. a shell, has ended before the processes that it started: end these too.
       if (this.ended.aborted && !asked) {
         asked = true;
         this.#signalGroup('SIGTERM');
@@ -114,14 +115,14 @@ export class AppProcess {
     return true;
   }
 
-  /** @returns whether a process of the group was there. */
+  /** @returns whether the group still has a process. */
   #signalGroup(signal: NodeJS.Signals | 0): boolean {
     const { pid } = this.#child;
     if (pid === undefined) return false;
     try {
       return process.kill(-pid, signal);
     } catch (error) {
-      // EPERM: on macOS also if only zombies are left
+      // macOS also fails with EPERM if the group has only zombies left.
       return (error as NodeJS.ErrnoException).code === 'EPERM' && !this.ended.aborted;
     }
   }

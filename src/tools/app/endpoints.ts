@@ -1,4 +1,4 @@
-/** Samples of a metric on a page in Prometheus text format, with any `metrics.prefix` before its name. */
+/** The samples of a metric on a page in Prometheus text format, with any prefix before its name. */
 export function* samplesOf(
   page: string,
   name: string,
@@ -14,7 +14,7 @@ export function sumOf(page: string, name: string): number | undefined {
   return sum;
 }
 
-/** Why `fetch` failed: the message of its cause says more than its own. */
+/** The reason why `fetch` failed. The message of the error's cause says more than its own. */
 export function reasonOf(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error && cause.message !== '' ? cause.message : message;

@@ -3,16 +3,16 @@ import { ClusterError } from '../../contract/errors/index.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The processes of a command, and the signal that tells it to end them. */
+/** The processes that a command has started, and the signal that tells the command to end them. */
 export interface Interruption {
-  /** Killed when this process exits, however it exits. */
+  /** Whatever is in here is killed when this process exits, even after an error. */
   readonly started: Set<{ kill(): void }>;
   readonly signal: AbortSignal;
 }
 
 /**
  * Runs a command that starts processes. The first signal to this process aborts the command, which
- * then ends its processes in order. The second one kills them.
+ * then ends its processes in order. The second signal kills those processes.
  */
 export async function interruptible(
   run: (interruption: Interruption) => Promise<void>,

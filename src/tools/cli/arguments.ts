@@ -28,7 +28,7 @@ export const SLOT_ARGUMENT = [
   slotNumber,
 ] as const;
 
-/** A name that is valid for an upstream, a chain and a table. */
+/** A name that is valid for an nginx upstream, an iptables chain and an nftables table. */
 export function identifier(text: string): string {
   if (/^[a-z][a-z0-9_]{0,19}$/.test(text)) return text;
   throw new InvalidArgumentError(
@@ -36,7 +36,7 @@ export function identifier(text: string): string {
   );
 }
 
-/** The host of a URL, as an address is written outside of one. */
+/** The host of a URL. An IPv6 address comes without its brackets. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
@@ -66,7 +66,7 @@ export function listenAddress(text: string): string {
   return text;
 }
 
-/** Adds an address or a network of a proxy to the ones before it. */
+/** Parses one `--trusted-proxy` and adds it to those given before. */
 export function proxyAddress(text: string, others: readonly string[] = []): readonly string[] {
   const [, address = '', bits] = /^([\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)]!;
@@ -74,14 +74,14 @@ export function proxyAddress(text: string, others: readonly string[] = []): read
   throw new InvalidArgumentError("expected an address or a network, such as '10.0.0.0/8'.");
 }
 
-/** A size as nginx writes it. 0 is refused, because it would turn the limit off. */
+/** A size in nginx's notation. 0 is refused, because it would turn the limit off. */
 export function bodySize(text: string): string {
   if (/^[1-9]\d{0,8}[kmg]?$/i.test(text)) return text;
   throw new InvalidArgumentError("expected a size such as '512k' or '20m'.");
 }
 
 export function httpUrl(text: string): string {
-  // The host goes into a configuration: it may hold nothing that ends a word there.
+  // The host is written into a configuration file, so it may not contain spaces or punctuation.
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && isHostName(hostOf(text))) {
     return text;
   }
@@ -91,7 +91,7 @@ export function httpUrl(text: string): string {
 /** The default address of an app. */
 const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
 
-/** A route, as a path of the app at the default address, or as a URL. */
+/** The URL of a route. A path alone means the app at the default address. */
 export function routeUrl(text: string): string {
   if (text.startsWith('/') && URL.canParse(DEFAULT_ORIGIN + text)) return DEFAULT_ORIGIN + text;
   if (/^https?:/i.test(text)) return httpUrl(text);
@@ -106,13 +106,13 @@ export function endpointPath(text: string): string {
   throw new InvalidArgumentError('expected a path such as /health.');
 }
 
-/** Adds a `Name: value` to the headers before it. */
+/** Parses one `Name: value` and adds it to the headers given before. */
 export function addHeader(
   text: string,
   headers: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*(.*)$/.exec(text) ?? [];
-  // oxlint-disable-next-line no-control-regex -- they would end the header
+  // oxlint-disable-next-line no-control-regex -- a line break would end the header
   if (name === undefined || value === undefined || /[\u0000-\u001f\u007f]/.test(value)) {
     throw new InvalidArgumentError("expected a header such as 'Authorization: Bearer …'.");
   }

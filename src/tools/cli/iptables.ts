@@ -4,8 +4,9 @@ interface IptablesOptions {
 }
 
 /**
- * A shell script that spreads connections to the public port over the workers in turn, by a chain
- * of its own. If it runs again, it replaces its rules, also for another port or number of workers.
+ * A shell script that spreads connections to the public port over the workers in turn. The rules
+ * are in a chain that only they use. Running the script again replaces the rules, even if the port
+ * or the number of workers has changed.
  */
 export function iptablesScript(
   ports: readonly number[],
@@ -52,7 +53,7 @@ fi
 `;
 }
 
-/** Sends every `left`-th connection that reaches the rule to the port; the last rule takes all. */
+/** A rule that sends every `left`-th connection to the port. The last rule takes every one. */
 function redirect(chain: string, port: number, left: number): string {
   const share = left > 1 ? ` -m statistic --mode nth --every ${left} --packet 0` : '';
   return `-A ${chain} -p tcp${share} -j REDIRECT --to-ports ${port}`;
@@ -63,7 +64,7 @@ function words({ ipv6, name }: IptablesOptions) {
   return {
     iptables: ipv6 ? 'ip6tables' : 'iptables',
     chain,
-    // The same for every port, so that a later run finds it.
+    // The jump does not name the public port, so that a run for another port finds and keeps it.
     jump: `-p tcp -m addrtype --dst-type LOCAL -j ${chain}`,
   };
 }

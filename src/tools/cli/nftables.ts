@@ -1,6 +1,6 @@
 /**
- * A ruleset that spreads connections to the public port over the workers in turn, over IPv4 and
- * IPv6, in a table of its own. If it is loaded again, it replaces that table in one step.
+ * A ruleset that spreads connections to the public port over the workers in turn, for IPv4 and
+ * IPv6. Its table has no other rules. Loading the ruleset again replaces that table in one step.
  */
 export function nftablesRuleset(
   ports: readonly number[],

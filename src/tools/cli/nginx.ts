@@ -1,10 +1,10 @@
 import { isIPv6 } from 'node:net';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 
-/** Node closes a kept connection after 5 s without a request. nginx has to close it before. */
+/** nginx has to close an idle connection before Node does. Node's default is 5 s. */
 const UPSTREAM_KEEP_ALIVE_SECONDS = 4;
 
-/** Kept connections of each nginx process to each worker. */
+/** The idle connections that each nginx process keeps open, for each worker. */
 const CONNECTIONS_PER_WORKER = 32;
 
 export interface NginxOptions {
@@ -12,15 +12,17 @@ export interface NginxOptions {
   readonly host: string;
   readonly listen: string;
   readonly name: string;
-  /** As nginx writes sizes: `1m`. */
+  /**
+   * The largest request body, in nginx's notation such as `1m`. A larger one is answered by 413.
+   */
   readonly maxBodySize: string;
-  /** Addresses and networks whose `X-Forwarded-` headers are believed. */
+  /** Addresses and networks of proxies whose `X-Forwarded-` headers are trusted. */
   readonly trustedProxy?: readonly string[];
 }
 
 /**
- * A file for nginx's `conf.d`: an upstream of the workers and a server that uses it, with kept
- * connections, WebSockets and streams.
+ * A file for nginx's `conf.d`: an upstream of the workers, and a server that uses it. It supports
+ * keep-alive connections to the workers, WebSockets and streams.
  *
  * @throws ClusterConfigurationError if nginx would listen on a port of a worker.
  */
@@ -76,7 +78,7 @@ ${isBehind ? realAddress(trustedProxy) : ''}
 `;
 }
 
-/** Takes the headers of a proxy in front of nginx from that proxy alone. */
+/** Uses `X-Forwarded-Proto` and `X-Forwarded-Host` only if a trusted proxy has sent them. */
 function trustOf(trustedProxy: readonly string[], name: string): string {
   return `
 geo $realip_remote_addr $${name}_trusted {

@@ -1,7 +1,7 @@
 import { connect, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-/** An address of this machine answers at once, unless a packet filter drops the packets. */
+/** How long to wait for a connection. Without a packet filter, this machine answers at once. */
 const TIMEOUT_MS = 500;
 
 export function isLoopback(host: string): boolean {
@@ -11,8 +11,8 @@ export function isLoopback(host: string): boolean {
 /**
  * Finds out whether other machines reach a port.
  *
- * @param addresses of this machine. Default: all but loopback and link-local ones.
- * @returns the first address, with the port, that takes a connection.
+ * @param addresses the addresses of this machine to try. Default: all but loopback and link-local.
+ * @returns the first address that accepts a connection, with the port.
  */
 export async function openAddress(
   port: number,
@@ -24,7 +24,7 @@ export async function openAddress(
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** @param address of {@link openAddress}. */
+/** @param address the result of {@link openAddress}. */
 export function goesAround(address: string): string {
   return `the workers answer at ${address} as well: clients that connect there go around nginx, its limits and its X-Forwarded-For; start the cluster with host: '127.0.0.1'`;
 }

@@ -58,7 +58,7 @@ function createProgram(): Command {
     .description('Shows and steers clusters of NestJS apps, and prepares apps for them.')
     .version(version)
     .showHelpAfterError('(--help shows what there is)')
-    // Commands that are added later inherit this.
+    // Must come before the commands are added, which inherit it.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE))
     .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 
@@ -170,7 +170,7 @@ async function workerPorts(
   );
 }
 
-/** Text from outside must not move the cursor or rename the terminal. */
+/** Removes control characters, so that text from outside cannot move the terminal's cursor. */
 function withoutControls(text: string): string {
   return clean(text).replaceAll('\r', '');
 }

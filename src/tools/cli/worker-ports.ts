@@ -3,13 +3,13 @@ import { ClusterConfigurationError, ClusterUnreachableError } from '../../contra
 import { BALANCING_STRATEGIES, MAX_PORT, MAX_WORKERS } from '../../contract/options/index.js';
 import { reasonOf } from '../app/endpoints.js';
 
-/** A blocked worker does not answer. Nobody can choose another one. */
+/** How long to wait for the health endpoint. The worker that gets the request may be blocked. */
 const TIMEOUT_MS = 5_000;
 
 const INSTEAD = 'or describe it with --port and --workers';
 const NO_CLUSTER = `its answer does not show a cluster. Give the URL of its health endpoint, which has to show details (health.details), ${INSTEAD}`;
 
-/** The used part of `/health`. It goes into scripts, so nothing but numbers may pass. */
+/** The used part of `/health`. The ports go into scripts, so only numbers are accepted. */
 const healthSchema = v.object({
   details: v.object({
     cluster: v.object({
@@ -40,7 +40,7 @@ export function describedPorts(port: number, workers: number): readonly number[]
 /**
  * The ports of the workers of the cluster whose `/health` is at `url`.
  *
- * @throws ClusterUnreachableError if nothing answers there, or something else.
+ * @throws ClusterUnreachableError if nothing answers there, or the answer does not show a cluster.
  * @throws ClusterConfigurationError if its workers have no ports of their own.
  */
 export async function runningPorts(url: string): Promise<readonly number[]> {
@@ -58,7 +58,7 @@ export async function runningPorts(url: string): Promise<readonly number[]> {
     );
   }
   if (ports.length < desired) throw new ClusterUnreachableError(url, NO_CLUSTER);
-  // Slots that were scaled away keep their ports, and the other workers serve them.
+  // After a scale-down the list also has the ports of removed slots, which the other workers serve.
   return ports.slice(0, desired);
 }
 
@@ -72,6 +72,6 @@ async function readJson(url: string): Promise<unknown> {
       `${reasonOf(error)}. Start the cluster, give its --url, ${INSTEAD}`,
     );
   }
-  // 503 too: a cluster that is not healthy yet already has ports.
+  // The body of a 503 is read too: a cluster that is not healthy yet already has ports.
   return response.json().catch(() => undefined);
 }

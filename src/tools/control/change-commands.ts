@@ -9,7 +9,7 @@ import type { ControlClient } from './control-client.js';
 import { printJson, printLine } from './view/output.js';
 import { type Progress, watched } from './view/watched.js';
 
-/** Shows each event while the command waits. */
+/** The line that is printed for each event while the command waits. */
 const showEvent: Progress = ({ data }) => `  ${data.text}`;
 
 export function addChangeCommands(program: Command): void {
@@ -85,7 +85,7 @@ async function change(
   }
 }
 
-/** Counts the slots that the reload has replaced. */
+/** The same line, with the number of slots that the reload has replaced so far. */
 function countingSlots({ desired }: ClusterStatus['cluster']): Progress {
   let done = 0;
   return (told) => {
@@ -97,7 +97,7 @@ function countingSlots({ desired }: ClusterStatus['cluster']): Progress {
 }
 
 interface WorkersWanted {
-  /** Whether `by` counts from the present number. */
+  /** Whether `by` is a difference to the present number. Otherwise `by` is the new number. */
   readonly isRelative: boolean;
   readonly by: number;
 }

@@ -9,7 +9,7 @@ import {
 import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
 import { parseFrames } from './view/parse-frames.js';
 
-/** After this a primary counts as blocked or stopped: the command says so within 2 s. */
+/** A primary that has not answered within this time counts as blocked or stopped. */
 const ANSWER_MS = 1_000;
 
 /** The messages of `GET /v1/events`. */
@@ -26,13 +26,17 @@ export class ControlClient {
     return this.#json(await this.open('GET', path, { timeoutMs }));
   }
 
-  /** Waits for the outcome without a limit. @throws ClusterUnreachableError, ClusterRefusedError */
+  /**
+   * Waits for the outcome without a time limit, once the primary has accepted the request.
+   *
+   * @throws ClusterUnreachableError, ClusterRefusedError
+   */
   async post<T>(path: string, body?: object): Promise<T> {
     return this.#json(await this.open('POST', path, { body }));
   }
 
   /**
-   * Events and samples. The first sample comes at once.
+   * The stream of events and samples. The primary sends the first sample at once.
    *
    * @throws ClusterUnreachableError, ClusterRefusedError
    */
@@ -42,10 +46,11 @@ export class ControlClient {
   }
 
   /**
-   * Opens an answer of any length, to be read by the caller. A POST sends its body once the primary
-   * has taken its head (100 Continue). So a primary that is silent never begins a change later.
+   * Sends a request and returns the response, whose body the caller reads. A POST sends its body
+   * only after the primary has answered its head with 100 Continue. So if a blocked primary lets
+   * the request time out, it does not make the change later.
    *
-   * @throws ClusterUnreachableError if nobody answers in time, ClusterRefusedError
+   * @throws ClusterUnreachableError if no answer comes in time, ClusterRefusedError
    */
   async open(
     method: 'GET' | 'POST',

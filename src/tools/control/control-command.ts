@@ -13,7 +13,7 @@ interface Description {
   readonly summary: string;
   /** Default: the summary. */
   readonly description?: string;
-  /** Arguments and options, without the name of the program. */
+  /** An example call, without the name of the program. */
   readonly example: string;
 }
 
@@ -31,7 +31,7 @@ export function controlCommand(
     );
 }
 
-/** A command that prints JSON if asked, and shows an example in its help. */
+/** Adds the option `--json`, and an example to the help of the command. */
 export function withJson(command: Command, example: string): Command {
   return command
     .option('--json', 'print JSON', false)

@@ -6,7 +6,7 @@ import { ClusterError, NoClusterError } from '../../contract/errors/index.js';
 import { controlDirectories, problemOfDirectory } from '../../contract/files/control-address.js';
 import { listeningSockets } from '../../contract/files/stale-sockets.js';
 
-/** A control socket, found by its name: its primary need not answer. */
+/** A cluster, found by the file name of its control socket, without a request to its primary. */
 export interface FoundCluster {
   /** The name of the cluster, or the path of its socket if the user has given that. */
   readonly name: string;
@@ -14,7 +14,7 @@ export interface FoundCluster {
   readonly path: string;
 }
 
-/** Several clusters could be meant. Exit code 64 (`EX_USAGE`). */
+/** More than one cluster matches. Exit code 64 (`EX_USAGE`). */
 export class AmbiguousClusterError extends ClusterError {
   readonly code = 'CLUSTER_AMBIGUOUS';
   readonly exitCode = USAGE_EXIT_CODE;
@@ -26,8 +26,8 @@ export const NOBODY =
 /**
  * Finds the cluster that the user means.
  *
- * @param wanted its name, the pid of its primary or the path of its socket. Default: the only
- *   cluster, or the only one of the app in whose directory the command runs.
+ * @param wanted the cluster's name, the pid of its primary or the path of its socket. Default: the
+ *   only cluster. If there are several, the only one of the app in the working directory.
  * @throws NoClusterError, AmbiguousClusterError
  */
 export async function findCluster(wanted: string | undefined): Promise<FoundCluster> {
@@ -52,7 +52,7 @@ export async function findCluster(wanted: string | undefined): Promise<FoundClus
   );
 }
 
-/** The cluster that has the name of the nearest package.json, unless several have it. */
+/** The cluster with the name in the nearest package.json. `undefined` if several have that name. */
 function ofThisApp(clusters: readonly FoundCluster[]): FoundCluster | undefined {
   const app = appName(join(process.cwd(), 'main.js'));
   const [own, ...others] = clusters.filter(({ name }) => name === app);
@@ -63,7 +63,7 @@ function ofThisApp(clusters: readonly FoundCluster[]): FoundCluster | undefined 
   return own;
 }
 
-/** All clusters of this user that listen. Removes the sockets of dead ones. */
+/** All clusters of this user that listen. Removes the sockets of clusters that have died. */
 export async function clustersOfUser(): Promise<readonly FoundCluster[]> {
   return (await Promise.all(controlDirectories().filter(isOwn).map(listeningSockets))).flat();
 }
@@ -72,7 +72,7 @@ export function labelOf({ name, pid }: FoundCluster): string {
   return pid === undefined ? name : `${name} (pid ${pid})`;
 }
 
-/** Whether SIGSTOP or a debugger has stopped the process. Known on Linux alone. */
+/** Whether SIGSTOP or a debugger has stopped the process. Always `false` if this is not Linux. */
 export function isStopped(pid: number | undefined): boolean {
   try {
     return /^\d+ \(.*\) [Tt] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

@@ -83,7 +83,7 @@ async function list(json: boolean): Promise<void> {
   if (listed.length === 0) throw new NoClusterError(NOBODY);
 }
 
-/** An app without an HTTP server has no address. */
+/** The address of the app, or `-` for an app without an HTTP server. */
 function addressOf({ options, cluster }: ClusterStatus): string {
   if (cluster.balancing === 'none') return '-';
   return 'path' in options ? options.path : `${options.host ?? '*'}:${options.port}`;

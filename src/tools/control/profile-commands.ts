@@ -14,7 +14,7 @@ interface RecordOptions extends ControlOptions {
   readonly output?: string;
 }
 
-/** A primary gives a worker nearly a second to say where it is. */
+/** How long to wait for a stack. The primary itself waits nearly a second for the worker. */
 const STACK_MS = 1_400;
 
 const KINDS = [
@@ -31,7 +31,7 @@ const KINDS = [
     prints:
       'Prints the functions of which most is held, and who called them. A leak shows only while there is traffic',
     extension: 'heapprofile',
-    defaultSeconds: 30, // in less, a cache that is being filled looks like a leak
+    defaultSeconds: 30, // in a shorter profile, a cache that is being filled looks like a leak
   },
   {
     name: 'heap-snapshot',
@@ -44,7 +44,7 @@ const KINDS = [
 
 type Kind = (typeof KINDS)[number];
 
-/** Commands that look into a worker. */
+/** Adds the commands that record a stack, a profile or a heap snapshot of a worker. */
 export function addProfileCommands(program: Command): void {
   controlCommand(program, {
     name: 'stack',
@@ -103,7 +103,7 @@ async function record(
   try {
     bytes = await watched(client, undefined, () => write(output, open));
   } catch (error) {
-    // The half file is removed: the signal can now end the process as it would have at once.
+    // The incomplete file has been removed, so the process can now end by the signal that it got.
     if (signal.aborted) process.kill(process.pid, signal.reason as NodeJS.Signals);
     throw error;
   }
@@ -126,7 +126,7 @@ async function write(output: string, open: () => Promise<AsyncIterable<Buffer>>)
   }
 }
 
-/** In UTC, without characters that a file name may not have. */
+/** The time in UTC, without characters that a file name may not have. */
 function timestamp(): string {
   return new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
 }
@@ -147,7 +147,7 @@ function inWords({ slot, pid, blockedForMs, requests, frames, problem }: WorkerS
   return [
     `${worker} ${state}`,
     ...frames.map((frame) => `    at ${oneLine(frame)}`),
-    // With a problem the requests are not known.
+    // If there is a problem, the requests are not known.
     ...(flight.length > 0
       ? ['in flight:', ...flight]
       : problem === null

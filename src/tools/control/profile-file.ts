@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { clean, ClusterRefusedError } from '../../contract/errors/index.js';
 
-/** A file that gets its name once it is complete, so that nobody sees half of it. */
+/** A file that is named `<path>.part` until it is complete, and then gets its final name. */
 export class ProfileFile {
   private constructor(
     readonly path: string,
@@ -10,7 +10,7 @@ export class ProfileFile {
     private readonly handle: FileHandle,
   ) {}
 
-  /** Refuses a name that is taken, before the profile is requested. */
+  /** Creates the `.part` file. Fails if `path` exists, so that no profile is recorded in vain. */
   static async create(path: string): Promise<ProfileFile> {
     if (existsSync(path)) throw taken(path);
     const part = `${path}.part`;
@@ -21,7 +21,7 @@ export class ProfileFile {
     }
   }
 
-  /** @returns how many bytes have been written. */
+  /** Writes the whole source and gives the file its name. @returns the number of bytes. */
   async take(source: AsyncIterable<Buffer>): Promise<number> {
     let bytes = 0;
     try {
@@ -45,15 +45,15 @@ export class ProfileFile {
 
   async #takeName(): Promise<void> {
     try {
-      await link(this.part, this.path); // rename() would replace a file of that name
+      await link(this.part, this.path); // unlike rename(), fails if a file has that name
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'EPERM' && code !== 'ENOTSUP') throw refusal(this.path, error);
-      await rename(this.part, this.path); // a file system without links, such as FAT
+      await rename(this.part, this.path); // the file system has no links, e.g. FAT
     }
   }
 
-  /** Removes the part, which is all there is of an incomplete file. */
+  /** Removes the `.part` file. A complete file keeps its data under its final name. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.handle.close().catch(() => {});
     await rm(this.part, { force: true });

@@ -4,25 +4,25 @@ import { Refusal } from '../../control/route.js';
 
 const TOKEN_BYTES = 32;
 
-/** A change needs this header as well as the cookie, which other ports of this host get too. */
+/** A change needs this header too: browsers send the cookie to all ports of this host. */
 export const TOKEN_HEADER = 'x-dashboard-token';
 
 type Headers = Pick<IncomingMessage, 'headers'>;
 
-/** Lets in only the browser that has opened the printed link. */
+/** Accepts requests only from the browser that has opened the printed link. */
 export class Access {
   readonly #cookie = newToken();
   readonly #header = newToken();
   #link: string | undefined;
 
-  /** A token for one link. It makes the token before it invalid. */
+  /** Makes the token of a new link. The token of the previous link becomes invalid. */
   newLink(): string {
     this.#link = newToken();
     return this.#link;
   }
 
   /**
-   * Uses up the token of a link.
+   * Accepts the token of a link, which then becomes invalid.
    *
    * @returns the cookie and the header that the browser has to send from now on.
    * @throws Refusal
@@ -33,7 +33,7 @@ export class Access {
       throw new Refusal(403, 'LINK_USED', 'this link is wrong, or has been used before');
     }
     this.#link = undefined;
-    // Cookies are shared by all ports, so the name keeps two dashboards apart.
+    // All ports of a host share their cookies, so the cookie's name contains the port.
     const cookie = `${cookieName(port)}=${this.#cookie}; Path=/api; HttpOnly; SameSite=Strict`;
     return { cookie, header: this.#header };
   }

@@ -5,7 +5,7 @@ import type { Client } from './cluster-feed.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** The actions of the page's buttons, by name. They throw Refusal, and any error of the client. */
+/** The actions of the page's buttons, by name. They throw Refusal or an error of the client. */
 export const ACTIONS: ReadonlyMap<string, (client: Client, body: Body) => Promise<Changed>> =
   new Map([
     ['reload', reload],

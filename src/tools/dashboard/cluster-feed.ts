@@ -5,30 +5,30 @@ import { COLUMNS, History } from './history.js';
 import { MetricsSource, metricsUrlOf } from './metrics-source.js';
 import { frame, Viewers } from './viewers.js';
 
-/** Samples come every second. */
+/** A primary sends a sample every second. After this long without one, it counts as silent. */
 const SILENCE_MS = 3_000;
 const RETRY_MS = 1_000;
 
 export type Client = Pick<ControlClient, 'get' | 'post' | 'events'>;
 
-/** The connection to the cluster, which is made again by itself. */
+/** The state of the connection to the cluster. A lost connection is opened again. */
 export interface Link {
   readonly state: 'connecting' | 'connected' | 'silent' | 'gone';
-  /** The problem, if there is one. */
+  /** What is wrong with the connection. `null` if nothing is. */
   readonly message: string | null;
 }
 
 export interface FeedSettings {
-  /** Finds the cluster, also after it has been started again. */
+  /** Finds the cluster, even if it has been restarted. */
   readonly connect: () => Promise<Client>;
   readonly readOnly: boolean;
-  /** The URL of the metrics. `false`: do not read them. `undefined`: from the app's options. */
+  /** The URL of the metrics. `undefined`: from the app's options. `false`: read no metrics. */
   readonly metrics?: string | false | undefined;
   readonly silenceMs?: number;
   readonly retryMs?: number;
 }
 
-/** Follows the control socket once, for all open pages. */
+/** Reads the control socket over one connection and passes everything on to all open pages. */
 export class ClusterFeed {
   readonly viewers = new Viewers();
   readonly history = new History();
@@ -40,7 +40,7 @@ export class ClusterFeed {
 
   constructor(private readonly settings: FeedSettings) {}
 
-  /** The client of the cluster, after the first connection. */
+  /** The client of the cluster. `undefined` before the first connection. */
   get client(): Client | undefined {
     return this.#client;
   }
@@ -61,7 +61,7 @@ export class ClusterFeed {
     this.viewers.end();
   }
 
-  /** The first message for a page: the cluster, its history and its current state. */
+  /** The first messages for a page: the cluster, its history and its current state. */
   introduction(): string {
     const { rows, log } = this.history;
     return [

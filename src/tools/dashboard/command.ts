@@ -76,7 +76,7 @@ async function serve(options: DashboardOptions): Promise<void> {
   process.exit(0);
 }
 
-/** Finds the same cluster, which has another pid if it has been started again. */
+/** Finds the same cluster again. If it was restarted, its pid has changed, but not its name. */
 async function findAgain({ name, pid, path }: FoundCluster): Promise<FoundCluster> {
   if (pid === undefined) return findCluster(path);
   return findCluster(String(pid)).catch(() => findCluster(name));

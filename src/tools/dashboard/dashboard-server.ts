@@ -11,15 +11,15 @@ import type { ClusterFeed } from './cluster-feed.js';
 import { guardBrowser, SECURITY_HEADERS } from './guard-browser.js';
 import { pageFile } from './page-files.js';
 
-/** Only loopback: a user on another machine needs a tunnel with the same port. */
+/** Only the loopback address. A user on another machine needs a tunnel with the same port. */
 const HOST = '127.0.0.1';
 
-/** From the connection to the end of a request. */
+/** The most time that a client has to send a whole request. */
 const REQUEST_MS = 5_000;
 const MAX_CONNECTIONS = 64;
 const KEEP_ALIVE_MS = 2_000;
 
-/** An answer like one of the control socket, or a file of the page. */
+/** An answer in the form that the control socket uses, or a file of the page. */
 type PageAnswer =
   Answer | { readonly status: number; readonly contentType: string; readonly body: Buffer };
 
@@ -57,7 +57,10 @@ export class DashboardServer {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Opens the page once. The link before it is void. The token is in the fragment, which is never sent. */
+  /**
+   * Returns a link that opens the page once. The previous link becomes invalid. The token is in the
+   * URL's fragment, which browsers never send.
+   */
   newLink(): string {
     return `http://${HOST}:${this.#port}/#token=${this.#access.newLink()}`;
   }
@@ -78,7 +81,7 @@ export class DashboardServer {
 
   async #reply(request: IncomingMessage): Promise<Replied> {
     guardBrowser(request, this.#port);
-    // Not `new URL()`: it throws for a path such as //other:x.
+    // `new URL()` would throw for a path such as //other:x.
     const path = (request.url ?? '/').split('?')[0]!;
     if (!path.startsWith('/api/')) return { answer: await page(request, path) };
     if (path === '/api/session' && request.method === 'POST') return this.#open(request);
@@ -132,7 +135,7 @@ function send(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if ('stream' in answer) {
-    // The client has already left, so nothing else ends the stream.
+    // The client has already disconnected, so nothing else would end the stream.
     if (response.destroyed) return void answer.stream.destroy();
     response.writeHead(answer.status, { ...SECURITY_HEADERS, 'Content-Type': answer.contentType });
     response.flushHeaders();
@@ -144,7 +147,8 @@ function send(
     ...headers,
     'Content-Type': 'json' in answer ? 'application/json; charset=utf-8' : answer.contentType,
     'Content-Length': body.length,
-    // The rest of an unread body must not be taken for a request.
+    // After an error the request's body may be unread. On a kept-alive connection the rest of it
+    // could be parsed as the next request.
     ...(answer.status >= 400 && { Connection: 'close' }),
   });
   response.end(body);

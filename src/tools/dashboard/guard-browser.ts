@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../../control/route.js';
 
-/** The allowed hosts: another name may lead to loopback too (DNS rebinding). */
+/** The allowed hosts. Other names are refused, as they may resolve to loopback (DNS rebinding). */
 const HOSTS = ['127.0.0.1', 'localhost'];
 
 const DEFAULT_PORT = 80;
 
 /**
- * Refuses requests from another page in the browser, or to another host name.
+ * Refuses requests that come from another page in the browser, or that name another host.
  *
  * @throws Refusal
  */
@@ -22,7 +22,7 @@ export function guardBrowser(
   if (headers.origin !== undefined && headers.origin !== `http://${host}`) {
     throw new Refusal(403, 'FOREIGN_ORIGIN', 'forbidden: the request comes from another page');
   }
-  // Same site is not enough: a server on another port of this host belongs to it, with our cookie.
+  // 'same-site' is refused: a page from another port of this host is same-site and gets our cookie.
   if (!['same-origin', 'none', undefined].includes(headers['sec-fetch-site'] as string)) {
     throw new Refusal(
       403,
@@ -41,7 +41,7 @@ function hostsOf(port: number): readonly string[] {
   return port === DEFAULT_PORT ? [...named, ...HOSTS] : named;
 }
 
-/** On every answer. They allow nothing but our own files, and no text as markup. */
+/** The headers of every answer. They allow only our own files, and no text as markup. */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy': [
     "default-src 'self'",

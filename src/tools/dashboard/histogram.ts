@@ -1,12 +1,12 @@
 import { samplesOf } from '../app/endpoints.js';
 
-/** The counts of a histogram over all its series, by their upper bounds in seconds. */
+/** The cumulative counts of a histogram, summed over its series, by upper bound in seconds. */
 export type Buckets = ReadonlyMap<number, number>;
 
 /**
- * The buckets of a histogram on a page of metrics, with any prefix of its name.
+ * The buckets of a histogram on a page of metrics, with any prefix before its name.
  *
- * @param without a route to leave out.
+ * @param without a route whose series are left out.
  */
 export function bucketsOf(page: string, name: string, without: string): Buckets {
   const buckets = new Map<number, number>();
@@ -19,7 +19,7 @@ export function bucketsOf(page: string, name: string, without: string): Buckets 
   return buckets;
 }
 
-/** The counts between two readings; `undefined` if the counters were reset. */
+/** The counts between two readings. `undefined` if the counters were reset. */
 export function since(before: Buckets, now: Buckets): Buckets | undefined {
   const between = new Map<number, number>();
   for (const [bound, count] of now) {
@@ -30,7 +30,10 @@ export function since(before: Buckets, now: Buckets): Buckets | undefined {
   return between;
 }
 
-/** As `histogram_quantile` of Prometheus: linear within a bucket. `undefined` without any counts. */
+/**
+ * A quantile in seconds, computed as by `histogram_quantile` in Prometheus: linear within a bucket.
+ * `undefined` if nothing was counted.
+ */
 export function quantile(buckets: Buckets, share: number): number | undefined {
   const sorted = [...buckets].toSorted(([a], [b]) => a - b);
   const total = sorted.at(-1)?.[1] ?? 0;

@@ -2,15 +2,15 @@ import type { Sample, StreamedEvent } from '../../control/event-stream.js';
 import type { Readings } from './metrics-source.js';
 import { RequestRate } from './request-rate.js';
 
-/** 15 minutes, a sample a second. */
+/** The most rows that are kept: 15 minutes, with a sample every second. */
 export const MAX_ROWS = 900;
 export const MAX_LOG = 300;
 const MAX_TEXT_LENGTH = 1_000;
 
-/** After such a gap the lines of the charts are interrupted. */
+/** If no sample came for longer than this, the charts show a gap. */
 const GAP_SECONDS = 5;
 
-/** The columns of a row. */
+/** The names of a row's values, in order. */
 export const COLUMNS = [
   'at',
   'requests',
@@ -40,7 +40,7 @@ export interface LogEntry {
   readonly text: string;
 }
 
-/** The last 15 minutes, for pages that are opened or reloaded. */
+/** The samples and the log of the last 15 minutes, for pages that are opened or reloaded. */
 export class History {
   readonly rows: Row[] = [];
   readonly log: LogEntry[] = [];
@@ -49,9 +49,9 @@ export class History {
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** Adds a sample, with the last readings of the metrics. */
+  /** Adds a sample together with the latest readings of the metrics. */
   add({ cluster: { workers, ready }, primary }: Sample, readings: Readings): Row {
-    // Charts need a time that goes forward, but clocks may be set back.
+    // Charts need ascending times, even if the clock was set back.
     const at = Math.max(Math.round(this.now()) / 1_000, this.#lastAt + 0.001);
     if (at - this.#lastAt > GAP_SECONDS && this.rows.length > 0) {
       this.#push([this.#lastAt + 0.001, ...COLUMNS.slice(1).map(() => null)]);
@@ -90,7 +90,7 @@ export class History {
     return entry;
   }
 
-  /** Another primary counts from 0. */
+  /** Called when another primary is followed. Forgets the last totals, as its totals begin at 0. */
   restart(): void {
     this.#rate.reset();
   }
@@ -109,7 +109,7 @@ function highest(values: readonly number[]): number | null {
   return values.length === 0 ? null : Math.max(...values);
 }
 
-/** Short in JSON. */
+/** Rounds to 3 digits after the point, to keep the JSON short. */
 function rounded(value: number | null): number | null {
   return value === null ? null : Math.round(value * 1_000) / 1_000;
 }

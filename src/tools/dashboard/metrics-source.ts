@@ -3,21 +3,21 @@ import type { PublishedOptions } from '../../control/published-options.js';
 import { sumOf } from '../app/endpoints.js';
 import { bucketsOf, type Buckets, quantile, since } from './histogram.js';
 
-/** Figures from the page of metrics: nothing else has the latency. */
+/** Figures from the page of metrics. The control socket does not report the latency. */
 export interface Readings {
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
   readonly p99Ms: number | null;
-  /** Waiting calls of `@CpuBound()` methods. */
+  /** The calls of `@CpuBound()` methods that wait for a thread. */
   readonly queued: number | null;
-  /** Ended calls of `@CpuBound()` methods, a second. */
+  /** The calls of `@CpuBound()` methods that ended, per second. */
   readonly offloaded: number | null;
 }
 
-/** The URL of the metrics and the result of the last request. */
+/** The URL of the metrics, and whether the last request for them succeeded. */
 export interface MetricsState {
   readonly url: string | null;
-  /** Why the latency is not known. */
+  /** The reason why the latency is not known. `null` if it is known. */
   readonly problem: string | null;
 }
 
@@ -39,14 +39,14 @@ const TASKS = 'nestjs_cluster_offload_tasks_total';
 
 const HINT = '--metrics <url> says where the metrics are';
 
-/** Readings from the page of metrics, taken every few seconds. */
+/** Reads the page of metrics every few seconds. */
 export class MetricsSource {
   readings: Readings = NOTHING;
   state: MetricsState = { url: null, problem: `unknown where the metrics are; ${HINT}` };
   #before: { readonly at: number; readonly latency: Buckets; readonly tasks: number } | undefined;
 
   constructor(
-    /** `undefined` while it is not known. */
+    /** Returns the URL of the metrics, or `undefined` while the URL is not known. */
     private readonly url: () => string | undefined,
     private readonly ask: typeof fetch = fetch,
     private readonly now: () => number = () => performance.now(),
@@ -79,7 +79,7 @@ export class MetricsSource {
 
   #take(url: string, page: string): void {
     const at = this.now();
-    // In a quiet cluster most requests would otherwise be the requests for metrics.
+    // Leaves out the requests for metrics. In a quiet cluster they would be most of all requests.
     const latency = bucketsOf(page, LATENCY, new URL(url).pathname);
     if (latency.size === 0) return this.#failed(url, `${url} has no ${LATENCY} (yet)`);
     const tasks = sumOf(page, TASKS);
@@ -110,11 +110,11 @@ export class MetricsSource {
   }
 }
 
-/** The default URL of the metrics: on the admin listener, or on the app's own port. */
+/** The default URL of the metrics: on the admin listener, or else on the app's own port. */
 export function metricsUrlOf(options: PublishedOptions): string | undefined {
   const { admin } = options;
   const at = admin ?? ('port' in options ? options : undefined);
-  // With port 0 the real port is not known.
+  // With port 0 the system chooses the port, and the options do not say which.
   if (at === undefined || typeof at.port !== 'number' || at.port === 0) return undefined;
   return `http://${reachable(at.host)}:${at.port}/metrics`;
 }

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The built page. The path is the same from src/ and from dist/. */
+/** The folder of the built page. This relative path is right in src/ and in dist/. */
 const PAGE = new URL('../../../dist/page/', import.meta.url);
 
-/** The files by their paths: a requested path never becomes the name of a file. */
+/** The files by URL path. A requested path is only looked up here, never used as a file name. */
 const FILES: ReadonlyMap<string, { readonly name: string; readonly type: string }> = new Map([
   ['/', { name: 'index.html', type: 'text/html; charset=utf-8' }],
   ['/main.js', { name: 'main.js', type: 'text/javascript; charset=utf-8' }],

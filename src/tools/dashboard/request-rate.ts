@@ -2,17 +2,17 @@ import type { Sample } from '../../control/event-stream.js';
 
 type Workers = Sample['cluster']['workers'];
 
-/** The counts come with heartbeats, at other moments than the samples. */
+/** Longer than a sample, since workers report their counts at other times: with heartbeats. */
 const WINDOW_SECONDS = 3;
 
-/** Requests a second over the last few seconds. */
+/** Computes the requests per second over the last few seconds. */
 export class RequestRate {
-  /** All requests so far, by time in seconds. */
+  /** The total of all requests at each of the last samples. `at` is in seconds. */
   #window: { readonly at: number; readonly total: number }[] = [];
   #total = 0;
   #bySlot: ReadonlyMap<number, number> = new Map();
 
-  /** @param at seconds. @returns `null` until there is something to compare with. */
+  /** @param at the time in seconds. @returns `null` for the first sample. */
   next(at: number, workers: Workers): number | null {
     // A slot that is being replaced is listed twice, both times with the count of the slot.
     const counts = new Map(workers.map((each) => [each.slot, each.requestsTotal]));
@@ -30,7 +30,7 @@ export class RequestRate {
       : (this.#total - before.total) / (at - before.at);
   }
 
-  /** Another primary counts from 0. */
+  /** Called when another primary is followed. Forgets the last totals, as its totals begin at 0. */
   reset(): void {
     this.#window = [];
     this.#bySlot = new Map();

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { Refusal } from '../../control/route.js';
 
-/** The number of pages open at once. */
+/** The most pages that can be open at once. Another one is refused. */
 const MAX_VIEWERS = 16;
 
-/** Unread bytes of a viewer. Enough for the history and some samples of 256 workers. */
+/** The most unread bytes of a page. Enough for the history and some samples of 256 workers. */
 export const MAX_UNREAD_BYTES = 2 * 1024 * 1024;
 
-/** Server-sent events for all open pages. */
+/** The streams of server-sent events to all open pages. */
 export class Viewers {
   readonly #open = new Set<Readable>();
 
@@ -16,8 +16,8 @@ export class Viewers {
   }
 
   /**
-   * @param first the first message.
-   * @throws Refusal if there are too many.
+   * @param first the first messages.
+   * @throws Refusal if too many pages are open.
    */
   open(first: string): Readable {
     if (this.#open.size >= MAX_VIEWERS) {
@@ -30,7 +30,9 @@ export class Viewers {
     return viewer;
   }
 
-  /** Drops a viewer that does not read: its page connects again, and gets the history. */
+  /**
+   * Sends to all pages. Drops a page that does not read: it connects again and gets the history.
+   */
   tell(text: string): void {
     for (const viewer of this.#open) {
       if (viewer.readableLength + text.length > MAX_UNREAD_BYTES) viewer.destroy();

@@ -14,7 +14,7 @@ interface DoctorArguments {
   readonly json: boolean;
 }
 
-/** The main file of `nest build`. */
+/** The main file that `nest build` writes. */
 const DEFAULT_MAIN = 'dist/main.js';
 
 const MAX_CONNECTIONS = 99_999;
@@ -58,10 +58,10 @@ export function addDoctorCommand(program: Command): void {
   });
 }
 
-/** Finds the file as `node` does: `dist/main` is `dist/main.js`. */
+/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. */
 function found(main: string): string | undefined {
   const path = resolve(main);
-  // Does not resolve a symbolic link: the app may look for its files next to the link.
+  // Symbolic links are not resolved, because the app may look for its files next to the link.
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
   try {
     return createRequire(path).resolve(path);

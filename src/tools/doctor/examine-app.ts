@@ -9,7 +9,7 @@ import type { Interruption } from '../app/interruption.js';
 import type { DoctorReport } from './report.js';
 
 interface Subject {
-  /** Path of the file that calls `bootstrap()`. */
+  /** The path of the file that calls `bootstrap()`. */
   readonly script: string;
   readonly workers: number | undefined;
   readonly settings: HostTask['settings'];
@@ -22,7 +22,7 @@ const NO_LOADER =
   '; the file is TypeScript: give the built one, or have Node load it: NODE_OPTIONS="--import tsx"';
 
 /**
- * Starts an app, examines it, and ends it with all that it has started.
+ * Starts an app, examines it, and ends it and all processes that it has started.
  *
  * @throws NotMeasuredError if the app does not start.
  */
@@ -34,7 +34,7 @@ export async function examineApp(
   const task: HostTask = { script, settings };
   const app = new AppProcess(
     [process.execPath, HOST, JSON.stringify(task)],
-    // This only changes the number that the app sees: one worker starts anyway.
+    // The app sees this number of workers, but only one worker is started.
     workers === undefined ? {} : { CLUSTER_WORKERS: String(workers) },
     (message) => (outcome = message as Outcome),
   );
@@ -62,7 +62,7 @@ function reportOf(
   const found = report.findings as readonly Finding[];
   const hooks = found.some(({ name }) => name === 'shutdown-hooks');
   const told = warnings
-    // The warning has a finding of its own.
+    // The finding 'shutdown-hooks' already reports this warning.
     .filter((text) => !(hooks && text.startsWith('enableShutdownHooks()')))
     .map((text) => findingOf(text, main));
   return {
@@ -80,7 +80,7 @@ function reportOf(
   };
 }
 
-/** A warning says what happened, then what to do. */
+/** Turns a warning into a finding. Its last "; " separates the problem from the remedy. */
 function findingOf(warning: string, main: string): Finding {
   const end = warning.lastIndexOf('; ');
   return {
@@ -93,7 +93,7 @@ function findingOf(warning: string, main: string): Finding {
   };
 }
 
-/** Shows files below the working directory by their path from there. */
+/** Makes the paths of files below the working directory relative. */
 function shortened(where: string): string {
   return where.replaceAll(`${process.cwd()}/`, '');
 }

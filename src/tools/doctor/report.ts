@@ -2,16 +2,16 @@ import type { Finding } from '../../observe/findings/finding.js';
 
 /** The doctor's report on an app. */
 export interface DoctorReport {
-  /** The file that was started. */
+  /** The path of the file that was started, from the working directory. */
   readonly main: string;
-  /** Workers that the findings are about. */
+  /** The number of workers that the findings assume. */
   readonly workers: number;
   readonly findings: readonly Finding[];
-  /** Names of findings that `doctor.ignore` of the app leaves out. */
+  /** The names in the app's option `doctor.ignore`. Findings with these names are left out. */
   readonly ignored: readonly string[];
 }
 
-/** A table of names and places, with the problem and its remedy below each. */
+/** The report as text: each finding's name and place, with its problem and remedy below. */
 export function pageOf({ main, workers, findings, ignored }: DoctorReport): string {
   const problems = findings.filter(({ level }) => level === 'problem').length;
   const width = Math.max(...findings.map(({ name }) => name.length), 0);

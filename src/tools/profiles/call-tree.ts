@@ -1,22 +1,22 @@
 import { fileURLToPath } from 'node:url';
 import { oneLine } from '../../contract/errors/index.js';
 
-/** A summary is short: so many functions are shown, */
+/** The most functions that a summary shows. */
 export const MAX_FUNCTIONS = 5;
 
-/** and so many callers of each, usually the service and the controller. */
+/** The most callers that a summary shows per function: usually the service and the controller. */
 export const MAX_CALLERS = 3;
 
-/** A function, as V8's profiles name it. */
+/** A function in V8's profiles. */
 export interface CallFrame {
   readonly functionName: string;
   readonly url: string;
-  /** From 0; -1 if V8 knows none. */
+  /** The line, counted from 0. It is -1 if V8 does not know the line. */
   readonly lineNumber: number;
   readonly columnNumber: number;
 }
 
-/** The callers and callees of a profile. */
+/** The call tree of a profile. Each node is a function with one path of callers. */
 export class CallTree {
   readonly #frames = new Map<number, CallFrame>();
   readonly #callers = new Map<number, number>();
@@ -39,7 +39,7 @@ export class CallTree {
     }
   }
 
-  /** Functions of the app on the way to the root, each once, innermost first. */
+  /** The functions of the app from this node to the root, each once, innermost first. */
   appFunctions(id: number): readonly string[] {
     return [...new Set([...this.pathFrom(id)].filter(isOfApp).map(nameOf))];
   }
@@ -50,7 +50,7 @@ function isOfApp({ url }: CallFrame): boolean {
   return url !== '' && !url.startsWith('node:') && !url.includes('/node_modules/');
 }
 
-/** `find (/app/dist/shop.service.js:18:10)`, without control characters. */
+/** The name to show, e.g. `find (/app/dist/shop.service.js:18:10)`, without control characters. */
 export function nameOf({ functionName, url, lineNumber, columnNumber }: CallFrame): string {
   const name = functionName || '(anonymous)';
   return oneLine(

@@ -10,11 +10,11 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** A function and the time in it, without the functions that it called. */
+/** A function and the time spent in its own code, without the functions that it called. */
 export interface HotFunction {
   readonly function: string;
   readonly ms: number;
-  /** Functions of the app that led to it, innermost first. */
+  /** The functions of the app that called this function, directly or not, innermost first. */
   readonly calledBy: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export interface CpuSummary {
   readonly functions: readonly HotFunction[];
 }
 
-/** The functions that took most of the time by themselves. */
+/** Finds the functions whose own code took most of the time. */
 export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSummary {
   const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((c) => [c, id])));
   const tree = new CallTree();
@@ -40,7 +40,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
   let totalMs = 0;
   let busyMs = 0;
   const found = new Map<string, { -readonly [Key in keyof HotFunction]: HotFunction[Key] }>();
-  // The longest first: its callers are shown.
+  // Starts with the longest node: if a function has several, the callers of this one are shown.
   for (const [id, ms] of [...byNode].toSorted(([, a], [, b]) => b - a)) {
     const frame = tree.frame(id);
     if (frame === undefined) continue;
@@ -49,7 +49,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
     busyMs += ms;
     const name = nameOf(frame);
     const calledBy = tree.appFunctions(id).filter((caller) => caller !== name);
-    // A function of Node or of the language counts apart for each function of the app that uses it.
+    // A function of Node or JavaScript gets one entry for each function of the app that calls it.
     const key = `${name} ${calledBy[0] ?? ''}`;
     const before = found.get(key);
     if (before !== undefined) before.ms += ms;
@@ -62,7 +62,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
   };
 }
 
-/** For a terminal. */
+/** The lines of the summary for a terminal. */
 export function describeCpu({ ms, busyMs, functions }: CpuSummary): readonly string[] {
   if (functions.length === 0) return ['The worker had nothing to do.'];
   return [

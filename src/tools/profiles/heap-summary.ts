@@ -11,7 +11,7 @@ export interface HeapProfile {
   readonly samples: readonly {
     readonly size: number;
     readonly nodeId: number;
-    /** Counts all samples, even of collected objects. */
+    /** The number of the sample in the order of allocation. Collected objects have numbers too. */
     readonly ordinal: number;
   }[];
 }
@@ -24,7 +24,7 @@ export interface Allocator {
   readonly olderBytes: number;
   /** Whether the function belongs to the app, not to Node or a package. */
   readonly isOfApp: boolean;
-  /** Functions of the app that led to it, innermost first. */
+  /** The functions of the app that called this function, directly or not, innermost first. */
   readonly calledBy: readonly string[];
 }
 
@@ -35,8 +35,9 @@ export interface HeapSummary {
 }
 
 /**
- * The functions that have allocated most of the old objects. A full cache drops its old objects, a
- * leak keeps them, so the age of the held objects tells them apart.
+ * Finds the functions that allocated most of the old objects that are still held. A leak keeps its
+ * old objects, and a full cache drops them. So the age of the held objects tells a leak from a
+ * cache.
  */
 export function summarizeHeap({ head, samples }: HeapProfile): HeapSummary {
   const tree = treeOf(head);
@@ -80,7 +81,7 @@ export function summarizeHeap({ head, samples }: HeapProfile): HeapSummary {
   };
 }
 
-/** Only functions of the app: Node holds objects of the current requests and connections too. */
+/** Functions of Node do not count: they also hold objects of the current requests. */
 function holdsOld({ isOfApp, olderBytes }: Allocator): boolean {
   return isOfApp && olderBytes > 0;
 }
@@ -96,7 +97,7 @@ function treeOf(head: HeapNode): CallTree {
   return tree;
 }
 
-/** For a terminal. */
+/** The lines of the summary for a terminal. */
 export function describeHeap({ heldBytes, functions }: HeapSummary): readonly string[] {
   if (functions.length === 0)
     return ['Nothing that was allocated during the profile is still held.'];

@@ -3,7 +3,7 @@ import type { RecordingKind } from '../../contract/snapshot/index.js';
 import { type CpuProfile, type CpuSummary, describeCpu, summarizeCpu } from './cpu-summary.js';
 import { describeHeap, type HeapProfile, type HeapSummary, summarizeHeap } from './heap-summary.js';
 
-/** Reading a larger file takes seconds, and gigabytes of memory. */
+/** The largest file to summarize. Reading a larger one takes seconds and gigabytes of memory. */
 const MAX_BYTES = 100e6;
 
 /** The summary of a profile for a terminal. */
@@ -27,6 +27,6 @@ export async function summarizeProfile(
     const summary = summarizeHeap(profile as HeapProfile);
     return { summary, lines: describeHeap(summary) };
   } catch {
-    return undefined; // the user wants the file: the summary is an extra
+    return undefined; // the user asked for the file, and has it without a summary too
   }
 }

@@ -16,7 +16,10 @@ interface TuneArguments {
   readonly metricsPath: string;
 }
 
-/** A few wait at each worker. A route that only waits still needs no more than one worker. */
+/**
+ * The default number of connections. Each worker then always has requests waiting, but a route that
+ * only waits, e.g. for a database, still gets along with one worker.
+ */
 const CONNECTIONS = 32;
 const CONNECTIONS_PER_WORKER = 8;
 const MAX_CONNECTIONS = 10_000;

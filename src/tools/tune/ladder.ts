@@ -1,30 +1,31 @@
 import type { Measurement, Setting } from './run/measurement.js';
 import { cheapest, hasRoom, MARGIN_RATIO } from './recommendation.js';
 
-/** The limits of the settings. */
+/** The limits of the settings that are tried. */
 export interface Limits {
   readonly maxWorkers: number;
-  /** More threads than cores compute nothing faster. */
+  /** The number of cores: more threads would compute nothing faster. */
   readonly maxThreads: number;
-  /** Whether the user has set the number of threads. It then stays the same. */
+  /** Whether the user has set the number of threads. If so, it is not varied. */
   readonly threadsAreSet: boolean;
 }
 
-/** A p99 is better if it is lower by this share. */
+/** A p99 counts as better if it is lower by at least this share. */
 const P99_MARGIN_RATIO = 0.2;
 
-/** Stops after so many settings in a row that do not help. One alone may be chance. */
+/** Stops after this many settings in a row that do not help. A single one may be chance. */
 const STOP_AFTER = 2;
 
-/** Up to this number steps are 1, then a half. */
+/** Up to this number, each step adds 1. After it, each step adds a half. */
 const ONE_BY_ONE = 8;
 
 /**
  * The setting to measure next; `undefined` if no further setting is worth it.
  *
- * The first setting is one worker, with the app as it is. If the route runs in threads, the next
- * settings give one worker more and more threads, and then divide the best number of threads among
- * more and more workers. Otherwise they only add workers.
+ * The first setting is one worker, with the app's own number of threads. If the route runs in
+ * threads, the next settings give one worker more and more threads. The settings after these divide
+ * the best number of threads among more and more workers. If the route does not run in threads,
+ * each setting only adds workers.
  */
 export function nextSetting(
   measured: readonly Measurement[],
@@ -38,7 +39,7 @@ export function nextSetting(
     .filter(({ setting }) => setting.workers === 1)
     .toSorted((a, b) => (a.threads ?? 0) - (b.threads ?? 0));
   if (varied) {
-    // The first measurement has the app's own number of threads, and counts as one of the steps.
+    // The first measurement, with the app's own number of threads, counts as one of the steps.
     const threads = steps(maxThreads).find((n) => alone.every((each) => each.threads !== n));
     const below = alone.filter((each) => threads !== undefined && each.threads! < threads);
     if (threads !== undefined && !noLongerHelps(below)) return { workers: 1, threads };
@@ -51,7 +52,7 @@ export function nextSetting(
   return varied ? { workers, threads: Math.ceil(best.threads! / workers) } : { workers };
 }
 
-/** 1, 2, … 8, 12, 18, … and `max`. */
+/** The numbers to try: 1, 2, … 8, 12, 18, … and `max`. */
 export function steps(max: number): number[] {
   const numbers: number[] = [];
   for (let n = 1; n < max; n = n < ONE_BY_ONE ? n + 1 : Math.ceil(n * 1.5)) numbers.push(n);
@@ -59,8 +60,9 @@ export function steps(max: number): number[] {
 }
 
 /**
- * Whether the last two settings brought neither more throughput nor a better p99 than all before
- * them, or an earlier setting already had idle event loops.
+ * Whether more workers or threads no longer help. This is so if the last two settings had neither
+ * more throughput nor a better p99 than all settings before them, or if an earlier setting already
+ * had idle event loops.
  */
 function noLongerHelps(measured: readonly Measurement[]): boolean {
   if (measured.slice(0, -1).some(hasRoom)) return true;

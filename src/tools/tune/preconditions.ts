@@ -6,10 +6,10 @@ import type { Plan } from './run/measurement.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** How long to wait for the route before the load. */
+/** How long the route may take to answer with success before the load begins. */
 const ROUTE_TIMEOUT_MS = 30_000;
 
-/** @throws ClusterAddressError if another process listens there, which would be measured instead. */
+/** @throws ClusterAddressError if another process listens there: it would be measured instead. */
 export async function refuseTakenAddress(url: string, interrupted: AbortSignal): Promise<void> {
   const { hostname, port, protocol, host } = new URL(url);
   const socket = net.connect({
@@ -31,8 +31,8 @@ export async function refuseTakenAddress(url: string, interrupted: AbortSignal):
 }
 
 /**
- * Asks the route once before the load, since a load of errors measures nothing. Asks again after a
- * 503 with `Retry-After`: threads may still start, on a busy machine for seconds.
+ * Requests the route once before the load, because a measurement of error responses is useless.
+ * After a 503 with `Retry-After` it tries again: on a busy machine threads take seconds to start.
  *
  * @throws NotMeasuredError if the route does not answer with 2xx or 3xx within 30 s.
  */
@@ -53,7 +53,7 @@ export async function refuseFailingRoute(
   }
 }
 
-/** `retryAfterMs` is `undefined` if asking again would not help. */
+/** The status of one request. `retryAfterMs` is `undefined` if another request would not help. */
 async function answerOf(
   url: string,
   headers: Readonly<Record<string, string>>,

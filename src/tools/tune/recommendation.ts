@@ -1,15 +1,15 @@
 import type { Measurement, Setting } from './run/measurement.js';
 
-/** A smaller gain does not count, since two runs of the same setting differ as much. */
+/** A gain below this share does not count: two runs of the same setting differ by as much. */
 export const MARGIN_RATIO = 0.05;
 
-/** If event loops are busy for no more than this, more workers do not help. */
+/** If event loops are busy for at most this share of the time, more workers do not help. */
 const ROOM_UTILIZATION = 0.6;
 
-/** If rounds differ by more than this, something else was running. */
+/** If rounds differ from their median by more than this share, other programs were running. */
 const NOISY_RATIO = 0.15;
 
-/** A load generator this busy cannot send more. */
+/** A load generator whose event loop is busy for more than this share cannot send more requests. */
 const GENERATOR_LIMIT = 0.9;
 
 const BYTES_PER_MB = 1e6;
@@ -18,7 +18,7 @@ export interface Recommendation {
   readonly setting: Setting;
   /** One sentence. */
   readonly reason: string;
-  /** Reasons for doubt. */
+  /** Reasons to doubt the measurements. */
   readonly caveats: readonly string[];
 }
 
@@ -36,17 +36,18 @@ export function recommend(measured: readonly Measurement[]): Recommendation | un
 }
 
 /**
- * The measurement with the fewest workers, then threads, that is as good as the best or that had idle
- * event loops: more throughput of others is chance then.
+ * The measurement with the fewest workers (and of these, the fewest threads) that has as much
+ * throughput as the best, or idle event loops. If event loops were idle, a higher throughput with
+ * more workers is chance.
  */
 export function cheapest(measured: readonly Measurement[]): Measurement {
   const best = fastest(measured);
   return byCost(measured).find((each) => hasRoom(each) || gain(each, best) < margin(each, best))!;
 }
 
-/** Whether all event loops were often idle, so that the route waits for something else. */
+/** Whether even the busiest event loop was often idle: the route then waits for something else. */
 export function hasRoom({ threads, eventLoopUtilization }: Measurement): boolean {
-  // If the route runs in threads, event loops are idle anyway.
+  // Event loops say nothing about a route that runs in threads: they are always idle.
   return threads === undefined && (eventLoopUtilization ?? 1) <= ROOM_UTILIZATION;
 }
 
@@ -64,7 +65,7 @@ function gain(from: Measurement, to: Measurement): number {
   return to.requestsPerSecond / from.requestsPerSecond - 1;
 }
 
-/** Never below the noise that the rounds have shown. */
+/** The gain that counts: at least as much as the rounds of either setting differ. */
 function margin(a: Measurement, b: Measurement): number {
   return Math.max(MARGIN_RATIO, a.spreadRatio, b.spreadRatio);
 }

@@ -18,7 +18,7 @@ export interface TuneOptions extends Plan {
   readonly rounds: number;
 }
 
-/** Measures one setting after the other, and prints which one is the best and why. */
+/** Measures one setting after the other, and prints the best one with the reason. */
 export async function tune(
   { limits, rounds, ...plan }: TuneOptions,
   interruption: Interruption,
@@ -35,8 +35,8 @@ export async function tune(
   const measurements = (): Measurement[] =>
     [...runs].map(([setting, each]) => measurementOf(setting, each));
 
-  // The first round finds the settings. The other rounds measure all of them again in turn, so that
-  // other load on the machine affects all of them alike.
+  // The first round finds the settings. Each further round measures all settings again in turn, so
+  // that other load on the machine affects all settings alike.
   for (;;) {
     const setting = nextSetting(measurements(), limits);
     if (setting === undefined) break;

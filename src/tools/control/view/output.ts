@@ -1,11 +1,11 @@
 import { oneLine } from '../../../contract/errors/index.js';
 
-/** Ends the process once nobody reads its output. For commands that do not end by themselves. */
+/** Ends the process when its output is closed. For commands that do not end by themselves. */
 export function endWithReader(): void {
   process.stdout.once('error', () => process.exit());
 }
 
-/** One line of text, without control characters. */
+/** Prints one line of text, without control characters. */
 export function printLine(text: string): void {
   process.stdout.write(`${oneLine(text)}\n`);
 }
@@ -14,7 +14,7 @@ export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** One line of JSON. `JSON.stringify` does not escape the control characters beyond ASCII. */
+/** Prints one line of JSON. Escapes U+007F to U+009F, which `JSON.stringify` leaves as they are. */
 export function printJson(value: unknown): void {
   const text = JSON.stringify(value).replaceAll(
     /[\u007f-\u009f]/g,

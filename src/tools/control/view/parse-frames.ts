@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** Longest line that is read: a sample of 256 workers has 130 KB. */
+/** The longest event, in characters. A longer one throws. A sample of 256 workers has 130 KB. */
 const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
 
-/** The frames of server-sent events whose data is JSON in one line. */
+/** Parses server-sent events whose data is JSON in one line. Skips everything else. */
 export async function* parseFrames(
   source: Readable,
 ): AsyncGenerator<{ readonly type: string; readonly data: unknown }> {

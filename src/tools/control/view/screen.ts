@@ -1,12 +1,12 @@
 const CSI = '\u001b[';
 
-/** To the alternate screen of the terminal, without a cursor, and back. */
+/** Switches to the terminal's alternate screen and hides the cursor, and undoes both. */
 const ENTER = `${CSI}?1049h${CSI}?25l`;
 const LEAVE = `${CSI}?25h${CSI}?1049l`;
 
 const CTRL_C = '\u0003';
 
-/** Draws on the whole terminal, and restores it in the end. */
+/** Draws on the whole terminal, and restores the terminal at the end. */
 export class Screen {
   #isLeft = false;
   #lines: readonly string[] = [];
@@ -14,11 +14,11 @@ export class Screen {
   readonly #onInput = (data: Buffer): void => this.#press(data.toString('utf8'));
   readonly #onSignal = (): void => this.#end();
 
-  /** @param onKey gets each key, except q and Ctrl-C, which end the process. */
+  /** @param onKey is called for each key. The keys q and Ctrl-C end the process instead. */
   constructor(private readonly onKey: (key: string) => void) {
     process.stdout.write(ENTER);
     process.stdout.on('resize', this.#onResize);
-    // By default a signal ends the process without running anything else.
+    // Without these listeners a signal would end the process and leave the terminal as it is.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
       process.once(signal, this.#onSignal);
     if (!process.stdin.isTTY) return;
@@ -26,11 +26,11 @@ export class Screen {
     process.stdin.on('data', this.#onInput);
   }
 
-  /** Leaves out what does not fit. */
+  /** Draws the lines. Leaves out lines and characters that do not fit the terminal. */
   draw(lines: readonly string[]): void {
     this.#lines = lines;
     if (this.#isLeft) return;
-    // A terminal may not know its size.
+    // Some terminals report a size of 0.
     const columns = process.stdout.columns || 80;
     const rows = process.stdout.rows || 24;
     const fit = lines.slice(0, rows).map((line) => `${line.slice(0, columns)}${CSI}K`);

@@ -1,6 +1,6 @@
 import type { Told } from '../control-client.js';
 
-/** A primary sends a sample a second, so this notices within 2 s that it is blocked or stopped. */
+/** A primary sends a sample every second. If nothing came for this long, it counts as blocked. */
 const SILENT_MS = 1_800;
 
 export const SILENCE = 'the primary does not answer: it is blocked or stopped';
@@ -9,7 +9,7 @@ export function warnOfSilence(): void {
   process.stderr.write(`${SILENCE}\n`);
 }
 
-/** Calls `silent` once whenever nothing has come for too long. */
+/** Passes the messages on. Calls `silent` once for each time in which the primary sends nothing. */
 export async function* noticingSilence(
   source: AsyncIterable<Told>,
   silent: () => void,

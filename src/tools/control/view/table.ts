@@ -3,11 +3,11 @@ import { oneLine } from '../../../contract/errors/index.js';
 export interface Column<Row> {
   readonly title: string;
   readonly value: (row: Row) => string;
-  /** Aligns the column to the left: for text, not for figures. */
+  /** Whether to align the column to the left, for text. Default: to the right, for figures. */
   readonly left?: boolean;
 }
 
-/** Rows under their titles, without control characters. The first line has the titles. */
+/** The lines of a table, without control characters. The first line has the titles. */
 export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
   const cells = rows.map((row) => columns.map(({ value }) => oneLine(value(row))));
   const widths = columns.map(({ title }, index) =>
@@ -30,7 +30,7 @@ const UNITS = [
   ['m', 60],
 ] as const;
 
-/** In the two largest units: `3d 4h`, `5m 12s`. */
+/** A duration in its two largest units: `3d 4h`, `5m 12s`. */
 export function formatSeconds(seconds: number): string {
   let rest = Math.max(0, Math.floor(seconds));
   const parts: string[] = [];

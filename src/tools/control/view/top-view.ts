@@ -4,7 +4,7 @@ import { summarize, TOP_COLUMNS, withRates, type WorkerRow } from './workers-tab
 
 type SortKey = (row: WorkerRow) => number;
 
-/** The orders by their keys: the largest first, except slots. */
+/** The sort orders by their keys. The largest value comes first, but the lowest slot. */
 const SORTS: Readonly<Record<string, { readonly title: string; readonly key: SortKey }>> = {
   s: { title: 'slot', key: ({ slot }) => -slot },
   r: { title: 'requests', key: ({ requestsPerSecond }) => requestsPerSecond ?? -1 },
@@ -12,7 +12,7 @@ const SORTS: Readonly<Record<string, { readonly title: string; readonly key: Sor
   m: { title: 'memory', key: ({ residentMemoryBytes }) => residentMemoryBytes ?? -1 },
 };
 
-/** The view of `top`: the last sample, in the chosen order. */
+/** The lines that `top` shows: the last sample, in the chosen order. */
 export class TopView {
   #sort = 's';
   #sample: Sample | undefined;
@@ -31,7 +31,7 @@ export class TopView {
     return this.again();
   }
 
-  /** Shows the last sample again. */
+  /** The lines of the last sample again, e.g. after the order was changed. */
   again(): readonly string[] {
     if (this.#sample === undefined) return ['waiting for a sample'];
     const { cluster, primary } = this.#sample;

@@ -4,20 +4,20 @@ import type { ControlClient, Told } from '../control-client.js';
 import { printLine } from './output.js';
 import { noticingSilence, SILENCE } from './silence.js';
 
-/** An event of the log, while a command waits. */
+/** A log event that comes while a command waits. */
 export type Logged = Told & { readonly type: 'log' };
 
-/** The line to show for an event. */
+/** Returns the line to show for an event, or `undefined` to show none. */
 export type Progress = (told: Logged) => string | undefined;
 
-/** How long to wait for the last events, since they come over a connection of their own. */
+/** How long to wait for the last events after the answer: they come over another connection. */
 const LAST_EVENTS_MS = 50;
 
 /**
  * Makes a request that may take long. Shows the events until the answer comes, and reports a
- * primary that stops answering. A primary that is already silent is not asked.
+ * primary that stops answering. If the primary does not answer from the start, `ask` is not called.
  *
- * @param progress `undefined` shows nothing.
+ * @param progress makes the lines to show. `undefined` shows nothing.
  * @throws ClusterUnreachableError, and any error of `ask`.
  */
 export async function watched<T>(
@@ -38,7 +38,7 @@ export async function watched<T>(
   }
 }
 
-/** A primary that has too many event streams still takes the request, so it is asked without them. */
+/** If the primary refuses the event stream, e.g. one too many, the request is made without it. */
 function unlessRefused(error: unknown): undefined {
   if (!(error instanceof ClusterRefusedError)) throw error;
 }
@@ -53,6 +53,6 @@ async function follow(events: AsyncIterable<Told>, progress: Progress | undefine
       if (line !== undefined) printLine(line);
     }
   } catch {
-    // The stream was ended, or the cluster has ended: the answer tells.
+    // Either `watched` closed the stream, or the cluster has ended: then the request fails too.
   }
 }

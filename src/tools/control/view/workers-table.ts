@@ -3,7 +3,7 @@ import { type Column, formatMegabytes, formatNumber, formatSeconds } from './tab
 
 export type WorkerReport = ClusterReport['workers'][number];
 
-/** A worker and its responses a second, which take two samples. */
+/** A worker and its responses per second, computed from two samples. `null` if not known. */
 export interface WorkerRow extends WorkerReport {
   readonly requestsPerSecond: number | null;
 }
@@ -38,7 +38,7 @@ export function summarize(report: ClusterReport): string {
   return `${status}, ${ready}/${desired} workers ready, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
-/** Adds to each worker the responses a second of its slot since the sample before. */
+/** Adds to each worker the responses per second of its slot since the previous sample. */
 export function withRates(
   now: ClusterReport,
   before: ClusterReport | undefined,
@@ -49,7 +49,7 @@ export function withRates(
   return now.workers.map((worker) => {
     const { slot, requestsTotal, state } = worker;
     const total = totals.get(slot);
-    // The counter belongs to the slot: if two processes share it, one row shows the rate.
+    // The counter belongs to the slot. If the slot has two processes, only one row shows the rate.
     const isFirst = state === 'ready' && !shown.has(slot);
     if (isFirst) shown.add(slot);
     const rate = total === undefined || seconds <= 0 ? null : (requestsTotal - total) / seconds;

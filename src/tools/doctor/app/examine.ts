@@ -10,7 +10,7 @@ import { sessions } from '../checks/sessions.js';
 import { SignalListeners } from './signal-listeners.js';
 
 const CHECKS: readonly Check[] = [
-  // First: the others hold objects of their own.
+  // Must be the first: the other checks allocate memory themselves.
   memory(),
   ...CHEAP_CHECKS,
   sessions,

@@ -1,13 +1,13 @@
 import { ExaminedWorker, type Outcome, type Settings } from './worker.js';
 
-/** The task that the command gives this process, as its only argument. */
+/** The task of this process. The command passes it as the only argument, in JSON. */
 export interface HostTask {
   readonly script: string;
   readonly settings: Settings;
 }
 
 /**
- * The process between the command and the worker. It leads a process group of its own, so that the
+ * This process runs between the command and the worker. It leads its own process group, so that the
  * command can end everything that the app starts.
  */
 const { script, settings } = JSON.parse(process.argv[2]!) as HostTask;
@@ -21,7 +21,7 @@ async function end(outcome?: Outcome): Promise<never> {
   process.exit(0);
 }
 
-// Ctrl-C, or the command has died.
+// The command sends SIGTERM after Ctrl-C. 'disconnect' comes if the command has died.
 process.once('SIGTERM', () => void end());
 process.once('disconnect', () => void end());
 await end(await worker.outcome());

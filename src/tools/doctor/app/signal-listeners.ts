@@ -2,23 +2,23 @@ import { fileURLToPath } from 'node:url';
 import { callSites } from '../../../contract/errors/call-sites.js';
 import type { Finding } from '../../../observe/findings/finding.js';
 
-/** Nest's method behind `enableShutdownHooks()`. */
+/** The method by which Nest's `enableShutdownHooks()` adds its listeners. */
 const NEST_LISTENS = 'listenToShutdownSignals';
 
-/** Signals that ask an app to end. */
+/** The signals that ask an app to end. */
 const SIGNALS: ReadonlySet<string | symbol> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP']);
 
 const MAX_FRAMES = 30;
 
 const DOCS = 'docs/shutdown-hooks.md#what-not-to-do';
 
-/** A line of the app's code that listens to signals. */
+/** A line of the app's code that adds a listener to a signal. */
 interface Place {
   readonly where: string;
   readonly byNest: boolean;
 }
 
-/** Notes where the app itself begins to listen to signals. Libraries know what they do. */
+/** Notes where the app's own code adds listeners to signals. Listeners of libraries are ignored. */
 export class SignalListeners {
   readonly #places = new Map<string, Place>();
 
@@ -64,16 +64,19 @@ export class SignalListeners {
   };
 }
 
-/** Node's function behind all that add a listener; above it are those that hear of it. */
+/**
+ * Node's internal function that `on()`, `once()` and `prependListener()` call. The frames above it
+ * are the listeners of 'newListener'.
+ */
 const ADDS = '_addListener';
 
-/** Raw frames, starting with the call of `process.on()`. */
+/** The stack frames, starting with the call of `process.on()`. */
 function framesOfListener(): NodeJS.CallSite[] {
   const sites = callSites(MAX_FRAMES, framesOfListener);
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
 }
 
-/** Not one of Node's own. */
+/** Whether the code of a frame is in a file, not in Node itself. */
 function isFile(frame: NodeJS.CallSite): boolean {
   return /^(file:|\/|[a-z]:\\)/i.test(frame.getFileName() ?? '');
 }

@@ -24,7 +24,7 @@ export type Outcome =
       readonly report: ExaminationMessage;
       readonly warnings: readonly string[];
     }
-  /** `why` continues "the app". */
+  /** `why` is the rest of a sentence that begins with "the app". */
   | { readonly type: 'failed'; readonly why: string };
 
 /** The settings of the command. */
@@ -32,28 +32,30 @@ export type Settings = Omit<ExaminationAssignment, 'examiner'>;
 
 const EXAMINER = new URL('./examine.js', import.meta.url).href;
 
-/** Some apps wait for ever for a database that does not answer. */
+/** How long the app may take to start. Some apps wait for ever for a database. */
 const READY_MS = 60_000;
 
-/** A program may listen somewhere before it calls `bootstrap()`. */
+/** How long a program that listens somewhere may take until it calls `bootstrap()`. */
 const BOOTSTRAP_MS = 3_000;
 
-/** Time for the output of an app that has failed. */
+/** How long an app that has failed may take to print its error and end by itself. */
 const LAST_WORDS_MS = 1_000;
 
-/** Time for shutdown hooks. By default a cluster gives them less. */
+/** How long shutdown hooks may take. A cluster's default is less. */
 const CLOSE_MS = 5_000;
 
 /**
- * The one worker that the doctor starts. The doctor acts as its primary and lets it listen on a free
- * port of the loopback address: the app's address, admin listener and number of workers have no
- * effect.
+ * The only worker that the doctor starts. The doctor acts as its primary and lets it listen on a
+ * free port of the loopback address. So the app's address, admin listener and number of workers
+ * have no effect.
  */
 export class ExaminedWorker {
   readonly #worker: Worker;
   readonly #outcome = new EventEmitter<{ outcome: [Outcome] }>();
   readonly #warnings: string[] = [];
-  /** An app that uses the hub would otherwise wait for it, and warn. */
+  /**
+   * The hub, once the app has asked for it. Without it, an app that uses it would wait and warn.
+   */
   #hub: Promise<HubAddress> | undefined;
   /** Whether the app has called `bootstrap()`. */
   #isOurs = false;
@@ -106,11 +108,11 @@ export class ExaminedWorker {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit').then(() => true);
     const endsWithin = (ms: number) => Promise.race([ended, delay(ms, false)]);
-    // It ends by itself once it has said why.
+    // A worker whose app has failed prints its error and ends by itself.
     if (this.#failed && (await endsWithin(LAST_WORDS_MS))) return;
     if (this.#isOurs) {
       this.#send({ type: 'drain', cause: 'scale' });
-      this.#send({ type: 'force' }); // nobody is being served: no lame duck
+      this.#send({ type: 'force' }); // skips the lame duck, because nobody is served
     } else {
       child.kill();
     }

@@ -1,9 +1,9 @@
 import { at, classOf, nameOfMember } from '../../../observe/findings/app-view.js';
 import type { Check } from '../../../observe/findings/finding.js';
 
-/** A pool of connections, as it can be read of a library. */
+/** A pool of connections, as read from an object of a library. */
 interface Pool {
-  /** Kind of database, as the library calls it. */
+  /** The library's name for the kind of database. */
   readonly kind: string;
   readonly size: number;
 }
@@ -12,14 +12,14 @@ interface Pool {
 const ALLOWED: readonly (readonly [kind: RegExp, name: string, connections: number])[] = [
   [/^(pg|postgres)/i, 'PostgreSQL', 100],
   [/^(mysql|mariadb)/i, 'MySQL', 151],
-  // A server of one's own allows more than anybody has; the smallest ones of Atlas do not.
+  // A self-hosted server allows far more by default. The smallest clusters of Atlas allow 500.
   [/^mongo/i, 'the smallest MongoDB of Atlas', 500],
 ];
 
-/** Databases that are files, in TypeORM and in Knex: they count no connections. */
+/** Databases in files, as TypeORM and Knex name them. They do not limit the connections. */
 const IN_FILE = /sqlite|sqljs|cordova|expo|capacitor|nativescript|react-native/i;
 
-/** How many connections a pool has by default: pg and mysql2, tarn under Knex, the driver of MongoDB. */
+/** The default size of a pool in pg, mysql2 and Knex's tarn. The MongoDB driver has its own. */
 const DEFAULT_SIZE = 10;
 const DEFAULT_MONGO_SIZE = 100;
 
@@ -33,7 +33,7 @@ export const databasePool: Check = {
       const [, database, byDefault] = ALLOWED.find(([kind]) => kind.test(pool?.kind ?? '')) ?? [];
       const allowed = maxConnections ?? byDefault;
       if (pool === undefined || allowed === undefined || IN_FILE.test(pool.kind)) return [];
-      // The one more is the new worker of a reload, which comes before the old one leaves.
+      // During a reload there is one more worker: the new one starts before the old one ends.
       const needed = pool.size * (workers + 1);
       if (needed <= allowed) return [];
       const limit =
@@ -68,7 +68,7 @@ function typeOrm(instance: unknown): Pool | undefined {
   return { kind, size: size ?? defaultOf(kind) };
 }
 
-/** Prisma's pool is in its engine, and up to version 6 the URL sets its size; or an adapter has the pool. */
+/** Prisma's pool is in its adapter. Up to version 6 it may be in its engine, sized by the URL. */
 function prisma(instance: unknown): Pool | undefined {
   const engine = at(instance, '_engineConfig');
   if (typeof at(instance, '$connect') !== 'function' || engine === undefined) return undefined;
@@ -84,7 +84,7 @@ function prisma(instance: unknown): Pool | undefined {
     .map(urlOf)
     .find((each) => typeof each === 'string');
   const [, size] = /[?&]connection_limit=(\d+)/.exec(url ?? '') ?? [];
-  // By default as many as twice the cores and one.
+  // Without a size in the URL, Prisma's pool has twice as many connections as cores, and one more.
   return size === undefined ? undefined : { kind, size: Number(size) };
 }
 
@@ -96,7 +96,7 @@ function urlOf(source: unknown): string | undefined {
   return typeof variable === 'string' ? process.env[variable] : undefined;
 }
 
-/** Knex is a function. */
+/** An instance of Knex is a function. */
 function knex(instance: unknown): Pool | undefined {
   const kind = at(instance, 'client', 'config', 'client');
   const size = at(instance, 'client', 'pool', 'max');

@@ -1,7 +1,7 @@
 import { at } from '../../../observe/findings/app-view.js';
 import type { Check } from '../../../observe/findings/finding.js';
 
-/** The default of nginx upstreams and of AWS load balancers. */
+/** The default keep-alive time of nginx upstreams and AWS load balancers. */
 const PROXY_KEEP_ALIVE_MS = 60_000;
 
 const MS_PER_SECOND = 1_000;
@@ -13,9 +13,9 @@ export const keepAlive: Check = {
   docs: 'docs/doctor.md#keep-alive',
   look(app, { main, proxyKeepAliveMs }) {
     const ours = app.httpServer?.keepAliveTimeout;
-    // An app that trusts a proxy has one.
+    // An app that is set to trust a proxy is assumed to run behind one.
     const theirs = proxyKeepAliveMs ?? (trustsProxy(app.http) ? PROXY_KEEP_ALIVE_MS : undefined);
-    // 0 = for ever
+    // 0 means that Node never closes an idle connection.
     if (ours === undefined || ours === 0 || theirs === undefined || ours > theirs) return [];
     const assumed = proxyKeepAliveMs === undefined ? ' by default' : '';
     return [
@@ -45,7 +45,7 @@ export const forceCloseConnections: Check = {
       : [],
 };
 
-/** Express has a setting, Fastify an option. */
+/** Express has the setting 'trust proxy', Fastify the option `trustProxy`. */
 function trustsProxy(http: unknown): boolean {
   const get = at(http, 'get');
   const settings = at(http, 'settings');

@@ -8,18 +8,18 @@ const BYTES_PER_MB = 1e6;
 export interface MemoryReading {
   readonly residentBytes: number;
   readonly availableBytes: number;
-  /** The source of that limit. */
+  /** The name of the machine's or container's limit, for the report. */
   readonly limitedBy: string;
 }
 
-/** Whether there is memory for that many workers, by what this one holds. */
+/** Checks that the memory is enough for all workers, if each needs as much as this one. */
 export const memory = (read: () => MemoryReading = readMemory): Check => ({
   name: 'memory',
   remedy: 'start fewer workers (CLUSTER_WORKERS), or give them more memory',
   docs: 'docs/number-of-workers.md',
   look(_app, { workers }) {
     const { residentBytes, availableBytes, limitedBy } = read();
-    // The one more is the new worker of a reload.
+    // During a reload there is one more worker.
     const neededBytes = residentBytes * (workers + 1) + MEMORY_OF_PRIMARY_BYTES;
     if (neededBytes <= availableBytes) return [];
     return [

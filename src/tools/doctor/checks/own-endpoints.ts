@@ -7,12 +7,12 @@ import {
 } from '../../../observe/findings/app-view.js';
 import { type Check, listed, type Observation } from '../../../observe/findings/finding.js';
 
-/** The key under which Nest keeps the method of a handler, the same in 11 and 12. */
+/** The metadata key for the HTTP method of a handler, in Nest 11 and 12. */
 const METHOD = 'method';
-/** `RequestMethod` of @nestjs/common. */
+/** `RequestMethod.GET` of @nestjs/common. */
 const GET = 0;
 
-/** An indicator of this package: with it a controller of the app's answers for all workers. */
+/** This package's health indicator. A controller that has it injected answers for all workers. */
 const OURS = 'ClusterHealthIndicator';
 
 export const ownHealth: Check = {

@@ -16,7 +16,7 @@ export const schemaSynchronization: Check = {
       })),
 };
 
-/** A database in memory has one process alone. */
+/** Several workers cannot alter the same schema if the database is in the memory of each. */
 function synchronizes(options: unknown): boolean {
   return (
     typeof at(options, 'type') === 'string' &&

@@ -2,12 +2,13 @@ import { Module } from 'node:module';
 import v8 from 'node:v8';
 import type { Check, Observation } from '../../../observe/findings/finding.js';
 
-/** Libraries with a class `MemoryStore`, and what they keep there. Both are CommonJS. */
+/** The files of the libraries that keep sessions in a class `MemoryStore`. Both are CommonJS. */
 const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;
 
 /**
- * A store is in a closure of its middleware, where nobody can read it. So the objects of the heap are
- * counted, which takes as long as a full garbage collection: not for a worker that serves.
+ * Finds sessions that are kept in memory. The store is in a closure of the middleware and cannot be
+ * read, so the check counts the stores on the heap. That takes as long as a full garbage
+ * collection, too long for a worker that serves requests.
  */
 export const sessions: Check = {
   name: 'sessions',

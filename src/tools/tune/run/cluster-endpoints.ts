@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { reasonOf, sumOf } from '../../app/endpoints.js';
 
-/** A blocked worker does not answer. The request is then made again. */
+/** How long to wait for an answer. A blocked worker does not answer; the caller asks again. */
 const TIMEOUT_MS = 5_000;
 
 const CPU_OF_WORKERS = 'nestjs_cluster_worker_cpu_seconds_total';
@@ -33,9 +33,9 @@ export interface ClusterHealth {
   readonly ready: number;
   /** The resident memory of each worker that reports it. */
   readonly residentMemoryBytes: readonly number[];
-  /** The utilization of the busiest worker, over its last heartbeat interval. */
+  /** The event loop utilization of the busiest worker, over its last heartbeat interval. */
   readonly eventLoopUtilization: number | undefined;
-  /** The threads of the worker that answered. */
+  /** The number of threads in the worker that answered. */
   readonly threads: number | undefined;
 }
 
@@ -43,11 +43,11 @@ export interface ClusterHealth {
 export interface ClusterCounters {
   readonly cpuSeconds: number;
   readonly primaryMemoryBytes: number;
-  /** Calls of `@CpuBound()` methods. */
+  /** The number of calls of `@CpuBound()` methods that have ended. */
   readonly offloaded: number;
 }
 
-/** The answer of the health endpoint: a cluster, or the reason why it cannot be asked. */
+/** The answer of the health endpoint: a cluster, something else, or no answer and the reason. */
 export type HealthAnswer =
   | { readonly kind: 'cluster'; readonly health: ClusterHealth }
   | { readonly kind: 'stranger'; readonly status: number }
@@ -70,7 +70,7 @@ export class ClusterEndpoints {
       signal.throwIfAborted();
       return { kind: 'silent', why: reasonOf(error) };
     }
-    // 503 too: other checks of the app do not matter here.
+    // A 503 is accepted too: other health checks of the app do not matter here.
     const health = v.safeParse(healthSchema, body);
     if (!health.success) return { kind: 'stranger', status: response.status };
     const { cluster, offload } = health.output.details;
@@ -114,7 +114,7 @@ function largest(values: readonly (number | null | undefined)[]): number | undef
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-/** On a new connection: a kept one would be balanced too, and would outlive the app. */
+/** Uses a new connection: the app would balance a kept-alive one, which also outlives the app. */
 function ask(url: string, signal: AbortSignal): Promise<Response> {
   return fetch(url, {
     headers: { connection: 'close' },

@@ -25,7 +25,7 @@ export function findAutocannon(directory: string): string {
   );
 }
 
-/** autocannon in a process of its own. */
+/** Runs autocannon in its own process. */
 export class LoadGenerator {
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
@@ -45,7 +45,7 @@ export class LoadGenerator {
   /** The error output of the process. */
   #said = '';
 
-  /** Resolves once the load can begin: the measurement does not include the start of this process. */
+  /** Resolves once the process has started and loaded autocannon, so that `run` begins at once. */
   async loaded(): Promise<void> {
     await this.#message('loaded');
   }
@@ -55,7 +55,7 @@ export class LoadGenerator {
     return (await this.#message('done')).report;
   }
 
-  /** Ends it at once: it has nothing to lose. */
+  /** Kills the process at once. It has nothing to clean up. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }

@@ -1,4 +1,4 @@
-// A process of its own, so that the load does not share the event loop of the measurement.
+// Runs in its own process, so that the load does not block the event loop of the command.
 import type { EventEmitter } from 'node:events';
 import { createHistogram, performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,7 +20,7 @@ interface Autocannon {
 const MS_PER_SECOND = 1_000;
 const US_PER_MS = 1_000;
 
-/** autocannon is stopped before: its own end only has to come later. */
+/** Added to autocannon's own duration, so that it does not end before it is stopped here. */
 const SPARE_SECONDS = 60;
 
 const [path] = process.argv.slice(2);
@@ -28,9 +28,9 @@ const { default: autocannon } = (await import(pathToFileURL(path!).href)) as {
   default: Autocannon;
 };
 
-// Its parent is gone: nobody reads the result.
+// The parent process is gone, so nobody would read the result.
 process.once('disconnect', () => process.exit(0));
-// Ctrl-C reaches this process too, but its parent ends it.
+// Ctrl-C in a terminal also signals this process, but the parent process ends it.
 process.on('SIGINT', () => {});
 process.once('message', (request: LoadRequest) => {
   void load(request).then((report) => send({ type: 'done', report }));
@@ -54,8 +54,9 @@ async function load(request: LoadRequest): Promise<LoadReport> {
     connections,
     duration: (warmUpMs + measureMs) / MS_PER_SECOND + SPARE_SECONDS,
     setupClient(client) {
-      // Not autocannon's own latency: after a server has closed a connection, as the balancing does,
-      // it measures each later answer of that client from the request before (seen in 8.0 and 9.0).
+      // The latency is measured here, because autocannon's is wrong (seen in 8.0 and 9.0): after
+      // the server has closed a connection, as the balancing does, autocannon measures each later
+      // answer of that client from the previous request.
       let sentAt = 0;
       client.on('request', () => (sentAt = performance.now()));
       client.on('response', (status: number) => {

@@ -1,9 +1,11 @@
-/** The request to the load generator, once it is loaded. */
+/** The message that starts the load. The load generator takes it once it has sent 'loaded'. */
 export interface LoadRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** Load before the measurement, which compiles code and spreads connections. */
+  /**
+   * How long to load the app before the measurement: code is compiled, connections are balanced.
+   */
   readonly warmUpMs: number;
   readonly measureMs: number;
 }
@@ -13,15 +15,15 @@ export interface LoadReport {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Answers with 2xx and 3xx in the measured time. */
+  /** The number of answers with 2xx or 3xx during the measurement. */
   readonly answered: number;
-  /** Answers with 2xx and 3xx, with the warm-up. */
+  /** The number of answers with 2xx or 3xx during the warm-up and the measurement. */
   readonly answeredInAll: number;
-  /** Other outcomes in the measured time, by status or message of the error. */
+  /** How often each other status or error came during the measurement, by status or message. */
   readonly failures: Readonly<Record<string, number>>;
-  /** Cores that the load generator kept busy, with the warm-up. */
+  /** The cores that the load generator kept busy during the warm-up and the measurement. */
   readonly busyCores: number;
-  /** Share of the time that the load generator's event loop was busy. */
+  /** The share of the measurement in which the load generator's event loop was busy. */
   readonly utilization: number;
 }
 

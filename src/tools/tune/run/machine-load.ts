@@ -1,16 +1,17 @@
 import { cpus } from 'node:os';
 
-/** With less idle than the first, nothing is left. With more than the second, others take much. */
+/** If fewer cores were idle, the app could not have used more. */
 const ENOUGH_IDLE_CORES = 0.25;
+/** If other programs kept more cores busy, it is reported. */
 const MANY_CORES = 0.25;
 
-/** Cores of this machine that were busy and idle, with the load of all processes. */
+/** How many cores of this machine were busy with any process, and how many were idle. */
 export interface MachineLoad {
   readonly busyCores: number;
   readonly idleCores: number;
 }
 
-/** Begins to watch the machine. The returned function tells the load since then. */
+/** Starts to measure the machine's load. The returned function returns the load since the start. */
 export function watchMachine(): () => MachineLoad {
   const startedAt = performance.now();
   const from = totals();
@@ -21,13 +22,13 @@ export function watchMachine(): () => MachineLoad {
   };
 }
 
-/** Busy cores of other programs, or `undefined` if cores were left. */
+/** How many cores other programs took from the app. `undefined` if idle cores were left. */
 export function coresOfOthers(
   { busyCores, idleCores }: MachineLoad,
   ownCores: number,
 ): number | undefined {
   const others = busyCores - ownCores;
-  // In a container the figures are the host's: other programs matter only if no cores are left.
+  // Other programs only matter if no core was idle. In a container these figures cover the host.
   return idleCores < ENOUGH_IDLE_CORES && others > MANY_CORES ? others : undefined;
 }
 

@@ -12,11 +12,11 @@ import { environmentOf } from '../recommendation.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** Compiling the code and balancing the connections takes this long. */
+/** The shortest warm-up: to compile the code and to balance the connections takes this long. */
 const MIN_WARM_UP_SECONDS = 1;
 const WARM_UP_RATIO = 0.25;
 
-/** A route calls `@CpuBound()` methods if most of its requests do. */
+/** A route counts as running in threads if it makes this many `@CpuBound()` calls per request. */
 const OFFLOADED_RATIO = 0.5;
 
 /**
@@ -39,7 +39,7 @@ export async function measureRun(
     return await measure(plan, setting, { app, load, over });
   } catch (error) {
     interrupted.throwIfAborted();
-    // Once the app has ended, everything else fails because of that.
+    // If the app has ended, that is the cause of all other errors.
     throw app.ended.aborted ? app.failure : error;
   } finally {
     await Promise.all([app.end(), load.end()]);
@@ -130,7 +130,7 @@ function noAnswers({ failures }: LoadReport, { url, connections, seconds }: Plan
   );
 }
 
-/** Rejects when the signal aborts, since the result then never comes. */
+/** Rejects when the signal aborts, because the promise may then never settle. */
 async function unlessOver<T>(promise: Promise<T>, over: AbortSignal): Promise<T> {
   over.throwIfAborted();
   let stop!: () => void;

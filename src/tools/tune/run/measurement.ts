@@ -1,4 +1,4 @@
-/** What is measured, and how. */
+/** The app and the route to measure, and the load. */
 export interface Plan {
   readonly command: readonly string[];
   readonly url: string;
@@ -7,45 +7,45 @@ export interface Plan {
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly seconds: number;
-  /** Path of the module. */
+  /** The path of the module autocannon. */
   readonly autocannon: string;
 }
 
-/** The numbers that the app gets in its environment. */
+/** The numbers of workers and threads that the app gets by environment variables. */
 export interface Setting {
   readonly workers: number;
-  /** The threads of each worker; if not given, the app decides. */
+  /** The number of threads per worker. `undefined`: the app decides. */
   readonly threads?: number | undefined;
 }
 
 /** One run of the app under load. */
 export interface Run {
-  /** Answers with 2xx and 3xx. */
+  /** The number of answers with 2xx or 3xx per second. */
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Answers with another status, and requests without an answer. */
+  /** The number of requests that got another status, or no answer. */
   readonly failed: number;
-  /** Cores that all processes of the cluster kept busy; `undefined` if `/metrics` does not say. */
+  /** The cores that all processes of the cluster kept busy. `undefined` without metrics. */
   readonly busyCores: number | undefined;
-  /** The memory of all processes of the cluster, as far as it is reported. */
+  /** The memory of all processes of the cluster that report it. */
   readonly memoryBytes: number;
   /** The mean memory of one worker. */
   readonly workerMemoryBytes: number;
-  /** Threads of each worker, if the route runs in threads. */
+  /** The number of threads per worker. `undefined` if the route does not run in threads. */
   readonly threads: number | undefined;
-  /** Share of the time that the event loop of the busiest worker was busy, if known. */
+  /** The share of the time in which the busiest worker's event loop was busy, if known. */
   readonly eventLoopUtilization: number | undefined;
-  /** Cores that other programs took from the app; `undefined` if they took none, or if it is not known. */
+  /** The cores that other programs took from the app. `undefined` if none, or if not known. */
   readonly coresOfOthers: number | undefined;
-  /** Share of the time that the load generator was busy. */
+  /** The share of the time in which the load generator's event loop was busy. */
   readonly generatorUtilization: number;
 }
 
 /** A setting and the medians of its runs. */
 export interface Measurement extends Run {
   readonly setting: Setting;
-  /** How far the throughput of its runs is from their middle. */
+  /** Half the difference between its best and its worst throughput, as a share of the median. */
   readonly spreadRatio: number;
 }
 

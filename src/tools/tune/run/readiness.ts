@@ -8,15 +8,15 @@ import type { ClusterEndpoints, ClusterHealth } from './cluster-endpoints.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** More than the default `readyTimeoutMs`, so that the app itself can say why it does not start. */
+/** Longer than the default `readyTimeoutMs`, so that a failing app can first report the reason. */
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
-/** When the health is read, as a share of the load with its warm-up. */
+/** The health is read after this share of the load, with the warm-up included. */
 const ASK_AT_RATIO = 0.8;
 
 /**
- * Reads the health of the cluster late in the load: its numbers cover the last heartbeat interval
- * (a second by default), which should be under load.
+ * Reads the health of the cluster late in the load. Its numbers cover the last heartbeat interval
+ * (a second by default), which has to be under load.
  */
 export async function healthUnderLoad(
   endpoints: ClusterEndpoints,
