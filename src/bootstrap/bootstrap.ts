@@ -21,18 +21,18 @@ const NO_WORKERS_HERE =
   'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is no test, start node without --no-experimental-require-module';
 
 /**
- * Runs a Nest app on every core: wrap what creates the app in it and leave out `listen()`. A
- * microservice and an application context are apps, too.
+ * Runs a Nest app on every core. Pass a function that creates the app and does not call `listen()`.
+ * The app can also be a microservice or an application context.
  *
- * The first process becomes the primary: it binds the address, forks workers that run the same
- * script, and keeps them up. In a worker the app is created and serves. With `workers: 0` it runs
- * in this process. In a thread, or in a process that a worker started, nothing happens.
+ * The first process becomes the primary. It binds the address, forks workers that run the same
+ * script, and replaces workers that fail. Each worker creates the app and serves it. With
+ * `workers: 0` the app runs in this process. In a thread, or in a process that a worker started,
+ * nothing happens.
  *
- * A start that cannot work ends the process with one line at the level `error`: exit code 78 for an
- * option or variable that is wrong, 69 for an address that cannot be listened on, 70 if workers do
- * not come up.
+ * If the start fails, the process logs one line at the level `error` and ends. The exit code is 78
+ * for a wrong option or variable, 69 if the address cannot be listened on, and 70 if workers fail.
  *
- * @returns once the app is being served, by the first worker that is ready.
+ * @returns when the first worker is ready and serves the app.
  */
 export async function bootstrap<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,
@@ -48,18 +48,18 @@ export async function bootstrap<S extends AppSource>(
       );
     }
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
-    // Each role loads only what it needs: it keeps the primary small.
+    // Each role loads only the files that it needs, which keeps the primary small.
     if (role.name === 'parent' && resolved.workers === 0) {
       const { runStandalone } = await import('./roles/run-standalone.js');
       return await runStandalone(createApp, resolved);
     }
-    // No ClusterError: that would end the test runner, and this fails the test.
+    // Not a ClusterError, which would end the test runner. This error only fails the test.
     if (COMMON_JS) throw new Error(NO_WORKERS_HERE);
     if (role.name === 'worker') {
       const { runWorker } = await import('./roles/run-worker.js');
       return await runWorker(createApp, resolved, role.assignment);
     }
-    // First: loading files is what makes code hot.
+    // Must come first, because loading the primary's files makes code hot, which V8 then optimizes.
     const { leaveTurbofanOut } = await import('../supervisor/processes/v8-flags.js');
     leaveTurbofanOut(resolved);
     const { runPrimary } = await import('./roles/run-primary.js');
@@ -67,7 +67,7 @@ export async function bootstrap<S extends AppSource>(
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     const { message, exitCode } = error;
-    // Not by the user's function: the options that it is in may be what is wrong.
+    // Does not use the app's own `write` function, because the options that hold it may be wrong.
     const format = logFormatIn(options);
     const log = createEventLog({ format, level: 'info', write: undefined });
     const failed = { message, exitCode, error: null };
@@ -77,7 +77,7 @@ export async function bootstrap<S extends AppSource>(
   }
 }
 
-/** A worker has no admin listener, and is not given the token of it. */
+/** Removes the admin listener's token. Workers have no admin listener. */
 function withoutToken(options: ClusterOptions): ClusterOptions {
   const { admin } = options ?? {};
   return admin ? { ...options, admin: { ...admin, token: false } } : options;

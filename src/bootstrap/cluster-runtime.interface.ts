@@ -8,26 +8,24 @@ import type {
 } from '../contract/snapshot/index.js';
 
 /**
- * Builds the app: everything but `listen()`, which is `bootstrap()`'s. Called
- * in workers and in a standalone process, never in the primary. The app may be
- * what any function of `NestFactory` makes.
+ * Creates the app, without calling `listen()`: `bootstrap()` does that. Called in workers and in a
+ * standalone process, never in the primary. Any function of `NestFactory` can create the app.
  */
 export type CreateApp<App extends INestApplicationContext = INestApplication> = (
   context: CreateAppContext,
 ) => Promise<App> | App;
 
-/** A module that exports a function that builds the app, as `createApp` or as its default. */
+/** A module whose export `createApp` or default export is a function that creates the app. */
 export type CreateAppModule =
   | { readonly createApp: CreateApp<INestApplicationContext> }
   | { readonly default: CreateApp<INestApplicationContext> };
 
 /**
- * The result of the function for `bootstrap()`: an app, or a module as in `() =>
- * import('./app.js')`.
+ * The result of the function for `bootstrap()`: an app, or a module, as from `import('./app.js')`.
  */
 export type AppSource = INestApplicationContext | CreateAppModule;
 
-/** The app that comes of it. */
+/** The type of the app that an {@link AppSource} creates. */
 export type AppOf<S extends AppSource> = S extends INestApplicationContext
   ? S
   : S extends { readonly createApp: (context: CreateAppContext) => infer R }
@@ -36,12 +34,9 @@ export type AppOf<S extends AppSource> = S extends INestApplicationContext
       ? Extract<Awaited<R>, INestApplicationContext>
       : never;
 
-/** The argument of a function that builds the app. */
+/** The argument of a function that creates the app. */
 export interface CreateAppContext {
-  /**
-   * The worker that the app is for. With `workers: 0` it is slot 0, as `ClusterService.identity`
-   * is.
-   */
+  /** The worker that the app is for. See `ClusterService.identity`. Slot 0 with `workers: 0`. */
   readonly worker: WorkerIdentity;
 }
 
@@ -49,32 +44,32 @@ export interface CreateAppContext {
 export type ClusterRuntime<App extends INestApplicationContext = INestApplication> =
   PrimaryRuntime | WorkerRuntime | StandaloneRuntime<App> | BystanderRuntime;
 
-/** The first process: forks and supervises, serves no request. */
+/** The first process. It forks and supervises the workers, and serves no requests. */
 export interface PrimaryRuntime {
   readonly role: 'primary';
-  /** The cluster as it is now. */
+  /** The current state of the cluster. */
   snapshot(): ClusterSnapshot;
   /**
-   * Replaces every worker by one of the program as it is on disk now, one slot at a time and
-   * without a gap: the new one is ready, has lived for `reload.canaryMs` and is healthy before the
-   * old one drains. If a worker of the new release fails before the end, the old release serves on,
-   * and the result says why. It resolves before the new release is observed (`reload.observeMs`). A
-   * reload that is under way is everybody's: a second call gets its result.
+   * Replaces every worker by a worker of the release that is on disk now, one slot at a time and
+   * without a gap. The old worker drains only after the new one is ready, has lived for
+   * `reload.canaryMs` and is healthy. If a new worker fails before that, the old release serves on,
+   * and the result says why. Resolves before the new release is observed (`reload.observeMs`).
+   * During a reload, a second call returns the result of that reload.
    */
   reload(): Promise<ReloadResult>;
   /**
-   * Changes the number of workers; no request is lost either way. Resolves once
-   * the new ones are ready, or have failed, and those that are too many are gone.
+   * Changes the number of workers. No request is lost. Resolves when the new workers are ready or
+   * have failed, and when the surplus workers have ended.
    *
    * @param workers 1..256.
    * @throws ClusterConfigurationError for another number.
    */
   scale(workers: number): Promise<ClusterSnapshot>;
   /**
-   * Replaces the worker of one slot without a gap, by one of the program that it runs: the new one
-   * is ready before the old one drains. Resolves once the old one has left; where the new one
-   * fails the old one stays, and the result says why. A restart of the slot that is under way is
-   * everybody's; a reload that is under way comes first.
+   * Replaces the worker of one slot by a new one of the same release, without a gap: the old worker
+   * drains only after the new one is ready. Resolves when the old worker has ended. If the new one
+   * fails, the old one stays, and the result says why. During a restart of the slot, a second call
+   * returns its result. During a reload, the restart waits until the reload has ended.
    *
    * @param slot 0..255.
    * @throws ClusterConfigurationError for another number.
@@ -82,7 +77,7 @@ export interface PrimaryRuntime {
   restart(slot: number): Promise<RestartResult>;
   /** Drains every worker as SIGTERM does, then ends the process with exit code 0. */
   shutdown(): Promise<void>;
-  /** Calls `listener` on each event of that name. An error that it throws is logged. */
+  /** Calls `listener` for each event of that name. Errors that `listener` throws are logged. */
   on<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this;
   off<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this;
 }
@@ -93,17 +88,17 @@ export interface WorkerRuntime {
   readonly identity: WorkerIdentity;
 }
 
-/** `workers: 0`: the app in this process, with the same endpoints and the same drain. */
+/** With `workers: 0`, the app runs in this process, with the same endpoints and the same drain. */
 export interface StandaloneRuntime<App extends INestApplicationContext = INestApplication> {
   readonly role: 'standalone';
   readonly app: App;
-  /** The address of the app; `null` without an HTTP server. */
+  /** The URL of the app, or `null` without an HTTP server. */
   readonly url: App extends INestApplication ? string : string | null;
-  /** Drains and closes the app; the process goes on. */
+  /** Drains and closes the app. The process does not end. */
   shutdown(): Promise<void>;
 }
 
-/** A thread, or a process that a worker started: nothing was done here. */
+/** A thread, or a process that a worker started. `bootstrap()` did nothing here. */
 export interface BystanderRuntime {
   readonly role: 'bystander';
 }

@@ -8,9 +8,9 @@ import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-ru
 type Exports = Readonly<Record<string, unknown>>;
 
 /**
- * Creates the app by the user's function, or by the module that the function gives.
+ * Creates the app by the user's function, or by the module that the function returns.
  *
- * @throws ClusterConfigurationError for any other result, and the errors of the user's function.
+ * @throws ClusterConfigurationError for any other result, and any error of the user's function.
  */
 export async function createAppBy<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,
@@ -32,13 +32,15 @@ export async function createAppBy<S extends AppSource>(
   );
 }
 
-/** By what is needed of it: a test may have an app of its own. */
+/** Checks only the methods that are needed, because tests may use a fake app. */
 function isApp<App>(value: unknown): value is App {
   const { init, close } = (value ?? {}) as Exports;
   return typeof init === 'function' && typeof close === 'function';
 }
 
-/** `createApp` of a module, else its default; of a CommonJS module that was imported, in its default. */
+/**
+ * A module's `createApp` or default export. An imported CommonJS module has them in its default.
+ */
 function factoryIn(value: unknown): CreateApp<INestApplicationContext> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const exports = value as Exports;

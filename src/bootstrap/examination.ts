@@ -4,21 +4,21 @@ import type { Examiner } from '../observe/findings/finding.js';
 import type { WorkerApp } from '../worker/life/worker-app.interface.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
 
-/** Looks at the app of a worker. */
+/** Inspects the app of a worker for known mistakes. */
 interface Examination {
   /** @returns the app. */
   created<A extends WorkerApp>(app: A): A;
-  /** The app is up, or has failed to come up. */
+  /** Called when the app has started or has failed to start. */
   cameUp(): void;
 }
 
 /**
- * The slot of the worker that warns, unless there is only one worker. Several workers always have a
- * slot 1, also after a scaling, and all of them would say the same.
+ * The slot of the only worker that warns, as all workers would log the same. Two or more workers
+ * always have a slot 1, even after scaling. A single worker warns in any slot.
  */
 const WARNING_SLOT = 1;
 
-/** Has the app looked at: all of it for a doctor, the plain things in one worker of a cluster. */
+/** Prepares the inspection: a full one for the `doctor` command, a small one in a single worker. */
 export async function examination(
   link: WorkerLink,
   options: ResolvedClusterOptions,
@@ -26,14 +26,14 @@ export async function examination(
 ): Promise<Examination> {
   const { doctor, workers } = options;
   if (asked !== undefined) {
-    link.configure({ ...options, doctor: { ...doctor, warnings: true } }); // a doctor shows them anyway
+    link.configure({ ...options, doctor: { ...doctor, warnings: true } }); // `doctor` always shows warnings
     const { examiner, ...settings } = asked;
     const { startExamination } = (await import(/* webpackIgnore: true */ examiner)) as Examiner;
     const examine = startExamination();
-    void link.snapshot(); // any message tells the doctor whose program this is
+    void link.snapshot(); // any message shows the `doctor` command that the program runs this package
     return afterwards(link, async (app) => {
       try {
-        await link.threads?.verify(); // a primary would ask
+        await link.threads?.verify(); // because there is not a primary that asks for it
       } catch (error) {
         return link.reportBootFailure(error);
       }
@@ -54,7 +54,7 @@ export async function examination(
 
 const NOBODY: Examination = { created: (app) => app, cameUp: () => {} };
 
-/** Looks once the app is up, and when its worker has done what it does first. */
+/** Calls `look` once the app has started, after the event loop has handled what is pending. */
 function afterwards(link: WorkerLink, look: (app: object) => Promise<void>): Examination {
   let created: object | undefined;
   return {

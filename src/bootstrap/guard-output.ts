@@ -3,17 +3,17 @@ import type { ResolvedLogOptions } from '../contract/options/index.js';
 import { GuardedStream, type LostLines } from '../contract/process/guarded-stream.js';
 import type { WorkerIdentity } from '../contract/snapshot/index.js';
 
-/** The standard streams of this process, whose errors end nothing. */
+/** The standard streams of this process. Their errors do not end the process. */
 export interface GuardedOutput {
   readonly out: GuardedStream;
   readonly err: GuardedStream;
-  /** Lines that could not be written since the process started. */
+  /** The number of lines that could not be written since the process started. */
   readonly dropped: () => number;
 }
 
 /**
- * Keeps a process alive whose output cannot be written: the disk is full, the
- * terminal is closed, nobody reads the pipe any more. Each stream says itself what it has lost.
+ * Keeps the process alive if its output cannot be written: if the disk is full, the terminal is
+ * closed or nobody reads the pipe. Each stream later logs how many lines it has lost.
  */
 export function guardOutput(log: ResolvedLogOptions, worker?: WorkerIdentity): GuardedOutput {
   const format = createEventFormat(log);

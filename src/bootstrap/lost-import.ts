@@ -3,10 +3,11 @@ import { basename, dirname, join } from 'node:path';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 
 /**
- * TypeScript finds `./app.module.ts` by its later name, `./app.module.js`. A loader that replaces
- * `require()` (@swc-node/register) may not find it, and says only that the module does not exist.
+ * Explains the error of a loader that does not find `./app.module.ts` when it is imported by the
+ * name of its output, `./app.module.js`. TypeScript finds the file. A loader that replaces
+ * `require()` (@swc-node/register) may only report that the module does not exist.
  *
- * @returns what to do about it, for an error of that kind; else the error itself.
+ * @returns an error that says what to do, or the given error if it is of another kind.
  */
 export function explainLostImport(error: unknown): unknown {
   const { code, message, requireStack } = (error ?? {}) as NodeJS.ErrnoException & {

@@ -1,7 +1,7 @@
 import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
 import { reportError } from '../contract/ipc/index.js';
 
-/** Has a line for what a listener throws: in the log alone, since a listener may listen to warnings. */
+/** Logs the error of a listener. Emits no event: a listener of it might throw the same error. */
 export function tellOfListener(log: EmitEvent): (name: ClusterEventName, error: unknown) => void {
   return (name, error) =>
     log('warning', { message: `a listener of '${name}' threw`, error: reportError(error) });

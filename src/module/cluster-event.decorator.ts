@@ -1,9 +1,9 @@
 import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
 
-// A registered symbol: two copies of this package in one process know each other's classes.
+// A registered symbol, so that two copies of this package in one process find the same listeners.
 const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
 
-/** A method that listens to an event. */
+/** A decorated method, with the event that it listens to. */
 export interface EventMethod {
   readonly event: ClusterEventName;
   readonly method: string | symbol;
@@ -14,10 +14,9 @@ interface Decorated {
 }
 
 /**
- * Calls a method of a provider or controller on each event of that name in the cluster, in every
- * worker that has one. The primary tells those workers alone. A worker that does not
- * read its channel misses events, so they cannot serve exact bookkeeping. An error that the
- * method throws is logged.
+ * Calls a method of a provider or controller for each event of that name in the cluster. The method
+ * is called in every worker that has it. A worker that does not read its IPC channel in time misses
+ * events, so do not use them for exact counts. Errors that the method throws are logged.
  */
 export function OnClusterEvent<N extends ClusterEventName>(event: N) {
   return <M extends (event: ClusterEventMap[N]) => unknown>(
@@ -25,7 +24,7 @@ export function OnClusterEvent<N extends ClusterEventName>(event: N) {
     method: string | symbol,
     _descriptor: TypedPropertyDescriptor<M>,
   ): void => {
-    const before = (target as Decorated)[LISTENERS] ?? []; // including the base class's own
+    const before = (target as Decorated)[LISTENERS] ?? []; // includes the methods of the base class
     Object.defineProperty(target, LISTENERS, {
       value: [...before, { event, method }],
       configurable: true,

@@ -13,7 +13,7 @@ export class ClusterEventExplorer implements OnModuleInit {
     @Inject(CLUSTER_LINK) private readonly link: ClusterPort & LifecyclePort,
   ) {}
 
-  /** @throws ClusterConfigurationError for a class whose instances come and go, or an unknown event. */
+  /** @throws ClusterConfigurationError for a class with another scope, or for an unknown event. */
   async onModuleInit(): Promise<void> {
     try {
       this.#listen();
@@ -29,7 +29,7 @@ export class ClusterEventExplorer implements OnModuleInit {
       const instance = wrapper.instance as object | null | undefined;
       const type = wrapper.metatype as { readonly prototype?: object } | null;
       const key = isObject(instance) ? instance : type;
-      // The class is read: a provider's value may be a proxy with an answer to everything.
+      // Reads the prototype and not the instance, which may be a proxy that has any property.
       const prototype: unknown = isObject(instance)
         ? Object.getPrototypeOf(instance)
         : type?.prototype;

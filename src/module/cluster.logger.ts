@@ -2,7 +2,7 @@ import { ConsoleLogger, Injectable, type LogLevel } from '@nestjs/common';
 import { workerIdentity } from '../bootstrap/roles/own-identity.js';
 import type { WorkerIdentity } from '../contract/snapshot/index.js';
 
-/** Written out, since Nest before 11.1.4 has no such method whose types could be asked for. */
+/** The options of Nest's method. Declared here, because Nest before 11.1.4 lacks the method. */
 interface JsonLogOptions {
   readonly context: string;
   readonly logLevel: LogLevel;
@@ -13,13 +13,13 @@ interface JsonLogOptions {
 }
 
 /**
- * Nest's `ConsoleLogger`, whose lines say which worker wrote them: text has the slot behind the pid
- * (`[Nest] 4711 w3  - …`), JSON has `worker` (the slot) and `generation`; JSON needs Nest 11.1.4
- * for that. It takes the same options. Outside of a worker its output is Nest's own.
+ * Nest's `ConsoleLogger` with the worker in each line. Text lines have the slot after the pid
+ * (`[Nest] 4711 w3  - …`). JSON lines have `worker` (the slot) and `generation`, from Nest 11.1.4
+ * on. Takes the options of `ConsoleLogger`. Outside of a worker its output is the same as Nest's.
  */
 @Injectable()
 export class ClusterLogger extends ConsoleLogger {
-  /** The worker whose lines these are. */
+  /** The worker that writes the lines. */
   protected readonly worker: WorkerIdentity | undefined = workerIdentity();
 
   protected override formatPid(pid: number): string {

@@ -68,9 +68,8 @@ const PROVIDERS: Provider[] = [
 ];
 
 /**
- * Adds `/health` and `/metrics` of the whole cluster to an app, and makes
- * `ClusterService` and the health indicators injectable everywhere in it.
- * Without `bootstrap()` they report the one process there is.
+ * Adds `/health` and `/metrics` for the whole cluster to an app, and makes `ClusterService` and the
+ * health indicators injectable in all modules. Without `bootstrap()` they report this process only.
  */
 @Module({})
 export class ClusterModule
@@ -97,10 +96,10 @@ export class ClusterModule
   }
 
   /**
-   * `forRoot()` with options that a function or a class gives, from injected providers.
+   * Like `forRoot()`, with options from a function or a class that can use injected providers.
    *
-   * @throws ClusterConfigurationError unless exactly one of `useFactory`, `useClass` and
-   * `useExisting` is given, or for a key that is unknown or wrong.
+   * @throws ClusterConfigurationError for an unknown or wrong key, or if not exactly one of
+   *   `useFactory`, `useClass` and `useExisting` is given.
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
     const module = resolveAsyncOptions(options);
@@ -116,17 +115,17 @@ export class ClusterModule
     @Inject(Offload) private readonly offload: Offload,
     @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
   ) {
-    // Here and not in configure(): main.ts may register routes and plugins between the two.
+    // Done here, because main.ts may register routes and plugins before Nest calls configure().
     if (!host.httpAdapter) return;
     routes.follow(host.httpAdapter);
     if (options.metrics !== false) metrics.followRoutes(host.httpAdapter);
   }
 
-  /** Nest calls this before it registers the app's routes: ours come first. */
+  /** Nest calls this before it registers the app's routes, so our routes come first. */
   async configure(): Promise<void> {
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
-    this.routes.follow(httpAdapter); // in a testing module the adapter comes after the modules
+    this.routes.follow(httpAdapter); // again: a testing module gets its adapter after the constructor
     await this.#prepare();
     const endpoints = mountInOneLayer(httpAdapter, () => {
       const { showsDetails } = this.link;
@@ -144,7 +143,7 @@ export class ClusterModule
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
     this.routes.refuse();
-    // Without an HTTP server Nest configures nothing; and without bootstrap() nobody would ask.
+    // Without an HTTP server Nest does not call configure(). Without bootstrap() nobody would ask.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
   }
@@ -157,13 +156,13 @@ export class ClusterModule
     this.link.detach();
   }
 
-  /** The threads end last: other hooks and the last requests may still compute. */
+  /** Ends the threads last, because other hooks and the last requests may still use them. */
   async onApplicationShutdown(): Promise<void> {
     await this.offload.close();
     this.metrics.close();
   }
 
-  /** Has this process measure itself, and say whether it is well. */
+  /** Starts the measurements of this process and its health checks. */
   async #prepare(): Promise<void> {
     const { health, metrics } = this.options;
     if (metrics !== false) await this.metrics.measure(metrics);
@@ -183,7 +182,7 @@ function moduleWith(
   imports: NonNullable<ModuleMetadata['imports']>,
   options: readonly Provider[],
   module: Class | undefined,
-  /** The file that has given them. */
+  /** The file that called `forRoot()` or `forRootAsync()`. */
   origin: string | undefined,
 ): DynamicModule {
   noteModuleInThread(module);

@@ -11,42 +11,40 @@ import {
   type WorkerIdentity,
 } from '../contract/snapshot/index.js';
 
-/** An app's view of the cluster that it runs in. */
+/** Shows the app's cluster, and controls it. */
 @Injectable()
 export class ClusterService {
   constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterPort & SharedStatePort) {}
 
-  /**
-   * Which worker this process is. Slot 0 is one process of the cluster at any
-   * time, but while it is replaced there may be two.
-   */
+  /** The identity of this process. While a worker is replaced, two processes have the same slot. */
   get identity(): WorkerIdentity {
     return this.link.identity;
   }
 
   /**
-   * Whether this process is the one that runs what one alone is to run: the leader is the worker
-   * that has been ready longest and does not drain. Ask right before you begin something: a worker
-   * that is blocked for 0.9 s leads no more. The first question asks the primary, and is answered
-   * with `false`: ask once in a hook such as `onModuleInit()`. Without workers it is always true.
+   * Whether this process is the leader: the one process for work that only one may do. The leader
+   * is the worker that has been ready longest and does not drain. Check this right before you begin
+   * such work, because a worker that is blocked for 0.9 s loses the lead. The first call only asks
+   * the primary and returns `false`, so call it once in a hook such as `onModuleInit()`. Without
+   * workers it is always true.
    */
   get isLeader(): boolean {
     return this.link.leaderRole.leads;
   }
 
   /**
-   * The whole cluster, fresh within one heartbeat. Answers within 500 ms: the
-   * last known state where the primary does not.
+   * The state of the whole cluster, at most one heartbeat old. If the primary does not answer
+   * within 500 ms, the last known state.
    */
   async snapshot(): Promise<ClusterSnapshot> {
     return (await this.link.snapshot()).snapshot;
   }
 
   /**
-   * Replaces every worker as {@link PrimaryRuntime.reload} does. The worker that asks is replaced
-   * last, and has its answer before it drains: a request handler may wait for it.
+   * Replaces every worker as {@link PrimaryRuntime.reload} does. The worker that calls this is
+   * replaced last. It gets the result before it drains, so a request handler may await it.
    *
-   * @throws ClusterNoPrimaryError where there is none: without `bootstrap()`, or with `workers: 0`.
+   * @throws ClusterNoPrimaryError without a primary: without `bootstrap()`, or with `workers: 0`.
    */
   reload(): Promise<ReloadResult> {
     return this.link.reload();
@@ -63,8 +61,8 @@ export class ClusterService {
   }
 
   /**
-   * Replaces one worker as {@link PrimaryRuntime.restart} does. A worker that asks for its own
-   * restart has its answer before it drains: a request handler may wait for it.
+   * Replaces one worker as {@link PrimaryRuntime.restart} does. A worker that restarts its own slot
+   * gets the result before it drains, so a request handler may await it.
    *
    * @param slot 0..255.
    * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.
@@ -74,8 +72,7 @@ export class ClusterService {
   }
 
   /**
-   * Calls `listener` on each event of that name in the cluster, as a method with
-   * `@OnClusterEvent()`.
+   * Calls `listener` for each event of that name in the cluster, like `@OnClusterEvent()`.
    *
    * @throws ClusterConfigurationError for an unknown event.
    */

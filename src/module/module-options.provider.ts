@@ -9,9 +9,9 @@ import {
   resolveLateOptions,
 } from '../contract/options/module.js';
 
-/** Options of `forRootAsync()` itself, because they are needed before any factory runs. */
+/** Options that `forRootAsync()` takes directly, because it needs them before a factory runs. */
 interface AsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** See {@link OffloadOptions.module}; the rest of `offload` is in what the factory gives. */
+  /** See {@link OffloadOptions.module}. The factory gives the other options of `offload`. */
   readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
 }
 
@@ -19,14 +19,14 @@ interface FromFactory extends AsyncOptions {
   readonly useFactory: (
     ...dependencies: never[]
   ) => ClusterModuleOptions | Promise<ClusterModuleOptions>;
-  /** Providers that `useFactory` takes. */
+  /** The tokens of the providers that `useFactory` gets as arguments. */
   readonly inject?: readonly unknown[] | undefined;
   readonly useClass?: undefined;
   readonly useExisting?: undefined;
 }
 
 interface FromClass extends AsyncOptions {
-  /** Instantiated for it. */
+  /** The class that creates the options. Nest makes an instance of it for this module. */
   readonly useClass: Type<ClusterModuleOptionsFactory>;
   readonly useFactory?: undefined;
   readonly inject?: undefined;
@@ -34,17 +34,17 @@ interface FromClass extends AsyncOptions {
 }
 
 interface FromExisting extends AsyncOptions {
-  /** Provided by one of `imports`, or by a global module. */
+  /** The class that creates the options. One of `imports` or a global module must provide it. */
   readonly useExisting: Type<ClusterModuleOptionsFactory>;
   readonly useFactory?: undefined;
   readonly inject?: undefined;
   readonly useClass?: undefined;
 }
 
-/** How `forRootAsync()` gets its options: from one of `useFactory`, `useClass` and `useExisting`. */
+/** The options of `forRootAsync()`, with one of `useFactory`, `useClass` and `useExisting`. */
 export type ClusterModuleAsyncOptions = FromFactory | FromClass | FromExisting;
 
-/** Providers of the options once they are there. */
+/** The providers that create the options and check them. */
 export function lateOptions(
   { useFactory, inject = [], useClass, useExisting }: ClusterModuleAsyncOptions,
   module: Class | undefined,

@@ -1,22 +1,22 @@
 import { readAssignment } from '../../contract/ipc/assignment.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
-/** Read once: a worker keeps its name when its primary is gone. */
+/** Read once at the start, so that a worker keeps its identity after its primary has ended. */
 const OWN_IDENTITY = identityIn(process.env);
 
 /**
- * Which worker this code runs in, for loggers and other code that has no
- * `ClusterService`. Nest is not needed, and `bootstrap()` need not have been
- * called: it may be used at the top level of any file, also in a thread of the worker.
+ * The worker in which this code runs, for loggers and other code without `ClusterService`. Works
+ * without Nest and before `bootstrap()` is called, so it can be used at the top level of any file,
+ * and also in threads of the worker.
  *
  * @returns `undefined` outside of a worker: in the primary, with `workers: 0`, without
- * `bootstrap()`, and in a process that a worker started.
+ *   `bootstrap()`, and in a process that a worker started.
  */
 export function workerIdentity(): WorkerIdentity | undefined {
   return OWN_IDENTITY;
 }
 
-/** The identity that a primary has put into the environment of a process. */
+/** The identity that the primary has put into the environment of this process. */
 export function identityIn(
   env: NodeJS.ProcessEnv,
   { pid, ppid }: Pick<NodeJS.Process, 'pid' | 'ppid'> = process,
@@ -24,6 +24,6 @@ export function identityIn(
   const assigned = readAssignment(env);
   if (assigned === undefined) return undefined;
   const { slot, generation, primaryPid } = assigned;
-  // Processes that a worker starts inherit its environment.
+  // A process that a worker started inherits the variable, but has another parent.
   return ppid === primaryPid ? { slot, pid, generation } : undefined;
 }

@@ -10,10 +10,10 @@ export type Role =
   | { readonly name: 'bystander' };
 
 /**
- * Which role this process has. `cluster.isPrimary` alone would fork-bomb: it is
- * true in every thread, and in every process that a worker starts.
+ * Detects the role of this process. Checking `cluster.isPrimary` alone would start clusters without
+ * end, as it is true in every thread and in every process that a worker starts.
  *
- * @throws ClusterConfigurationError in a worker of somebody else's cluster.
+ * @throws ClusterConfigurationError in a worker of a cluster that is not from this package.
  */
 export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };

@@ -28,19 +28,19 @@ import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 
-/** For an SDK of OpenTelemetry to end, which nobody waits for. */
+/** The maximum time for the OpenTelemetry SDK of the primary to end. Nothing waits for its end. */
 const TELEMETRY_MS = 5_000;
 
-/** Asks the cluster to end. */
+/** Signals that ask the cluster to end. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** One worker more, one less: as in Unicorn, Puma and Gunicorn. */
+/** Signals that add or remove a worker, as in Unicorn, Puma and Gunicorn. */
 const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 
 /**
- * Runs the primary: binds, forks, supervises, ends the process.
+ * Runs the primary: binds the address, forks and supervises workers, and ends the process.
  *
- * @throws ClusterAddressError, ClusterConfigurationError before anything is forked.
+ * @throws ClusterAddressError, ClusterConfigurationError before any worker is forked.
  */
 export async function runPrimary(options: ResolvedClusterOptions): Promise<PrimaryRuntime> {
   if (process.argv[1] === undefined) {
@@ -49,7 +49,8 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     );
   }
   keepYoungGenerationSmall();
-  // Preloaded here as in each worker. It has nothing to tell of, and its ports are for the workers.
+  // Ends an OpenTelemetry SDK that is preloaded here as in each worker. The primary has no traces,
+  // and the ports that the SDK has opened are for the workers.
   void endTelemetry(TELEMETRY_MS);
   const output = guardOutput(options.log);
   const startedAt = performance.now();
@@ -92,7 +93,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const { endpoints } = served;
   const url = withPort(served.url, ports[0]);
   if (url === null && options.addressGiven) emit('warning', { message: NO_HTTP_SERVER });
-  // Later: the caller of bootstrap() attaches its listeners first.
+  // Emitted later, so that the caller of bootstrap() can attach its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   return runtimeOf(supervisor, listeners, ended);
 }
@@ -104,31 +105,31 @@ async function openAdmin(
   emit: EmitEvent,
 ): Promise<string | null> {
   if (admin === undefined) return null;
-  // Most have none: nothing of it is loaded then.
+  // Loaded only here, because most clusters have no admin listener.
   const { AdminListener } = await import('../../observe/admin/admin-listener.js');
   return AdminListener.open(admin, supervisor, (message) => emit('warning', { message }));
 }
 
-/** Never fails: a cluster without a control socket serves anyway. */
+/** Never rejects, because a cluster also serves without a control socket. */
 async function openControl(
   options: ResolvedClusterOptions,
   cluster: Supervisor,
   events: EventListeners,
   emit: EmitEvent,
 ): Promise<Control | undefined> {
-  // A named pipe of Windows has no owner and no mode.
+  // Not on Windows: its named pipes have no owner and no mode, so access could not be restricted.
   if (options.control === undefined || process.platform === 'win32') return undefined;
   return Control.open({ cluster, events, options }, (message) => emit('warning', { message }));
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
-  // When the terminal is closed, it is none any more by the time that the signal comes.
+  // Checked at the start: a closed terminal no longer counts as one when its SIGHUP comes.
   const inTerminal = isatty(0);
   for (const signal of STOP_SIGNALS) {
     process.on(signal, () => supervisor.stop(signal, signal));
   }
   process.on('SIGHUP', () => {
-    // It also comes when the terminal is closed: who sat there is gone, and so should the program be.
+    // SIGHUP also comes when the terminal is closed. The program should then end, not reload.
     if (inTerminal) supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
     else void supervisor.reload('SIGHUP');
   });
@@ -142,7 +143,7 @@ function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   }
 }
 
-/** Any worker may be the first that serves; the cluster's URL has the port of slot 0. */
+/** Puts the port of slot 0 into the URL, because any worker may have been ready first. */
 function withPort(url: string | null, port: number | undefined): string | null {
   return url === null || port === undefined ? url : url.replace(/:\d+$/, `:${port}`);
 }
@@ -174,7 +175,7 @@ function runtimeOf(
   return runtime;
 }
 
-/** Logs each event, then tells of it. */
+/** Logs each event, and then passes it to the listeners. */
 function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): EmitEvent {
   const emit: EmitEvent = (name, event) => {
     if (!UNLOGGED.has(name)) log(name, event);

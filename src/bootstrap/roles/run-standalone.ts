@@ -21,16 +21,16 @@ import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 
-/** One process has no one to reload: SIGHUP ends it, but drained. */
+/** Signals that drain and end the process. SIGHUP is one too: a single process cannot reload. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 const NO_ADMIN_LISTENER =
   'there is no admin listener with workers: 0, since there is no primary; ask the app';
 
 /**
- * Runs the app in this process: same address, endpoints and drain as a cluster.
+ * Runs the app in this process, with the same address, endpoints and drain as in a cluster.
  *
- * @throws ClusterAddressError, and whatever creating the app throws.
+ * @throws ClusterAddressError, and any error of creating the app.
  */
 export function runStandalone<S extends AppSource>(
   createApp: (context: CreateAppContext) => Promise<S> | S,
@@ -40,7 +40,7 @@ export function runStandalone<S extends AppSource>(
   return new Standalone(options).run(createApp);
 }
 
-/** A process that serves an app, and has no primary. */
+/** A process that serves an app without a primary. */
 class Standalone {
   readonly #startedAt = performance.now();
   readonly #emit: EmitEvent;
@@ -64,7 +64,7 @@ class Standalone {
     this.#link.configure(options);
     const limit = new ConnectionLimit(this.#link.tracker, this.#warn);
     this.#served = new ServedApp(this.#link, limit, this.#warn);
-    this.#served.sockets.nobodyFollows(); // no other process holds them
+    this.#served.sockets.nobodyFollows(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     let told = false;
     this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () => {
@@ -90,7 +90,7 @@ class Standalone {
       startWarnings(app, doctor.ignore, 1).forEach(this.#warn);
     }
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
-    // A reader of this line may send a signal next.
+    // The last step, because a reader of this log line may send a signal at once.
     const reached = { ports: [], endpoints: this.#link.endpoints, adminUrl: null };
     this.#emit('listening', { url, workers: 0, balancing: 'none', ...reached });
     return {
@@ -104,7 +104,7 @@ class Standalone {
     };
   }
 
-  /** Creates the app, and has it listen on its address, if it has an HTTP server. */
+  /** Creates the app. If it has an HTTP server, makes it listen on its address. */
   async #start<S extends AppSource>(createApp: (context: CreateAppContext) => Promise<S> | S) {
     const { address, addressGiven } = this.options;
     const open = () => whenFree(() => BoundSocket.open(address));
@@ -116,7 +116,7 @@ class Standalone {
       const url = await this.#served.start(app, {
         listen: async (httpApp) => {
           socket ??= await open();
-          taken = true; // from here on the socket is the server's
+          taken = true; // from here on the server closes the socket
           return listen(httpApp, socket.target, socket.handle);
         },
         leave: (signal) => this.#shutdown(signal),
@@ -143,13 +143,13 @@ class Standalone {
     return hookError === null ? 0 : 1;
   }
 
-  /** The process may go on, and start another app: test suites do. */
+  /** Releases everything, because the process may start another app, as test suites do. */
   #letGo(): void {
     setCurrentLink(undefined);
     this.#served.sockets.servers.stop();
     this.#leaveSignalsToNest();
     this.#ignoreStopSignals();
-    // Without ClusterModule nobody else does.
+    // Ended here, because without ClusterModule nobody else does it.
     this.#link.end();
   }
 
@@ -159,7 +159,7 @@ class Standalone {
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     const forcedCode = 128 + constants.signals[signal];
-    // Until the app is up there is nothing to drain.
+    // An app that has not started has nothing to drain.
     if (!this.#served.isUp) process.exit(forcedCode);
     this.#signals += 1;
     if (this.#signals > 2) process.exit(forcedCode);

@@ -10,7 +10,7 @@ import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { examination } from '../examination.js';
 import { guardOutput } from '../guard-output.js';
 
-/** Runs the app in a worker; ends the process when its agent has nothing left to do. */
+/** Runs the app in a worker. Ends the process when the agent has nothing left to do. */
 export async function runWorker(
   createApp: (context: CreateAppContext) => Promise<AppSource> | AppSource,
   options: ResolvedClusterOptions,
@@ -32,12 +32,12 @@ export async function runWorker(
   return { role: 'worker', identity };
 }
 
-/** If this package finds no Nest, the app's own copy of Nest logs everything. */
+/** Makes Nest log less. If this package finds no copy of Nest, the app's Nest logs everything. */
 async function quietNest(): Promise<(() => void) | undefined> {
   try {
     const { Logger } = await import('@nestjs/common');
     return quietStart(Logger as never);
   } catch {
-    return undefined; // the app's own import of it says what is wrong
+    return undefined; // the app's own import of Nest will report the error
   }
 }

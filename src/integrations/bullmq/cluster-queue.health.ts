@@ -3,8 +3,8 @@ import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
 import { QueueRunner } from './queue-runner.js';
 
 /**
- * Redis of the queues, for `health.indicators` of `ClusterModule`. Down while Redis is away, or
- * degraded with `onUnavailable: 'local'`, since calls then run here.
+ * Shows whether the Redis of the queues answers, for `health.indicators` of `ClusterModule`. While
+ * Redis is away, the status is `down`. With `onUnavailable: 'local'` it is `degraded`.
  */
 @Injectable()
 export class ClusterQueueHealthIndicator {
@@ -19,7 +19,7 @@ export class ClusterQueueHealthIndicator {
     const { consumers } = this.runner;
     const running = consumers.reduce((sum, { jobs }) => sum + jobs, 0);
     const details = { consumes: [...new Set(consumers.map(({ label }) => label))], running };
-    // `undefined`: no method has a queue, so nothing needs Redis.
+    // `up` is undefined if no method has a queue, so that nothing needs Redis.
     const isUp = this.runner.up !== false;
     const away = this.options.onUnavailable === 'local' ? 'degraded' : 'down';
     const report = isUp

@@ -5,18 +5,18 @@ import { ClusterQueues } from './cluster-queues.js';
 import { type ClusterQueueOptions, QUEUE_OPTIONS, resolveQueueOptions } from './queue-options.js';
 import { QueueRunner } from './queue-runner.js';
 
-/** How `forRootAsync()` gets its options. */
+/** The options of `forRootAsync()`. */
 export interface ClusterQueueAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
   readonly useFactory: (
     ...dependencies: never[]
   ) => ClusterQueueOptions | Promise<ClusterQueueOptions>;
-  /** Providers that `useFactory` takes. */
+  /** The tokens of the providers that `useFactory` gets as arguments. */
   readonly inject?: readonly unknown[] | undefined;
 }
 
 /**
- * Lets any machine that consumes the queue run `@CpuBound({ queue })` methods, through BullMQ on
- * Redis. Import it once, in the root module, next to `ClusterModule`.
+ * Runs `@CpuBound({ queue })` methods on any machine that consumes their queue, by BullMQ on Redis.
+ * Import this module once, in the root module, next to `ClusterModule`.
  */
 @Global()
 @Module({
@@ -35,7 +35,7 @@ export class ClusterQueueModule {
     return { module: ClusterQueueModule, providers: [resolved] };
   }
 
-  /** `forRoot()` with options from a function that gets injected providers. */
+  /** Like `forRoot()`, with options from a function that gets injected providers. */
   static forRootAsync(options: ClusterQueueAsyncOptions): DynamicModule {
     const { imports = [], inject = [], useFactory } = options;
     const resolved = {

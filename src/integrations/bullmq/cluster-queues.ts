@@ -10,13 +10,13 @@ import { unavailable } from './redis/queue-client.js';
 import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
 import { QueueRunner } from './queue-runner.js';
 
-/** The state of a job. */
+/** A job, with its state. */
 export interface QueuedJob {
   readonly id: string;
   /** `Class.method`, or the name given to `@CpuBound()`. */
   readonly task: string;
   readonly state: 'waiting' | 'delayed' | 'active' | 'completed' | 'failed' | 'unknown';
-  /** How often a consumer has taken it, whatever became of that: a kill, a drain, a job given back. */
+  /** How often a consumer has taken the job. Attempts that a kill or a drain ended count too. */
   readonly attempts: number;
   /** The result of a completed job. */
   readonly result?: unknown;
@@ -24,7 +24,7 @@ export interface QueuedJob {
   readonly error?: string;
 }
 
-/** Between two attempts. */
+/** The wait between two attempts: 1 s, doubled after each attempt. */
 const BACKOFF = { type: 'exponential', delay: 1_000 };
 
 const NOT_LOOKED_UP = 'was not looked up';
@@ -44,12 +44,12 @@ export class ClusterQueues {
   ) {}
 
   /**
-   * Runs a method later, at least once, on any machine that consumes its queue.
+   * Runs a method later, at least once, on any machine that consumes the method's queue.
    *
    * @returns the id of the job, for {@link job}.
-   * @throws TaskRejectedException (503) while Redis is away, ClusterUncloneableError for arguments
-   *   that cannot be sent, ClusterConfigurationError for a method without a queue of this app or for
-   *   wrong options.
+   * @throws TaskRejectedException (503) while Redis is away.
+   * @throws ClusterUncloneableError for arguments that cannot be sent.
+   * @throws ClusterConfigurationError for wrong options or a method without a queue of this app.
    */
   async enqueue<T, K extends Methods<T> & string>(
     type: Type<T>,
@@ -74,9 +74,10 @@ export class ClusterQueues {
   }
 
   /**
-   * Looks a job up by its id. An id is not an authorization: anyone who knows it can read the job.
+   * Looks up a job by its id. Anyone who knows the id can read the job, so check the permission
+   * first.
    *
-   * @param id from {@link enqueue}.
+   * @param id the result of {@link enqueue}.
    * @returns `undefined` if Redis does not know the job, or if no method of this app has its queue.
    * @throws TaskRejectedException (503) while Redis is away.
    */
@@ -99,7 +100,7 @@ export class ClusterQueues {
 
   async #look(id: string, queue: Queue, jobId: string) {
     try {
-      // In this order, a job that ends between the two reads has its result, whichever state was read.
+      // Reads the state first: a job with the state `completed` then always has its result.
       const state = (await queue.getJobState(jobId)) as QueuedJob['state'];
       return { state, job: await queue.getJob(jobId) };
     } catch (error) {

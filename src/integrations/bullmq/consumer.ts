@@ -19,12 +19,12 @@ import type { QueueClient } from './redis/queue-client.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
-/** How long a process that ends tries to give its jobs back. */
+/** The maximum time that an ending process waits for giving its jobs back to the queue. */
 const GIVE_BACK_MS = 500;
 
 const LOOK_MS = 50;
 
-/** Errors that the link reports already. */
+/** The messages of connection errors. The link reports these errors already. */
 const CONNECTION_ERROR = /clos|ECONN|timed out|did not answer/i;
 
 export interface ConsumerSituation {
@@ -43,22 +43,22 @@ export class Consumer extends Worker {
 
   constructor(
     queue: string,
-    /** By name. */
+    /** The methods of the queue, by name. */
     private readonly tasks: ReadonlyMap<string, Task>,
     private readonly situation: ConsumerSituation,
-    /** The queue in logs and metrics. The queue of a single method has another name in Redis. */
+    /** The queue's name in logs and metrics. In Redis, the queue of a single method has another. */
     readonly label = queue,
   ) {
     const { options, client, concurrency, metrics, warn } = situation;
     const { prefix, lockMs, stalledIntervalMs, maxStalledCount, telemetry } = options;
-    // BullMQ passes a signal to functions with three parameters.
+    // BullMQ only passes the signal to a function with three parameters.
     super(queue, (job: Job, _token, signal) => this.#process(job, signal!), {
       connection: client.link.open(),
       prefix,
       concurrency,
       lockDuration: lockMs,
-      // The first check marks a job, the second takes it back if its lock is gone. BullMQ's timer is
-      // often a millisecond early, and the check is then skipped: half of the time leaves a spare one.
+      // BullMQ marks a job at one check, and takes it back at the next if its lock has expired.
+      // Half of the time allows for a skipped check: BullMQ skips one if its timer is 1 ms early.
       stalledInterval: Math.floor(Math.min(stalledIntervalMs, lockMs) / 2),
       maxStalledCount,
       runRetryDelay: 500,
@@ -72,14 +72,14 @@ export class Consumer extends Worker {
     this.on('failed', (job, error) => this.#onFailed(job, error));
   }
 
-  /** Jobs in hand. */
+  /** The number of jobs that run. */
   get jobs(): number {
     return this.#inHand.size;
   }
 
   /**
-   * Takes no more jobs. Resolves once the jobs in hand are done. If Redis is away by then, it does
-   * not wait for it: the jobs run again elsewhere.
+   * Takes no more jobs. Resolves when the running jobs are done. If Redis is away then, does not
+   * wait until Redis has confirmed them. Other consumers then run these jobs again.
    */
   override async pause(): Promise<void> {
     let done = false;
@@ -90,14 +90,14 @@ export class Consumer extends Worker {
     }
   }
 
-  /** Ends within a bounded time. Jobs in hand go back to the queue, at the latest when their locks expire. */
+  /** Ends within 1 s. Running jobs go back to the queue at once, or when their locks expire. */
   override async close(): Promise<void> {
     const bounded = (all: Promise<unknown>) =>
       Promise.race([all.catch(() => {}), delay(GIVE_BACK_MS, undefined, { ref: false })]);
     this.#closed = true;
     const returns = Promise.allSettled([...this.#inHand].map((job) => job.moveToWait(job.token)));
     if (this.situation.client.link.up) await bounded(returns);
-    // `true`: the orderly way waits for Redis, however long.
+    // Closes with `true` (force), because close() otherwise waits for Redis without a limit.
     await bounded(super.close(true));
   }
 
@@ -113,14 +113,15 @@ export class Consumer extends Worker {
     }
     if (payload === 'newer') return giveBack(job, 'it is of a newer version of nestjs-cluster');
     const { call } = payload;
-    // The call was given up before the job began.
+    // The caller has stopped waiting, so the job is not run.
     if (call && call.deadline <= client.link.now()) return undefined;
     const task = this.tasks.get(payload.task);
     if (task === undefined) {
       if (call === undefined) {
         return giveBack(job, 'no consumer has a method with its name in this queue');
       }
-      // The queue would give it to this consumer again, which is faster than one that runs the method.
+      // Not given back: the queue would often give the job to this consumer again, because a
+      // consumer that runs nothing asks for jobs more often. The caller sends it elsewhere.
       return client.reply(call, { v: VERSION, id: call.id, ok: false, error: null, unknown: true });
     }
     this.#inHand.add(job);
@@ -134,11 +135,11 @@ export class Consumer extends Worker {
 
   async #run(job: Job, task: Task, { args, contexts, call }: JobPayload, signal: AbortSignal) {
     const { local, client } = this.situation;
-    // `concurrency` bounds the jobs in hand, so a job never waits long for a thread.
+    // Without a timeout for a free thread: `concurrency` limits the jobs, so none waits long.
     const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS, coalesce: false };
     let trace: CallTrace | undefined;
     try {
-      // A later attempt has not waited since the job was made.
+      // A later attempt has not waited since the job was created.
       const since = job.attemptsStarted > 1 ? Date.now() : madeAt(job);
       const arrived = arrive(task, unpack(contexts), since);
       trace = arrived.trace;
@@ -157,10 +158,10 @@ export class Consumer extends Worker {
       return await client.reply(call, { v: VERSION, id: call.id, ok: true, value, ...traced });
     } catch (error) {
       if (this.#closed) throw new WaitingError();
-      // It did not begin. Another process, or this one, will have a thread for it soon.
+      // The job did not begin. This process or another one will soon have a free thread for it.
       if (error instanceof TaskRejectedException) return giveBack(job, error.message, call);
       trace?.failed(error);
-      // The caller has left, or its time is up.
+      // The caller has stopped waiting for the result.
       if (call && error instanceof TaskAbortedException) return undefined;
       if (call) await client.reply(call, errorReply(call.id, error, trace));
       throw error instanceof Error ? error : new Error(String(error));
@@ -177,7 +178,7 @@ export class Consumer extends Worker {
     );
   }
 
-  /** BullMQ fails a job itself once too many consumers of it were lost. This tells the caller. */
+  /** Tells the caller if BullMQ has failed the job because too many of its consumers were lost. */
   #onFailed(job: Job | undefined, error: Error): void {
     const payload = job?.deferredFailure ? readPayload(job.data) : undefined;
     if (typeof payload !== 'object' || payload.call === undefined) return;
@@ -186,7 +187,7 @@ export class Consumer extends Worker {
   }
 }
 
-/** The earliest time at which it could begin, in ms since the epoch. */
+/** The earliest time at which the job could begin, in ms since the epoch. */
 function madeAt({ timestamp, opts }: Job): number {
   return timestamp + (opts.delay ?? 0);
 }

@@ -11,14 +11,14 @@ import {
 /** Options of `ClusterQueues.enqueue()`. */
 export interface EnqueueOptions {
   /**
-   * Makes it a single job, however often it is enqueued, as long as Redis remembers it. 1 to 100
-   * letters, digits and `_ . -`, not a number alone, nor a name that BullMQ uses itself, such as
-   * `delayed`. Default: a new id.
+   * The id of the job. Enqueuing with the same id again adds no second job while Redis remembers
+   * the first one. 1 to 100 letters, digits and `_ . -`. Not only digits, and not a name that
+   * BullMQ uses itself, such as `delayed`. Default: a new id.
    */
   readonly id?: string | undefined;
-  /** The shortest wait before it runs, in ms. Default 0. */
+  /** The minimum wait before the job runs, in ms. Default 0. */
   readonly delay?: number | undefined;
-  /** How often it runs at most, if it throws. Default 3. */
+  /** The maximum number of runs of a job whose method throws. The job then fails. Default 3. */
   readonly attempts?: number | undefined;
 }
 
@@ -26,18 +26,19 @@ const EXPECTED_ID =
   "1 to 100 letters, digits and '_', '.' or '-', not a number alone, nor a key of BullMQ such as 'delayed'";
 
 /**
- * A job has the key `<prefix>:<queue>:<id>`, and so have the lists of the queue. A job with the id
- * `delayed` would replace that list, and no job could be delayed or given back any more.
+ * Names that cannot be ids. In Redis both jobs and the queue's lists have keys of the form
+ * `<prefix>:<queue>:<name>`. A job with the id `delayed` would replace the list of that name, and
+ * no job could be delayed or given back any more.
  */
 const KEYS_OF_A_QUEUE: ReadonlySet<string> = new Set(Object.keys(new QueueKeys().getKeys('')));
 
 const isFree = (id: string) => !KEYS_OF_A_QUEUE.has(id);
 
-/** The public id of any job, also of a call. */
+/** The form of a public id: the queue, a slash and the id in the queue. Calls have such ids too. */
 const SOME_ID = /^([^/]+)\/([\w.-]{1,200})$/;
 
 const schema = optionGroup({
-  // BullMQ gives numbers itself, and its keys have colons.
+  // Not a number, because BullMQ numbers jobs itself. Without colons, which separate BullMQ's keys.
   id: v.optional(
     v.pipe(
       v.string(EXPECTED_ID),
@@ -54,7 +55,7 @@ export function checkEnqueueOptions(input: EnqueueOptions | undefined) {
   return validate(schema, input, 'options of enqueue()');
 }
 
-/** @returns the queue of a job and its id there; `undefined` for a string that is not the id of a job. */
+/** @returns the job's queue and its id in the queue, or `undefined` if the string is not an id. */
 export function locate(id: string): { readonly queue: string; readonly jobId: string } | undefined {
   const [, queue = '', jobId = ''] = SOME_ID.exec(String(id)) ?? [];
   return queue !== '' && isFree(jobId) ? { queue, jobId } : undefined;

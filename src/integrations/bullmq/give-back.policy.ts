@@ -1,19 +1,20 @@
-/** How often a job that nobody can run is given back. That takes about an hour. */
+/** The maximum number of starts of a job that no consumer can run, about an hour. It then fails. */
 export const MAX_STARTS = 138;
 const FIRST_DELAY_MS = 200;
-/** In a rollout the consumers that have a new method are few at first. */
+/** The growth of the delays. Small, as early in a rollout few consumers have a new method. */
 const GROWTH = 1.25;
 const MAX_DELAY_MS = 30_000;
 
-/** A call lasts seconds, and other consumers that cannot run it may take it first. */
+/** The maximum delay for a call. Short, because its caller waits only for seconds. */
 const MAX_DELAY_OF_CALL_MS = 1_000;
 
 /**
- * How long a job that this process cannot run stays in the queue: longer each time.
+ * How long a job waits in the queue after a consumer could not run it, in ms. Grows with each
+ * start.
  *
- * @param starts how often it was begun, this time included.
- * @param isCall whether a caller waits for it.
- * @returns `undefined` once it has waited for long enough.
+ * @param starts how often the job was started, with the current start.
+ * @param isCall whether a caller waits for the job.
+ * @returns `undefined` after {@link MAX_STARTS} starts, if no caller waits.
  */
 export function giveBackForMs(starts: number, isCall: boolean): number | undefined {
   const delayMs = Math.round(FIRST_DELAY_MS * GROWTH ** (starts - 1));

@@ -4,11 +4,11 @@ import type { QueueLengths } from './redis/queue-client.js';
 
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** How a queued call ends for its caller. */
+/** How a queued call can end for its caller. */
 const OUTCOMES = ['completed', 'failed', 'timeout', 'aborted', 'rejected', 'local'] as const;
 export type CallOutcome = (typeof OUTCOMES)[number];
 
-/** How long a scrape waits for Redis. */
+/** The maximum time that a scrape waits for Redis. After that, it shows no numbers of jobs. */
 const COUNTS_MS = 300;
 
 export type QueueMetrics = ReturnType<typeof queueMetrics>;
@@ -16,7 +16,7 @@ export type QueueMetrics = ReturnType<typeof queueMetrics>;
 /**
  * Metrics of queued calls, and of the jobs that this process runs.
  *
- * @param lengths asks Redis, and rejects while Redis is away.
+ * @param lengths reads the number of jobs from Redis. Rejects while Redis is away.
  */
 export function queueMetrics(
   prefix: string,
@@ -57,11 +57,11 @@ export function queueMetrics(
   const jobs = new Gauge({
     ...of('jobs', 'Jobs in Redis, of all machines'),
     labelNames: ['queue', 'state'],
-    // All workers report the same figures.
+    // All workers report the same numbers.
     aggregator: 'max',
     async collect() {
       this.reset();
-      // Shows no figures if Redis is slow or away.
+      // Shows no numbers if Redis is slow or away.
       const late = delay(COUNTS_MS, {}, { ref: false });
       const counts = await Promise.race([lengths().catch(() => ({})), late]);
       for (const [queue, states] of Object.entries<QueueLengths[string]>(counts)) {
@@ -69,7 +69,7 @@ export function queueMetrics(
       }
     },
   });
-  // Series begin at 0, so that the first event has a rate.
+  // Each time series begins at 0, so that rate() counts its first event.
   for (const { name, queue = '' } of tasks) {
     for (const outcome of OUTCOMES) calls.inc({ task: name, outcome }, 0);
     attempts.inc({ queue }, 0);

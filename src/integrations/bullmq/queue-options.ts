@@ -21,34 +21,35 @@ export interface QueueConnection extends RedisOptions {
 export interface ClusterQueueOptions {
   readonly connection: QueueConnection;
   /**
-   * The queues that this process consumes: all of its methods' queues, none, or a list. The
-   * environment's `CLUSTER_CONSUME` (`true`, `false`, or names with commas between) wins. Default true.
+   * The queues that this process consumes: `true` for the queues of all its methods, `false` for
+   * none, or a list of names. The environment variable `CLUSTER_CONSUME` (`true`, `false`, or names
+   * separated by commas) overrides this. Default `true`.
    */
   readonly consume?: boolean | readonly string[] | undefined;
-  /** Jobs of each queue that this process runs at a time. Default: the number of its threads. */
+  /** Maximum number of jobs of each queue that run here at once. Default: the number of threads. */
   readonly concurrency?: number | undefined;
-  /** The start of all keys in Redis. Default `'bull'`, as in BullMQ. */
+  /** The prefix of all keys in Redis. Default `'bull'`, as in BullMQ. */
   readonly prefix?: string | undefined;
   /** How long a call waits for its result, in ms, before it fails with 504. Default 30 000. */
   readonly callTimeoutMs?: number | undefined;
-  /** While Redis is away, calls fail with 503, or run in a thread of this process. Default `'reject'`. */
+  /** While Redis is away, calls fail with 503, or run in this process. Default `'reject'`. */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
-  /** Largest arguments, and largest result, as JSON. Default 1 MiB. */
+  /** Maximum size of the arguments, or of the result, in bytes of JSON. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
-  /** How long a consumer that was killed keeps its job, in ms. Default 10 000. */
+  /** How long a job stays locked after its consumer was killed, in ms. Default 10 000. */
   readonly lockMs?: number | undefined;
   /**
-   * How long after the end of its lock a killed consumer's job is found at the latest, in ms, while
-   * another consumer lives. Default 5 000.
+   * The maximum time, in ms, in which another consumer finds the job of a killed consumer after the
+   * lock has expired. Default 5 000.
    */
   readonly stalledIntervalMs?: number | undefined;
-  /** How many consumers a job may lose before it fails. Default 3. */
+  /** The maximum number of lost consumers of a job. If it loses one more, it fails. Default 3. */
   readonly maxStalledCount?: number | undefined;
-  /** How long a job that was enqueued is remembered after its end, in ms. Default 1 hour. */
+  /** How long Redis keeps an enqueued job after its end, in ms. Default 1 hour. */
   readonly keepMs?: number | undefined;
   /**
-   * Traces the steps of BullMQ. Default: `new BullMQOtel()` where bullmq-otel is installed and an
-   * SDK of OpenTelemetry runs; `false` turns it off.
+   * The telemetry that traces the steps of BullMQ. `false` turns it off. Default: `new
+   * BullMQOtel()` if bullmq-otel is installed and an OpenTelemetry SDK runs.
    */
   readonly telemetry?: Telemetry | false | undefined;
 }

@@ -31,26 +31,26 @@ import { queueTelemetry } from './queue-telemetry.js';
 import { RedisLink } from './redis/redis-link.js';
 import { StreamReader } from './redis/stream-reader.js';
 
-/** Further calls of a process are rejected. */
+/** The maximum number of waiting calls of this process. Further calls are rejected. */
 const MAX_PENDING = 10_000;
 
-/** How long Redis has to confirm a job, even if `queueTimeoutMs` of the method is shorter. */
+/** The minimum time for Redis to confirm a job, even if the method's `queueTimeoutMs` is less. */
 const MIN_PATIENCE_MS = 1_000;
 
-/** The same for a method that no module of this app provides. */
+/** The time that Redis has to confirm a job of a method that no module of this app provides. */
 const PATIENCE_MS = 5_000;
 
-/** Announcements expire, so they are repeated for consumers that start later. */
+/** Announcements are repeated at this interval, as they expire and consumers may start later. */
 const ANNOUNCE_AGAIN_MS = 10_000;
 
 /** Sends calls to the consumers of their queues, and consumes queues. */
 @Injectable()
 export class QueueRunner implements RemoteRunner {
-  /** Public, so that a drain finds them. */
+  /** The consumers. Public, because a drain looks for BullMQ workers in the fields of providers. */
   consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
   readonly #log = new OnceAMinute((line) => this.#logger.warn(line));
-  /** The address for replies: it names this process and this start of it. */
+  /** The address for replies to this process. Each process has a new one at each start. */
   readonly #process = randomUUID();
   readonly #pending = new PendingCalls(this.#process, (reason) =>
     this.#metrics?.repliesDropped.inc({ reason }),
@@ -59,7 +59,7 @@ export class QueueRunner implements RemoteRunner {
   #client: QueueClient | undefined;
   #reader: StreamReader | undefined;
   #local!: RemoteSituation['local'];
-  /** By name. */
+  /** The app's methods with a queue, by name. */
   #tasks: ReadonlyMap<string, Task> = new Map();
   /** When the queue of a single method was last announced, by the method's name. */
   readonly #announced = new Map<string, number>();
@@ -75,13 +75,13 @@ export class QueueRunner implements RemoteRunner {
     return this.#client?.link.up;
   }
 
-  /** Does not wait for Redis, which may be away. */
+  /** Starts the queues. Does not wait for Redis, which may be away. */
   async start({ tasks, local, threads, metricsPrefix }: RemoteSituation): Promise<void> {
     const telemetry = await queueTelemetry(this.options.telemetry);
     const options = { ...this.options, telemetry };
     const queues = [...new Set(tasks.map(({ queue }) => queue!))];
     const consumed = consumedQueues(options, queues);
-    // Redis may refuse the same thing for every call, so a line is logged once a minute.
+    // Redis may refuse every call for the same reason, so each reason is logged once a minute.
     const warn = (line: string) => this.#log.say(line, kindOfRefusal(line));
     const link = new RedisLink(options, this.#logger);
     const client = new QueueClient(link, options, warn, queues);
@@ -111,10 +111,12 @@ export class QueueRunner implements RemoteRunner {
   }
 
   /**
-   * @param what the call or job, for the message.
-   * @param did what did not happen to it, for the message. Default: it was not started.
-   * @throws TaskRejectedException while Redis is away, ClusterConfigurationError if the queues were
-   *   not started.
+   * Returns the client, if Redis is there.
+   *
+   * @param what the name of the call or job, for the error message.
+   * @param did what did not happen to the call or job, for the error message. Default: its start.
+   * @throws TaskRejectedException while Redis is away.
+   * @throws ClusterConfigurationError if the queues were not started.
    */
   async client(what: string, did?: string): Promise<QueueClient> {
     if (this.#client === undefined) {
@@ -175,11 +177,11 @@ export class QueueRunner implements RemoteRunner {
     this.#client?.link.close();
   }
 
-  /** Has a consumer run it. Gives up if Redis does not confirm the job in time. */
+  /** Has a consumer run the call. Rejects if Redis does not confirm the job in time. */
   async #call(task: Task, payload: JobPayload, watch?: Watch, trace?: CallTrace): Promise<unknown> {
     const client = this.#client!;
     const { callTimeoutMs, onUnavailable } = this.options;
-    // A thread here gets the other half of the time.
+    // With 'local', waits half of the time for Redis. The other half is left for a local thread.
     const patienceMs = this.patienceMs(task.name) / (onUnavailable === 'local' ? 2 : 1);
     let at = task.queue!;
     let added: Promise<void> | undefined;
@@ -205,7 +207,7 @@ export class QueueRunner implements RemoteRunner {
       return await result;
     } catch (error) {
       if (outcomeOf(error) !== 'failed') {
-        // Without a confirmation too: the job may have been added.
+        // Cancels the job also if Redis has not confirmed it, because it may have been added.
         void added!.catch(() => {}).then(() => client.cancel(task.queue!, id, at));
       }
       throw error;
@@ -214,7 +216,7 @@ export class QueueRunner implements RemoteRunner {
     }
   }
 
-  /** Consumes the queue of a single method, in which its redirected calls wait. */
+  /** Consumes the queue of a single method. Calls that were redirected wait in it. */
   #consumeTask(queue: string, task: Task, situation: ConsumerSituation): void {
     const name = queueOfTask(queue, task.name);
     // A draining process starts no consumer.

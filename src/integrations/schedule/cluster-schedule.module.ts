@@ -2,16 +2,16 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduledJobs } from './scheduled-jobs.js';
 
 /**
- * A static module: Nest makes one instance of it. A dynamic one would have an instance for each call
- * of `forRoot()`, and each would gate the other's jobs.
+ * A static module, so that Nest makes only one instance of it. A dynamic module would have one for
+ * each call of `forRoot()`, and each instance would wrap the jobs again.
  */
 @Module({ providers: [ScheduledJobs] })
 class ScheduledJobsModule {}
 
 /**
- * Runs the jobs of `@Cron()`, `@Interval()` and `@Timeout()` of `@nestjs/schedule`, and cron jobs added
- * to the `SchedulerRegistry`, in one worker of the cluster. They stay registered in every worker.
- * Import it once, next to `ScheduleModule.forRoot()`.
+ * Runs the jobs of `@nestjs/schedule` in one worker of the cluster: methods with `@Cron()`,
+ * `@Interval()` and `@Timeout()`, and cron jobs added to the `SchedulerRegistry`. All jobs stay
+ * registered in every worker. Import this module once, next to `ScheduleModule.forRoot()`.
  */
 @Module({ imports: [ScheduledJobsModule] })
 export class ClusterScheduleModule {

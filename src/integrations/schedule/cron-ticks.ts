@@ -1,13 +1,13 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
 
-/** The job of the package cron, in the version that @nestjs/schedule brings. */
+/** The type `CronJob` of the package cron, in the version that @nestjs/schedule depends on. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
 /**
  * Makes the job's timer call `tick`, with the time at which the tick was due.
  *
- * @param isEarly the first tick came while the job was made, and was put off. It is called now.
+ * @param isEarly whether the first tick came during the job's creation. That tick is called now.
  */
 export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarly: boolean): void {
   const run = job.fireOnTick.bind(job);
@@ -17,7 +17,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   let clock = 0;
   const dues: number[] = [];
   const look = (): void => {
-    const date = job.lastDate(); // a new object for each tick of its timer
+    const date = job.lastDate(); // cron creates a new object for each tick of the timer
     if (date === last || date === null) return;
     last = date;
     // A timer may be late by more than a second, so the time of the call is not the due time.
@@ -29,7 +29,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
     plannedAt = isTimed ? job.nextDate().toMillis() : NaN;
     clock = clockMs();
   };
-  // If the timer is late for the next tick too, cron calls that tick from start(), before this one.
+  // If the timer is late, start() calls the next tick before cron calls fireOnTick() for this one.
   job.start = () => {
     look();
     plannedAt = NaN;
@@ -39,7 +39,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   job.fireOnTick = async () => {
     look();
     const due = dues.shift();
-    // The app itself has called fireOnTick().
+    // Without a due time, the app has called fireOnTick() itself.
     if (due === undefined) return run();
     await tick(due);
   };
@@ -47,22 +47,23 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   if (isEarly) void job.fireOnTick();
 }
 
-/** The last tick that was due after `since` and up to `now`. */
+/** The due time of the last tick after `since` and up to `now`. `undefined` if none was due. */
 export function tickOwed(job: CronJob, since: number, now: number): number | undefined {
   const { cronTime, isActive } = job;
   if (cronTime.realDate) {
     const due = dueAt(job, now);
-    // Its timer calls once. A job that is not active and has not run was stopped or never started.
+    // A job with a date ticks once. If it is inactive without a tick, it was stopped or not
+    // started.
     const isOn = isActive || (job.lastDate()?.getTime() ?? -Infinity) >= due;
     return isOn && due > since && due <= now ? due : undefined;
   }
   if (!isActive) return undefined;
-  const next = job.nextDate(); // of luxon, in the time zone of the job
+  const next = job.nextDate(); // a DateTime of luxon, in the time zone of the job
   const first = cronTime.getNextDateFrom(next.minus(next.toMillis() - since));
   return first.toMillis() <= now ? dueAt(job, now) : undefined;
 }
 
-/** When a tick that fired at a time was due: the smallest unit of a pattern is a second. */
+/** The due time of a tick that fired at `firedAt`. Cron patterns have a resolution of 1 second. */
 function dueAt({ cronTime: { realDate, source } }: CronJob, firedAt: number): number {
   return realDate ? (source.valueOf() as number) : Math.floor(firedAt / 1_000) * 1_000;
 }

@@ -1,11 +1,11 @@
 import { SetMetadata } from '@nestjs/common';
 
-// A registered symbol, so that two copies of this package in one process agree.
+// A registered symbol, so that two copies of this package in one process use the same key.
 const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
 
 /**
- * With `@Cron()`, `@Interval()` or `@Timeout()`: runs the method in every worker, as without
- * `ClusterScheduleModule`. Use it for work on the process itself, such as its cache.
+ * Runs a method with `@Cron()`, `@Interval()` or `@Timeout()` in every worker, as without
+ * `ClusterScheduleModule`. Use this for work on the process itself, for example on its cache.
  */
 export function EveryWorker(): MethodDecorator {
   return SetMetadata(EVERY_WORKER, true);

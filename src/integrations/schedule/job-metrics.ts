@@ -1,10 +1,10 @@
 import { Counter, type Metric } from 'prom-client';
 
-/** `skipped`: the job still ran in another worker. It runs here once it has ended there. */
+/** `skipped` means that the job still ran in another worker. It runs here after that. */
 const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
 export type JobOutcome = (typeof JOB_OUTCOMES)[number];
 
-/** A label needs a bound: an app may add jobs for each of its users. */
+/** The maximum number of values of the label `job`, as apps may add a job for each user. */
 const MAX_NAMES = 200;
 const OTHER = 'OTHER';
 
@@ -30,7 +30,7 @@ export class JobMetrics {
     const job = this.#names.has(name) || this.#names.size < MAX_NAMES ? name : OTHER;
     if (!this.#names.has(job)) {
       this.#names.add(job);
-      // Series begin at 0, so that the first event has a rate.
+      // Each time series begins at 0, so that rate() counts its first event.
       for (const each of JOB_OUTCOMES) this.#runs.inc({ job, outcome: each }, 0);
     }
     this.#runs.inc({ job, outcome });

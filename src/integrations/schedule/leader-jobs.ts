@@ -2,33 +2,33 @@ import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 import type { JobOutcome } from './job-metrics.js';
 
-/** A job that every worker has and only one runs. Times are of `Date.now()`. */
+/** A job that every worker has and only one worker runs. All times are of `Date.now()`. */
 export interface Job {
   readonly name: string;
-  /** `cron`: at the same times in every worker. `timeout`: once in the life of the cluster. */
+  /** A `cron` is due at the same times in all workers. A `timeout` runs once in the cluster. */
   readonly kind: 'cron' | 'interval' | 'timeout';
   readonly run: () => unknown;
-  /** The time at which a cron was due last, after `since` and up to `now`. */
+  /** Returns the time at which a cron was last due, after `since` and not after `now`. */
   readonly owed?: (since: number, now: number) => number | undefined;
 }
 
 interface KnownJob extends Job {
-  /** The last due time that was handled here. */
+  /** The last due time that this process handled. */
   handled: number;
-  /** The machine clock at that moment, to notice that it was set back. */
+  /** The machine clock at that moment, to notice if it was set back later. */
   clock: number;
-  /** The last due time while another worker led. */
+  /** When the job was last due while another worker led. */
   missed: number;
 }
 
 /**
- * Runs jobs in the worker that leads. After a change of the leader it makes up for missed runs, at
- * most one for each job. A job does not begin while it runs in another worker.
+ * Runs jobs if this worker is the leader. A new leader catches up on missed runs, with at most one
+ * run for each job. A job does not begin while it still runs in another worker.
  */
 export class LeaderJobs {
   readonly #jobs = new Set<KnownJob>();
   readonly #running = new Map<string, number>();
-  /** Jobs that wait until they have ended in another worker. */
+  /** Jobs that wait until their run in another worker has ended. */
   readonly #waiting = new Set<KnownJob>();
   #busy: ReadonlySet<string> = new Set();
   readonly #done = new Set<string>();
@@ -38,12 +38,12 @@ export class LeaderJobs {
     private readonly count: (job: string, outcome: JobOutcome) => void,
   ) {}
 
-  /** In the order in which they were found. */
+  /** The names of the jobs, in the order in which the jobs were found. */
   get names(): readonly string[] {
     return Array.from(this.#jobs, ({ name }) => name);
   }
 
-  /** One line for the log. `everywhere`: how many jobs run in every worker. */
+  /** One line for the log. @param everywhere the number of jobs that run in all workers. */
   summary(everywhere: number): string {
     const { names } = this;
     const jobs = names.length === 1 ? '1 scheduled job runs' : `${names.length} scheduled jobs run`;
@@ -53,12 +53,12 @@ export class LeaderJobs {
     );
   }
 
-  /** Whether one runs, for a drain to wait for. */
+  /** Whether a job runs in this process. A drain waits for it. */
   get isRunning(): boolean {
     return this.#running.size > 0;
   }
 
-  /** @returns the function that the job's timer has to call, with the due time if it is a cron. */
+  /** @returns the function that the job's timer must call. A cron passes the due time to it. */
   add(job: Job): (due?: number) => unknown {
     const known: KnownJob = { ...job, handled: -Infinity, clock: 0, missed: -Infinity };
     this.#jobs.add(known);
@@ -75,8 +75,8 @@ export class LeaderJobs {
   }
 
   /**
-   * The name, with a number if another job has it. The result is the same in every worker, since
-   * they find the same jobs in the same order.
+   * Returns the name, with a number added if another job has the name. The result is the same in
+   * every worker, because all workers find the same jobs in the same order.
    */
   freeName(name: string): string {
     const { names } = this;
@@ -85,7 +85,7 @@ export class LeaderJobs {
     return free;
   }
 
-  /** Forgets a job: it is no longer made up for. */
+  /** Forgets a job, so that its missed runs are not caught up. */
   remove(name: string): void {
     for (const job of this.#jobs) {
       if (job.name !== name) continue;
@@ -94,13 +94,13 @@ export class LeaderJobs {
     }
   }
 
-  /** Forgets all jobs, as the app is closed. */
+  /** Forgets all jobs. Called when the app is closed. */
   close(): void {
     this.#jobs.clear();
     this.#waiting.clear();
   }
 
-  /** Called when this process becomes the leader, and when it is told again that it leads. */
+  /** Called when this process becomes the leader, and each time its lease is renewed. */
   readonly told = ({ fresh, since, busy, done }: Leading): void => {
     this.#busy = new Set(busy);
     for (const name of done) this.#done.add(name);
@@ -113,7 +113,7 @@ export class LeaderJobs {
     if (fresh) for (const job of this.#jobs) this.#makeUp(job, since);
   };
 
-  /** @returns the method with its runs counted, under the name that the job has at that time. */
+  /** @returns the method with tracked runs. Each run is counted under the job's current name. */
   tracked(job: { readonly name: string }, method: (...args: unknown[]) => unknown) {
     const track = this.track.bind(this);
     return function (this: unknown, ...args: unknown[]) {
@@ -121,7 +121,7 @@ export class LeaderJobs {
     };
   }
 
-  /** Runs a job's method. Tells the cluster before, since the method may block this process. */
+  /** Runs a job's method. Reports the run before, because the method may block this process. */
   async track<R>(name: string, run: () => R): Promise<Awaited<R>> {
     const before = this.#running.get(name) ?? 0;
     this.#running.set(name, before + 1);
@@ -141,12 +141,12 @@ export class LeaderJobs {
     }
   }
 
-  /** Runs the jobs that were due between the last leader's time and now. */
+  /** Runs the job if it was due after `since`, when the last leader lost its lease. */
   #makeUp(job: KnownJob, since: number | undefined): void {
     if (job.kind === 'timeout') {
       if (job.missed > -Infinity) void this.#begin(job);
     } else if (since === undefined) {
-      return; // nobody led before: there is nothing to make up for
+      return; // no run was missed, because this process is the first leader
     } else if (job.kind === 'interval') {
       if (job.missed > since) void this.#begin(job);
     } else {
@@ -180,7 +180,7 @@ function handle(job: KnownJob, due: number): void {
   job.clock = clockMs();
 }
 
-/** Times are due anew once the clock was set back. */
+/** If the clock was set back, the same times become due again, so earlier ones do not count. */
 function handledBy({ handled, clock }: KnownJob): number {
   return wasClockSet(clock) ? -Infinity : handled;
 }

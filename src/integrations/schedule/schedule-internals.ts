@@ -3,8 +3,8 @@ import type { ModulesContainer } from '@nestjs/core';
 type Method = (this: unknown, ...args: never[]) => unknown;
 
 /**
- * Providers of @nestjs/schedule by the name of their class, which need not be exported. There is one
- * for each `ScheduleModule.forRoot()` of the app, and each of them explores the whole app.
+ * Finds providers of @nestjs/schedule by the name of their class, because some classes are not
+ * exported. Each `ScheduleModule.forRoot()` of the app has one, which explores the whole app.
  */
 export function providersOf<T>(modules: ModulesContainer, className: string) {
   return [...modules.values()]
@@ -15,10 +15,10 @@ export function providersOf<T>(modules: ModulesContainer, className: string) {
 }
 
 /**
- * Wraps methods of those providers, by name. A wrapper gets the provider, the method and its
- * arguments. All apps of the process share the class, so a call of another app's provider is passed on.
+ * Wraps methods of these providers. A wrapper gets the provider, the original method and the call's
+ * arguments. Calls on providers of another app, which has the same class, are not wrapped.
  *
- * @returns a function that undoes it; `undefined` if the app has no such provider.
+ * @returns a function that restores the methods, or `undefined` if the app has no such provider.
  */
 export function wrapMethods(
   modules: ModulesContainer,

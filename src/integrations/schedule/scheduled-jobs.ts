@@ -19,20 +19,20 @@ import type { JobMetrics } from './job-metrics.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { providersOf, wrapMethods } from './schedule-internals.js';
 
-/** By the value that the decorators of @nestjs/schedule set as metadata. */
+/** The kinds of jobs, by the value that the decorators of @nestjs/schedule set as metadata. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
 
 type Method = (...args: unknown[]) => unknown;
 type Wrap = (method: Method, instance: object) => Method;
 
-/** A cron job that was declared by a decorator or added to the registry. */
+/** A cron job that was declared by a decorator or that the app added to the registry. */
 interface Cron {
-  /** Changes if the job is deleted and added again under another name. */
+  /** The name of the job. It changes if the job is deleted and added again under another name. */
   name: string;
-  /** `early`: it was due before its job was registered. `everywhere`: it runs in every worker. */
+  /** An `early` job was due before it was registered. An `everywhere` job runs in all workers. */
   state: 'declared' | 'early' | 'everywhere' | 'added' | 'registered' | 'deleted';
   run?: () => unknown;
-  /** The function that its timer calls. */
+  /** The function that the job's timer calls. */
   tick?: (due?: number) => unknown;
 }
 
@@ -40,13 +40,13 @@ interface Cron {
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
-  /** `undefined` until the app is found to have metrics. */
+  /** Set at the app's start if the app has metrics. */
   #metrics: JobMetrics | undefined;
   readonly #jobs = new LeaderJobs(
     () => this.#clusterLink.leaderRole,
     (job, outcome) => this.#metrics?.count(job, outcome),
   );
-  /** By the function that the job's timer calls. */
+  /** The declared cron jobs, by the function that was given to the package cron. */
   readonly #declared = new Map<unknown, Cron>();
   readonly #gated = new WeakMap<CronJob, Cron>();
   readonly #unwrap: readonly ((() => void) | undefined)[];
@@ -58,7 +58,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     @Inject(ModulesContainer) modules: ModulesContainer,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
-    // In the constructor, since hooks of the app may add jobs.
+    // Wraps in the constructor, because hooks of the app may add jobs.
     this.#unwrap = [
       wrapMethods(modules, 'ScheduleExplorer', {
         wrapFunctionInTryCatchBlocks: (_, wrap: Wrap, method: Method, of: object) =>
@@ -78,7 +78,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
         },
       }),
     ];
-    // Earlier constructors may already have added jobs; the registry may not exist yet.
+    // Handles the jobs that earlier constructors have added, if the registry exists already.
     for (const { instance } of providersOf<SchedulerRegistry>(modules, 'SchedulerRegistry'))
       for (const [key, job] of instance?.getCronJobs() ?? []) this.#gateCron(key, job);
   }
@@ -95,14 +95,14 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
 
   async onApplicationBootstrap(): Promise<void> {
     await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(async (prefix) => {
-      const { JobMetrics } = await import('./job-metrics.js'); // it loads prom-client
+      const { JobMetrics } = await import('./job-metrics.js'); // loads prom-client
       this.#metrics = new JobMetrics(prefix);
       return { all: this.#metrics.all, labelled: [] };
     });
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.told(leading);
-      // Logs once in the life of the cluster: nobody led before.
+      // Logs only in the first leader of the cluster, before which nobody led.
       if (!leading.fresh || leading.since !== undefined) return;
       setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere)));
     });
@@ -118,7 +118,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
       this.#provided<ClusterLink>(CLUSTER_LINK) ?? currentLink() ?? new SoloLink());
   }
 
-  /** A provider of any module of the app, or `undefined`, as without `ClusterModule`. */
+  /** A provider of any module of the app, or `undefined`, for example without `ClusterModule`. */
   #provided<T>(token: unknown): T | undefined {
     try {
       return this.moduleRef.get<T>(token as string, { strict: false });
@@ -127,7 +127,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     }
   }
 
-  /** @param wrap the wrapper of @nestjs/schedule, which logs what a method throws. */
+  /** @param wrap the wrapper of @nestjs/schedule, which logs the errors of a method. */
   #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
     const kind = KINDS[Reflect.getMetadata('SCHEDULER_TYPE', method) as keyof typeof KINDS];
     const name = this.#jobs.freeName(`${instance.constructor.name}.${method.name}`);
@@ -136,7 +136,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     const cron: Cron = { name, state: isForAll ? 'everywhere' : 'declared' };
     const call = wrap(isForAll ? method : this.#jobs.tracked(cron, method));
     if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
-    // The constructor of the cron job calls it if a second ends at that moment: see divertTicks().
+    // The cron job's constructor calls this if a second ends at that moment, see divertTicks().
     const onTick: Method = (...args) =>
       cron.state === 'declared' || cron.state === 'early'
         ? void (cron.state = 'early')
@@ -153,7 +153,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     if (state === 'everywhere' || state === 'registered') return;
     cron.state = 'registered';
     cron.name = this.#jobs.freeName(declared ? cron.name : key);
-    // A job that is added again already has a gate.
+    // A job that was deleted and is added again is wrapped already.
     const run = (cron.run ??= job.fireOnTick.bind(job));
     const owed = (since: number, now: number) => tickOwed(job, since, now);
     cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run, owed });

@@ -18,9 +18,9 @@ const EXPORTED = [
 ] as const;
 
 /**
- * Replaces `ClusterModule` in unit tests, with the same injectable classes for a fake cluster.
- * `reload()` and `scale()` change only the result of `snapshot()`. It has no endpoints and starts
- * nothing. `@CpuBound()` methods run as usual methods.
+ * Replaces `ClusterModule` in unit tests. Provides the same injectable classes for a fake cluster.
+ * `reload()` and `scale()` only change the result of `snapshot()`. The module adds no endpoints and
+ * starts no threads. `@CpuBound()` methods run in the calling thread.
  */
 @Module({})
 export class ClusterTestingModule {

@@ -13,15 +13,15 @@ import type {
 
 /** A fake cluster for tests. */
 export interface FakeCluster {
-  /** Which worker the code under test runs in. Default: slot 0, generation 0, the pid of the test. */
+  /** The worker that runs the code under test. Default: slot 0, generation 0, the test's pid. */
   readonly identity?: Partial<WorkerIdentity> | undefined;
   /** The number of workers, all of them ready. Default: `identity.slot` + 1. */
   readonly workers?: number | undefined;
-  /** Whether this worker is the leader. Default: in slot 0. */
+  /** Whether this worker is the leader. Default: `true` in slot 0, otherwise `false`. */
   readonly isLeader?: boolean | undefined;
 }
 
-/** A worker that has done nothing yet. */
+/** The measurements of a worker that has done nothing. */
 const STATS: WorkerStats = {
   residentMemoryBytes: 0,
   heapUsedBytes: 0,
@@ -37,10 +37,10 @@ const STATS: WorkerStats = {
   droppedConnectionsTotal: 0,
 };
 
-/** Pids of the other workers begin beyond all pids of Linux. */
+/** The pids of the other workers begin here. Linux has no pids of this size. */
 const FIRST_PID = 2 ** 22;
 
-/** The link to a fake cluster: it measures nothing and asks nobody. */
+/** The link to a fake cluster. Measures nothing and sends no messages. */
 export class TestingLink implements ClusterLink {
   readonly bootstrapped = false;
   readonly accepting = true;

@@ -2,26 +2,26 @@ import { inspect, types } from 'node:util';
 import { ClusterUncloneableError } from '../../../contract/errors/index.js';
 import { describeError, restoreError, type TaskError } from '../../../offload/index.js';
 
-/** Deeper than real data. Only a circle reaches it. */
+/** The maximum depth of a value. Only a circular value is so deep. It is refused. */
 const MAX_DEPTH = 200;
 
-/** `BigInt()` takes long for a longer text. */
+/** The maximum length of a big integer. Longer ones are refused, as `BigInt()` is slow for them. */
 const MAX_DIGITS = 10_000;
 
 const TYPED_ARRAY = /^(Int|Uint|Float|BigInt|BigUint)(8|8Clamped|16|32|64)Array$/;
 
 /**
- * Encodes a value that structured clone accepts as JSON, including dates, buffers, maps and big
- * integers. JSON is readable, does not depend on the version of V8, and cannot contain code.
+ * Encodes a value as JSON. Supports values that structured clone accepts, such as dates, buffers,
+ * maps and big integers. JSON is readable, does not depend on V8's version and cannot contain code.
  *
- * @param name names the value in the message.
+ * @param name the name of the value in the error message.
  * @throws ClusterUncloneableError for a value that cannot be sent.
  */
 export function pack(value: unknown, name: string): unknown {
   return packed(value, [name]);
 }
 
-/** {@link pack}s an error without the properties that cannot be sent. */
+/** Encodes an error like {@link pack}. Leaves out properties that cannot be sent. */
 export function packError(error: TaskError): unknown {
   if (error.kind === 'value') {
     const value = travels(error.value) ? error.value : inspect(error.value);
@@ -53,7 +53,7 @@ export function unpack(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.map((entry) => unpack(entry, depth + 1));
   if (Object.hasOwn(value, '$')) return untagged(value, depth + 1);
   const object = value as Record<string, unknown>;
-  // Assigns to own keys only, so that `__proto__` is a property like any other.
+  // Only assigns to existing own keys, so that the key `__proto__` cannot set the prototype.
   for (const key of Object.keys(object)) object[key] = unpack(object[key], depth + 1);
   return object;
 }
@@ -81,7 +81,7 @@ function packed(value: unknown, path: (string | number)[]): unknown {
 function packedObject(value: object, path: (string | number)[]): unknown {
   if (path.length > MAX_DEPTH) refuse(path.slice(0, 5), 'nested too deep, or in a circle');
   if (Array.isArray(value)) return value.map((entry, i) => within(entry, i, path));
-  // An invalid date becomes null in JSON.
+  // JSON stores the NaN of an invalid date as null, which untagged() turns into NaN again.
   if (types.isDate(value)) return { $: 'date', v: value.getTime() };
   if (ArrayBuffer.isView(value) || types.isArrayBuffer(value)) return packedBytes(value, path);
   if (types.isMap(value)) return { $: 'map', v: within([...value], 'entries', path) };
@@ -110,7 +110,7 @@ function within(value: unknown, key: string | number, path: (string | number)[])
   return result;
 }
 
-/** `$` names a kind of value that JSON does not have. */
+/** Decodes an object whose `$` names a kind of value that JSON does not have. */
 function untagged(value: { $?: unknown; v?: unknown }, depth: number): unknown {
   const { v } = value;
   const kind = String(value.$);

@@ -2,26 +2,26 @@ import * as v from 'valibot';
 import type { CarriedContexts } from '../../../offload/index.js';
 import { pack } from './encoding.js';
 
-/** The version of the messages below. A consumer gives a job with another version back to the queue. */
+/** The version of these messages. A consumer gives a job of a newer version back to the queue. */
 export const VERSION = 1;
 
 const token = v.pipe(v.string(), v.regex(/^[\w-]{1,100}$/));
 
 const payload = v.object({
   v: v.literal(VERSION),
-  /** Looked up among the methods of the app. It never names a file. */
+  /** The name of the method. Only looked up among the app's methods, and never names a file. */
   task: v.pipe(v.string(), v.maxLength(300)),
-  /** Packed. */
+  /** The arguments, each encoded by {@link pack}. */
   args: v.array(v.unknown()),
-  /** Packed: what `carryContext()` carries. */
+  /** The contexts of `carryContext()`, encoded by {@link pack}. */
   contexts: v.optional(v.unknown()),
-  /** Set for a call that waits for its result. */
+  /** Set if a caller waits for the result. */
   call: v.optional(
     v.object({
       id: token,
-      /** The process that waits. */
+      /** The address of the process that waits. */
       replyTo: token,
-      /** Until when it waits; ms since the epoch, by the clock of Redis. */
+      /** The caller waits until this time, in ms since the epoch by the clock of Redis. */
       deadline: v.pipe(v.number(), v.finite()),
     }),
   ),
@@ -33,7 +33,7 @@ export type JobPayload = v.InferOutput<typeof payload>;
 const answer = {
   v: v.literal(VERSION),
   id: token,
-  /** The consumer has made the spans of the call. */
+  /** Whether the consumer has created the spans of the call. */
   traced: v.optional(v.boolean()),
 };
 
@@ -42,11 +42,11 @@ const reply = v.variant('ok', [
   v.object({
     ...answer,
     ok: v.literal(false),
-    /** Packed: what describes an error. */
+    /** The description of the error, encoded by {@link packError}. */
     error: v.unknown(),
-    /** Set if it ran for longer than this. */
+    /** The time limit in ms, set if the method ran for longer. */
     timeoutMs: v.optional(v.number()),
-    /** It did not begin: this consumer has no such method. */
+    /** Set if the method did not run, because the consumer does not have it. */
     unknown: v.optional(v.boolean()),
   }),
 ]);
@@ -55,9 +55,9 @@ const reply = v.variant('ok', [
 export type Reply = v.InferOutput<typeof reply>;
 
 /**
- * The payload of a job, without `call`, which callers that wait add.
+ * Creates the payload of a job without `call`. A caller that waits for the result adds `call`.
  *
- * @param parameters names of the parameters, for messages.
+ * @param parameters the names of the method's parameters, for error messages.
  * @throws ClusterUncloneableError for a value that cannot be sent.
  */
 export function payloadOf(
@@ -75,8 +75,8 @@ export function payloadOf(
 }
 
 /**
- * @returns `'newer'` for a job that another version of this package may understand; `undefined` for
- * any other invalid job.
+ * @returns the payload, `'newer'` for a job of a newer version of this package, or `undefined` for
+ *   any other invalid job.
  */
 export function readPayload(data: unknown): JobPayload | 'newer' | undefined {
   const result = v.safeParse(payload, data);
@@ -94,20 +94,20 @@ export function readReply(text: string): Reply | undefined {
   }
 }
 
-/** The stream of replies to one process. Names of BullMQ's queues have no colon, so this is free. */
+/** The key of a process's replies. BullMQ's queue names have no colon, so the key is not in use. */
 export function repliesKey(prefix: string, process: string): string {
   return `${prefix}:nestjs-cluster:replies:${process}`;
 }
 
-/** The stream for all consumers of a queue: cancelled calls, and announcements. */
+/** The key of the stream that tells a queue's consumers of cancelled calls and new methods. */
 export function noticesKey(prefix: string, queue: string): string {
   return `${prefix}:nestjs-cluster:notices:${queue}`;
 }
 
 /**
- * The queue for calls of one method. A call moves there if a consumer of its queue, of another
- * release, does not have the method: that consumer would only take the call again. Names of an
- * app's queues have no plus.
+ * The queue for redirected calls of one method. A call is redirected if a consumer of its queue
+ * runs another release without the method, because that consumer would only take the call again.
+ * The names of an app's queues have no plus sign.
  */
 export function queueOfTask(queue: string, task: string): string {
   return `${queue}+${encodeURIComponent(task)}`;
@@ -118,7 +118,7 @@ export function announcementOf(task: string): string {
   return `+${task}`;
 }
 
-/** @returns the announced method; `undefined` for the id of a call. */
+/** @returns the announced method, or `undefined` if the entry is the id of a cancelled call. */
 export function announcedTask(entry: string): string | undefined {
   return entry.startsWith('+') ? entry.slice(1) : undefined;
 }

@@ -8,7 +8,7 @@ import {
 import { unpack } from './encoding.js';
 import { readReply, type Reply } from './messages.js';
 
-/** `foreign`: the reply was for another process. `late`: nobody waits for it any more. */
+/** A `foreign` reply was for another process. A `late` reply came after the end of its call. */
 export type DroppedReply = 'malformed' | 'foreign' | 'late';
 
 interface PendingCall {
@@ -21,13 +21,13 @@ interface PendingCall {
   redirect: (() => void) | undefined;
 }
 
-/** Calls of this process that wait for their results, each for a bounded time. */
+/** The calls of this process that wait for their results. Each call has a timeout. */
 export class PendingCalls {
   readonly #pending = new Map<string, PendingCall>();
   #calls = 0;
 
   constructor(
-    /** The name of this process and of this start of it. */
+    /** The address of this process, new at each start. */
     private readonly process: string,
     private readonly dropped: (why: DroppedReply) => void,
   ) {}
@@ -64,14 +64,14 @@ export class PendingCalls {
     for (const [id, { task }] of this.#pending) this.fail(id, errorFor(task));
   }
 
-  /** Takes a reply. Anyone who can write to Redis can send one. */
+  /** Handles a reply. Checks it, because anyone who can write to Redis can send one. */
   settle(text: string): void {
     const reply = readReply(text);
     if (reply === undefined) return this.dropped('malformed');
     if (!reply.id.startsWith(`${this.process}-`)) return this.dropped('foreign');
     if (!reply.ok && reply.unknown) return this.#redirect(reply.id);
     const call = this.#take(reply.id);
-    // The call was given up, or its job was delivered twice.
+    // The caller has stopped waiting, or the job ran twice.
     if (call === undefined) return this.dropped('late');
     try {
       this.#answer(call, reply);
@@ -81,7 +81,7 @@ export class PendingCalls {
     }
   }
 
-  /** Redirects a call once: the consumers there have its method. */
+  /** Redirects a call at most once, because consumers of the other queue have the method. */
   #redirect(id: string): void {
     const call = this.#pending.get(id);
     if (call?.redirect === undefined) return this.dropped('late');

@@ -9,21 +9,21 @@ import type { ResolvedQueueOptions } from '../queue-options.js';
 import type { RedisLink } from './redis-link.js';
 
 const RETRY_MS = 50;
-/** Temporary refusals: Redis is full, cannot write or changes its role. */
+/** Errors after which Redis may accept a retry: it is full, cannot write or changes its role. */
 const PASSES = /^(OOM|MISCONF|LOADING|BUSY|READONLY|MASTERDOWN|NOREPLICAS|CLUSTERDOWN|TRYAGAIN)\b/;
-/** How long the streams of a process or queue that is gone remain. */
+/** How long the stream of a process or queue remains after its last use. */
 const KEY_SECONDS = 600;
 const MAX_KEYS = 10_000;
 const MAX_ENTRIES = 10_000;
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 
-/** Jobs by state, by queue. */
+/** The number of jobs in each state, for each queue. */
 export type QueueLengths = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 /** Writes jobs, replies and notices to Redis. */
 export class QueueClient {
   readonly #queues = new Map<string, Queue>();
-  /** When the expiry of each key has to be renewed; ms since the epoch. */
+  /** When the expiry of each key must be renewed, in ms since the epoch. */
   readonly #lasting = new Map<string, number>();
 
   constructor(
@@ -39,7 +39,7 @@ export class QueueClient {
     return this.names.includes(queue);
   }
 
-  /** @param name a queue of the app, never a string from outside: each takes memory for good. */
+  /** @param name a queue of the app. Never a string from outside, as the memory is never freed. */
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
@@ -49,7 +49,7 @@ export class QueueClient {
         prefix,
         skipVersionCheck: true,
         skipWaitingForReady: true,
-        // Otherwise a read writes a key.
+        // Without this option, a read would write a key.
         skipMetasUpdate: true,
         ...(telemetry && { telemetry }),
       });
@@ -62,9 +62,10 @@ export class QueueClient {
   /**
    * Adds a job.
    *
-   * @param withinMs how long Redis has to confirm it.
-   * @param wanted whether the job is still needed.
-   * @throws TaskRejectedException if nothing confirmed it in time. It may have been added anyway.
+   * @param withinMs the time that Redis has to confirm the job, in ms.
+   * @param wanted whether the job is still needed. Called before each attempt.
+   * @throws TaskRejectedException if Redis did not confirm the job in time. The job may have been
+   *   added anyway.
    */
   async add(
     queue: string,
@@ -93,7 +94,7 @@ export class QueueClient {
     if (!added) throw unavailable(task);
   }
 
-  /** Writes a reply, until the deadline of its call. */
+  /** Writes a reply. Tries until the deadline of the call. */
   async reply({ replyTo, deadline }: NonNullable<JobPayload['call']>, reply: Reply): Promise<void> {
     const key = repliesKey(this.options.prefix, replyTo);
     let text = JSON.stringify(reply);
@@ -105,7 +106,7 @@ export class QueueClient {
       deadline,
       () => this.#append(key, text),
       ({ name, message }) => {
-        // Whatever has happened, the next reply renews the expiry of the key.
+        // The expiry may not have been set, so the next reply sets it again.
         this.#lasting.delete(key);
         if (name !== 'ReplyError') return true;
         this.warn(`Redis of the queues does not take a reply: ${message}`);
@@ -115,10 +116,10 @@ export class QueueClient {
   }
 
   /**
-   * Removes the job of a waiting call, or ends it if it runs. Redis may be away, so this tries for as
-   * long as the call could have waited.
+   * Removes the job of a call that waits, or aborts the job if it runs. Redis may be away, so tries
+   * for `callTimeoutMs`, as long as a call can wait.
    *
-   * @param at the queue of the job: its own, or the queue of its method alone.
+   * @param at the queue that the job is in: its own queue, or the queue of its method.
    */
   async cancel(queue: string, id: string, at = queue): Promise<void> {
     const end = async () => {
@@ -146,10 +147,10 @@ export class QueueClient {
   }
 
   /**
-   * Tries until Redis confirms or the deadline passes. `attempt` may be done twice, since Redis may
-   * go away before it confirms.
+   * Repeats `attempt` until Redis confirms it or the deadline passes. Redis may do an attempt
+   * twice, because the connection may break before Redis confirms.
    *
-   * @param deadline by {@link RedisLink.now}.
+   * @param deadline a time of {@link RedisLink.now}.
    * @param goesOn whether to try again after this error.
    * @returns whether Redis confirmed in time.
    */
@@ -160,7 +161,7 @@ export class QueueClient {
   ): Promise<boolean> {
     const leftMs = Math.min(MAX_TIMER_MS, Math.max(0, deadline - this.link.now()));
     let timer: NodeJS.Timeout | undefined;
-    // A Redis that hangs does not answer an attempt at all.
+    // Limits the attempt itself too, because a Redis that hangs never answers it.
     const late = new Promise<false>((resolve) => (timer = setTimeout(resolve, leftMs, false)));
     const tried = this.#try(this.link.now() + leftMs, attempt, goesOn);
     return Promise.race([tried, late]).finally(() => clearTimeout(timer));
@@ -183,23 +184,23 @@ export class QueueClient {
     return false;
   }
 
-  /** Adds to a stream, and renews its expiry now and then. */
+  /** Adds an entry to a stream. Renews the expiry of the stream at times. */
   async #append(key: string, text: string): Promise<void> {
     const { commands } = this.link;
     const added = commands.xadd(key, 'MAXLEN', '~', MAX_ENTRIES, '*', 'm', text);
     const now = Date.now();
     const isLasting = now < (this.#lasting.get(key) ?? 0);
-    // Forgets the keys of processes that are gone.
+    // Forgets all keys, so that keys of processes that have ended do not stay here.
     if (this.#lasting.size >= MAX_KEYS) this.#lasting.clear();
     if (!isLasting) this.#lasting.set(key, now + (KEY_SECONDS * 1_000) / 4);
     await Promise.all([added, !isLasting && commands.expire(key, KEY_SECONDS)]);
   }
 }
 
-/** Ids, places and times, which would make each line a new one. */
+/** Ids and numbers in a line. They would make each line different. */
 const NUMBERS = /[\da-f]{8,}|\d+/gi;
 
-/** The same for lines that differ only in numbers. */
+/** The text of a line without its ids and numbers. The same for lines that only differ in these. */
 export function kindOfRefusal(line: string): string {
   return line.replaceAll(NUMBERS, '#');
 }

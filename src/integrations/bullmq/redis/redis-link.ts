@@ -4,26 +4,30 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { oneLine } from '../../../contract/errors/index.js';
 import type { ResolvedQueueOptions } from '../queue-options.js';
 
-/** For connections that fail at once while Redis is away or does not answer. */
+/** Options of a connection whose commands fail at once while Redis is away. */
 const IMPATIENT = { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: 5_000 };
 
-/** For connections that wait for Redis and send again. BullMQ itself waits up to 10 s for a job. */
+/**
+ * Options of a connection whose commands wait for Redis and are sent again. The timeout is above 10
+ * s, because BullMQ's commands that wait for a job take up to 10 s.
+ */
 const PATIENT = { maxRetriesPerRequest: null, commandTimeout: 15_000 };
 
 const MAX_RETRY_MS = 1_000;
 
-/** How long a process that has just started waits for Redis. */
+/** The maximum time that a call waits for the first connection of a process to Redis. */
 const FIRST_CONNECTION_MS = 1_000;
 
-/** The connections to Redis. Logs when it goes away and comes back. */
+/** The connections to Redis. Logs when Redis goes away and comes back. */
 export class RedisLink {
-  /** Fails at once while Redis is away. */
+  /** A connection whose commands fail at once while Redis is away. */
   readonly commands: Redis;
   readonly #connections: Redis[] = [];
-  /** Redis has been looked for and is not there. */
+  /** Whether Redis could not be reached, or its connection has broken. */
   #away = false;
-  /** Ends the waits for Redis. */
+  /** Ends the waits of {@link whenUp}. */
   #wake = new AbortController();
+  /** How far the clock of Redis is ahead of this machine's clock, in ms. */
   #aheadMs = 0;
 
   constructor(
@@ -42,14 +46,14 @@ export class RedisLink {
   }
 
   /**
-   * Ms since the epoch by the clock of Redis, once it is known. Deadlines in messages use that clock,
-   * since the clocks of the machines may differ.
+   * Ms since the epoch by the clock of Redis, or by this machine's clock until the other is known.
+   * Deadlines in messages use the clock of Redis, because the clocks of the machines may differ.
    */
   now(): number {
     return Date.now() + this.#aheadMs;
   }
 
-  /** Opens another connection. It is closed if a command has no answer in time: it may be dead. */
+  /** Opens a connection. Closes it if a command gets no answer in time, as it may be dead. */
   open(options: RedisOptions & { commandTimeout: number } = PATIENT): Redis {
     const { url, ...connection } = this.options.connection;
     const all: RedisOptions = {
@@ -62,23 +66,23 @@ export class RedisLink {
     const send = redis.sendCommand.bind(redis);
     const watched = new WeakSet<object>();
     redis.sendCommand = (command, ...others) => {
-      // ioredis sends an unanswered command again on the next connection, even if its time is up. That
-      // must not close the next connection too.
+      // ioredis sends an unanswered command again on the next connection, even after its timeout.
+      // The command is only watched once, so that it does not close the next connection too.
       if (!watched.has(command)) leaveIfSilent(redis.stream, command.promise, options);
       watched.add(command);
       return send(command, ...others);
     };
-    redis.on('error', () => {}); // the first connection reports it once
+    redis.on('error', () => {}); // the connection `commands` reports the error
     this.#connections.push(redis);
     return redis;
   }
 
-  /** @returns whether Redis is there. Waits a moment for the first connection. */
+  /** @returns whether Redis answers. Waits up to 1 s for the first connection. */
   async isUp(): Promise<boolean> {
     return this.up || (!this.#away && this.whenUp(this.now() + FIRST_CONNECTION_MS));
   }
 
-  /** @returns whether Redis is there, by then at the latest ({@link now}). */
+  /** Waits for Redis until the deadline, a time of {@link now}. @returns whether Redis answers. */
   async whenUp(deadline: number): Promise<boolean> {
     while (!this.up && !this.#wake.signal.aborted && this.now() < deadline) {
       const { signal } = this.#wake;
@@ -87,9 +91,9 @@ export class RedisLink {
     return this.up;
   }
 
-  /** Closes the connections at once, in any state of Redis. */
+  /** Closes all connections at once, whether Redis answers or not. */
   close(): void {
-    this.#away = true; // so that it is not logged
+    this.#away = true; // so that the close is not logged
     this.#wake.abort();
     for (const redis of this.#connections) redis.disconnect();
   }
@@ -118,11 +122,11 @@ export class RedisLink {
       const tripMs = Date.now() - askedAt;
       this.#aheadMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000 - askedAt - tripMs / 2;
     } catch {
-      // Some hosted ones refuse TIME. The clocks of the machines then have to agree.
+      // Some hosted Redis services refuse TIME. The clocks of the machines must then agree.
     }
   }
 
-  /** Warns if Redis drops keys when its memory is full: jobs would be lost. */
+  /** Warns if Redis deletes keys when its memory is full, because jobs would be lost. */
   async #checkEviction(): Promise<void> {
     try {
       const policy = /^maxmemory_policy:(\S+)/m.exec(await this.commands.info('memory'))?.[1];
@@ -131,7 +135,7 @@ export class RedisLink {
         `Redis of the queues has maxmemory-policy ${oneLine(policy)}, and may throw jobs away; set it to noeviction`,
       );
     } catch {
-      // Some hosted ones refuse INFO.
+      // Some hosted Redis services refuse INFO. Only the warning is lost then.
     }
   }
 }

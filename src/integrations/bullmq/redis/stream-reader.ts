@@ -1,44 +1,44 @@
 import type { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Longest read that blocks, in ms. */
+/** The maximum time that a read waits for entries, in ms. */
 const BLOCK_MS = 5_000;
 
-/** An entry may be as large as a payload. */
+/** The maximum number of entries for each read. Small, as an entry may be as large as a payload. */
 const ENTRIES_A_READ = 32;
 
 const PAUSE_MS = 200;
 
-/** Trims after so many entries: one command for each call would be too many. */
+/** Read entries are removed in batches of this size, as one command for each costs too much. */
 const TRIM_AFTER = 16;
 
 /**
- * Reads all its streams with one blocking command, on a connection of its own. If the connection
- * breaks, it reads again from the last entry that it has handled.
+ * Reads several streams with one blocking command, on its own connection. If the connection breaks,
+ * continues after the last handled entries.
  */
 export class StreamReader {
-  /** The last entry that was read, by key. */
+  /** The id of the last handled entry of each stream, by the stream's key. */
   readonly #last: Map<string, string>;
   #closed = false;
   #untrimmed = 0;
 
   constructor(
     private readonly redis: Redis,
-    /** The handlers, by key. None may throw. */
+    /** The handler of each stream, by the stream's key. Handlers must not throw. */
     private readonly streams: ReadonlyMap<string, (text: string) => void>,
-    /** The key of the stream that nobody else reads: its read entries are removed. */
+    /** The key of the stream that only this process reads. Its read entries are removed. */
     private readonly own: string,
   ) {
     this.#last = new Map([...streams.keys()].map((key) => [key, '0-0']));
   }
 
-  /** Until {@link close}. */
+  /** Reads until {@link close} is called. */
   async run(): Promise<void> {
     while (!this.#closed) {
       try {
         await this.#read();
       } catch {
-        // Redis is away, and the connection comes back by itself. Or a key holds another type.
+        // Ignored: Redis is away and the connection comes back by itself, or a key is not a stream.
         await delay(PAUSE_MS, undefined, { ref: false });
       }
     }
@@ -59,7 +59,7 @@ export class StreamReader {
     }
     if (this.#untrimmed < TRIM_AFTER) return;
     this.#untrimmed = 0;
-    // Does not wait: the command goes out with the next read.
+    // Not awaited, because the command is sent with the next read.
     this.redis.xtrim(this.own, 'MINID', this.#last.get(this.own)!).catch(() => {});
   }
 }
