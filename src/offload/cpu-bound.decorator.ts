@@ -10,21 +10,21 @@ import {
 } from './cpu-bound.metadata.js';
 
 /**
- * Runs a method in a thread, so that the event loop stays free. For controller handlers, which keep
- * their route, pipes, guards, interceptors and filters, and for methods of providers, whose callers
- * get a promise: declare those `async`.
+ * Runs a method in a thread, so that the event loop stays free. Controller handlers keep their
+ * route, pipes, guards, interceptors and filters. Callers of a provider's method get a promise, so
+ * declare the method `async`.
  *
- * The body runs in a thread that has imported the file of the class, on an instance of its own:
- * made by `new` where the constructor takes nothing, else from `offload.module`. Arguments, result
- * and errors are copied by structured clone; a class instance arrives as plain data. Needs
- * `ClusterModule.forRoot()` in the app; without it, as in a unit test of the class, the method just
- * runs.
+ * The thread imports the file of the class and runs the body on its own instance. It creates that
+ * instance by `new` if the constructor takes no arguments, else from `offload.module`. Arguments,
+ * results and errors are copied by structured clone, so a class instance arrives as plain data. The
+ * app needs `ClusterModule.forRoot()`. Without it, as in a unit test of the class, the method runs
+ * directly.
  *
  * A call is rejected with {@link TaskRejectedException} (503), {@link TaskTimeoutException} (504),
  * {@link TaskAbortedException} or {@link ThreadLostException} (500), {@link
- * ClusterUncloneableError}, or what the body throws.
+ * ClusterUncloneableError}, or the error that the body throws.
  *
- * @throws ClusterConfigurationError for an option that is wrong, and for what is not a method.
+ * @throws ClusterConfigurationError if an option is wrong or the decorated member is not a method.
  */
 export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
   const decorate: MethodDecorator = (target, key, descriptor) => {
@@ -51,7 +51,7 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
       return offloaded === undefined ? body.apply(this, args) : offloaded(args);
     };
     copyMethodMetadata(body, value);
-    // In place: what a decorator returns is thrown away by applyDecorators().
+    // Changed in place, because applyDecorators() ignores the return value of a decorator.
     descriptor.value = value as never;
     return descriptor;
   };
@@ -82,7 +82,7 @@ function checkedBody(
   return descriptor.value as Method;
 }
 
-/** Decorators below left theirs on the method that is wrapped; those above find the wrapper. */
+/** Copies the metadata of decorators below `@CpuBound()` to the wrapper, which decorators above read. */
 function copyMethodMetadata(from: Method, to: Method): void {
   for (const name of ['name', 'length'] as const) {
     Object.defineProperty(to, name, { value: from[name], configurable: true });

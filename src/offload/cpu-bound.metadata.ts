@@ -1,24 +1,24 @@
 import type { CpuBoundOptions } from '../contract/options/module.js';
 
-/** A method as any of them is called. */
+/** Any method. */
 export type Method = (...args: unknown[]) => unknown;
 
-/** The facts that `@CpuBound()` has of a method when its class is declared. */
+/** The facts about a method that `@CpuBound()` records when the class is declared. */
 export interface CpuBoundDefinition {
-  /** Prototype of the class that declares it. */
+  /** Prototype of the class that declares the method. */
   readonly owner: object;
   readonly method: string;
   readonly options: CpuBoundOptions;
-  /** The decorated function, without the decorators above `@CpuBound()`: they run in the caller. */
+  /** The decorated function. Decorators above `@CpuBound()` are not in it: they run in the caller. */
   readonly body: Method;
-  /** Absolute path of the file that declares the class; `undefined` where there is none. */
+  /** Absolute path of the file that declares the class; `undefined` if it is in no file. */
   readonly file: string | undefined;
 }
 
-/** Calls the method in a thread, or wherever this process offloads to. */
+/** Calls the method through the dispatcher: in a thread, or on the event loop in inline mode. */
 export type OffloadedCall = (args: unknown[]) => unknown;
 
-// Registered symbols: two copies of this package in one process know each other's classes.
+// Registered symbols, so that two copies of this package in one process find each other's classes.
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 const OFFLOADED = Symbol.for('nestjs-cluster.offloaded');
 
@@ -38,7 +38,7 @@ export function defineCpuBound(definition: CpuBoundDefinition): void {
   (owner as Decorated)[DEFINITIONS]!.set(method, definition);
 }
 
-/** `Class.method`, where it is declared. */
+/** `Class.method`, with the class that declares the method. */
 export function functionNameOf({ owner, method }: CpuBoundDefinition): string {
   return `${owner.constructor.name}.${method}`;
 }
@@ -49,7 +49,7 @@ export function ownDefinitions(prototype: object): readonly CpuBoundDefinition[]
   return [...(prototype as Decorated)[DEFINITIONS]!.values()];
 }
 
-/** Methods that an instance with `prototype` has, those that it inherits and does not override behind its own. */
+/** Methods of instances with `prototype`: first the own methods, then inherited ones that are not overridden. */
 export function definitionsOf(prototype: object): readonly CpuBoundDefinition[] {
   const found = new Map<string, CpuBoundDefinition>();
   const names = new Set<string>();
@@ -66,7 +66,7 @@ export function definitionsOf(prototype: object): readonly CpuBoundDefinition[] 
   return [...found.values()];
 }
 
-/** From now on calls of the method on this instance are offloaded. */
+/** Offloads all further calls of the method on this instance. */
 export function bindOffloaded(
   instance: object,
   definition: CpuBoundDefinition,
@@ -78,7 +78,7 @@ export function bindOffloaded(
   (instance as Bound)[OFFLOADED]!.set(definition, call);
 }
 
-/** How the method is called on this instance; `undefined` where it simply runs: in a test, in a thread. */
+/** The function that offloads calls on this instance; `undefined` if they run directly, as in a test or a thread. */
 export function offloadedCall(
   instance: unknown,
   definition: CpuBoundDefinition,

@@ -6,8 +6,8 @@ import {
 } from '@nestjs/common';
 
 /**
- * Why a call was not begun: the queue was full, it waited for too long, no
- * thread can be started, its queue cannot be reached, or the process is ending.
+ * Why a call was not begun: the queue was full, the call waited too long, no thread can be started,
+ * the remote queue cannot be reached, or the process is ending.
  */
 export type TaskRejection =
   'queue-full' | 'queue-timeout' | 'unavailable' | 'queue-unavailable' | 'closing';
@@ -20,21 +20,21 @@ const REJECTIONS: Readonly<Record<TaskRejection, string>> = {
   closing: 'this process is ending',
 };
 
-/** A `@CpuBound()` call that was not begun: 503, with `Retry-After`. It may be made again. */
+/** A `@CpuBound()` call was not begun: 503, with `Retry-After`. The caller may make it again. */
 export class TaskRejectedException extends ServiceUnavailableException {
   constructor(
     readonly task: string,
     readonly reason: TaskRejection,
-    /** When it is likely to be accepted, whole seconds from 1. */
+    /** In how many seconds the call is likely to be accepted: a whole number from 1 on. */
     readonly retryAfterSeconds: number,
-    /** What did not happen. */
+    /** The part of the message that says what did not happen. */
     did = 'was not begun',
   ) {
     super(`${task} ${did}: ${REJECTIONS[reason]}`);
   }
 }
 
-/** A `@CpuBound()` call ran for longer than its `timeoutMs` and was ended: 504. */
+/** A `@CpuBound()` call ran for longer than `timeoutMs` and was ended: 504. */
 export class TaskTimeoutException extends GatewayTimeoutException {
   constructor(
     readonly task: string,
@@ -44,10 +44,10 @@ export class TaskTimeoutException extends GatewayTimeoutException {
   }
 }
 
-/** nginx's "client closed request"; nobody is there to read it. */
+/** nginx's status "client closed request". It is not sent, because the client has disconnected. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** Everyone who waited for a `@CpuBound()` call went away, or the process ends: it was ended, or never begun. */
+/** A `@CpuBound()` call was ended or never begun, because all its clients disconnected or the process ends. */
 export class TaskAbortedException extends HttpException {
   constructor(readonly task: string) {
     super(`${task} was aborted`, CLIENT_CLOSED_REQUEST);
@@ -55,8 +55,8 @@ export class TaskAbortedException extends HttpException {
 }
 
 /**
- * The thread that ran a `@CpuBound()` call died: of an error that nobody caught in it, out of
- * memory (`cause.code` is `ERR_WORKER_OUT_OF_MEMORY`), or by `process.exit()`. 500.
+ * The thread that ran a `@CpuBound()` call ended: 500. Causes are an uncaught error, lack of memory
+ * (`cause.code` is `ERR_WORKER_OUT_OF_MEMORY`) and `process.exit()`.
  */
 export class ThreadLostException extends InternalServerErrorException {
   constructor(

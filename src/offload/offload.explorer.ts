@@ -5,26 +5,26 @@ import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.metadata.js'
 import { warningsOfParameters } from './task/lost-methods.js';
 import { refusalOf, type Situation, type Subject } from './task/refusals.js';
 
-/** A method that is to be offloaded, on the instance of it that the app has. */
+/** A method that is to be offloaded, with the app's instance of its class. */
 export interface Found {
   readonly name: string;
   readonly definition: CpuBoundDefinition;
   readonly className: string;
   readonly instance: object;
-  /** Its constructor, or a property, asks Nest for something. */
+  /** Whether Nest injects something into the constructor or a property. */
   readonly injected: boolean;
 }
 
 /** The `@CpuBound()` methods of an app. */
 export interface Exploration {
   readonly found: readonly Found[];
-  /** Methods that cannot work, each with its remedy. */
+  /** Messages about methods that cannot be offloaded, each with a remedy. */
   readonly refusals: readonly string[];
-  /** Warnings, each once. */
+  /** Warnings, each with the name of its finding. */
   readonly warnings: ReadonlyMap<string, FindingName>;
 }
 
-// Nest's own, the same in 11 and 12.
+// Metadata keys of Nest, the same in 11 and 12.
 const CONSTRUCTOR_PARAMETERS = 'design:paramtypes';
 const INJECTED_PARAMETERS = 'self:paramtypes';
 const INJECTED_PROPERTIES = 'self:properties_metadata';
@@ -41,7 +41,8 @@ export class OffloadExplorer {
     const seen = new Set<unknown>();
     const controllers = this.discovery.getControllers();
     for (const wrapper of [...controllers, ...this.discovery.getProviders()]) {
-      // A factory may make an instance of any class; one that is not made at start has a class alone.
+      // A factory may create an instance of any class. A provider that is not created at start has
+      // only a class.
       const instance = wrapper.instance as object | null | undefined;
       const type = classOf(instance) ?? (wrapper.metatype as Type | null);
       const prototype = type?.prototype as object | undefined;
@@ -87,7 +88,7 @@ function isInjected(type: Type): boolean {
   return type.length > 0 || lists.some((length) => length > 0);
 }
 
-/** A method with a name of two classes would count as one. */
+/** Messages about methods with the same name, which could not be told apart in metrics. */
 function namesakes(found: readonly Found[]): string[] {
   const byName = new Map(found.map(({ name, definition }) => [name, definition]));
   return found
@@ -98,7 +99,7 @@ function namesakes(found: readonly Found[]): string[] {
     );
 }
 
-/** Callers of a provider's method get a promise, whatever its type says. */
+/** A warning if a provider's method does not declare that it returns a promise, because callers get a promise. */
 function surprise({ name, definition, isController }: Subject): string | undefined {
   if (isController) return undefined;
   const { owner, method } = definition;

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Metric } from 'prom-client';
 import type { OffloadSnapshot } from './task/offload-snapshot.js';
 import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
 
-/** From what a thread costs by itself to the longest a client is likely to wait, in seconds. */
+/** Bucket bounds in seconds: from the overhead of a thread to the longest time that a client is likely to wait. */
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const RUN_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
@@ -13,7 +13,7 @@ export class OffloadMetrics implements TaskObserver {
   readonly #run: Histogram<'task'>;
   readonly #gauges: readonly Metric[];
 
-  /** @param slot label `worker` of the gauges. */
+  /** @param slot the value of the label `worker` of the gauges. */
   constructor(prefix: string, slot: number, tasks: readonly Task[], read: () => OffloadSnapshot) {
     const named = (name: string) => `${prefix}nestjs_cluster_offload_${name}`;
     const registers: [] = [];
@@ -55,18 +55,18 @@ export class OffloadMetrics implements TaskObserver {
       ),
       gauge('threads', 'Threads that run @CpuBound() methods', () => read().threads),
     ];
-    // A series that begins at its first event has no rate for it.
+    // Each series begins at 0: otherwise its first event would not count in a rate.
     for (const { name } of tasks) {
       for (const outcome of TASK_OUTCOMES) this.#tasks.inc({ task: name, outcome }, 0);
     }
   }
 
-  /** Metrics of all workers together. */
+  /** Metrics that are summed over all workers. */
   get all(): readonly Metric[] {
     return [this.#tasks, this.#wait, this.#run];
   }
 
-  /** Metrics of this worker, with its label. */
+  /** Metrics with a label for this worker. */
   get labelled(): readonly Metric[] {
     return this.#gauges;
   }

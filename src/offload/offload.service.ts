@@ -33,13 +33,13 @@ import { planOf, tasksOf } from './task/tasks-of.js';
 import { threadsFor } from './pool/threads-for.js';
 import { WaitingClient } from './admission/waiting-client.js';
 
-/** The file with `offload.module`: a thread finds it there. */
+/** Injection token of the path of the file with `offload.module`, which threads import. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
-/** More threads only take memory, and slow the start of the others. */
+/** Above this number a warning is logged: more threads only take memory and slow the start of other threads. */
 const MAX_THREADS_PER_CORE = 4;
 
-/** Offloads the `@CpuBound()` methods of an app, from its start to its end. */
+/** Offloads the `@CpuBound()` methods of an app while the app runs. */
 @Injectable()
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
@@ -60,12 +60,12 @@ export class Offload {
   ) {}
 
   /**
-   * Finds what is to be offloaded. Threads come when they are needed; whether they can do their
-   * work is looked at once the process serves, or now where nobody will ask then. In a thread
-   * nothing is offloaded: there a method is what it is.
+   * Finds the methods and offloads them. Threads start when they are needed. Whether they can load
+   * the tasks is checked once the process serves, or now if nothing triggers that check later. In a
+   * thread nothing is offloaded: methods run directly.
    *
-   * @returns whether it did: the first time, where there is something.
-   * @throws ClusterConfigurationError for what cannot work, all of it in one message.
+   * @returns true at the first call, if there are methods to offload.
+   * @throws ClusterConfigurationError with all methods that cannot be offloaded.
    */
   async start(): Promise<boolean> {
     if (!isMainThread || this.#started) return false;
@@ -119,7 +119,7 @@ export class Offload {
     return true;
   }
 
-  /** For the registry of this process; empty where nothing is offloaded or measured. */
+  /** Metrics for the registry of this process; empty if nothing is offloaded or measured. */
   get metrics(): readonly Metric[] {
     return [...(this.#metrics?.all ?? []), ...(this.remote?.metrics ?? [])];
   }
@@ -142,7 +142,7 @@ export class Offload {
     };
   }
 
-  /** Ends what still runs, and the threads. */
+  /** Ends running calls and the threads. */
   async close(): Promise<void> {
     await this.remote?.close();
     this.#dispatcher?.close();
@@ -195,7 +195,7 @@ export class Offload {
     if (bundled !== undefined) refuse([...refusals, bundled]);
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
-    // What is wrong anyway is told together with what only a thread can tell.
+    // If something is wrong already, the problems that only a thread finds are reported with it.
     if (refusals.length > 0 || !this.link.provideThreads({ verify, keep })) {
       await verify();
       keep();
@@ -212,7 +212,7 @@ export class Offload {
     return this.#metrics;
   }
 
-  /** Every worker has the same to say. The primary says it once; without one it is said here. */
+  /** Every worker has the same warning, so the primary logs it once. Without a primary it is logged here. */
   #warn(message: string, name?: FindingName): void {
     if (this.#warned.has(message)) return;
     this.#warned.add(message);

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Sends `Retry-After` with a 503: an exception of Nest has a status and a body,
- * and no headers. An exception filter that answers something else sends none.
+ * Makes a 503 response carry `Retry-After`, because an exception of Nest has a status and a body
+ * but no headers. If an exception filter answers with another status, the header is not sent.
  *
- * @param seconds whole.
+ * @param seconds the value of the header, a whole number.
  */
 export function adviseRetry(response: ServerResponse, seconds: number): void {
   if (response.headersSent) return;

@@ -3,24 +3,24 @@ import type { Offer, Run, RunRequest } from '../task/runner.interface.js';
 import type { Task } from '../task/task.js';
 import type { CallTrace } from '../task/trace-context.js';
 
-/** Watches whether the one who waits is still there. @returns what ends the watch. */
+/** Watches for the disconnect of a waiting client. @returns a function that ends the watch. */
 export type Watch = (gone: () => void) => () => void;
 
-/** The watch on a caller who cannot leave. */
+/** The watch for a caller that cannot disconnect. */
 export const NOBODY: Watch = () => () => {};
 
-/** Somebody who waits for a call. */
+/** A caller that waits for a call. */
 export interface Waiter {
-  /** The admitted call that it waits for. */
+  /** The admitted call for which it waits. */
   call: Call | undefined;
   readonly trace: CallTrace | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
-  /** Ends the watch on its client. */
+  /** Ends the watch on the waiter's client. */
   unwatch: () => void;
 }
 
-/** Calls `leave` once the client is gone. @returns whether it is gone already. */
+/** Calls `leave` once the client has disconnected. @returns whether it already had. */
 export function watchClient(waiter: Waiter, watch: Watch, leave: () => void): boolean {
   let isGone = false;
   waiter.unwatch = watch(() => {
@@ -36,14 +36,14 @@ type CallState = 'waiting' | 'running' | 'over';
 /** One call of a task: more than one caller may wait for it. */
 export class Call {
   state: CallState = 'waiting';
-  /** Monotonic ms. */
+  /** When the call was made, in monotonic ms. */
   readonly calledAt = performance.now();
   startedAt = 0;
   run: Run | undefined;
-  /** While it waits in the thread that is to run it. */
+  /** Set while the call waits in the thread that is to run it. */
   offer: Offer | undefined;
   offeredAt = 0;
-  /** The timer of the wait, then of the run. */
+  /** The timer that limits the wait, and later the timer that limits the run. */
   timer: NodeJS.Timeout | undefined;
   readonly waiters = new Set<Waiter>();
   #moves: boolean | undefined;
@@ -51,18 +51,18 @@ export class Call {
   constructor(
     readonly task: Task,
     readonly request: RunRequest,
-    /** Equal for calls that are coalesced. */
+    /** Calls with the same key are coalesced. */
     readonly key: string | undefined,
-    /** The trace of the caller who made it. */
+    /** The trace of the caller that made the call. */
     readonly trace: CallTrace | undefined,
   ) {}
 
-  /** Something of its arguments is moved to its thread: it can be sent once. */
+  /** Whether an argument is moved to the thread. The call can then be sent only once. */
   get moves(): boolean {
     return (this.#moves ??= contentsOf(this.request.args).moved.length > 0);
   }
 
-  /** It is to wait with the others. @returns false if it has begun, and its thread has not said so yet. */
+  /** Puts the call back into the queue. @returns false if its thread has already begun the call. */
   takeBack(): boolean {
     if (this.offer?.takeBack() === false) return false;
     this.offer = undefined;
@@ -75,7 +75,7 @@ export class Call {
     this.waiters.add(waiter);
   }
 
-  /** Tells everybody; the last thing that happens to a call. */
+  /** Ends the call, and calls `tell` for each waiter. Nothing happens to the call afterwards. */
   end(tell: (waiter: Waiter, first: boolean) => void): void {
     this.state = 'over';
     clearTimeout(this.timer);

@@ -12,16 +12,16 @@ import { RunningCalls } from './running-calls.js';
 import { WaitingCalls } from './waiting-calls.js';
 
 /**
- * Admits calls in the order in which they came. As many run as there are threads, a bounded number
- * waits for a bounded time, and the rest is refused. The calls that have waited longest are sent
- * ahead to busy threads, and count as waiting until they begin.
+ * Admits calls in the order in which they are made. Each thread runs one call. At most `maxQueue`
+ * calls wait for a limited time, and further calls are refused. The calls that have waited longest
+ * are sent ahead to busy threads, and count as waiting until they begin.
  */
 export class Dispatcher {
   readonly #waiting: WaitingCalls;
   readonly #running: RunningCalls;
-  /** Calls that others may join, by the key of task and arguments. */
+  /** Calls that later equal calls may join, by the key of task and arguments. */
   readonly #shared = new Map<string, Call>();
-  /** Answers to calls with several waiters. Their results may be large. */
+  /** Sends the results of calls with several waiters, paced because results may be large. */
   readonly #answers = new Paced<() => void>((answer) => answer());
   readonly #advice = new RetryAdvice();
   #closed = false;
@@ -50,17 +50,17 @@ export class Dispatcher {
     return this.#running.size;
   }
 
-  /** How long no more could wait, in ms. */
+  /** How long the queue has been full, in ms. */
   get fullForMs(): number {
     return this.#waiting.fullForMs;
   }
 
-  /** Whether a call is waiting or running that was made before then; monotonic ms. */
+  /** Whether a waiting or running call was made before this time (monotonic ms). */
   hasCallFrom(before: number): boolean {
     return [...this.#running, this.#waiting.first].some((call) => call && call.calledAt < before);
   }
 
-  /** Resolves with the result; rejects with what the task threw, or an exception of this package. */
+  /** Resolves with the result. Rejects with the error of the task, or an exception of this package. */
   submit(
     task: Task,
     args: readonly unknown[],
@@ -76,7 +76,7 @@ export class Dispatcher {
     });
   }
 
-  /** A thread may have become free, or there may be none any more. */
+  /** Starts waiting calls. Called when a thread may be free, or when the last thread may be gone. */
   pump(): void {
     while (this.#waiting.size > 0 && this.runner.idle > 0) {
       const call = this.#waiting.next();
@@ -89,7 +89,7 @@ export class Dispatcher {
     this.#waiting.sendAhead(this.runner, (call) => this.#onBegun(call));
   }
 
-  /** Refuses what waits and what comes, and ends what runs. */
+  /** Refuses waiting and later calls, and ends running calls. */
   close(): void {
     this.#closed = true;
     this.#refuseQueued('closing');
@@ -101,7 +101,7 @@ export class Dispatcher {
   }
 
   #admit(task: Task, request: RunRequest, waiter: Waiter): void {
-    // Whatever should have begun and has not, begins with the next call at the latest.
+    // A waiting call that should have begun already begins now at the latest.
     if (this.#waiting.size > 0) this.pump();
     let call: Call;
     try {
@@ -141,7 +141,7 @@ export class Dispatcher {
     }
   }
 
-  /** A thread has gone on to a call that was sent ahead to it. */
+  /** A thread has begun a call that was sent ahead to it. */
   #onBegun(call: Call): void {
     this.#running.begin(call);
     this.#follow(call, call.offer!);
@@ -154,7 +154,7 @@ export class Dispatcher {
     try {
       this.#follow(call, this.runner.run(call.request));
     } catch (error) {
-      // An argument that throws when it is read.
+      // An argument threw an error when it was read.
       this.#end(call, failedWith(error));
     }
   }
@@ -166,12 +166,12 @@ export class Dispatcher {
         (result) => this.#onResult(call, result),
         (error: unknown) => this.#onLost(call, error),
       )
-      // Whatever is wrong with a result, its call ends, and no other is touched.
+      // If a result causes an error here, only its own call fails.
       .catch((error: unknown) => this.#fail(call, failedWith(error)));
   }
 
   #onResult(call: Call, result: RunResult): void {
-    if (call.state === 'over') return this.pump(); // what could not be ended has ended
+    if (call.state === 'over') return this.pump(); // an aborted call has ended in its thread
     call.trace?.ran(result.ran);
     if (result.ok) return this.#complete(call, result);
     this.#fail(
@@ -195,9 +195,9 @@ export class Dispatcher {
     this.#running.end(call);
     call.end((waiter, first) => {
       this.observer.ended(call.task, first ? 'completed' : 'coalesced');
-      // As the thread gave it: it was copied on its way.
+      // The result needs no copy: it was copied when it left the thread.
       if (call.key === undefined) waiter.resolve(restoreResult(result));
-      // Each has a copy, so that none sees the changes of another.
+      // Each waiter gets its own copy, so that it does not see the changes of another waiter.
       else this.#answers.push(() => waiter.resolve(restoreResult(structuredClone(result))));
     });
     this.pump();
@@ -223,7 +223,7 @@ export class Dispatcher {
     });
   }
 
-  /** A waiter's client is gone. With the last one the call has lost its purpose. */
+  /** A waiter's client has disconnected. Without any waiter left, the call ends. */
   #leave(waiter: Waiter): void {
     const { call } = waiter;
     if (call === undefined || !call.waiters.delete(waiter)) return;
@@ -238,7 +238,7 @@ export class Dispatcher {
     this.#running.abandon(call);
   }
 
-  /** Nobody joins it any more. Another call may have taken its place. */
+  /** Later calls no longer join this call. Another call may already have the key. */
   #unshare(call: Call): void {
     const { key } = call;
     if (key !== undefined && this.#shared.get(key) === call) this.#shared.delete(key);

@@ -10,7 +10,7 @@ import type { Task, TaskOutcome } from '../task/task.js';
 /** Why a call ended without a result. */
 export interface Failure {
   readonly outcome: Exclude<TaskOutcome, 'completed' | 'coalesced'>;
-  /** Made for each waiter: nobody's changes to it are another's. */
+  /** Makes a new error for each waiter, so that a waiter's changes to it do not affect other waiters. */
   readonly error: () => unknown;
 }
 
@@ -33,12 +33,12 @@ export function lost({ name }: Task, cause: unknown): Failure {
   return { outcome: 'thread_lost', error: () => new ThreadLostException(name, cause) };
 }
 
-/** @param error what the task threw; made for each waiter. */
+/** @param error makes the error that the task threw, anew for each waiter. */
 export function failed(error: () => unknown): Failure {
   return { outcome: 'failed', error };
 }
 
-/** The same error for everybody. */
+/** A failure with the same error for all waiters. */
 export function failedWith(error: unknown): Failure {
   return failed(() => error);
 }

@@ -4,7 +4,7 @@ import { runBody } from '../task/run-body.js';
 import type { Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
 import type { TracedTask } from '../task/trace-context.js';
 
-/** Runs calls on the event loop, and copies what a thread would be given and give. */
+/** Runs calls on the event loop. Copies arguments and results, as a thread would. */
 export class InlineRunner implements Runner {
   readonly startMs = 0;
   readonly threads = 0;
@@ -19,7 +19,7 @@ export class InlineRunner implements Runner {
     private readonly tasks: readonly TracedTask[],
   ) {}
 
-  /** Whether what runs now is a task itself: what it calls runs within it, as in a thread. */
+  /** Whether the current code runs in a task. Calls from within a task run directly, as in a thread. */
   get isInside(): boolean {
     return this.#inside.getStore() === true;
   }
@@ -29,15 +29,15 @@ export class InlineRunner implements Runner {
   }
 
   expect(): void {
-    // There is nothing to start.
+    // It has no threads to start.
   }
 
   offer(): undefined {
-    // The event loop stands still between two calls for no longer than a promise takes.
+    // The event loop begins the next call at once, so sending calls ahead would gain nothing.
   }
 
   run(request: RunRequest): Run {
-    // A call on the event loop cannot be ended.
+    // A call on the event loop cannot be aborted.
     return { result: this.#run(request), abort: () => {} };
   }
 

@@ -1,12 +1,12 @@
 const MOVED = Symbol.for('nestjs-cluster.moved');
 
 /**
- * Moves a buffer between threads instead of copying it, if it is an argument or
- * the result of a `@CpuBound()` method, or a property or an entry of one. The
- * sender cannot use it any more: its length is 0 then.
+ * Marks a buffer so that it is moved between threads, not copied. It must be an argument or the
+ * result of a `@CpuBound()` method, or a property or an entry of an argument or result. Afterwards
+ * the sender cannot use the buffer: its length is 0.
  *
- * A view of a part of a larger buffer (as small `Buffer`s are) is copied, since
- * the rest would go with it.
+ * A view of a part of a larger buffer, such as a small `Buffer`, is still copied, because the whole
+ * buffer would be moved.
  *
  * @returns the same value.
  */

@@ -1,10 +1,10 @@
-/** Handled before the event loop gets its turn: a few milliseconds of responses. */
+/** Maximum number of items, and maximum time in ms, in one turn of the event loop. */
 const BATCH = 32;
 const BATCH_MS = 5;
 
 /**
- * Handles what comes, some in each turn of the event loop: thousands of calls that end together
- * would otherwise be answered in one go, and everything else would wait.
+ * Handles items, a few in each turn of the event loop. Otherwise thousands of calls that end
+ * together would be answered in one turn, and everything else would wait.
  */
 export class Paced<T> {
   #items: T[] = [];

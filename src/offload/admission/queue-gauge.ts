@@ -1,14 +1,14 @@
-/** Room for this long ends a shortage. Room for one call comes with each call that gets a thread. */
+/** A queue counts as full until it has had room for this long, in ms: each call that starts makes room for a moment. */
 const RELIEF_MS = 1_000;
 
-/** Since when a queue has been full. */
+/** Measures how long a queue has been full. */
 export class QueueGauge {
-  /** Monotonic ms; `undefined` where it is not full. */
+  /** When the queue became full, in monotonic ms; `undefined` if it is not full. */
   #fullSince: number | undefined;
-  /** There is room again, which may not last. */
+  /** When the full queue last got room, in monotonic ms. */
   #roomSince: number | undefined;
 
-  /** To be called with every change. */
+  /** Must be called at every change of the queue. */
   note(full: boolean, now: number): void {
     if (this.#roomSince !== undefined && now - this.#roomSince > RELIEF_MS) {
       this.#fullSince = undefined;
@@ -21,7 +21,7 @@ export class QueueGauge {
     }
   }
 
-  /** How long it has been full, 0 where it is not. */
+  /** How long the queue has been full, in ms; 0 if it is not full. */
   fullForMs(full: boolean, now: number): number {
     this.note(full, now);
     return this.#fullSince === undefined ? 0 : now - this.#fullSince;

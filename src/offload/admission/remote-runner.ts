@@ -3,34 +3,34 @@ import type { Dispatcher } from './dispatcher.js';
 import type { Found } from '../offload.explorer.js';
 import type { Task } from '../task/task.js';
 
-/** Takes calls of tasks, and gives their results. */
+/** Accepts calls of tasks, and returns their results. */
 export type Submitter = Pick<Dispatcher, 'submit'>;
 
 /** The parts of this process that a remote runner needs. */
 export interface RemoteSituation {
-  /** The tasks of the app. A runner is told of those with a queue. */
+  /** The tasks of the app. A remote runner gets only the tasks with a queue. */
   readonly tasks: readonly Task[];
   /** Runs a call in this process. */
   readonly local: Submitter;
-  /** Calls that this process can run at a time. */
+  /** Number of calls that this process can run at the same time. */
   readonly threads: number;
-  /** Begins the names of metrics; `undefined` where nothing is measured. */
+  /** Prefix of the names of metrics; `undefined` if the app has no metrics. */
   readonly metricsPrefix: string | undefined;
 }
 
-/** Has calls of methods with a `queue` run by any machine. A package of its own provides it. */
+/** Lets any machine run the calls of methods with a `queue`. `nestjs-cluster/bullmq` provides it. */
 export interface RemoteRunner extends Submitter {
-  /** Must not wait for what may be away. @throws ClusterConfigurationError for what cannot work. */
+  /** Must not wait for servers that may be down. @throws ClusterConfigurationError for wrong options. */
   start(situation: RemoteSituation): Promise<void>;
   readonly metrics: readonly Metric[];
   /** Ends within a bounded time. */
   close(): Promise<void>;
 }
 
-/** Registered: two copies of this package in one process find the one runner. */
+/** Injection token. A registered symbol, so that two copies of this package find the same runner. */
 export const REMOTE_RUNNER = Symbol.for('nestjs-cluster.remote-runner');
 
-/** The methods that name a queue in an app without queues. */
+/** An error for each method that names a queue, if the app has no remote runner. */
 export function refusalsOfQueues(
   found: readonly Found[],
   remote: RemoteRunner | undefined,
@@ -43,7 +43,7 @@ export function refusalsOfQueues(
   );
 }
 
-/** Starts the runner where there is something for it. @returns who takes the calls of a task. */
+/** Starts the remote runner, if there is one. @returns a function that chooses the runner of a task. */
 export async function startRemote(
   remote: RemoteRunner | undefined,
   situation: RemoteSituation,

@@ -1,10 +1,10 @@
-/** A longer estimate would only be a guess. */
+/** Maximum of the advice. A longer estimate would only be a guess. */
 const MAX_SECONDS = 60;
 
-/** Share of the last run in the mean: the last ten or so count. */
+/** Weight of the latest run in the mean run time: about the last ten runs count. */
 const WEIGHT = 0.1;
 
-/** When it is worth coming back: from how long calls have run, and how many are ahead. */
+/** Estimates when a refused call may be tried again, from the mean run time and the length of the queue. */
 export class RetryAdvice {
   #meanRunMs = 0;
 
@@ -13,7 +13,7 @@ export class RetryAdvice {
       this.#meanRunMs === 0 ? ms : this.#meanRunMs + WEIGHT * (ms - this.#meanRunMs);
   }
 
-  /** Whole seconds, from 1. */
+  /** @returns a whole number of seconds, 1..60. */
   seconds(waiting: number, threads: number): number {
     const waitMs = (waiting * this.#meanRunMs) / Math.max(1, threads);
     return Math.min(Math.max(1, Math.ceil(waitMs / 1_000)), MAX_SECONDS);

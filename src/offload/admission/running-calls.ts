@@ -4,23 +4,23 @@ import type { TaskObserver } from '../task/task.js';
 import { aborted, type Failure, timedOut } from './failures.js';
 import type { RetryAdvice } from './retry-advice.js';
 
-/** A thread that is nearly done is cheaper left alone than replaced: its task may end within this. */
+/** How long an abandoned call may still run, in ms: a task that is nearly done costs less than a new thread. */
 const GRACE_MS = 50;
 
-/** Clients that go away cost no more than a fifth of the time that threads have. */
+/** Starts of a thread between two ended calls, so that disconnects take at most a fifth of thread time. */
 const STARTS_BETWEEN = 5;
 
-/** Calls that threads are at, each for a bounded time. */
+/** The running calls. Each call may run for a limited time. */
 export class RunningCalls {
   readonly #calls = new Set<Call>();
-  /** When a call was last ended because nobody waited for it; monotonic ms. */
+  /** When a call was last ended because nobody waited for it, in monotonic ms. */
   #abandonedAt = -Infinity;
 
   constructor(
     private readonly runner: Pick<Runner, 'startMs'>,
     private readonly observer: TaskObserver,
     private readonly advice: RetryAdvice,
-    /** Ends a call that runs, at the price of its thread. */
+    /** Ends a running call together with its thread. */
     private readonly abort: (call: Call, failure: Failure) => void,
   ) {}
 
@@ -40,7 +40,7 @@ export class RunningCalls {
     this.observer.began(task, call.startedAt - call.calledAt);
     call.trace?.began();
     call.timer = setTimeout(() => {
-      // After a late event loop the result may be there already, so it is read first.
+      // If the event loop was blocked, the result may have arrived already, so it is read first.
       setImmediate(() => {
         if (call.state === 'running') this.abort(call, timedOut(task));
       });
@@ -55,7 +55,7 @@ export class RunningCalls {
     this.observer.ran(call.task, ms);
   }
 
-  /** Nobody waits for the call any more: it is ended after its grace. */
+  /** Ends a call for which nobody waits any more, after its grace time. */
   abandon(call: Call): void {
     clearTimeout(call.timer);
     call.timer = setTimeout(() => this.#endAbandoned(call), GRACE_MS);

@@ -4,12 +4,13 @@ import { QueueGauge } from './queue-gauge.js';
 import type { Runner } from '../task/runner.interface.js';
 
 /**
- * A call that was sent ahead may be overtaken in other threads for this long. To take it back costs
- * its thread a wait for the next call, which pays only if calls are longer than that.
+ * How long later calls may overtake a call that was sent ahead, in ms. Then the call is taken back.
+ * Its thread must then wait for another call, so taking back pays only if calls take longer than
+ * this.
  */
 const OVERTAKEN_MS = 5;
 
-/** Calls that wait for a thread, in the order in which they came, each for a bounded time. */
+/** Calls that wait for a thread, in the order in which they were made, each for a limited time. */
 export class WaitingCalls {
   /** The call that has waited longest is first. */
   readonly #calls = new Set<Call>();
@@ -17,8 +18,9 @@ export class WaitingCalls {
   readonly #overdue: Paced<Call>;
 
   /**
-   * @param coming threads that are still to come: a call that waits for one takes no place.
-   * @param expired is told of a call that has waited too long, and has left.
+   * @param coming returns the number of threads that can still start. The same number of calls may
+   * wait in addition to `places`.
+   * @param expired is called with each call that has waited too long and was removed.
    */
   constructor(
     private readonly places: number,
@@ -26,7 +28,7 @@ export class WaitingCalls {
     expired: (call: Call) => void,
   ) {
     this.#overdue = new Paced((call) => {
-      // It may have got its thread, or its client may have left.
+      // The call may have begun, or its client may have disconnected.
       if (call.state !== 'waiting' || !call.takeBack()) return;
       this.leave(call);
       expired(call);
@@ -46,7 +48,7 @@ export class WaitingCalls {
     return this.size < this.places + this.coming();
   }
 
-  /** How long there has been no place, with no more than a second's relief, in ms. */
+  /** How long the queue has been full, in ms. See {@link QueueGauge}. */
   get fullForMs(): number {
     return this.#gauge.fullForMs(this.#isFull, performance.now());
   }
@@ -63,7 +65,7 @@ export class WaitingCalls {
     this.#note();
   }
 
-  /** The first leaves; not one that has begun, which its thread has yet to say. */
+  /** Removes and returns the oldest call that no thread has begun. */
   next(): Call | undefined {
     for (const call of this.#calls) {
       if (!call.takeBack()) continue;
@@ -74,16 +76,16 @@ export class WaitingCalls {
   }
 
   /**
-   * Sends those that wait longest ahead to busy threads, as many as these take. A thread that gets
-   * its next call only when it is idle stands still until then: without this there were 0.95 of the
-   * calls of 50 µs, and as many of 6 ms (docs/cpu-bound-methods.md#threads).
+   * Sends the calls that have waited longest ahead to busy threads, one for each thread. Otherwise
+   * a thread would be idle between two calls: without this, throughput was 0.95 of this one's for
+   * calls of 50 µs, and equal for calls of 6 ms (docs/cpu-bound-methods.md#threads).
    *
-   * @param begun is told of a call that a thread has gone on to.
+   * @param begun is called with each of these calls that a thread has begun.
    */
   sendAhead(runner: Pick<Runner, 'offer'>, begun: (call: Call) => void): void {
     for (const call of this.#calls) {
       if (call.offer !== undefined) continue;
-      // Nobody overtakes one that cannot be sent ahead.
+      // A call that cannot be sent ahead must not be overtaken.
       if (call.moves) return;
       call.offer = runner.offer(call.request, {
         begun: () => {
@@ -98,7 +100,7 @@ export class WaitingCalls {
     }
   }
 
-  /** Older calls, which wait behind long ones in other threads, are the next to be sent ahead. */
+  /** Takes older calls back that wait behind long calls in other threads, so that they are sent ahead next. */
   #freeOvertakenBy(call: Call): void {
     const before = performance.now() - OVERTAKEN_MS;
     for (const older of this.#calls) {

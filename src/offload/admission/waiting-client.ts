@@ -4,9 +4,9 @@ import type { RequestScope, RequestsPort } from '../../contract/snapshot/index.j
 import type { Watch } from './call.js';
 
 /**
- * The client that waits for the current work, found by its asynchronous context.
- * Only an app with something to offload asks for it: on Node 20 any use of
- * AsyncLocalStorage costs a light request up to a sixth.
+ * Finds the client that waits for the current work, by the asynchronous context. Used only in apps
+ * with `@CpuBound()` methods: on Node 20 any use of AsyncLocalStorage lowers the throughput of
+ * light requests by up to a sixth.
  */
 export class WaitingClient {
   readonly #scopes = new AsyncLocalStorage<RequestScope>();
@@ -17,13 +17,13 @@ export class WaitingClient {
     this.link.followScopes((scope) => this.#scopes.enterWith(scope));
   }
 
-  /** On Node 20 each storage that is in use costs every promise of the process, also after its app is closed. */
+  /** On Node 20 each AsyncLocalStorage in use slows every promise of the process, even after its app is closed. */
   close(): void {
     this.link.followScopes(undefined);
     this.#scopes.disable();
   }
 
-  /** The response that waits; `undefined` where what runs is not for a request. */
+  /** The response that waits for the current work; `undefined` if the work is not for a request. */
   get current(): ServerResponse | undefined {
     return this.#scopes.getStore()?.waiting;
   }

@@ -1,7 +1,7 @@
 import { OnceAMinute } from '../../contract/errors/index.js';
 import { reasonOf } from '../thread/problem.js';
 
-/** Says why threads were lost: each cause for each task once a minute. */
+/** Logs why threads were lost, at most once a minute for each cause and task. */
 export class LossLog {
   readonly #log: OnceAMinute;
 

@@ -12,55 +12,55 @@ import type { SentRequest, ThreadMessage, ThreadReport } from '../thread/thread-
 /** The program of a thread. */
 export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-entry.js';
 
-/** For `offload.module` to close. */
+/** Maximum time for `offload.module` to close, in ms. */
 const CLOSE_MS = 1_000;
 
-/** A call that runs, one that was sent ahead, one that was taken back, and the word to close. */
+/** A running call, a call sent ahead, a call taken back, and the message to close. */
 const MAX_MESSAGES = 4;
 
-/** Linux has a nice value for each thread. Elsewhere a thread that changed its own would change its process. */
+/** On Linux each thread has a nice value. On other systems a thread would change the nice value of its process. */
 const SETS_OWN_NICENESS = process.platform === 'linux';
 
 export interface ThreadOptions {
-  /** How much nicer than the process a thread is while it computes. */
+  /** How much a thread's nice value is raised while it computes. */
   readonly niceIncrement: number;
 }
 
 export interface ThreadEvents {
-  /** A thread that was ready has ended, or is about to: by itself, or with a call that was aborted. */
+  /** A ready thread has ended or is ending, by itself or because its call was aborted. */
   lost(): void;
-  /** It ended by an error, and had no call that could report it. */
+  /** The thread ended by an error while it had no call that could report the error. */
   died(error: unknown): void;
-  /** It may take an offer again. */
+  /** The thread may take an offer again. */
   changed(): void;
 }
 
 /** `starting → ready → ended`. Only a ready thread is given calls. */
 type ThreadState = 'starting' | 'ready' | 'ended';
 
-/** The call that a thread is to begin next. */
+/** A call that was sent ahead, which the thread is to begin next. */
 interface AheadCall {
   readonly claim: Claim;
   readonly events: OfferEvents;
 }
 
-/** The surface of {@link PoolThread}. */
+/** The public members of {@link PoolThread}. */
 export type PooledThread = Pick<PoolThread, keyof PoolThread>;
 
-/** One thread: it runs one call, and may hold the next one. */
+/** One thread. It runs one call at a time, and may hold the next call. */
 export class PoolThread {
   #state: ThreadState = 'starting';
-  /** Its report once it has loaded its tasks, or cannot. Rejects if it ends before that. */
+  /** Resolves once the thread has tried to load its tasks. Rejects if the thread ends before that. */
   readonly report: Promise<ThreadReport>;
   readonly exited: Promise<void>;
-  /** Since when it runs its call, or has none; monotonic ms. */
+  /** When the thread became busy or idle, in monotonic ms. */
   since = performance.now();
   #isBusy = false;
   #piscina: Piscina | undefined;
   readonly #opened: Promise<Piscina>;
   #resolveExited!: () => void;
   #ahead: AheadCall | undefined;
-  /** It was sent a call ahead, and has neither begun it nor seen that it was taken back. */
+  /** Whether the thread holds a call sent ahead that it has neither begun nor found to be taken back. */
   #holdsOffer = false;
 
   constructor(
@@ -71,7 +71,7 @@ export class PoolThread {
     this.exited = new Promise((resolve) => (this.#resolveExited = resolve));
     this.#opened = this.#open(plan, options);
     this.report = this.#opened.then(() => this.#post({ type: 'check' }) as Promise<ThreadReport>);
-    this.#opened.catch(() => this.#resolveExited()); // there is nothing to exit
+    this.#opened.catch(() => this.#resolveExited()); // no thread was started, so none will exit
   }
 
   get state(): ThreadState {
@@ -82,7 +82,7 @@ export class PoolThread {
     return this.#state === 'ready' && !this.#isBusy;
   }
 
-  /** Whether the next call may be sent to it while it runs another. */
+  /** Whether a call may be sent ahead to this thread. */
   get takesOffer(): boolean {
     return this.#state === 'ready' && this.#isBusy && !this.#holdsOffer;
   }
@@ -98,18 +98,18 @@ export class PoolThread {
     return { result: this.#send({ ...request, buffers }, moved), abort: () => this.#abort() };
   }
 
-  /** Nothing in the arguments may be moved: they may have to be sent a second time. */
+  /** No argument may be moved, because the call may have to be sent a second time. */
   offer(request: RunRequest, events: OfferEvents): Offer {
     const { buffers } = contentsOf(request.args);
     const ahead: AheadCall = { claim: newClaim(), events };
     this.#ahead = ahead;
     this.#holdsOffer = true;
     const result = this.#send({ ...request, buffers, claim: ahead.claim });
-    result.catch(() => {}); // the dispatcher follows it from its beginning
+    result.catch(() => {}); // the dispatcher handles it once the call has begun
     return { result, abort: () => this.#abort(), takeBack: () => this.#takeBack(ahead) };
   }
 
-  /** Lets its module close first. It must be idle. */
+  /** Ends an idle thread, after its module has closed. */
   async leave(): Promise<void> {
     this.#state = 'ended';
     if (this.#piscina !== undefined) {
@@ -121,17 +121,18 @@ export class PoolThread {
 
   end(): void {
     this.#state = 'ended';
-    // What is not open yet is closed as soon as it is.
+    // A piscina that is still opening is destroyed as soon as it is open.
     void this.#opened.then((piscina) => piscina.destroy()).catch(() => {});
   }
 
   /**
-   * One piscina for each thread. A common one sends no call ahead to a chosen thread, ends an idle
-   * thread without a word to its module, and a running one only by an AbortSignal. It answered 0.87
-   * of the calls of 50 µs, and as many of 6 ms (docs/cpu-bound-methods.md#threads).
+   * Each thread has its own piscina. A piscina with all threads could not send a call ahead to a
+   * chosen thread. It would end an idle thread without closing its module, and a running thread
+   * only by an AbortSignal. Its throughput was 0.87 of this one's for calls of 50 µs, and equal for
+   * calls of 6 ms (docs/cpu-bound-methods.md#threads).
    */
   async #open(plan: ThreadPlan, { niceIncrement }: ThreadOptions): Promise<Piscina> {
-    // With the first thread and not before: it takes some 8 MB.
+    // Loaded with the first thread, because it takes about 8 MB.
     const { Piscina } = await import('piscina');
     const env = environmentOfThread();
     const piscina = new Piscina({
@@ -140,7 +141,7 @@ export class PoolThread {
       minThreads: 1,
       maxThreads: 1,
       concurrentTasksPerWorker: MAX_MESSAGES,
-      // Tasks may be asynchronous, and so is what their module does: Atomics.wait() would freeze it.
+      // Atomics.wait() would block asynchronous work of tasks and of their module.
       atomics: 'disabled',
       recordTiming: false,
       niceIncrement: SETS_OWN_NICENESS ? 0 : niceIncrement,
@@ -157,7 +158,8 @@ export class PoolThread {
       if (this.#state === 'ended') return;
       const wasReady = this.#state === 'ready';
       this.#state = 'ended';
-      // At once, before piscina starts another: the pool decides whether there is to be one.
+      // Destroyed before piscina starts another thread, because the pool decides whether to start
+      // one.
       void piscina.destroy();
       if (wasReady) this.events.lost();
     });
@@ -188,14 +190,14 @@ export class PoolThread {
     this.since = performance.now();
   }
 
-  /** Its call is over. It goes on to the one that it was sent ahead. */
+  /** The running call is over, and the thread begins the call that was sent ahead. */
   #goOn(): void {
     this.#isBusy = false;
     this.since = performance.now();
     const ahead = this.#ahead;
     if (ahead === undefined) return;
     this.#ahead = undefined;
-    // A thread that ends may still have begun it.
+    // Even a thread that is ending may have begun the call.
     if (this.#state !== 'ready' && isFirstToClaim(ahead.claim)) return ahead.events.returned();
     this.#holdsOffer = false;
     this.#begin();
@@ -214,10 +216,10 @@ export class PoolThread {
     this.events.changed();
   }
 
-  /** Ends the call that runs, at the price of the thread. */
+  /** Ends the running call together with the thread. */
   #abort(): void {
     const ahead = this.#ahead;
-    // If the next call has begun, this one has ended, and its result is on its way.
+    // If the next call has begun, this call has ended and its result will arrive.
     if (ahead !== undefined && !this.#takeBack(ahead)) return;
     ahead?.events.returned();
     this.end();

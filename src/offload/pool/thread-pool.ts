@@ -10,49 +10,49 @@ import type { ThreadPlan } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
 import { endedWhileLoading, warnWhileSlow } from './thread-warnings.js';
 
-/** Wait before a thread that did not start is tried again; each further time twice as long. */
+/** Wait before a failed start of a thread is tried again, in ms. It doubles with each failure, up to the maximum. */
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
-/** A thread that had nothing to do for so long ends; whether there is one is looked at this often. */
+/** A thread ends after this time without a call, and idle threads are checked this often, in ms. */
 const IDLE_MS = 60_000;
 const IDLE_CHECK_MS = 5_000;
 
-/** A thread in JavaScript ends at once when it is told to; one in native code only when that returns. */
+/** Maximum time for a lost thread to end, in ms. A thread in native code ends only when that code returns. */
 const END_MS = 5_000;
 
-/** For all threads to end. */
+/** Maximum time for all threads to end at close, in ms. */
 const CLOSE_MS = 2_000;
 
 export interface PoolOptions extends ThreadOptions {
-  /** Threads at most. */
+  /** Maximum number of threads. */
   readonly threads: number;
-  /** Threads that are kept. */
+  /** Number of threads that keep running when idle. */
   readonly minThreads: number;
 }
 
-/** What is told of a pool. */
+/** The events of a pool. */
 export interface ThreadPoolEvents {
-  /** There may be more capacity, or none to come. */
+  /** The capacity has changed: calls may begin, or no thread can start any more. */
   changed(): void;
-  /** Something an operator should know; one line. */
+  /** A warning for the operator, on one line. */
   warning(message: string): void;
-  /** The same, where the threads of all workers have it in common. */
+  /** A warning that holds for the threads of all workers, not only of this worker. */
   warnOfAll(message: string): void;
-  /** What is wrong will not pass: another process should take this one's place. */
+  /** The problem will persist, so this process should be replaced. */
   unfit(reason: string): void;
 }
 
 /**
- * Threads that come when calls wait and go when none do. One that is lost with
- * its call, or by itself, is replaced at once: it was needed a moment ago.
+ * Starts threads when calls wait, and ends idle threads. A thread that is lost is replaced at once,
+ * because it was needed a moment ago.
  */
 export class ThreadPool implements Runner {
   readonly #threads: PooledThread[] = [];
-  /** Threads that were told to end, or have died, and still take their cores. */
+  /** Number of lost threads that have not ended yet, and still use CPU time. */
   #ending = 0;
   #startMs = 0;
-  /** The last one that was started cannot do its work. */
+  /** Whether the thread that was started last cannot run tasks. */
   #failing = false;
   #retryMs = RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
@@ -87,10 +87,10 @@ export class ThreadPool implements Runner {
     return Math.max(0, this.#count(({ isIdle }) => isIdle) - this.#ending);
   }
 
-  /** Resolves once a thread has loaded everything: with what stands in the way of the plan, in words, if anything does. */
+  /** Starts a thread to check that all tasks can be loaded. @returns the problems, in words. */
   async check(): Promise<readonly string[]> {
     if (this.#ready > 0) return [];
-    // Not a thread for calls: it ends again, and its memory is free.
+    // This thread takes no calls. It ends after the check to free its memory.
     const thread = this.#start({ lost() {}, died() {}, changed() {} });
     try {
       return describeProblems((await thread.report).problems);
@@ -101,7 +101,7 @@ export class ThreadPool implements Runner {
     }
   }
 
-  /** Starts those that are always to be there. */
+  /** Starts the threads that keep running. */
   keep(): void {
     while (this.#mayAdd && this.threads < this.options.minThreads) this.#add();
   }
@@ -112,7 +112,7 @@ export class ThreadPool implements Runner {
   }
 
   run(request: RunRequest): Run {
-    // Always the first one: those behind it can end.
+    // The first idle thread gets the call, so that later threads stay idle and can end.
     return this.#threads.find(({ isIdle }) => isIdle)!.run(request);
   }
 
@@ -132,7 +132,7 @@ export class ThreadPool implements Runner {
       if (thread.isIdle) void thread.leave();
       else thread.end();
     }
-    // One that native code holds does not end: it is not waited for.
+    // Do not wait longer: a thread in native code may not end.
     const all = Promise.all(threads.map(({ exited }) => exited));
     await Promise.race([all, delay(CLOSE_MS, undefined, { ref: false })]);
   }
@@ -157,12 +157,12 @@ export class ThreadPool implements Runner {
     warnWhileSlow(thread.report, this.plan, (message) => this.events.warnOfAll(message));
     thread.report.then(
       () => (this.#startMs = performance.now() - startedAt),
-      () => {}, // the caller that needs the thread is told
+      () => {}, // the caller that needs the thread handles the error
     );
     return thread;
   }
 
-  /** Starts one that stays as long as there is something for it to do. */
+  /** Starts a thread for calls, which runs until it is idle for too long. */
   #add(): void {
     const thread: PooledThread = this.#start({
       lost: () => this.#onLost(thread),
@@ -189,7 +189,7 @@ export class ThreadPool implements Runner {
     this.events.changed();
   }
 
-  /** It cannot do its work, and so could no other. */
+  /** The thread cannot run tasks, and another thread could not either. */
   #onFailure(thread: PooledThread, causes: readonly string[]): void {
     if (!this.#remove(thread)) return;
     thread.end();
@@ -234,7 +234,7 @@ export class ThreadPool implements Runner {
     this.#idleCheck = undefined;
   }
 
-  /** @returns whether it was one of them. */
+  /** @returns whether the thread was in the pool. */
   #remove(thread: PooledThread): boolean {
     const index = this.#threads.indexOf(thread);
     return index >= 0 && this.#threads.splice(index, 1).length > 0;

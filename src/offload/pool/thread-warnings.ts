@@ -3,10 +3,10 @@ import { ENTRY } from './pool-thread.js';
 import type { ThreadPlan } from '../thread/plan.js';
 import type { ThreadReport } from '../thread/thread-host.js';
 
-/** A thread that has not loaded by then is worth a word. */
+/** A thread that loads for longer than this causes a warning. */
 const SLOW_MS = 10_000;
 
-/** Why a bundle can have no threads; `undefined` where their file is there. */
+/** Why a bundle cannot have threads; `undefined` if the file of the threads exists. */
 export function missingEntry(): string | undefined {
   if (existsSync(ENTRY)) return undefined;
   return (
@@ -15,17 +15,17 @@ export function missingEntry(): string | undefined {
   );
 }
 
-/** Why a thread that ended while it loaded cannot do its work. */
+/** The message about a thread that ended while it loaded. */
 export function endedWhileLoading(plan: ThreadPlan, error: unknown): string {
   return `a thread ended while it loaded ${filesOf(plan)} (${String(error)}); the code that runs at import must not end it: no process.exit() there`;
 }
 
-/** The files that threads import, in words. */
+/** The files that threads import, as a list for a message. */
 function filesOf({ tasks }: ThreadPlan): string {
   return [...new Set(tasks.map(({ file }) => file))].join(', ');
 }
 
-/** Says that a thread is slow to load. */
+/** Warns if a thread loads slowly. */
 export function warnWhileSlow(
   report: Promise<ThreadReport>,
   plan: ThreadPlan,

@@ -6,13 +6,13 @@ import { contentsOf, moveAll, restoreBuffers } from './parcel.js';
 import type { RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
 
-/** A key this long is replaced by its digest: it would hold all arguments a second time. */
+/** A longer key is replaced by its digest, because it would hold all arguments a second time. */
 const MAX_KEY_LENGTH = 256;
 
 /**
- * Equal for calls of a task with equal arguments.
+ * A key that is equal for calls of a task with equal arguments.
  *
- * @throws what structured clone throws for arguments that it refuses.
+ * @throws the error of structured clone for arguments that it refuses.
  */
 export function keyOf(task: Task, args: readonly unknown[]): string {
   const bytes = serialize(args);
@@ -24,20 +24,20 @@ export function keyOf(task: Task, args: readonly unknown[]): string {
 }
 
 /**
- * The same, of what it holds now.
+ * Copies a request with the current values of its arguments and contexts.
  *
- * @throws what structured clone throws for what it refuses.
+ * @throws the error of structured clone for values that it refuses.
  */
 export function copyRequest({ task, args, contexts }: RunRequest): RunRequest {
   const { moved, buffers } = contentsOf(args);
   const copy = structuredClone({ args: [...args], contexts }, { transfer: moved });
   restoreBuffers(copy.args, buffers);
-  // On its way to the thread it need not be copied once more.
+  // Nobody else uses the copies, so the thread gets them moved, not copied once more.
   moveAll(copy.args);
   return { task, ...copy };
 }
 
-/** Says which argument it was that could not be copied to a thread, and what in it. */
+/** The error that names the argument, and the part of it, that could not be copied to a thread. */
 export function uncloneableArguments(
   task: Task,
   { args, contexts }: Pick<RunRequest, 'args' | 'contexts'>,
@@ -61,7 +61,10 @@ function parameterName({ parameters }: Task, index: number): string {
   return `argument ${index + 1}${name === undefined ? '' : ` (${name})`}`;
 }
 
-/** Names of a method's parameters, as far as they are plain ones: read from its source, for messages only. */
+/**
+ * Names of a method's parameters, up to the first parameter that is a pattern or has a default.
+ * They are read from its source, and used only in messages.
+ */
 export function parameterNames(method: (...args: never[]) => unknown): string[] {
   const list = /^[^(]*\(([^()]*)/.exec(String(method))?.[1] ?? '';
   const [plain] = list.split(/[={[.]/); // a default or a pattern may have commas of its own

@@ -1,36 +1,37 @@
 import { fileURLToPath } from 'node:url';
 
-/** Frames that are looked through. A decorator is applied a few frames below its class. */
+/** Maximum number of frames that are searched. A decorator is called a few frames below its class. */
 const MAX_FRAMES = 30;
 
-/** Frames between a decorator and the file of its class. */
+/** Libraries with frames between a decorator and the file of its class. */
 const LIBRARIES =
   /[\\/]node_modules[\\/](?:reflect-metadata|tslib|@nestjs[\\/]common|@(?:swc[\\/]helpers|oxc-project[\\/]runtime|babel[\\/]runtime))[\\/]/;
 
 /** The compilers' names of the function that applies decorators: `__decorate`, `_ts_decorate`, `__decorateClass`. */
 const DECORATE = /^_+(?:ts_)?decorate/i;
 
-/** A bundle in CommonJS may have none. */
+/** URL of this file. A bundle in CommonJS may have none. */
 const HERE = import.meta.url as string | undefined;
 
-/** This package: the caller is in it. */
+/** The directory of this package, whose frames are skipped. */
 const OWN_DIRECTORY = HERE && fileURLToPath(new URL('../..', HERE));
 
 /**
- * The file from which this package was called, or, where it was called to decorate, the one with
- * the class: a decorator may be part of another, which is declared somewhere else.
+ * The file from which this package was called. For a decorator, the file of the decorated class:
+ * the decorator may be a part of another decorator, which is declared in another file.
  *
  * @returns an absolute path, or `undefined` for code that is in no file.
  */
 export function callerFile(): string | undefined {
-  if (OWN_DIRECTORY === undefined) return undefined; // in a file with everything else
+  // this package is bundled into one file with everything else
+  if (OWN_DIRECTORY === undefined) return undefined;
   const frames = stack().map((site) => ({
     file: pathOf(site.getFileName()),
     decorates: DECORATE.test(site.getFunctionName() ?? ''),
   }));
   const applied = frames.findIndex(({ decorates }) => decorates);
-  // The helper that decorates is in the file itself, or in a library that the file calls.
-  // A test runner's helper is in no file at all.
+  // The helper that applies decorators is in the file of the class, or in a library that this file
+  // calls. A test runner's helper is in no file.
   const below =
     applied === -1
       ? undefined
@@ -44,7 +45,7 @@ function isTheirs(file: string | undefined): boolean {
   return file === undefined || !(LIBRARIES.test(file) || file.startsWith(OWN_DIRECTORY!));
 }
 
-/** Raw frames: source maps change what `stack` says, not where the code is. */
+/** Raw frames, because source maps change the text of `stack`. */
 function stack(): NodeJS.CallSite[] {
   const descriptor = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
   const { stackTraceLimit } = Error;
@@ -63,6 +64,6 @@ function stack(): NodeJS.CallSite[] {
 
 function pathOf(fileName: string | null | undefined): string | undefined {
   if (fileName?.startsWith('file:')) return fileURLToPath(fileName.replace(/[?#].*$/, ''));
-  // CommonJS gives paths; what is evaluated has another kind of name, or none.
+  // The frames of CommonJS files have paths. Evaluated code has another kind of name, or none.
   return fileName?.startsWith('/') || /^[A-Za-z]:\\/.test(fileName ?? '') ? fileName! : undefined;
 }

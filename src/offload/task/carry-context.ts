@@ -1,40 +1,38 @@
-/** A context that travels with each call: an `AsyncLocalStorage` is one. */
+/** A context that is copied to the thread of each call, such as an `AsyncLocalStorage`. */
 export interface ContextStorage<T> {
-  /** What is to travel; `undefined` where there is nothing. */
+  /** The value to copy; `undefined` if there is none. */
   getStore(): T | undefined;
-  /** Runs `body` with what has arrived. */
+  /** Runs `body` with the copied value. */
   run<R>(store: T, body: () => R): R;
 }
 
-/** The stores of a call, by the name of their storage. */
+/** The values that are copied with a call, by the name of their storage. */
 export type CarriedContexts = Readonly<Record<string, unknown>>;
 
 const CARRIED = Symbol.for('nestjs-cluster.carried-contexts');
 
-// On globalThis, like the classes' metadata: a thread has its own, filled by the same imports.
+// On globalThis, so that two copies of this package share it. A thread has its own, filled by the
+// same imports.
 const holder = globalThis as { [CARRIED]?: Map<string, ContextStorage<unknown>> };
 
 /**
- * Carries a small context, such as a request id, into the thread of each
- * `@CpuBound()` call. Call it where the storage is declared, in a file that the
- * class imports, so that the thread has it too:
+ * Copies a small context, such as a request id, to the thread of each `@CpuBound()` call. Call this function in the file that declares the storage. The class must import that file, so that threads have the storage too:
  *
  * ```ts
  * export const requestContext = new AsyncLocalStorage<{ requestId: string }>();
  * carryContext('request', requestContext);
  * ```
  *
- * The body gets a copy of the store, made by structured clone; its changes to
- * the copy stay there. Calls that are coalesced run in the context of the first.
+ * The body gets a copy of the store, made by structured clone. Its changes to the copy are not copied back. Coalesced calls run in the context of the first call.
  */
 export function carryContext<T>(name: string, storage: ContextStorage<T>): void {
   (holder[CARRIED] ??= new Map()).set(name, storage as ContextStorage<unknown>);
 }
 
 /**
- * The values of the current asynchronous context that travel; `undefined` if there are none.
+ * The values of the current asynchronous context to copy; `undefined` if there are none.
  *
- * @param warn is told at each call of values that do not travel.
+ * @param warn is called, at each call, about properties that cannot be copied.
  */
 export function captureContexts(warn?: (message: string) => void): CarriedContexts | undefined {
   let captured: Record<string, unknown> | undefined;
@@ -53,14 +51,14 @@ export function captureContexts(warn?: (message: string) => void): CarriedContex
   return captured;
 }
 
-/** Structured clone leaves them out without a word. */
+/** The symbol keys of a store, which structured clone leaves out silently. */
 function symbolsIn(store: object | null): string {
   return Object.getOwnPropertySymbols(store ?? {})
     .map(String)
     .join(', ');
 }
 
-/** Runs `body` in what has arrived. */
+/** Runs `body` in the contexts that were copied. */
 export function runInContexts<R>(contexts: CarriedContexts | undefined, body: () => R): R {
   if (contexts === undefined) return body();
   let run = body;

@@ -1,12 +1,13 @@
 import { types } from 'node:util';
 
-/** Cloned whole, or shared: nothing inside to look at. */
+/** Values of these types are cloned or shared as a whole, so their parts are not checked. */
 const { isAnyArrayBuffer, isDate, isRegExp } = types;
 
 /**
- * The part of a value that structured clone refuses, in words; `undefined` if none is known.
+ * Describes the part of a value that structured clone refuses; `undefined` if no such part is
+ * found.
  *
- * @param name of the value, as the beginning of a path.
+ * @param name the name of the value, with which the path begins.
  */
 export function findUncloneable(value: unknown, name: string): string | undefined {
   const seen = new Set<object>();
@@ -41,7 +42,10 @@ function obstacleIn(value: unknown): string | undefined {
     : undefined;
 }
 
-/** Only a trial tells of these: iterators, streams, ports, `Intl`, WebAssembly, views of a moved buffer. */
+/**
+ * Only a trial shows whether these can be cloned: iterators, streams, ports, `Intl`, WebAssembly,
+ * views of a moved buffer.
+ */
 function isOddNative(value: object): boolean {
   if (ArrayBuffer.isView(value)) return value.byteLength === 0;
   return (
@@ -72,10 +76,10 @@ function partsOf(value: object, path: string): { path: string; value: unknown }[
   if (types.isSet(value)) {
     return [...value].map((entry, i) => ({ path: `entry ${i} of ${path}`, value: entry }));
   }
-  // Structured clone takes an error's name, message, stack and cause.
+  // Structured clone copies only the name, message, stack and cause of an error.
   if (types.isNativeError(value)) return [{ path: `${path}.cause`, value: value.cause }];
   if (Array.isArray(value)) {
-    // An array of numbers may be long, and has no obstacle.
+    // Numbers can always be cloned, and an array of numbers may be long, so they are skipped.
     return value.flatMap((entry: unknown, i) =>
       typeof entry === 'number' ? [] : [{ path: `${path}[${i}]`, value: entry }],
     );

@@ -2,13 +2,13 @@ import type { Type } from '@nestjs/common';
 import { parameterNames } from './arguments.js';
 import type { CpuBoundDefinition } from '../cpu-bound.metadata.js';
 
-// TypeScript's own, with `emitDecoratorMetadata`.
+// The metadata key that TypeScript writes with `emitDecoratorMetadata`.
 const PARAMETERS = 'design:paramtypes';
 
-/** More of them tell nothing more. */
+/** Maximum number of lost methods that a warning names. */
 const MAX_NAMED = 3;
 
-/** Parameters whose methods stay behind: an instance arrives in its thread as plain data. */
+/** Warns about parameters whose classes have methods, because an instance arrives in the thread as plain data. */
 export function warningsOfParameters(name: string, definition: CpuBoundDefinition): string[] {
   const { owner, method, body } = definition;
   const types = (Reflect.getMetadata(PARAMETERS, owner, method) ?? []) as readonly unknown[];
@@ -26,7 +26,7 @@ export function warningsOfParameters(name: string, definition: CpuBoundDefinitio
   });
 }
 
-/** The members of a class's prototypes, up to JavaScript's and Node's own classes. */
+/** The members of a class and of its base classes, without the built-in classes of JavaScript and Node. */
 function methodsOf(type: unknown): string[] {
   if (typeof type !== 'function') return [];
   const names = new Set<string>();

@@ -1,14 +1,14 @@
-/** What is known of `@CpuBound()` calls in this process. */
+/** The state of `@CpuBound()` calls in this process. */
 export interface OffloadSnapshot {
-  /** Threads there are; 0 where nothing is offloaded, or everything runs inline. */
+  /** Number of threads; 0 if nothing is offloaded or all calls run inline. */
   readonly threads: number;
-  /** Calls that run. */
+  /** Number of running calls. */
   readonly running: number;
-  /** Calls that wait. */
+  /** Number of waiting calls. */
   readonly queueSize: number;
-  /** How long no more could wait, in ms. */
+  /** How long the queue has been full, in ms. */
   readonly fullForMs: number;
-  /** There are tasks, and no thread that could run them. */
+  /** Whether no thread can run the tasks. */
   readonly unavailable: boolean;
 }
 

@@ -2,14 +2,14 @@ import { types } from 'node:util';
 import { isMoved, move } from '../admission/move.js';
 import type { Completed } from './runner.interface.js';
 
-/** A place in a list of values: an element, or a property of one. */
+/** A place in a list of values: an element, or a property of an element. */
 export type Place = readonly [index: number, key?: string | number];
 
-/** Parts of values that structured clone must be told of, or does not keep. The search goes two levels deep. */
+/** Parts of values that structured clone needs in a list or does not preserve. The search goes two levels deep. */
 export interface Contents {
-  /** To be moved, not copied. */
+  /** Buffers to move instead of copying. */
   readonly moved: ArrayBuffer[];
-  /** `Buffer`s: they arrive as a bare `Uint8Array`, whose `toString('base64')` is something else. */
+  /** Places of `Buffer`s, which arrive as a plain `Uint8Array` with another `toString()`. */
   readonly buffers: readonly Place[];
 }
 
@@ -27,7 +27,7 @@ export function contentsOf(values: readonly unknown[]): Contents {
   return { moved: [...moved], buffers };
 }
 
-/** Has every buffer in values that are nobody else's moved. */
+/** Marks every buffer in `values` to be moved. Nobody else may use the values. */
 export function moveAll(values: readonly unknown[]): void {
   forEachBuffer(values, move);
 }
@@ -41,7 +41,7 @@ function forEachBuffer(
     if (isBuffer(value)) {
       found(value, [index]);
     } else if (Array.isArray(value)) {
-      // By index: the keys of a long list are as many texts.
+      // By index, because Object.entries() would create a string for each element of a long list.
       for (let i = 0; i < value.length; i += 1) {
         const part: unknown = value[i];
         if (isBuffer(part)) found(part, [index, i]);
@@ -57,7 +57,7 @@ function isBuffer(value: unknown): value is ArrayBuffer | ArrayBufferView {
   return ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
 }
 
-/** Structured clone takes no own properties of these. */
+/** Structured clone does not copy the own properties of these types. */
 function losesProperties(value: object): boolean {
   return (
     types.isNativeError(value) ||
@@ -69,7 +69,7 @@ function losesProperties(value: object): boolean {
   );
 }
 
-/** Makes Buffers again of what was one. */
+/** Turns each `Uint8Array` at `places` into a `Buffer` again. */
 export function restoreBuffers<T extends unknown[]>(values: T, places: readonly Place[]): T {
   for (const [index, key] of places) {
     const holder = (key === undefined ? values : values[index]) as Record<

@@ -3,27 +3,27 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { CpuBoundDefinition } from '../cpu-bound.metadata.js';
 
-/** What is the same for all methods of an app. */
+/** The facts that are the same for all methods of an app. */
 export interface Situation {
-  /** There is an `offload.module`. */
+  /** Whether there is an `offload.module`. */
   readonly hasModule: boolean;
-  /** Threads import the files of the classes. */
+  /** Whether calls run in threads, which import the files of the classes. */
   readonly threads: boolean;
-  /** The program's own file, where importing it a second time would start the app a second time. */
+  /** The main file of the program, if a thread that imports it would start the app again. */
   readonly mainFile: string | undefined;
 }
 
-/** The main file of Node, by the path under which it is imported. */
+/** The path under which Node has imported the main file. */
 export function mainFile(): string | undefined {
   try {
-    // `node dist/main` and `node dist` leave the rest to Node.
+    // resolve() completes the path as Node does for `node dist/main` and `node dist`.
     return realpathSync(createRequire(import.meta.url).resolve(process.argv[1]!));
   } catch {
     return undefined; // a program from standard input, or `node --eval`
   }
 }
 
-/** Why a thread cannot look for `offload.module` in the file that names it. */
+/** Why a thread cannot import the file that calls `forRoot()` with `offload.module`; `undefined` if it can. */
 export function refusalOfModule(
   name: string,
   file: string | undefined,
@@ -36,25 +36,25 @@ export function refusalOfModule(
   );
 }
 
-/** The facts about a `@CpuBound()` method before any thread is asked. */
+/** The facts about a `@CpuBound()` method that are known without a thread. */
 export interface Subject extends Situation {
   readonly name: string;
   readonly definition: CpuBoundDefinition;
   readonly type: Type;
   readonly isController: boolean;
-  /** There is one instance of it, made at start. */
+  /** Whether the class has one instance, which is created at start. */
   readonly isStatic: boolean;
   readonly injected: boolean;
 }
 
-// Nest's own, the same in 11 and 12.
+// Metadata keys of Nest, the same in 11 and 12.
 const ROUTE_ARGUMENTS = '__routeArguments__';
 const SSE = '__sse__';
 
-/** Parameters that hold sockets and functions, by the number with which Nest's keys begin. */
+/** Parameters that hold sockets and functions. The index is the number with which Nest's keys begin. */
 const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
 
-/** Why a method cannot run in a thread, with the remedy; `undefined` where nothing speaks against it. */
+/** Why a method cannot run in a thread, with the remedy; `undefined` if no reason is known. */
 export function refusalOf(subject: Subject): string | undefined {
   const { name, definition, type, isStatic, injected, hasModule } = subject;
   const owner = definition.owner.constructor;
@@ -77,7 +77,7 @@ export function refusalOf(subject: Subject): string | undefined {
       `take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`
     );
   }
-  // Below @CpuBound() it is on the body, above it on what took the body's place.
+  // The metadata of @Sse() is on the body if @Sse() is below @CpuBound(), else on the wrapper.
   const method = (type.prototype as Record<string, object>)[definition.method]!;
   if (Reflect.getMetadata(SSE, definition.body) || Reflect.getMetadata(SSE, method)) {
     return `${name} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
@@ -120,7 +120,7 @@ function refusalOfFile({ name, definition, mainFile }: Subject): string | undefi
 function connectionParameter({ type, definition }: Subject): string | undefined {
   const parameters = Reflect.getMetadata(ROUTE_ARGUMENTS, type, definition.method) as
     Record<string, unknown> | undefined;
-  // Keys are `number:index`. Keys of custom decorators have text in place of the number.
+  // Keys are `number:index`. Keys of custom decorators have text instead of the number.
   const kinds = Object.keys(parameters ?? {}).map(
     (key) => OF_THE_CONNECTION[Number(key.split(':')[0])],
   );

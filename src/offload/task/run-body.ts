@@ -8,11 +8,11 @@ import { describeError } from './task-error.js';
 import { currentTracing, isTraced, type TracedTask } from './trace-context.js';
 
 /**
- * Runs the body of a task and makes its result or its error ready to travel. If the caller traces
- * the call, the result has the times of the run. If a collector traces this thread, the run has a
- * span here. Never rejects.
+ * Runs the body of a task and prepares its result or error to be copied between threads. If the
+ * caller traces the call, the result has the times of the run. If this thread has a tracer, the run
+ * gets a span here. Never rejects.
  *
- * @param contexts a copy of the caller's.
+ * @param contexts a copy of the caller's contexts.
  */
 export async function runBody(
   task: TracedTask,
@@ -46,7 +46,7 @@ async function valueOf(name: string, body: () => unknown): Promise<RunResult> {
   );
 }
 
-/** Nest takes an Observable as an answer too: it is its last value. */
+/** The last value of an Observable, which Nest also uses as the response; else the value itself. */
 async function lastValueOf(value: unknown): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   if (typeof (value as { subscribe?: unknown }).subscribe !== 'function') return value;

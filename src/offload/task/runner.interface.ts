@@ -3,7 +3,7 @@ import type { Place } from './parcel.js';
 import type { TaskError } from './task-error.js';
 import type { RunTimes } from './trace-context.js';
 
-/** One call as its runner gets it. */
+/** One call in the form in which a runner gets it. */
 export interface RunRequest {
   /** Number of the task in the plan. */
   readonly task: number;
@@ -16,60 +16,63 @@ export type RunResult = (
   | {
       readonly ok: true;
       readonly value: unknown;
-      /** The parts of the value that were Buffers. The value itself is the first of a list. */
+      /** The parts of `[value]` that were Buffers. */
       readonly buffers: readonly Place[];
     }
   | { readonly ok: false; readonly error: TaskError }
 ) & {
-  /** Set for a traced call. */
+  /** Set if the call is traced. */
   readonly ran?: RunTimes;
 };
 
-/** It ended well. */
+/** The result of a call that succeeded. */
 export type Completed = RunResult & { ok: true };
 
 /** A call that is running. */
 export interface Run {
   /** Rejects when the thread is lost, or the arguments cannot be copied. */
   readonly result: Promise<RunResult>;
-  /** Ends it, as far as that can be done. */
+  /** Ends the call, if the runner can end calls. */
   readonly abort: () => void;
 }
 
-/** The fate of a call that was sent to a busy thread. */
+/** The events of a call that was sent ahead to a busy thread. */
 export interface OfferEvents {
-  /** It runs. */
+  /** The thread has begun the call. */
   begun(): void;
-  /** Its thread ends before it has begun: it waits as it did before. */
+  /** The thread ends without having begun the call, which must wait again. */
   returned(): void;
 }
 
-/** A call that waits in the thread which is to run it. Once it has begun, it is a run. */
+/** A call that waits in a thread. Once the thread has begun it, it is a run. */
 export interface Offer extends Run {
-  /** @returns whether it had not begun. It never will then, and nothing more is told of it. */
+  /** @returns true if the call had not begun. It then never begins, and no event follows. */
   readonly takeBack: () => boolean;
 }
 
 /** The place where calls run: threads, or the event loop. */
 export interface Runner {
-  /** Calls that can run at a time. 0: none ever will, as far as is known. */
+  /** Number of calls that can run at the same time. 0 if no call can run, now or later. */
   readonly size: number;
-  /** Threads there are. */
+  /** Number of threads. */
   readonly threads: number;
-  /** Threads that are not ready, and come when calls wait: those who wait for one take no place in the queue. */
+  /**
+   * Number of further threads that start when calls wait. Calls that wait for them do not count
+   * against the queue's limit.
+   */
   readonly spare: number;
-  /** The time to start a new one, in ms. */
+  /** Time to start a new thread, in ms. */
   readonly startMs: number;
-  /** Calls that could begin now. */
+  /** Number of calls that could begin now. */
   readonly idle: number;
-  /** So many calls wait. */
+  /** Reports the number of waiting calls, so that threads are started. */
   expect(waiting: number): void;
   run(request: RunRequest): Run;
   /**
-   * Sends a call ahead to the thread that is likely to be free first, so that it begins the moment
-   * it is.
+   * Sends a call ahead to the thread that is likely to be free first. The thread begins it as soon
+   * as it is free.
    *
-   * @returns `undefined` where no thread takes it.
+   * @returns `undefined` if no thread takes the call.
    */
   offer(request: RunRequest, events: OfferEvents): Offer | undefined;
   close(): Promise<void>;

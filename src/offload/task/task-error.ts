@@ -3,20 +3,20 @@ import { inspect } from 'node:util';
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import { findUncloneable } from './cloneable.js';
 
-/** A chain of causes may be a circle. */
+/** Maximum depth of causes, because a chain of causes may be circular. */
 const MAX_CAUSES = 8;
 
-/** An error of a thread, as it travels. */
+/** An error in the form in which it is copied between threads. */
 export type TaskError =
   | { readonly kind: 'value'; readonly value: unknown }
   | {
       readonly kind: 'error';
-      /** Names of its class and those that it extends, up to but without `Error`. */
+      /** Names of the error's class and of its base classes, without `Error`. */
       readonly classes: readonly string[];
       readonly name: string;
       readonly message: string;
       readonly stack: string | undefined;
-      /** Whatever else it carries and can be copied: `code`, a status, a body. */
+      /** All other properties that can be copied, such as `code`, a status or a body. */
       readonly properties: Readonly<Record<string, unknown>>;
       readonly cause?: TaskError;
       /** The errors of an `AggregateError`. */
@@ -25,12 +25,12 @@ export type TaskError =
 
 const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
 
-/** Takes apart what was thrown. Whatever it is, the result can be copied. */
+/** Describes a thrown value of any kind in a form that can be copied. */
 export function describeError(thrown: unknown): TaskError {
   try {
     return describe(thrown, 0);
   } catch {
-    // Something in it throws when it is read.
+    // A property throws when it is read.
     return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
   }
 }
@@ -64,10 +64,10 @@ function describe(thrown: unknown, depth: number): TaskError {
 }
 
 /**
- * Puts it together again. An exception of Nest, or of a class that extends one,
- * is an instance of Nest's class: filters and status are as if it had been
- * thrown here. So are JavaScript's own errors; any other is an `Error` with the
- * name, the message, the stack and the properties that it had.
+ * Restores a described error. An exception of Nest, or of a class that extends one, becomes an
+ * instance of Nest's class, so its filters and status are as if it had been thrown here. Built-in
+ * errors of JavaScript keep their class. Any other error becomes an `Error` with the original name,
+ * message, stack and properties.
  */
 export function restoreError(described: TaskError): unknown {
   if (described.kind === 'value') return described.value;
@@ -75,7 +75,7 @@ export function restoreError(described: TaskError): unknown {
   const error = new Error(message);
   Object.setPrototypeOf(error, prototypeFor(classes, properties));
   for (const [key, value] of Object.entries(properties)) set(error, key, value, true);
-  // The body of an exception may hold what cannot be copied.
+  // The response body is missing if it could not be copied.
   if (error instanceof nest.HttpException && properties['response'] === undefined) {
     set(error, 'response', message, true);
   }
@@ -86,7 +86,7 @@ export function restoreError(described: TaskError): unknown {
   return error;
 }
 
-/** Defined, not assigned: a property may be one that the prototype only lets be read. */
+/** Defined, not assigned: the prototype may have a getter of that name without a setter. */
 function set(error: Error, key: string, value: unknown, enumerable = false): void {
   Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
 }
@@ -116,10 +116,10 @@ const NATIVE_ERRORS: readonly ErrorConstructor[] = [
   URIError,
 ];
 
-/** The built-in classes of errors. The app's own extend them. */
+/** The built-in classes of errors, which the app's own classes extend. */
 const BASES = [Error, AggregateError, ...NATIVE_ERRORS];
 
-/** A class that gives its errors no name is known by its own, which does not travel otherwise. */
+/** The name of an error. If its class sets no `name`, the name of the class, which would otherwise be lost. */
 function nameOf(error: Error): string {
   let holder: object | null = error;
   while (holder !== null && !Object.hasOwn(holder, 'name')) {
@@ -130,7 +130,7 @@ function nameOf(error: Error): string {
   return String((!isNamed && constructor?.name) || error.name);
 }
 
-/** As {@link inspect} shows it of the error itself: V8 wrote the name that it inherits. */
+/** The stack with the given name, as {@link inspect} shows it. V8 writes the inherited name. */
 function stackOf({ name, stack }: Error, shown: string): string | undefined {
   return stack?.startsWith(name) ? shown + stack.slice(name.length) : stack;
 }
@@ -139,7 +139,7 @@ function prototypeFor(
   classes: readonly string[],
   { status }: Readonly<Record<string, unknown>>,
 ): object {
-  // Others have classes of the same names.
+  // Other packages may have classes of the same names.
   const isOfNest = classes.includes(nest.HttpException.name) && typeof status === 'number';
   for (const name of classes) {
     const exported: unknown =

@@ -1,22 +1,22 @@
-/** A `@CpuBound()` method of this app, with everything that is in force for it. */
+/** A `@CpuBound()` method of this app, with its options and the defaults applied. */
 export interface Task {
-  /** Unique; label of its metrics. */
+  /** Unique name, which is the label `task` of metrics. */
   readonly name: string;
   /** `Class.method`. */
   readonly functionName: string;
-  /** Its place in the plan of the threads. */
+  /** Index of the task in the plan of the threads. */
   readonly index: number;
   readonly timeoutMs: number;
   readonly queueTimeoutMs: number;
   readonly coalesce: boolean;
   readonly abortOnDisconnect: boolean;
-  /** The queue whose consumers run the task. */
+  /** The remote queue whose consumers run the task, if there is one. */
   readonly queue: string | undefined;
-  /** Names of the method's parameters, as far as they are known: for messages. */
+  /** Names of the method's parameters, as far as they are known. Used in messages. */
   readonly parameters: readonly string[];
 }
 
-/** How a call ended. `coalesced`: it was answered by another call's result. */
+/** How a call ended. `coalesced`: the call got the result of another call. */
 export const TASK_OUTCOMES = [
   'completed',
   'failed',
@@ -29,15 +29,15 @@ export const TASK_OUTCOMES = [
 ] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 
-/** Told of each call: for metrics. Must be cheap and must not throw. */
+/** Observes each call, for metrics. Must be cheap and must not throw. */
 export interface TaskObserver {
-  /** It begins, and had waited for so long. */
+  /** The call begins, after it has waited for `waitedMs`. */
   began(task: Task, waitedMs: number): void;
-  /** It ran for so long, however it ended. */
+  /** The call ran for `ms`, whether it succeeded or failed. */
   ran(task: Task, ms: number): void;
-  /** Once for each caller. */
+  /** The call has ended. Called once for each caller. */
   ended(task: Task, outcome: TaskOutcome): void;
 }
 
-/** The value if nothing is measured. */
+/** The observer if nothing is measured. */
 export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };

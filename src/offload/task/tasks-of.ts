@@ -5,7 +5,7 @@ import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
 import type { PlannedTask, ThreadPlan } from '../thread/plan.js';
 
-/** The tasks, each with its options in force. A task has the index of its definition. */
+/** The tasks with their options and the defaults applied. Each task has the index of its definition. */
 export function tasksOf(
   definitions: readonly CpuBoundDefinition[],
   found: readonly Found[],
@@ -43,7 +43,7 @@ export function planOf(
   };
 }
 
-/** More than one instance may have the method. */
+/** The first of the instances that have the method. */
 function firstOf(definition: CpuBoundDefinition, found: readonly Found[]): Found {
   return found.find((each) => each.definition === definition)!;
 }

@@ -1,33 +1,33 @@
 import { type CarriedContexts, carryContext } from './carry-context.js';
 
-/** The part of a trace that travels to a thread or with a job: headers of W3C Trace Context, or of the app's propagator. */
+/** The part of a trace that is sent to a thread or with a job: headers of W3C Trace Context, or of the app's propagator. */
 export type TraceCarrier = Record<string, string>;
 
-/** The names of a task in its spans. */
+/** The names of a task that are written to its spans. */
 export interface TracedTask {
-  /** Its name in metrics. */
+  /** The task's name in metrics. */
   readonly name: string;
   /** `Class.method`. */
   readonly functionName: string;
 }
 
-/** When a body ran; ms of the clock that all threads of a process have in common. */
+/** When a body ran, in ms of the clock that all threads of a process share. */
 export interface RunTimes {
   readonly begunAt: number;
   readonly endedAt: number;
-  /** It has its span: somebody collects the spans of its thread. */
+  /** Whether the run has a span, made by a tracer in its thread. */
   readonly hasSpan: boolean;
 }
 
-/** Follows a call for the one who made it, who knows how it ended. */
+/** Traces a call in the thread of its caller. */
 export interface CallTrace {
-  /** It has left the queue. */
+  /** The call has left the queue. */
   began(): void;
-  /** Another call that is the same answers it. */
+  /** An equal call is already waiting or running, and this call gets its result. */
   joined(): void;
-  /** Its thread has told when it ran. */
+  /** The thread has reported when the call ran. */
   ran(times: RunTimes | undefined): void;
-  /** Another process ran it, and has made its spans. */
+  /** Another process has run the call and made its spans. */
   tracedElsewhere(): void;
   completed(): void;
   failed(error: unknown): void;
@@ -39,32 +39,32 @@ export interface Arrived {
   readonly carrier: TraceCarrier;
 }
 
-/** The tracer of this thread. Without it nothing is traced. */
+/** The tracer of a thread. */
 export interface Tracing {
   inject(): TraceCarrier | undefined;
   withCarrier<R>(carrier: TraceCarrier, body: () => R): R;
-  /** Runs the body of a task in a span that is the child of whatever is active. */
+  /** Runs the body of a task in a span, as a child of the active span. */
   run<R>(task: TracedTask, body: () => Promise<R>): Promise<R>;
-  /** @returns `undefined` without a span that could have children. */
+  /** @returns `undefined` without an active span. */
   follow(task: TracedTask): CallTrace | undefined;
   /**
-   * Goes on with the trace of a call that was made in another process.
+   * Continues the trace of a call that was made in another process.
    *
    * @param madeAt ms since the epoch.
-   * @returns its spans here, and what travels on to its thread; `undefined` where nothing has come.
+   * @returns the trace here and the carrier for the thread; `undefined` if the call has no trace.
    */
   arrived(task: TracedTask, carrier: TraceCarrier, madeAt: number): Arrived | undefined;
 }
 
 const TRACING = Symbol.for('nestjs-cluster.tracing');
 
-// On globalThis, like what else a thread carries: two copies of this package trace as one.
+// On globalThis, so that two copies of this package share one tracer.
 const holder = globalThis as { [TRACING]?: Tracing };
 
-/** Under which the carrier is among the contexts of a call. */
+/** The name of the carrier among the contexts of a call. */
 const CARRIED_AS = 'nestjs-cluster.trace';
 
-/** From now on calls of this thread, or in it, are traced. */
+/** Traces all further calls that are made or run in this thread. */
 export function setTracing(tracing: Tracing): void {
   holder[TRACING] = tracing;
   carryContext<TraceCarrier>(CARRIED_AS, { getStore: inject, run: withCarrier });
@@ -74,17 +74,17 @@ export function currentTracing(): Tracing | undefined {
   return holder[TRACING];
 }
 
-/** Whether the one who made the call wants to know when it ran. */
+/** Whether the caller traces the call. */
 export function isTraced(contexts: CarriedContexts | undefined): boolean {
   return contexts !== undefined && Object.hasOwn(contexts, CARRIED_AS);
 }
 
 /**
- * Goes on with the trace of a call that was made in another process, which may have written
- * anything.
+ * Continues the trace of a call that was made in another process. `contexts` may be anything,
+ * because that process is not trusted.
  *
  * @param madeAt ms since the epoch.
- * @returns the contexts for its thread, and its spans where there are any.
+ * @returns the contexts for the thread, and the trace if there is one.
  */
 export function arrive(
   task: TracedTask,
@@ -108,12 +108,12 @@ function isCarrier(value: unknown): value is TraceCarrier {
   return Object.values(value).every((header) => typeof header === 'string');
 }
 
-/** The headers by which others go on with the active trace; `undefined` without one. */
+/** The headers with which others can continue the active trace; `undefined` if there is none. */
 export function inject(): TraceCarrier | undefined {
   return holder[TRACING]?.inject();
 }
 
-/** Runs `body` in the trace that has arrived. */
+/** Runs `body` in the trace of the carrier. */
 export function withCarrier<R>(carrier: TraceCarrier | undefined, body: () => R): R {
   const tracing = holder[TRACING];
   return carrier === undefined || tracing === undefined

@@ -1,6 +1,6 @@
 /**
- * Memory that the event loop shares with the thread to which it has sent a call ahead. The first of
- * the two to claim the call has it: the thread begins it, or the event loop takes it back.
+ * Memory that the event loop shares with a thread to which it has sent a call ahead. Either the
+ * thread claims the call first and begins it, or the event loop claims it first and takes it back.
  */
 export type Claim = Int32Array;
 
@@ -8,7 +8,7 @@ export function newClaim(): Claim {
   return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** @returns whether nobody had claimed it before. */
+/** Claims the call. @returns whether it was not claimed before. */
 export function isFirstToClaim(claim: Claim): boolean {
   return Atomics.exchange(claim, 0, 1) === 0;
 }

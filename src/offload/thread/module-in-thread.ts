@@ -7,16 +7,16 @@ import type { ThreadPlan } from './plan.js';
 
 const GIVEN = Symbol.for('nestjs-cluster.offload-module');
 
-// A class cannot be sent to a thread. But the file that calls forRoot() with it
-// can be imported there, and then calls forRoot() there too.
+// A class cannot be sent to a thread. Instead the thread imports the file that calls forRoot() with
+// the class, so that forRoot() is called in the thread too.
 const holder = globalThis as { [GIVEN]?: Class | undefined };
 
-/** Called by `forRoot()`: in a thread, what it was given is remembered. */
+/** Called by `forRoot()`. In a thread, stores the module that `forRoot()` was given. */
 export function noteModuleInThread(module: Class | undefined): void {
   if (!isMainThread && module !== undefined) holder[GIVEN] = module;
 }
 
-/** The class of `offload.module` in this thread, or why it cannot be had. */
+/** The class of `offload.module` in this thread, or the reason why it was not found. */
 export async function moduleGivenTo({
   name,
   file,
@@ -33,24 +33,24 @@ export async function moduleGivenTo({
 }
 
 /**
- * Gives instances of classes: first from `module`, then from a module that it imports, else a new one
- * made of the providers that `module` sees.
+ * Returns a function that finds the instance of a class: in `module`, else in any other module,
+ * else a new instance with providers of `module`.
  *
- * @param key the class of Nest itself, loaded by the caller.
+ * @param key Nest's class `ModuleRef`, which the caller has loaded.
  */
 export function instancesOf(
   context: INestApplicationContext,
   module: Class,
   key: typeof ModuleRef,
 ): <T>(type: new () => T) => Promise<T> {
-  // Without select() it is the ModuleRef of whichever module Nest came to last.
+  // Without select() this would be the ModuleRef of the module that Nest created last.
   const moduleRef = context.select(module as Type).get(key, { strict: true });
   return async (type) => {
     for (const strict of [true, false]) {
       try {
         return moduleRef.get(type, { strict });
       } catch {
-        // Nest has none there.
+        // Nest has no instance there.
       }
     }
     return moduleRef.create(type);

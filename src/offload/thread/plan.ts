@@ -1,22 +1,22 @@
-/** A task as a thread finds it: by file, class and method. Nothing in it comes from a request. */
+/** The file, class and method by which a thread finds a task. No field comes from a request. */
 export interface PlannedTask {
   readonly name: string;
-  /** Absolute path. */
+  /** Absolute path of the file with the class. */
   readonly file: string;
   readonly className: string;
   readonly method: string;
-  /** Its instance comes from the module: the constructor asks for something. */
+  /** Whether the instance comes from `offload.module`, because Nest injects something into it. */
   readonly injected: boolean;
 }
 
 /** The data with which a thread starts. */
 export interface ThreadSettings {
   readonly plan: ThreadPlan;
-  /** By how much it becomes nicer once it has loaded. Only on Linux. */
+  /** How much the thread raises its nice value once it has loaded. Only on Linux. */
   readonly niceIncrement: number;
 }
 
-/** All that a thread is to run; numbers of tasks are places in `tasks`. */
+/** All tasks that a thread can run. The number of a task is its index in `tasks`. */
 export interface ThreadPlan {
   readonly tasks: readonly PlannedTask[];
   /** The file that calls `forRoot()` with `offload.module`. */

@@ -5,7 +5,7 @@ export interface Problem {
   readonly task: string;
   readonly file: string;
   readonly className: string;
-  /** The error, and its place. */
+  /** The error, with its place in the code. */
   readonly reason: string;
 }
 
@@ -14,7 +14,7 @@ const INLINE =
 
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 
-/** Problems in words: what several tasks have in common is said once. */
+/** Describes problems in words. A problem of several tasks is described once. */
 export function describeProblems(problems: readonly Problem[]): string[] {
   const groups = new Map<string, Problem[]>();
   for (const problem of problems) {
@@ -55,7 +55,7 @@ function remedyForImport(file: string): string {
     : `The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${INLINE}`;
 }
 
-/** An error and the first place in it that is not Node's. */
+/** An error with its first stack frame that belongs neither to Node nor to a dependency. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const frames = String(error.stack)

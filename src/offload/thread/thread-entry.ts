@@ -13,13 +13,14 @@ export const handle = host.start().then(() => {
 });
 
 /**
- * Only now: calls wait for the thread while it loads, and with its nice value it would get next to
- * nothing on a machine whose cores are all taken. The process id 0 means this thread alone.
+ * Raises the nice value only after loading: calls wait for the thread while it loads, and with a
+ * higher nice value it would get almost no time on a fully used machine. Id 0 means only this
+ * thread.
  */
 function becomeNicer(): void {
   try {
     setPriority(0, Math.min(getPriority(0) + niceIncrement, constants.priority.PRIORITY_LOW));
   } catch {
-    // A sandbox that forbids it: the thread computes as it has loaded.
+    // A sandbox may forbid this: the nice value then stays as it is.
   }
 }

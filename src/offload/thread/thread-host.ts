@@ -13,38 +13,38 @@ import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
 import { Turns } from './turns.js';
 
-/** A call on its way to a thread. */
+/** A call in the form in which it is sent to a thread. */
 export interface SentRequest extends RunRequest {
-  /** Which of the arguments were Buffers. */
+  /** The places of Buffers in the arguments. */
   readonly buffers: readonly Place[];
-  /** Set if another call ran when this one was sent: it may be taken back. */
+  /** Set if this call was sent ahead to a busy thread, so that it may be taken back. */
   readonly claim?: Claim;
 }
 
-/** What is asked of a thread. */
+/** The messages to a thread. */
 export type ThreadMessage =
-  /** Answered by a `RunResult`, or by `undefined` for a call that was taken back. */
+  /** Runs a call. Answered by a `RunResult`, or by `undefined` if the call was taken back. */
   | ({ readonly type: 'run' } & SentRequest)
-  /** Can you run every task? Answered by a {@link ThreadReport}. */
+  /** Asks whether every task can run. Answered by a {@link ThreadReport}. */
   | { readonly type: 'check' }
-  /** You will be ended: let go of what you hold. */
+  /** Closes the module and telemetry, because the thread will be ended. */
   | { readonly type: 'close' };
 
-/** A thread's report of itself. */
+/** A thread's report of whether it can run its tasks. */
 export interface ThreadReport {
-  /** The problem that keeps it from running any task. */
+  /** The problems of tasks that cannot run. */
   readonly problems: readonly Problem[];
 }
 
-/** For an SDK that runs in the thread, after its module. */
+/** Maximum time for an OpenTelemetry SDK in the thread to shut down, in ms. */
 const TELEMETRY_MS = 500;
 
 type Constructor = new () => object;
 
-/** Nest's own default. */
+/** Nest's default. */
 const LOG_LEVELS = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as const;
 
-/** A task that can be called, or why it cannot. */
+/** A loaded task, or the problem that kept it from loading. */
 type Loaded =
   | {
       readonly definition: CpuBoundDefinition;
@@ -53,7 +53,7 @@ type Loaded =
     }
   | { readonly problem: Problem };
 
-/** Holds the instances of one thread and calls their methods. */
+/** Creates the instances in one thread and calls their methods. */
 export class ThreadHost {
   #tasks: readonly Loaded[] = [];
   #context: INestApplicationContext | undefined;
@@ -64,13 +64,14 @@ export class ThreadHost {
 
   constructor(private readonly plan: ThreadPlan) {}
 
-  /** Loads the classes of the plan. A call of a class that cannot be loaded gets the error. */
+  /** Loads the classes of the plan. If a class cannot be loaded, calls of its tasks fail. */
   async start(): Promise<void> {
     const moduleProblem = await this.#buildModule();
     const tasks: Loaded[] = [];
     for (const task of this.plan.tasks) tasks.push(await this.#load(task, moduleProblem));
     this.#tasks = tasks;
-    // Last: what was imported may have started an SDK. The process tells of one that it cannot use.
+    // Last, because an import may have started an SDK. Warnings about the SDK come from the main
+    // thread.
     await startTracing(() => {});
   }
 
@@ -120,7 +121,7 @@ export class ThreadHost {
         abortOnError: false,
       });
       this.#instancesOfModule = instancesOf(this.#context, given, ModuleRef);
-      // That was for what Nest says of itself while it starts; what the app says is the app's.
+      // Only Nest's own lines at start are reduced; the app logs at all levels.
       Logger.overrideLogger([...LOG_LEVELS]);
       return undefined;
     } catch (error) {
@@ -161,9 +162,9 @@ export class ThreadHost {
   }
 }
 
-/** The class is known by its method: its name may be another once it is exported. */
+/** Finds a class by the method that it declares, because it may be exported under another name. */
 function findClass(namespace: object, task: PlannedTask): Constructor | undefined {
-  // A CommonJS file may have exports that its syntax does not show: they are all in `default`.
+  // Node may not detect all named exports of a CommonJS file, but `default` has them all.
   const { default: rest } = namespace as { default?: unknown };
   const values: unknown[] = [
     ...Object.values(namespace),

@@ -1,14 +1,15 @@
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** Runs one call at a time, in the order in which they came. */
+/** Runs calls one at a time, in the order in which they arrive. */
 export class Turns {
   #last: Promise<void> | undefined;
 
-  /** Begins at once where nothing came before it. `begin` must not throw. */
+  /** Begins at once if no other call is before this one. `begin` must not throw. */
   take<R>(begin: () => Promise<R>): Promise<R> {
     const run = this.#last === undefined ? begin() : this.#last.then(begin);
-    // Its result is posted before the next one begins, which may hold the thread. A call that comes
-    // in between is behind those that wait: the event loop has been told that they have begun.
+    // Wait one turn, so that the result is posted before the next call begins and blocks the
+    // thread. A call that arrives in between must queue behind waiting calls, because the event
+    // loop counts those as begun.
     const over: Promise<void> = run.then(
       () => turn(),
       () => turn(),

@@ -3,22 +3,22 @@ import type { CallTrace, RunTimes } from '../task/trace-context.js';
 import { monotonicMs } from '../../contract/process/monotonic-ms.js';
 import { harmless } from './harmless.js';
 
-/** The difference of this thread's clock to the clock that all threads share. */
+/** The difference between the clock that all threads share and this thread's `performance.now()`, in ms. */
 const AHEAD_MS = monotonicMs() - performance.now();
 
-/** By its value: no module here imports the API, which need not be installed. */
+/** The constant's value, because the API may not be installed and is not imported here. */
 const ERROR: SpanStatusCode.ERROR = 2;
 
 /**
- * The spans of one call, made when it is over: its wait, and its run where the thread has none of
- * its own to tell of it.
+ * The spans of one call, made when the call is over: a span of the wait, and a span of the run
+ * unless the thread has made one.
  */
 export class CallSpans implements CallTrace {
-  // Spans of one process are to fit to each other: their SDK goes by Date.now() too, and
-  // performance.timeOrigin is off by what the clock was set since.
+  // The SDK of this process also uses Date.now(), so the spans fit together. performance.timeOrigin
+  // would be wrong if the clock was set since the start.
   readonly #wallMs = Date.now();
   readonly #startedAt = performance.now();
-  /** When it began, as far as this thread knows; monotonic ms. */
+  /** When the call began, as far as this thread knows, in monotonic ms. */
   #beganAt: number | undefined;
   #joined = false;
   #isElsewhere = false;
@@ -29,7 +29,7 @@ export class CallSpans implements CallTrace {
     private readonly parent: Context,
     private readonly task: string,
     private readonly attributes: Attributes,
-    /** When it was made, where that was in another process; ms since the epoch. */
+    /** When the call was made, if another process made it, in ms since the epoch. */
     private readonly madeAt = Infinity,
   ) {}
 
@@ -87,13 +87,13 @@ export class CallSpans implements CallTrace {
     span.end(Math.max(startTime, this.#timeOf(to)));
   }
 
-  /** Ms since 1970. */
+  /** Converts a monotonic time to ms since the epoch. */
   #timeOf(at: number): number {
     return this.#wallMs + Math.max(0, at - this.#startedAt);
   }
 }
 
-/** By the type of the error alone: its message may hold what the call was given. */
+/** Marks a span as failed, only with the type of the error: its message may contain arguments of the call. */
 export function markFailed(span: Span, error: unknown): void {
   span.setAttribute('error.type', typeOf(error));
   if (isFault(error)) span.setStatus({ code: ERROR });
@@ -103,7 +103,7 @@ function typeOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
 }
 
-/** As for spans of HTTP: an answer such as 404 is none. */
+/** Whether the error is a fault. As for HTTP spans, a response such as 404 is not a fault. */
 function isFault(error: unknown): boolean {
   const { getStatus } = (error ?? {}) as { getStatus?: () => unknown };
   if (typeof getStatus !== 'function') return true;

@@ -1,9 +1,8 @@
 /*
- * Sampler, propagator and span processors of an SDK may be the app's own, and what they throw comes
- * out of the API. A call must not fail by it: it goes without its span.
+ * The sampler, propagator and span processors of an SDK may be code of the app, and the API passes on their errors. Such an error must not fail a call: the call then has no span.
  */
 
-/** @returns `undefined` where it throws. */
+/** @returns the result of `step`; `undefined` if it throws. */
 export function harmless<R>(step: () => R): R | undefined {
   try {
     return step();
@@ -12,7 +11,7 @@ export function harmless<R>(step: () => R): R | undefined {
   }
 }
 
-/** Runs `body` inside of `wrap`, or without it where that throws before it has begun. */
+/** Runs `body` inside `wrap`. If `wrap` throws before `body` has begun, runs `body` without it. */
 export function harmlesslyIn<R>(wrap: (body: () => R) => R, body: () => R): R {
   let begun = false;
   try {

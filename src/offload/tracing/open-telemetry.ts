@@ -9,10 +9,10 @@ import type {
 import { CallSpans, markFailed } from './call-spans.js';
 import { harmless, harmlesslyIn } from './harmless.js';
 
-/** The used part of the API. It is passed in: a bundler that met an import would need it in every app. */
+/** The used part of the API. It is passed in, because a bundler would need an imported package in every app. */
 type Api = Pick<typeof OpenTelemetryApi, 'context' | 'propagation' | 'trace' | 'ROOT_CONTEXT'>;
 
-/** Traces by the API of OpenTelemetry, whatever SDK is behind it. */
+/** Traces with the OpenTelemetry API, with any SDK. */
 export class OpenTelemetry implements Tracing {
   readonly #tracer;
   readonly #attributes = new Map<string, OpenTelemetryApi.Attributes>();
@@ -80,8 +80,9 @@ export class OpenTelemetry implements Tracing {
     const made = propagation.extract(ROOT_CONTEXT, carrier);
     const maker = trace.getSpanContext(made);
     if (maker === undefined) return undefined;
-    // Whatever handed it over here, such as bullmq-otel, may have a span of the same trace. Any
-    // other that is active is none of the call's: a loop keeps what was active when it was started.
+    // The library that delivered the call, such as bullmq-otel, may have an active span of the same
+    // trace. An active span of another trace does not belong to the call: a loop keeps the span
+    // that was active when the loop was started.
     const active = context.active();
     if (trace.getSpanContext(active)?.traceId !== maker.traceId) {
       return { trace: this.#spansOf(task, made, madeAt), carrier };
@@ -95,7 +96,7 @@ export class OpenTelemetry implements Tracing {
     return new CallSpans(this.#tracer, parent, task.name, this.#attributesOf(task), madeAt);
   }
 
-  /** The same for every call of a task. */
+  /** The attributes of a task's spans, created once for all its calls. */
   #attributesOf({ name, functionName }: TracedTask): OpenTelemetryApi.Attributes {
     let attributes = this.#attributes.get(name);
     if (attributes === undefined) {

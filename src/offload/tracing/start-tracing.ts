@@ -5,8 +5,8 @@ import { hasTracer } from '../../contract/process/telemetry.js';
 const API = '@opentelemetry/api';
 
 /**
- * Has `@CpuBound()` calls traced that are made in this thread, or run in it, where an SDK of
- * OpenTelemetry has been started in it. Nothing is loaded where there is none.
+ * Traces `@CpuBound()` calls that are made or run in this thread, if an OpenTelemetry SDK was
+ * started in the thread. Otherwise nothing is loaded.
  */
 export async function startTracing(
   warn: (message: string) => void,
@@ -19,7 +19,7 @@ export async function startTracing(
     const { OpenTelemetry } = await import('./open-telemetry.js');
     setTracing(new OpenTelemetry(api));
   } catch (error) {
-    // An operator may have added the SDK from outside. The app serves without the API anyway.
+    // An operator may have added the SDK from outside. The app can serve without the API.
     if (!isMissing(API, error)) throw error;
     warn(
       `@CpuBound() calls have no spans: an SDK of OpenTelemetry runs here, and ${API} is not installed where nestjs-cluster finds it; run npm install ${API}`,
