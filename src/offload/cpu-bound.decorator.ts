@@ -17,8 +17,7 @@ import {
  * The thread imports the file of the class and runs the body on its own instance. It creates that
  * instance by `new` if the constructor takes no arguments, else from `offload.module`. Arguments,
  * results and errors are copied by structured clone, so a class instance arrives as plain data. The
- * app needs `ClusterModule.forRoot()`. Without it, as in a unit test of the class, the method runs
- * directly.
+ * app needs `ClusterModule.forRoot()`. Without it, as in a unit test, the method runs directly.
  *
  * A call is rejected with {@link TaskRejectedException} (503), {@link TaskTimeoutException} (504),
  * {@link TaskAbortedException} or {@link ThreadLostException} (500), {@link

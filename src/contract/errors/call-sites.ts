@@ -1,6 +1,6 @@
 /**
- * Returns the raw stack frames of this call. The text of `stack` is not used, because source maps
- * change it.
+ * Returns the raw stack frames of this call. The text of `stack` would not do: source maps change
+ * it.
  *
  * @param limit the maximum number of frames.
  * @param above leaves out this function and the functions that it has called.

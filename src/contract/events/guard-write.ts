@@ -5,8 +5,7 @@ type Write = NonNullable<LogOptions['write']>;
 /**
  * Wraps the user's `log.write` so that its errors do not end the process.
  *
- * @param tell is called with the first error only: later errors would repeat the same for each
- * line.
+ * @param tell is called with the first error only: later errors would be the same for each line.
  */
 export function guardWrite(write: Write, tell: (error: unknown) => void): Write {
   let told = false;

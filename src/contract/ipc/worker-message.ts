@@ -133,10 +133,7 @@ export type WorkerMessage =
       readonly type: 'collect-request';
       readonly id: number;
       readonly stats: Partial<WorkerStats>;
-      /**
-       * Time since `body` was serialised, in ms. Above 0 if an earlier body is sent, because
-       * serialising takes too long now.
-       */
+      /** Time since `body` was serialised, in ms. Above 0 if serialising takes too long and an earlier body is sent. */
       readonly ageMs: number;
       readonly body: string;
     }

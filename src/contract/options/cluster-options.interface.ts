@@ -26,7 +26,7 @@ export interface RestartOptions {
   backoffMs?: number | undefined;
   /**
    * Maximum wait before a restart, in ms, if the slot's workers do not become ready. Default
-   * 15 000. If the failed worker was ready, the wait is at most 1 s, or `backoffMs` if that is
+   * 15 000. If the failed worker was ready, the wait is at most 1 s or `backoffMs`, whichever is
    * longer.
    */
   maxBackoffMs?: number | undefined;
@@ -69,8 +69,7 @@ export interface MemoryOptions {
 
 /**
  * When healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
- * Each worker's limits differ from these by up to 10 % at random, so that not all workers are due
- * at once.
+ * Each worker's limits differ from these by up to 10 % at random, so that not all are due at once.
  */
 export interface RecycleOptions {
   /** Responses after which a worker is replaced. Default: never. */
@@ -187,7 +186,7 @@ export interface ClusterOptions {
   expose?: (typeof EXPOSE)[number] | undefined;
   /**
    * Listeners by the name of their event, as for `on()` of the primary's runtime. They also get the
-   * events before the first worker is ready. With `workers: 0` they get only the events of a single
+   * events before the first worker is ready. With `workers: 0` they get only the events of one
    * process.
    */
   on?: ClusterEventListeners | undefined;

@@ -6,16 +6,13 @@ import { durationMs, flag, optionGroup, validate } from './check/validate.js';
 export interface CpuBoundOptions {
   /** Name of the method in metrics and messages: letters, digits and `_ . : -`. Default `Class.method`. */
   readonly name?: string | undefined;
-  /**
-   * Maximum run time of a call, in ms. A longer call fails with 504, and its thread is replaced.
-   * Default `offload.timeoutMs`.
-   */
+  /** Maximum run time, in ms. A longer call fails with 504, and its thread is replaced. Default `offload.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
   /** Maximum wait for a thread, in ms; then the call fails with 503. Default `offload.queueTimeoutMs`. */
   readonly queueTimeoutMs?: number | undefined;
   /**
    * Whether calls with equal arguments that wait or run at the same time are computed once, with
-   * one result for all of them. Only for methods that give every caller the same answer. Default
+   * one result for all of them. Only for methods with the same answer for every caller. Default
    * false.
    */
   readonly coalesce?: boolean | undefined;

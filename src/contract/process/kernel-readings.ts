@@ -8,9 +8,8 @@ type Readings = Pick<ProcessStats, 'residentMemoryBytes' | 'heapUsedBytes' | 'cp
 
 /**
  * Measurements of this process that come from the kernel and may fail: `memoryUsage()` opens a file
- * of /proc, which may be missing, or no file descriptor may be left. Supervision depends on the
- * measurements, so `read()` never throws. It returns the last known value of a measurement that
- * fails.
+ * of /proc, which may be missing, or no file descriptor may be left. Supervision needs them, so
+ * `read()` never throws. For a measurement that fails, it returns the last known value.
  */
 export class KernelReadings {
   #residentMemoryBytes: number | undefined;

@@ -51,8 +51,7 @@ export class ProcessMeter {
 
   /**
    * Current numbers if they are cheap to read, otherwise the numbers of the last interval. The
-   * delay includes the current interval, so that a block of the event loop is visible as soon as it
-   * is over.
+   * delay includes the current interval, so that a block of the event loop is seen once it is over.
    */
   peek(): ProcessStats {
     if (this.#interval === undefined) return this.measure();

@@ -7,8 +7,7 @@ const PATIENCE_MS = 3_000;
 const RETRY_MS = 100;
 
 /**
- * Calls `take` to take an address. If another process has the address, tries again for some
- * seconds.
+ * Calls `take` to take an address. If another process has it, tries again for some seconds.
  *
  * @throws the ClusterAddressError of `take` if the address is still taken then; any other error of
  * `take` at once.

@@ -30,8 +30,8 @@ export interface ClusterPort {
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;
   /**
-   * Logs a warning for the operator, in one line. Workers with the same warning cause only one
-   * line.
+   * Logs a warning for the operator, in one line. The same warning of several workers is logged
+   * once.
    *
    * @param name the name by which `doctor.ignore` silences the warning.
    */

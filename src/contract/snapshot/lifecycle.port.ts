@@ -33,8 +33,7 @@ export interface LifecyclePort {
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
   /**
    * Sets a function that says whether a drain must wait for other work than requests. `before` is a
-   * time in monotonic ms: only work that began earlier counts. Called from the beginning of a drain
-   * on.
+   * time in monotonic ms: only work that began earlier counts. Called during a drain.
    */
   provideTasks(pending: (before: number) => boolean): void;
   /**

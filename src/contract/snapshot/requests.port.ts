@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /**
  * Is called for each request that has ended, except event streams and WebSockets, whose durations
- * only show how long their clients stayed. Runs for every request, so it must be cheap and must not
- * throw.
+ * only show how long their clients stayed. Runs for every request: must be cheap, must not throw.
  */
 export interface ResponseObserver {
   /**
@@ -38,8 +37,8 @@ export interface RequestsPort {
   /** Calls `enter` when the scope of a request begins, and again with each part of its body. */
   followScopes(enter: EnterScope | undefined): void;
   /**
-   * Calls `gone` once if the client disconnects before the response is complete, or has already
-   * disconnected.
+   * Calls `gone` once if the client disconnects, or has disconnected, before the response is
+   * complete.
    *
    * @returns a function that ends the watch.
    */

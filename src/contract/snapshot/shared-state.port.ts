@@ -76,12 +76,11 @@ export interface Passage {
   /** From now on this process gets the connections that are passed to `name`. Resolves once the primary knows. */
   open(name: string, take: TakeConnection): Promise<void>;
   /**
-   * Passes a connection on. If no worker has the name `to` any more, the connection returns to
-   * `from`.
+   * Passes a connection on. If no worker has the name `to` any more, it returns to `from`.
    *
    * @param from a name of this process.
    * @param head the bytes that were read from the connection.
-   * @returns a promise that resolves once `handle` may be closed here; `undefined` if it cannot be
+   * @returns a promise that resolves once `handle` may be closed; `undefined` if it cannot be
    * passed.
    */
   pass(to: string, from: string, handle: PassedHandle, head: Buffer): Promise<void> | undefined;

@@ -1,7 +1,7 @@
 import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
 import type { ClusterSnapshot } from '../../contract/snapshot/index.js';
 
-/** A health report in the shape of @nestjs/terminus, which the primary does not load. */
+/** A health report in the format of @nestjs/terminus, which the primary does not load. */
 export interface HealthReport {
   readonly status: number;
   readonly report: object;
@@ -10,7 +10,7 @@ export interface HealthReport {
 type Status = 'up' | 'degraded' | 'down';
 type Details = Readonly<Record<string, { readonly status: Status }>>;
 
-/** The state of the cluster as its primary sees it. `ready`: without the primary's own numbers. */
+/** The state of the cluster as the primary sees it. `ready` leaves out the measurements of the primary. */
 export function healthReport(snapshot: ClusterSnapshot, what: 'whole' | 'ready'): HealthReport {
   const { status, reason } = judgeCluster(snapshot, snapshot.minReady);
   const cluster = {
@@ -25,7 +25,7 @@ export function healthReport(snapshot: ClusterSnapshot, what: 'whole' | 'ready')
   });
 }
 
-/** That the primary has answered is all there is to say. */
+/** The report of `/health/live`. It is empty: the answer itself shows that the primary runs. */
 export const ALIVE: HealthReport = terminusReport({});
 
 function terminusReport(details: Details): HealthReport {

@@ -12,13 +12,13 @@ import type {
 } from './admin-messages.js';
 import { hashOf } from './authorization.js';
 
-/** A thread that ended is started anew after this, and after twice as long each time it fails again. */
+/** Wait before an ended thread is restarted, in ms. It doubles with each failed start, up to the maximum. */
 const RESTART_MS = 1_000;
 const MAX_RESTART_MS = 30_000;
 
 /**
- * The primary's own listener, in a separate thread: whatever the number of requests, the
- * supervisor's event loop only passes strings to the thread.
+ * The primary's own listener, in a separate thread, so that the supervisor's event loop only
+ * answers messages of the thread, whatever the number of requests.
  */
 export class AdminListener {
   private constructor(
@@ -28,9 +28,9 @@ export class AdminListener {
   ) {}
 
   /**
-   * @param warn is told when the thread ends; it is started anew.
-   * @returns the address on which it listens.
-   * @throws ClusterAddressError, ClusterConfigurationError where its program is not there.
+   * @param warn is called when the thread has ended and is restarted.
+   * @returns the URL on which the thread listens.
+   * @throws ClusterAddressError, or ClusterConfigurationError if the thread's program is missing.
    */
   static async open(
     { host, port, token }: ResolvedAdminOptions,
@@ -48,8 +48,8 @@ export class AdminListener {
 
   /** Resolves once the thread listens. */
   async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
-    // A thread that cannot start throws here, which becomes a rejection, as with a thread that ends
-    // at once.
+    // If the thread cannot start, this throws. The caller sees a rejection, as if the thread had
+    // ended at once.
     const thread = this.program.start(data);
     return new Promise((resolve, reject) => {
       let port: number | undefined;
@@ -82,7 +82,7 @@ export class AdminListener {
       const answer = await this.source[what]();
       thread.postMessage({ type: 'answer', id, answer } satisfies AdminPrimaryMessage);
     } catch (error) {
-      // The primary goes on: the client gets an error at its deadline.
+      // The primary goes on, and the client gets an error at the deadline of its request.
       this.warn(`the admin listener has no answer to ${what}: ${String(error)}`);
     }
   }

@@ -4,7 +4,7 @@ import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/
 export interface AdminData {
   readonly host: string;
   readonly port: number;
-  /** SHA-256; the token itself stays with the primary. */
+  /** SHA-256 of the token. The token itself is not sent to the thread. */
   readonly tokenHash?: Uint8Array | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface AdminSource {
 /** The primary's answer to each request. */
 export type AdminAnswers = { [K in keyof AdminSource]: Awaited<ReturnType<AdminSource[K]>> };
 
-/** The primary is blocked, or stopped. */
+/** The primary did not answer in time: it is blocked or stopped. */
 export class PrimaryTimeout extends Error {
   constructor(timeoutMs: number) {
     super(`the primary did not answer within ${timeoutMs} ms`);

@@ -9,30 +9,29 @@ import { ALIVE, healthReport } from './admin-health.js';
 import { unauthorized } from './authorization.js';
 import { refusalOf } from './guard-request.js';
 
-/** The limit of connections, which serve probes and scrapes; further ones are turned away. */
+/** Maximum number of connections, for probes and scrapes. Further connections are closed at once. */
 const MAX_CONNECTIONS = 64;
 const REQUEST_TIMEOUT_MS = 5_000;
-/** How often Node checks for requests over the timeout; its default is 30 s. */
+/** How often Node checks for requests over the timeout, in ms. Node's default is 30 s. */
 const TIMEOUT_CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 20_000;
-/** A connection without any traffic for this long is closed: its client does not read the answer. */
+/** A connection without traffic for this long, in ms, is closed: its client does not read the response. */
 const STALLED_MS = 10_000;
 
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * Serves the primary's data. It changes nothing and reads no request body.
+ * Serves the primary's data. No request changes anything, and request bodies are not read.
  *
- * @param tokenHash hash of the required token; with `undefined` everybody who reaches the listener
- * gets an answer.
+ * @param tokenHash hash of the required token; with `undefined` no token is required.
  */
 export function createAdminServer(
   host: string,
   source: AdminSource,
   tokenHash?: Uint8Array,
 ): Server {
-  /** The number of samples left out because the workers had too many series together, by metric. */
+  /** By metric: the number of samples left out because all workers together had too many series. */
   const dropped = new Map<string, number>();
   const page = shareInFlight(async () => {
     const { families } = foreignClusterPage(await source.collectMetrics(), dropped);
@@ -75,7 +74,7 @@ export function createAdminServer(
   );
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = STALLED_MS;
-  // A client that was turned away finds room the next time, unless all connections are in use.
+  // Makes room for the next attempt of a refused client, unless all connections are in use.
   server.on('drop', () => server.closeIdleConnections());
   return server;
 }
@@ -87,14 +86,15 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Endpoi
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    // Nobody reads a body that came with the request: the next request would begin in it.
+    // The request's body is not read, so the next request on this connection would begin inside
+    // that body.
     ...(hasBody(request) && { Connection: 'close' }),
     ...headers,
   });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** The path of a request target in any form: a proxy sends the target with the host (RFC 9112, 3.2.2). */
+/** The path of a request target in any form. A proxy sends the target with the host (RFC 9112, 3.2.2). */
 function pathOf({ url = '' }: IncomingMessage): string {
   return URL.canParse(url, 'http://localhost') ? new URL(url, 'http://localhost').pathname : url;
 }
@@ -103,7 +103,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** The words of any other error may name something of the machine. */
+/** The response to an error. The messages of other errors are not sent, as they may name files or hosts. */
 function failure(error: unknown): EndpointResponse {
   return error instanceof PrimaryTimeout ? plain(503, error.message) : plain(500, 'internal error');
 }

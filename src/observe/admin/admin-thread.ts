@@ -11,7 +11,7 @@ import {
 } from './admin-messages.js';
 import { createAdminServer } from './admin-server.js';
 
-/** A primary that does not answer by then is blocked, or stopped. */
+/** Maximum time for an answer of the primary, in ms. A slower primary is blocked or stopped. */
 const ANSWER_TIMEOUTS_MS: Readonly<Record<keyof AdminSource, number>> = {
   snapshot: 1_000,
   collectMetrics: ADMIN_SCRAPE_TIMEOUT_MS,

@@ -2,17 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Refusal } from './guard-request.js';
 
-/** Hashes are compared, so that the time tells nothing about the token or its length. */
+/** Hashes a token. Comparing hashes takes the same time for every token, so timing reveals nothing. */
 export function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
 /**
- * Refuses a request without the token, sent as `Authorization: Bearer …`. Wrong tokens are not
- * counted: a token of 16 characters or more is too long to be guessed, and a lock would keep out
- * its owner, who shares the address of a proxy or a node with others.
+ * Refuses a request without the token in `Authorization: Bearer …`. Wrong tokens do not block an
+ * address. A token of 16 characters or more cannot be guessed, and a block would also hit
+ * legitimate clients behind the same proxy or node.
  *
- * @param expected hash of the token; `undefined` lets everybody in.
+ * @param expected hash of the token; with `undefined` no token is required.
  */
 export function unauthorized(
   { headers }: Pick<IncomingMessage, 'headers'>,

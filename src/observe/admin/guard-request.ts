@@ -12,9 +12,9 @@ export interface Refusal {
 const METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
 
 /**
- * Refuses what a page in a browser on this machine could be made to ask. Such a
- * page reaches loopback by a name of its own that resolves there (DNS rebinding),
- * or by a request across sites. It has no token: where one is wanted, any name will do.
+ * Refuses requests that a malicious web page could send from a browser on this machine. Such a page
+ * reaches loopback by its own host name, which resolves to loopback (DNS rebinding), or by a
+ * cross-site request. If a token is required, any host name is accepted: the page has no token.
  */
 export function refusalOf(
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
@@ -37,7 +37,7 @@ export function refusalOf(
   return undefined;
 }
 
-/** Whether no page elsewhere could be of that name. */
+/** Whether the requested host names this listener, so that it cannot be the host name of a foreign page. */
 function leadsHere(asked: string, host: string, port: number): boolean {
   if (!isLoopback(host)) return isAddressOrLabel(asked);
   const names = new Set([
@@ -47,15 +47,15 @@ function leadsHere(asked: string, host: string, port: number): boolean {
     host.includes(':') ? `[${host}]` : host,
   ]);
   const allowed = new Set([...names].map((name) => `${name}:${port}`));
-  // The port of http is left out.
+  // Clients leave the default port of HTTP out.
   if (port === 80) for (const name of names) allowed.add(name);
   return allowed.has(asked);
 }
 
 /**
  * Accepts an IP address, such as a pod's, with any port, because a proxy may use another port. Also
- * accepts a name of one label, which cannot be somebody's domain, such as a service in the same
- * namespace.
+ * accepts a name without dots, such as a service in the same namespace: it cannot be a public
+ * domain.
  */
 function isAddressOrLabel(asked: string): boolean {
   const name = asked.replace(/:\d+$/, '').replace(/^\[(.+)\]$/, '$1');

@@ -1,7 +1,7 @@
 /** A class of the app. */
 export type Class = abstract new (...args: never[]) => unknown;
 
-/** The key under which Nest keeps the paths of controllers and handlers, the same in 11 and 12. */
+/** The metadata key of the paths of controllers and handlers, the same in Nest 11 and 12. */
 const PATH = 'path';
 
 /** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
@@ -12,7 +12,7 @@ export function metadataOf(key: string, target: object): unknown {
   );
 }
 
-/** A class's prototype, and the prototypes of the classes that it extends. */
+/** The prototypes of a class and of the classes that it extends. */
 export function* prototypesOf({ prototype }: Class): Generator<object> {
   for (
     let owner = prototype as object | null;

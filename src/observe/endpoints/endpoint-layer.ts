@@ -23,12 +23,12 @@ interface ExpressApp {
 }
 
 /**
- * Has Express take all endpoints that `mount` registers for one layer.
+ * Combines all endpoints that `mount` registers into one layer of the Express router.
  *
- * A router matches each of its layers with a regular expression until one answers, so every
- * endpoint would be on the way of every request. The one layer stays where they were, behind the
- * middleware of the app that comes before them, and costs other requests one comparison of their
- * path. On another adapter, and where Express is not as expected, nothing is changed.
+ * A router matches each of its layers with a regular expression until one of them answers, so each
+ * endpoint would slow all other requests. The combined layer has the place of the endpoints, behind
+ * earlier middleware of the app. It costs other requests only one comparison of their path. With
+ * another adapter, or if Express is not as expected, the endpoints stay as they are.
  *
  * @param mount returns the paths that it has registered.
  */
@@ -40,7 +40,8 @@ export function mountInOneLayer(adapter: AbstractHttpAdapter, mount: () => strin
   const stack = app.router?.stack;
   if (before === undefined || stack === undefined) return paths;
   const added = stack.slice(before);
-  // A path that a route of the app has is not registered: the start will be refused.
+  // An endpoint is not registered if a route of the app has its path. The start is then refused
+  // later.
   if (added.length === 0 || !added.every(isRoute)) return paths;
   stack.length = before;
   app.use(dispatchTo(added));
@@ -55,7 +56,7 @@ function isRoute({ route, matchers, match }: Layer): boolean {
   return route !== undefined && Array.isArray(matchers) && typeof match === 'function';
 }
 
-/** Runs these layers as the router does. The property `stack` shows them to tools that list the routes. */
+/** Runs the layers as the router does. The property `stack` shows the layers to tools that list the routes. */
 function dispatchTo(stack: readonly Layer[]): Handle {
   const dispatch: Handle = (request, response, next) => {
     const { method, path } = request;
@@ -67,7 +68,7 @@ function dispatchTo(stack: readonly Layer[]): Handle {
   return Object.assign(dispatch, { stack });
 }
 
-/** Whether a path may be one of these, as Express compares by default. On the request path. */
+/** Returns a function that compares a path with `paths` as Express does by default. It runs for every request. */
 function comparison(paths: readonly string[]): (path: string) => boolean {
   const byLength: string[][] = [];
   for (const path of paths.flatMap((each) => [each.toLowerCase(), `${each.toLowerCase()}/`])) {

@@ -8,7 +8,7 @@ export interface EndpointResponse {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The part of a request that an endpoint reads: it is the same on every adapter. */
+/** The part of a request that an endpoint reads, which is the same on every adapter. */
 export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -19,9 +19,9 @@ export const OWN_ENDPOINT = Symbol('nestjs-cluster.endpoint');
 /**
  * Serves `GET path` on the HTTP adapter itself, before the app's own routes.
  *
- * Not a Nest controller, so that nothing of the app changes it: a global prefix, a version, a
- * guard, an interceptor that wraps responses or a throttler would each take /health from the
- * orchestrator or /metrics from Prometheus.
+ * The endpoint is not a Nest controller. Otherwise a global prefix, a version, a guard, an
+ * interceptor or a throttler of the app could break /health for orchestrators or /metrics for
+ * Prometheus.
  */
 export function mountEndpoint(
   adapter: AbstractHttpAdapter,
@@ -44,7 +44,7 @@ export function mountEndpoint(
   const handle = (request: EndpointRequest, response: unknown): void => {
     respond(request).then(
       (answer) => send(response, answer),
-      // The error may name files or hosts: it belongs in a log and must not be sent.
+      // The error is not sent, because it may name files or hosts.
       () =>
         send(response, {
           status: 500,

@@ -5,15 +5,15 @@ import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/optio
 import { type Class, methodsOf, routesOf } from './controller-routes.js';
 import { OWN_ENDPOINT } from './mount-endpoint.js';
 
-/** How a route is registered that answers a GET. */
+/** The methods of an adapter that register a route for GET requests. */
 const METHODS = ['get', 'all'] as const;
 
 type Register = (...args: unknown[]) => unknown;
 
 /**
- * Refuses routes of the app that have a path of this package's endpoints: whichever of the two comes
- * first answers, and the other is never called. Looked for where routes arrive in the end, with
- * prefixes and versions: at the HTTP adapter.
+ * Refuses routes of the app with the same path as an endpoint of this package, because only the one
+ * that is registered first would ever answer. Routes are checked at the HTTP adapter, where their
+ * paths include prefixes and versions.
  */
 @Injectable()
 export class ShadowedRoutes {
@@ -28,7 +28,7 @@ export class ShadowedRoutes {
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {}
 
-  /** From now on routes are looked at as they are registered. A second call changes nothing. */
+  /** Checks all routes that are registered from now on. A second call changes nothing. */
   follow(adapter: AbstractHttpAdapter): void {
     if (this.#adapter !== undefined) return;
     this.#adapter = adapter;
@@ -37,7 +37,7 @@ export class ShadowedRoutes {
       const register = methods[method];
       const follow: Register = (...args) => {
         if (!this.#isShadowed(args)) return register.apply(adapter, args);
-        return undefined; // Fastify would throw, and tell of the first one alone
+        return undefined; // Fastify would throw, and name only the first such route
       };
       methods[method] = follow;
       return () => {
@@ -47,9 +47,9 @@ export class ShadowedRoutes {
   }
 
   /**
-   * All routes are there.
+   * Must be called once all routes are registered.
    *
-   * @throws ClusterConfigurationError
+   * @throws ClusterConfigurationError that names all routes with a path of our endpoints.
    */
   refuse(): void {
     for (const unfollow of this.#unfollow.splice(0)) unfollow();
@@ -65,7 +65,7 @@ export class ShadowedRoutes {
     if (typeof handler !== 'function') return false;
     const isOurs = OWN_ENDPOINT in handler;
     const [mine, others] = isOurs ? [this.#ours, this.#theirs] : [this.#theirs, this.#ours];
-    // Fastify tells versions apart before it comes to a handler; Express asks one after the other.
+    // Fastify chooses a handler by version. Express calls one handler after the other.
     const isVersioned = typeof (handler as { version?: unknown }).version === 'string';
     if (isVersioned && this.#adapter!.getType() === 'fastify') return false;
     let shadowed = false;
@@ -80,7 +80,7 @@ export class ShadowedRoutes {
     return shadowed;
   }
 
-  /** As the adapter compares paths, by default. */
+  /** Normalizes a path in the way that the adapter compares paths by default. */
   #normalize(path: string): string {
     const bare = `/${path}`.replace(/^\/+/, '/').replace(/(?<=.)\/+$/, '');
     return this.#adapter!.getType() === 'express' ? bare.toLowerCase() : bare;
@@ -96,7 +96,7 @@ export class ShadowedRoutes {
     );
   }
 
-  /** The handler whose path this is, before prefixes and versions. */
+  /** The name of the handler with this path. Its own path has no prefixes and no version. */
   #ownerOf(path: string): string | undefined {
     const routes = this.discovery.getControllers().flatMap(({ metatype }) => {
       const type = metatype as Class;

@@ -1,7 +1,7 @@
 /**
- * Shares one run among all calls that come while it lasts, so that many calls cost no more.
+ * Shares one run among all calls that are made during the run, so that many calls cost as one.
  *
- * @param situation a call in another situation than the current run's gets a run of its own.
+ * @param situation a call in a situation other than the current run's situation starts a new run.
  */
 export function shareInFlight<T>(
   run: () => Promise<T>,

@@ -12,13 +12,13 @@ import { type Labels, type MetricFamily, plainFamily } from './metric-family.js'
 
 type Values = readonly (readonly [Labels, number])[];
 
-/** Metrics that are read from a field each; a field that ends in `Ms` is shown in seconds. */
+/** Metrics that are each read from one field. A field whose name ends in `Ms` is shown in seconds. */
 type Metrics<T> = readonly (readonly [name: string, field: keyof T & string, help: string])[];
 type OfProcess = Pick<PrimaryStats, keyof PrimaryStats & keyof WorkerSnapshot>;
 
 const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
 
-/** By their names without `nestjs_cluster_worker_` and `nestjs_cluster_primary_`. */
+/** Names are without the prefixes `nestjs_cluster_worker_` and `nestjs_cluster_primary_`. */
 const PROCESS_GAUGES: Metrics<OfProcess> = [
   ['uptime_seconds', 'uptimeSeconds', 'Time since the process was started'],
   ['resident_memory_bytes', 'residentMemoryBytes', 'Resident memory of the process'],
@@ -53,7 +53,7 @@ const LOG_LINES_DROPPED = [
   'Lines that could not be written to standard output or standard error',
 ] as const;
 
-/** What is counted for each slot, by the name of its metric without `nestjs_cluster_`. */
+/** The counters of each slot. Names are without the prefix `nestjs_cluster_`. */
 const SLOT_COUNTERS: Metrics<SlotCounts> = [
   ...PROCESS_COUNTERS.map(([name, ...rest]) => [`worker_${name}`, ...rest] as const),
   LOG_LINES_DROPPED,
@@ -85,7 +85,7 @@ const SLOT_COUNTERS: Metrics<SlotCounts> = [
   ],
 ];
 
-/** The metrics that describe the cluster itself, made from its snapshot. */
+/** The metrics that describe the cluster itself, computed from its snapshot. */
 export function clusterMetrics(
   { snapshot, workers: reports, snapshotAgeMs = 0 }: Omit<CollectedMetrics, 'retired'>,
   prefix: string,
@@ -195,8 +195,8 @@ function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily):
 }
 
 /**
- * One worker a slot. A slot that is being replaced has several processes: the newest that is ready
- * stands for it, or the newest, where none is.
+ * One worker for each slot. A slot whose worker is being replaced has several processes: the newest
+ * ready process is taken, or the newest process if none is ready.
  */
 function workersBySlot({ workers }: ClusterSnapshot): WorkerSnapshot[] {
   const bySlot = new Map<number, WorkerSnapshot>();
@@ -220,6 +220,6 @@ function byWorker<W extends { readonly slot: number }>(
 function read<T>(from: T, field: keyof T & string): number | null {
   const value = from[field] as number | null;
   if (value === null || !field.endsWith('Ms')) return value;
-  // The milliseconds have three decimals at most, so the seconds have six.
+  // Milliseconds have at most three decimals, so seconds have at most six.
   return Math.round(value * 1_000) / 1e6;
 }

@@ -8,11 +8,11 @@ import { droppedFamily, SeriesLimit } from './series-limit.js';
 /** Every metric of the cluster and of its workers. */
 export interface ClusterPage {
   readonly families: readonly MetricFamily[];
-  /** Names that the cluster and the app both have: the app's metrics are shown. */
+  /** Names of metrics that the cluster and the app both have. The page shows the app's metrics. */
   readonly conflicts: readonly string[];
 }
 
-/** The page that a worker makes. */
+/** The page of a worker. */
 export function clusterPage(
   collected: CollectedMetrics,
   prefix: string,
@@ -24,9 +24,9 @@ export function clusterPage(
 }
 
 /**
- * The page of a process that has no metrics of its own: it is made as the workers make theirs.
+ * The page of a process without metrics of its own, with the workers' prefix and limit.
  *
- * @param dropped what was left out before, by metric; added to.
+ * @param dropped counts by metric of samples that were left out. New counts are added to it.
  */
 export function foreignClusterPage(
   collected: CollectedMetrics,
@@ -62,7 +62,7 @@ function familiesOf(bodies: readonly MetricsBody[]): (readonly MetricFamily[])[]
  * workers' metric is used, since it belongs to the app.
  *
  * If the primary did not answer, the current counts of the other workers are unknown. The page then
- * leaves counters out: a gap in a series is harmless, but Prometheus would take a lower value for a
+ * leaves counters out: a gap in a series is harmless, but Prometheus takes a lower value for a
  * restart.
  */
 function pageOf(

@@ -8,18 +8,17 @@ type MinReady = ClusterSnapshot['minReady'];
 
 /** Whether enough workers are ready. */
 export interface Judgement {
-  /** `degraded`: enough are, and something is wrong with others. */
+  /** `degraded`: enough workers are ready, but something is wrong with others. */
   readonly status: 'up' | 'degraded' | 'down';
-  /** What is wrong, in words. */
+  /** The problem, in words. */
   readonly reason?: string | undefined;
 }
 
 /**
- * Judges the cluster by its slots that have a worker which is ready and answers
- * its heartbeats: one that is blocked or stopped serves nobody.
+ * Judges the cluster by the number of slots with a ready worker that answers its heartbeats. A
+ * worker that is blocked or stopped does not count.
  *
- * @param ownPid pid of the process that judges: it does answer, even if its primary has not heard
- * from it yet.
+ * @param ownPid pid of this process, which counts even if the primary has not heard from it yet.
  */
 export function judgeCluster(
   snapshot: ClusterSnapshot,
@@ -71,7 +70,7 @@ export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
   };
 }
 
-/** Field by field: what is added to a snapshot is not published by accident. */
+/** Copies field by field, so that a field added to a snapshot is not published by accident. */
 function describeWorker(worker: WorkerSnapshot) {
   return {
     slot: worker.slot,

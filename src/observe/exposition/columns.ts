@@ -9,7 +9,7 @@ export function sameColumns(a: readonly Column[], b: readonly Column[]): boolean
   return a.every((column, i) => isSame(column, b[i]!));
 }
 
-/** Every column of both; bounds of buckets rise. */
+/** The columns of both families, with the bounds of buckets in ascending order. */
 export function unionColumns(a: readonly Column[], b: readonly Column[]): Column[] {
   const all = [...a, ...b.filter((column) => indexOf(column, a) === -1)];
   const bounds = all.filter(isBucket).toSorted((x, y) => boundOf(x) - boundOf(y));
@@ -17,9 +17,8 @@ export function unionColumns(a: readonly Column[], b: readonly Column[]): Column
 }
 
 /**
- * The values of a row under other columns. A bucket that it has not counted
- * holds at least what the next lower one holds: counts stay cumulative, and
- * nothing is invented. Other columns that it has not are `null`.
+ * Converts a row to other columns. A bucket that the row does not have gets the count of the next
+ * lower bucket, so counts stay cumulative. Other columns that the row does not have are `null`.
  */
 export function alignRow(row: Row, from: readonly Column[], to: readonly Column[]): Row {
   let below = 0;
@@ -31,7 +30,7 @@ export function alignRow(row: Row, from: readonly Column[], to: readonly Column[
   });
 }
 
-/** Its place among `columns`, or -1. */
+/** The index of a column in `columns`, or -1. */
 export function indexOf(column: Column, columns: readonly Column[]): number {
   return columns.findIndex((each) => isSame(each, column));
 }

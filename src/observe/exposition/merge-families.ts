@@ -3,10 +3,10 @@ import { Cell, type Rule } from './merged-cell.js';
 import type { Column, MetricFamily } from './metric-family.js';
 import type { SeriesLimit } from './series-limit.js';
 
-/** Metrics with this aggregator mean nothing for several processes. */
+/** prom-client's aggregator for metrics that cannot be merged over several processes. */
 const OMIT = 'omit';
 
-/** prom-client's aggregators. */
+/** The rule for each aggregator of prom-client. */
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['sum', 'sum'],
   ['first', 'first'],
@@ -17,9 +17,9 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 
 type Body = readonly MetricFamily[];
 
-/** The families of one name. */
+/** All families with the same name. */
 interface Group {
-  /** The family that decides how they are merged and shown. */
+  /** The family that decides how the group is merged and shown. */
   readonly meta: MetricFamily;
   readonly retired: MetricFamily[];
   readonly live: MetricFamily[];
@@ -31,8 +31,8 @@ interface MergedFamily extends Pick<Group, 'meta'> {
 }
 
 /**
- * Merges the metrics of several workers. The counts of ended workers stay included: a counter, a
- * histogram and the sum and count of a summary never fall. A gauge includes only living workers.
+ * Merges the metrics of several workers. Counters, histograms and the sum and count of a summary
+ * include ended workers, so they never fall. A gauge includes only living workers.
  */
 export function mergeFamilies(
   live: readonly Body[],
@@ -45,7 +45,7 @@ export function mergeFamilies(
   });
 }
 
-/** Merges the metrics of ended workers, to be merged again later: no digit of a total is lost. */
+/** Merges the metrics of ended workers without losing digits of totals, because the result is merged again. */
 export function foldFamilies(retired: readonly Body[], limit: SeriesLimit): MetricFamily[] {
   return groupsOf([], retired).flatMap((group) => {
     const merged = merge(group, limit);
@@ -59,8 +59,8 @@ export function foldFamilies(retired: readonly Body[], limit: SeriesLimit): Metr
 function groupsOf(live: readonly Body[], retired: readonly Body[]): Group[] {
   const ended = retired.map((families) => families.filter(doesAccumulate));
   const groups = new Map<string, Group>();
-  // The living workers decide the type of a metric, or else the worker that ended last: a new
-  // release may have changed it.
+  // The living workers decide the type of a metric, because a new release may have changed the
+  // type. Without living workers, the worker that ended last decides.
   const declaring = [
     ...live.flat().filter(({ aggregator }) => aggregator !== OMIT),
     ...ended.toReversed().flat(),
@@ -68,7 +68,7 @@ function groupsOf(live: readonly Body[], retired: readonly Body[]): Group[] {
   for (const meta of declaring) {
     if (!groups.has(meta.name)) groups.set(meta.name, { meta, retired: [], live: [] });
   }
-  // Two releases may declare a metric differently: such values cannot be added.
+  // If two releases declare a metric differently, their values cannot be added.
   const groupOf = ({ name, type, aggregator }: MetricFamily): Group | undefined => {
     const group = groups.get(name);
     return group?.meta.type === type && group.meta.aggregator === aggregator ? group : undefined;
@@ -78,13 +78,13 @@ function groupsOf(live: readonly Body[], retired: readonly Body[]): Group[] {
   return [...groups.values()];
 }
 
-/** Whether the family's values only grow, so that the values of ended workers belong to the total. */
+/** Whether the family's values only grow. Totals then include the values of ended workers. */
 function doesAccumulate({ type, aggregator }: MetricFamily): boolean {
   return type !== 'gauge' && aggregator === 'sum';
 }
 
 function merge({ meta, retired, live }: Group, limit: SeriesLimit): MergedFamily {
-  // Another release has other buckets or quantiles.
+  // Another release may have other buckets or quantiles.
   const columns = [...retired, ...live].reduce<readonly Column[]>(
     (all, family) => (sameColumns(all, family.columns) ? all : unionColumns(all, family.columns)),
     meta.columns,
@@ -109,14 +109,14 @@ function merge({ meta, retired, live }: Group, limit: SeriesLimit): MergedFamily
       }
     }
   };
-  // If there are too many series, the older ones stay.
+  // Ended workers first: if there are too many series, the older series stay.
   for (const family of retired) add(family, (rule) => rule === 'total');
   for (const family of live) add(family, () => true);
   return { meta, columns, series };
 }
 
 function ruleOf({ type, aggregator }: MetricFamily, { suffix }: Column): Rule {
-  // Quantiles of several workers cannot be added; their mean is the least wrong.
+  // Quantiles of several workers cannot be added. Their mean is the best approximation.
   if (type === 'summary' && suffix === '') return 'mean';
   if (type !== 'gauge' && aggregator === 'sum') return 'total';
   return RULES.get(aggregator) ?? 'sum';

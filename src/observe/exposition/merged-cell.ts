@@ -1,14 +1,14 @@
-/** How values become one. `total`: a sum that only ever grows, over living and ended workers. */
+/** How values are merged. `total`: a sum over living and ended workers, which only grows. */
 export type Rule = 'total' | 'sum' | 'first' | 'min' | 'max' | 'mean';
 
 /**
- * Grid on which the fractions of totals are added: 2^-40. Sums on it are exact in whatever order
- * and grouping they are made. Without it the sum of the same floats differs in its last bit when a
- * body is folded, and Prometheus takes the smallest fall of a counter for a restart.
+ * Fractions of totals are rounded to multiples of 2^-40, so that sums are exact in any order and
+ * grouping. Otherwise a sum of the same floats could differ in its last bit when bodies are folded,
+ * and Prometheus takes the smallest fall of a counter for a restart.
  */
 const GRID = 2 ** 40;
 
-/** The shown value of a total: if an exact sum never falls, its rounded value never falls either. */
+/** Totals are shown with nine decimals. If an exact sum never falls, its rounded value never falls either. */
 const SHOWN_DIGITS = 1e9;
 const MAX_ROUNDED = Number.MAX_SAFE_INTEGER / SHOWN_DIGITS;
 
@@ -16,7 +16,7 @@ const MAX_ROUNDED = Number.MAX_SAFE_INTEGER / SHOWN_DIGITS;
 export class Cell {
   /** The value, or the whole part of a total. */
   #value = 0;
-  /** The fraction of a total. The two parts are exact, but their sum need not be. */
+  /** The fraction of a total. Both parts are exact, but their sum as a float may not be. */
   #fraction = 0;
   #count = 0;
 
@@ -37,7 +37,7 @@ export class Cell {
     return this.rule === 'mean' ? this.#value / this.#count : this.#value + this.#fraction;
   }
 
-  /** The same without what the grid does to the last digits of a total. */
+  /** The value to show: a total is rounded, which hides the effect of the grid on its last digits. */
   shown(): number | null {
     const value = this.value();
     if (this.rule !== 'total' || value === null || !(Math.abs(value) < MAX_ROUNDED)) return value;

@@ -1,25 +1,24 @@
 export const METRIC_TYPES = ['counter', 'gauge', 'histogram', 'summary'] as const;
 export type MetricType = (typeof METRIC_TYPES)[number];
 
-/** The suffix and the additional label of a sample: `{ suffix: '_bucket', label: 'le="0.1"' }`; both are empty for a plain value. */
+/** Suffix and extra label of a sample: `{ suffix: '_bucket', label: 'le="0.1"' }`. Both are empty for a plain value. */
 export interface Column {
   readonly suffix: string;
   readonly label: string;
 }
 
-/** One value a column, in their order; `null` where this series has none. */
+/** The values of a series in the order of the columns; `null` if the series has no value in a column. */
 export type Row = (number | null)[];
 
 /**
- * A metric with all its series. Labels are kept as the text that stands on the
- * page (`method="GET",route="/"`, without braces): it identifies the
- * series everywhere, and nobody has to build it again.
+ * A metric with all its series. The labels of a series are kept as text in the format of the page
+ * (`method="GET",route="/"`, without braces). It identifies the series and is built once.
  */
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;
   readonly type: MetricType;
-  /** How the values of several workers become one: prom-client's names. */
+  /** How the values of several workers are merged: the name of an aggregator of prom-client. */
   readonly aggregator: string;
   readonly columns: readonly Column[];
   readonly series: ReadonlyMap<string, Row>;
@@ -27,7 +26,7 @@ export interface MetricFamily {
 
 export type Labels = Readonly<Record<string, string | number>>;
 
-/** The one column of counters and gauges. */
+/** The only column of counters and gauges. */
 export const PLAIN: readonly Column[] = [{ suffix: '', label: '' }];
 
 /** The columns of a histogram with these upper bounds; `+Inf` is added. */
@@ -39,7 +38,7 @@ export function histogramColumns(bounds: readonly number[]): Column[] {
   ];
 }
 
-/** A counter or gauge of these values. */
+/** A counter or gauge with these values. */
 export function plainFamily(
   type: 'counter' | 'gauge',
   name: string,
@@ -50,12 +49,12 @@ export function plainFamily(
   return { name, help, type, aggregator: 'sum', columns: PLAIN, series };
 }
 
-/** Labels as they stand on the page, in the order in which they are given. */
+/** Labels in the format of the page, in the given order. */
 export function labelText(labels: Labels): string {
   return joinLabels(labels, Object.keys(labels));
 }
 
-/** Labels as on the page, but sorted by name: the text is the same for the same labels in any order. */
+/** Labels in the format of the page, sorted by name, so that the given order does not matter. */
 export function sortedLabelText(labels: Labels): string {
   return joinLabels(labels, Object.keys(labels).sort());
 }

@@ -1,15 +1,15 @@
 import { type Column, METRIC_TYPES, type MetricFamily, type Row } from './metric-family.js';
 
-/** The metrics of one process, or of several that were merged. */
+/** The metrics of one process, or the merged metrics of several processes. */
 export interface MetricsBody {
-  /** Before each name of this package. */
+  /** Prefix of the names of this package's metrics. */
   readonly prefix: string;
-  /** Series that a metric may have. */
+  /** Maximum number of series of a metric. */
   readonly maxSeries: number;
   readonly families: readonly MetricFamily[];
 }
 
-/** A family as it travels: columns as `suffix label`, values of all series one after the other. */
+/** A family in a message. A column is the text `suffix label`. The values of all series follow each other. */
 type WireFamily = readonly [
   name: string,
   help: string,
@@ -20,7 +20,7 @@ type WireFamily = readonly [
   values: readonly WireValue[],
 ];
 
-/** JSON has no NaN and no infinities; as text they come through. */
+/** JSON has no NaN and no infinities, so these are sent as text. */
 type WireValue = number | string | null;
 
 interface WireBody {
@@ -29,7 +29,7 @@ interface WireBody {
   readonly families: readonly WireFamily[];
 }
 
-/** Metrics as the text that travels between processes. */
+/** Encodes metrics as a text that is sent between processes. */
 export function encodeBody({ prefix, maxSeries, families }: MetricsBody): string {
   const body: WireBody = { prefix, maxSeries, families: families.map(encodeFamily) };
   return JSON.stringify(body);
@@ -47,8 +47,8 @@ function encodeFamily({ name, help, type, aggregator, columns, series }: MetricF
 }
 
 /**
- * Reads a text of {@link encodeBody}; `undefined` if it is something else, since a worker runs the
- * app's code. A worker without metrics sends an empty text.
+ * Decodes a text of {@link encodeBody}; `undefined` for any other text, which a worker may send
+ * because it runs the app's code. A worker without metrics sends an empty text.
  */
 export function decodeBody(text: string): MetricsBody | undefined {
   if (text === '') return undefined;
@@ -82,7 +82,7 @@ function decodeFamily(wire: WireFamily): MetricFamily {
   const series = new Map<string, Row>();
   let at = 0;
   for (const text of labels) {
-    // One line that is none makes Prometheus refuse the whole page.
+    // One invalid line would make Prometheus refuse the whole page.
     if (!matches(LABELS, text)) throw new TypeError('not labels');
     const row: Row = [];
     for (let i = 0; i < columns.length; i++, at++) {

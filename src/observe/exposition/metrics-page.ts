@@ -7,17 +7,17 @@ import { CONTENT_TYPE, renderPage } from './render-page.js';
 
 const compress = promisify(gzip);
 
-/** Smaller pages gain nothing. */
+/** Smaller pages are not compressed, because compression would gain nothing. */
 const MIN_GZIP_LENGTH = 1_024;
 
-/** A page for all that ask for it at once: it is written once, and compressed once, when it is first asked for. */
+/** A page for all concurrent requests. It is rendered once and compressed once, at the first request that needs it. */
 export class MetricsPage {
   #text: string | undefined;
   #gzipped: Promise<Buffer> | undefined;
 
   constructor(private readonly families: readonly MetricFamily[]) {}
 
-  /** In the encoding that the request's headers ask for. */
+  /** Responds in the encoding that the request's headers ask for. */
   async respond(request: EndpointRequest): Promise<EndpointResponse> {
     const text = (this.#text ??= renderPage(this.families));
     const gzipped =

@@ -1,9 +1,9 @@
 import type { MetricFamily } from './metric-family.js';
 
-/** The content type of the Prometheus text format: every version of Prometheus reads it, also a version that prefers another format. */
+/** The content type of the Prometheus text format, which every version of Prometheus can read. */
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Metrics as a page that Prometheus reads. */
+/** Renders metrics in the Prometheus text format. */
 export function renderPage(families: readonly MetricFamily[]): string {
   return families.map(renderFamily).join('\n');
 }

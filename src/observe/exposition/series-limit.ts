@@ -1,23 +1,23 @@
 import { type MetricFamily, plainFamily } from './metric-family.js';
 
-/** More series come from a label with unbounded values. */
+/** Maximum number of series of a metric. A metric with more has a label with unbounded values. */
 export const MAX_SERIES = 10_000;
 
-/** How many series a metric may have. It counts what is left out. */
+/** Limits the number of series of a metric, and counts the samples that are left out. */
 export class SeriesLimit {
-  /** @param counts samples that were left out before, by metric; added to. */
+  /** @param counts numbers of left out samples by metric. New numbers are added to it. */
   constructor(
     readonly maxSeries: number,
     readonly counts: Map<string, number> = new Map(),
   ) {}
 
-  /** Samples were left out. */
+  /** Counts samples that were left out. */
   dropped(metric: string, samples: number): void {
     this.counts.set(metric, (this.counts.get(metric) ?? 0) + samples);
   }
 }
 
-/** The counter of what was left out. */
+/** The counter of left out samples. */
 export function droppedFamily(prefix: string, counts: ReadonlyMap<string, number>): MetricFamily {
   return plainFamily(
     'counter',

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { types } from 'node:util';
 import { type Class, methodsOf } from '../endpoints/controller-routes.js';
 
-/** A class of the app, or what a factory has made, as Nest's container holds it. */
+/** A provider or controller in Nest's container: a class of the app, or a value made by a factory. */
 export interface Member {
   /** Name of the module that declares it. */
   readonly module: string;
@@ -11,7 +11,7 @@ export interface Member {
   readonly instance: unknown;
 }
 
-/** What is read of Nest's modules; the same in Nest 11 and 12. */
+/** The properties of Nest's modules that are read, the same in Nest 11 and 12. */
 interface NestModule {
   readonly metatype?: Class;
   readonly providers?: ReadonlyMap<unknown, NestWrapper>;
@@ -36,10 +36,7 @@ interface NestApp {
   getHttpAdapter?(): { getInstance?(): unknown } | undefined;
 }
 
-/**
- * A Nest app, as far as it can be read without loading Nest or any of the libraries that are looked
- * for: by tokens, names of classes and metadata.
- */
+/** Reads a Nest app by tokens, class names and metadata, without loading Nest or the libraries that the checks look for. */
 export class AppView {
   readonly #app: NestApp;
   readonly #modules: readonly NestModule[];
@@ -58,7 +55,7 @@ export class AppView {
     return this.#app.appOptions ?? {};
   }
 
-  /** `undefined` if the app has none. */
+  /** The HTTP server of the app; `undefined` if there is none. */
   get httpServer(): Partial<Server> | undefined {
     return (this.#app.getHttpServer?.() as Partial<Server> | null) ?? undefined;
   }
@@ -68,13 +65,13 @@ export class AppView {
     return this.#app.getHttpAdapter?.()?.getInstance?.();
   }
 
-  /** The servers of its WebSocket gateways. */
+  /** The servers of the app's WebSocket gateways. */
   get socketServers(): readonly unknown[] {
     const hosts = this.#app.socketModule?.socketsContainer?.getAll?.().values() ?? [];
     return [...hosts].map(({ server }) => server);
   }
 
-  /** A module with those that import it: its own name says little of where to look. Nest has all import a global one. */
+  /** A module with the modules that import it, to show where to look. Nest has every module import a global one. */
   describeModule(name: string): string {
     if (this.#modules.some((module) => nameOf(module) === name && module.isGlobal)) return name;
     const importers = this.#modules
@@ -94,7 +91,7 @@ function membersOf(module: NestModule, wrappers: NestModule['providers']): Membe
   }));
 }
 
-/** A provider made by a factory has the factory function here. */
+/** Whether `metatype` is a class. For a provider made by a factory, it is the factory function. */
 function isClass(metatype: unknown): metatype is Class {
   return typeof metatype === 'function' && metatype.prototype !== undefined;
 }
@@ -103,7 +100,7 @@ function nameOf({ metatype }: NestModule): string {
   return metatype?.name ?? 'a module without a name';
 }
 
-/** The name of the class of an object. A bundler may have numbered it: `Adapter$1`. */
+/** The name of an object's class, without the number that a bundler may have added (`Adapter$1`). */
 export function classOf(value: unknown): string {
   const name = at(value, 'constructor', 'name');
   return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
@@ -117,9 +114,9 @@ export function extendsOneOf(value: unknown, names: ReadonlySet<string>): boolea
   return false;
 }
 
-/** The fields that an instance of a class holds itself. No getter and no proxy is run. */
+/** The own fields of an instance of a class. Getters and proxies are not run. */
 export function fieldsOf(value: unknown): (readonly [name: string, value: object])[] {
-  // A list has a field for each element, and a plain object may be a table of any size.
+  // Lists and plain objects are skipped, because they may have any number of fields.
   if (!isPlainlyReadable(value) || Array.isArray(value) || ArrayBuffer.isView(value)) return [];
   const prototype = Object.getPrototypeOf(value) as unknown;
   if (prototype === null || prototype === Object.prototype) return [];
@@ -138,7 +135,7 @@ export function nameOfMember({ type, token, instance }: Member): string {
   return type?.name ?? (typeof token === 'string' ? token : classOf(instance));
 }
 
-/** The methods of a member's class that match, as a finding names them. */
+/** The matching methods of a member's class, in the form in which a finding names them. */
 export function methodNamesOf(
   { type, module }: Member,
   matches: (method: object, type: Class) => boolean,
@@ -149,7 +146,7 @@ export function methodNamesOf(
     .map(([name]) => `${type.name}.${name}() (${module})`);
 }
 
-/** The value at a path of properties; `undefined` if the path ends before. */
+/** The value at a path of properties; `undefined` if a property on the path is missing. */
 export function at(value: unknown, ...path: (string | symbol)[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>

@@ -4,13 +4,13 @@ import type { AppView } from './app-view.js';
 /** Something in an app that does not fit several workers. */
 export interface Finding {
   readonly name: FindingName;
-  /** `note`: nothing goes wrong, but it is not needed, or does nothing. */
+  /** `note`: nothing goes wrong, but something is not needed or has no effect. */
   readonly level: 'problem' | 'note';
   /** The class and its module, or the file. */
   readonly where: string;
   /** What happens with several workers. */
   readonly problem: string;
-  /** One line. */
+  /** The remedy, on one line. */
   readonly remedy: string;
   /** Page of the documentation, from the root of the repository. */
   readonly docs: string;
@@ -18,13 +18,13 @@ export interface Finding {
 
 /** The values from which the numbers of a finding are computed. */
 export interface Situation {
-  /** Workers that the app is to run with. */
+  /** The number of workers with which the app is to run. */
   readonly workers: number;
   /** The file that calls `bootstrap()`. */
   readonly main: string;
-  /** Connections that the database allows; `undefined` = what such a database allows by default. */
+  /** Maximum number of connections of the database; `undefined` = the default of such a database. */
   readonly maxConnections?: number | undefined;
-  /** How long the proxy in front keeps a connection that is idle; `undefined` = not known. */
+  /** How long the proxy in front keeps an idle connection open; `undefined` = not known. */
   readonly proxyKeepAliveMs?: number | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface Check extends Pick<Finding, 'name' | 'docs' | 'remedy'> {
   look(app: AppView, situation: Situation): readonly Observation[];
 }
 
-/** The findings of these checks. A check finds nothing if a library differs from what it expects, since that may be another version. */
+/** The findings of these checks. A check that throws finds nothing: the app may have an unexpected version of a library. */
 export function findingsOf(
   checks: readonly Check[],
   app: AppView,
@@ -56,20 +56,20 @@ export function findingsOf(
   });
 }
 
-/** A doctor's module, which the worker loads that it examines. */
+/** The module that a worker loads when `nestjs-cluster doctor` examines it. */
 export interface Examiner {
   /**
-   * Begins to watch, before the app is created.
+   * Begins to observe the process. Called before the app is created.
    *
    * @returns a function that examines the app once it is up.
    */
   startExamination(): (app: object, situation: Situation) => readonly Finding[];
 }
 
-/** A class has this many of something before the rest is only counted. */
+/** Maximum number of names in a line. Further names are only counted. */
 const MAX_NAMED = 4;
 
-/** Names for one line: the first few, and how many more. */
+/** Lists the first names, and the number of further names, for one line. */
 export function listed(names: readonly string[]): string {
   const named = names.slice(0, MAX_NAMED).join(', ');
   const more = names.length - MAX_NAMED;

@@ -9,7 +9,7 @@ import { socketIoAdapter, socketIoPolling } from './checks/socket-io.js';
 import { throttler } from './checks/throttler.js';
 import { type Check, findingsOf } from './finding.js';
 
-/** The checks that cost nothing. All but the first need several workers. */
+/** The checks that are cheap enough for every start. All but the first apply only to several workers. */
 export const CHEAP_CHECKS: readonly Check[] = [
   cpuBoundInline,
   scheduledJobs,
@@ -20,7 +20,7 @@ export const CHEAP_CHECKS: readonly Check[] = [
   inProcessEvents,
 ];
 
-/** A line for each finding, which are the same in every worker of the app. */
+/** A line for each finding. Every worker of the app has the same findings. */
 export function startWarnings(
   app: object,
   ignore: readonly FindingName[],

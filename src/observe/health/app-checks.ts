@@ -2,10 +2,10 @@ import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { AppIndicator } from './app-indicators.js';
 import type { OnceLog } from './once-log.js';
 
-/** Keys of our own indicators, which stay theirs. */
+/** Keys of this package's own indicators. The app's indicators cannot use them. */
 const OUR_KEYS = ['cluster', 'eventLoop', 'memory', 'offload'];
 
-/** An indicator that takes longer is down. */
+/** Maximum time for an indicator, in ms. A slower indicator is down. */
 const TIMEOUT_MS = 1_000;
 
 const STATUSES: readonly unknown[] = ['up', 'degraded', 'down'];
@@ -13,19 +13,19 @@ const STATUSES: readonly unknown[] = ['up', 'degraded', 'down'];
 type Report = HealthIndicatorResult[string];
 
 /**
- * Runs all of the app's own indicators at once. An indicator that throws, hangs or returns an
- * invalid report is down, without effect on the others. An error may name hosts, files and
+ * Runs all of the app's own indicators at the same time. An indicator that throws, hangs or returns
+ * an invalid report is down, without effect on the others. An error may name hosts, files and
  * passwords, so it only goes to the log.
  */
 export class AppChecks {
   constructor(
     private readonly indicators: readonly AppIndicator[],
-    /** Whether this terminus counts `degraded`; else such an indicator is up. */
+    /** Whether the installed terminus knows the status `degraded`. If not, a degraded indicator is up. */
     private readonly knowsDegraded: boolean,
     private readonly log: Pick<OnceLog, 'error'>,
   ) {}
 
-  /** One report for all of them. A key that is taken gets a number: `memory2`. */
+  /** One report of all indicators. A key that is taken gets a number: `memory2`. */
   async check(): Promise<HealthIndicatorResult> {
     const reports = await Promise.all(this.indicators.map((each) => this.#ask(each)));
     const all = new Map<string, Report | undefined>(OUR_KEYS.map((key) => [key, undefined]));
@@ -38,7 +38,7 @@ export class AppChecks {
     return Object.fromEntries(all as Map<string, Report>);
   }
 
-  /** Its reports by key. Never rejects. */
+  /** The reports of one indicator by key. Never rejects. */
   async #ask({ name, check }: AppIndicator): Promise<[string, Report][]> {
     const down = (message: string): [string, Report][] => [[name, { status: 'down', message }]];
     const answered = this.#answerOf(check).catch((error: unknown) => {
@@ -69,15 +69,16 @@ export class AppChecks {
     try {
       result = await check();
     } catch (error) {
-      // How indicators for terminus before 12 may say that they are down.
+      // Indicators for terminus before 12 may throw this error to report that they are down.
       const { isHealthCheckError, causes } = (error ?? {}) as Partial<HealthCheckError>;
       if (isHealthCheckError !== true) throw error;
       result = causes;
     }
     if (!isObject(result)) throw new NoReport();
-    // As it will be sent, and nothing in it that only fails then: a cycle, a bigint, a getter.
+    // Converted now, so that a cycle, a bigint or a getter fails here and not when the report is
+    // sent.
     const plain = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
-    // An empty report is refused: it would be a check that can never fail.
+    // An empty report is refused, because such a check could never fail.
     if (Object.keys(plain).length === 0) throw new NoReport();
     return Object.entries(plain).map(([key, report]) => {
       if (!isReport(report)) throw new NoReport();

@@ -6,16 +6,16 @@ import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 type Entry = Exclude<ResolvedModuleOptions['health'], false>['indicators'][number];
 type IndicatorClass = Extract<Entry, new (...dependencies: never[]) => unknown>;
 
-/** An indicator of the app's own. */
+/** A health indicator of the app. */
 export interface AppIndicator {
-  /** Its key in the report, if it gives none itself. */
+  /** The name for messages and for the key of the report if the check fails. */
   readonly name: string;
-  /** May throw, hang and give anything. */
+  /** The app's check. It may throw, hang or return anything. */
   readonly check: () => unknown;
 }
 
 /**
- * The indicators in `health.indicators`, ready to run.
+ * Prepares the indicators in `health.indicators`.
  *
  * @throws ClusterConfigurationError that names all entries that cannot work.
  */
@@ -39,7 +39,7 @@ export function appIndicators(
   return indicators;
 }
 
-/** `DatabaseHealthIndicator` → `database`; without a name, its place in the list is used, from 1. */
+/** `DatabaseHealthIndicator` → `database`. An entry without a name gets its place in the list, from 1. */
 function nameOf(entry: Entry, index: number): string {
   const name = entry.name.replace(/HealthIndicator$/, '');
   // An arrow function in the list has no name; the name of a bound function has a space.
@@ -48,7 +48,10 @@ function nameOf(entry: Entry, index: number): string {
   return name.replace(/^[A-Z]+(?![a-z])|^[A-Z]/, (capitals) => capitals.toLowerCase());
 }
 
-/** A class may have `check` as a property of its instances; what the compiler made of an old one, only so. */
+/**
+ * Whether an entry is a class. A class may define `check` only on its instances, and a class
+ * compiled to ES5 is recognised only by `check` on its prototype.
+ */
 function isClass(entry: Entry): entry is IndicatorClass {
   // An arrow function, a method and a bound function have no prototype.
   const prototype = entry.prototype as { check?: unknown } | undefined;

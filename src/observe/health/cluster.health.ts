@@ -6,7 +6,7 @@ import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js
 import { reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
-/** Says whether enough workers are ready, and what is known of each. */
+/** Reports whether enough workers are ready, and the state of each worker. */
 @Injectable()
 export class ClusterHealthIndicator {
   constructor(
@@ -16,9 +16,8 @@ export class ClusterHealthIndicator {
   ) {}
 
   /**
-   * Up while this process accepts requests and enough slots have a worker that is ready and answers
-   * its heartbeats. Degraded if that holds, but a slot is in a crash loop or a worker does not
-   * answer.
+   * Up while this process accepts requests and enough slots have a ready worker that answers its
+   * heartbeats. Degraded if so, but a slot is in a crash loop or a worker does not answer.
    *
    * @param minReady a count, a share of the desired workers, or `'all'`. Default 1.
    */
@@ -28,7 +27,7 @@ export class ClusterHealthIndicator {
   ): Promise<HealthIndicatorResult<Key>> {
     const aged = await this.link.snapshot();
     const report = describeCluster(aged);
-    // Looked at last: a drain may have begun while the primary was asked.
+    // Read last, because a drain may have begun during the request to the primary.
     const judgement = this.link.accepting
       ? judgeCluster(aged.snapshot, minReady, this.link.identity.pid)
       : { status: 'down' as const, reason: 'this worker is draining' };

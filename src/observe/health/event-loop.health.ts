@@ -4,7 +4,7 @@ import { CLUSTER_LINK, type SharedStatePort } from '../../contract/snapshot/inde
 import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
-/** How busy this process's event loop is. */
+/** Reports how busy the event loop of this process is. */
 @Injectable()
 export class EventLoopHealthIndicator {
   constructor(
@@ -13,10 +13,11 @@ export class EventLoopHealthIndicator {
   ) {}
 
   /**
-   * Up whenever it can answer, as a blocked event loop answers nothing; with a limit, down while the
-   * delay is above it, and degraded above 80 % of it.
+   * Always up without a limit, because a blocked event loop cannot answer at all. With a limit,
+   * down while the delay is above the limit, and degraded above 80 % of the limit.
    *
-   * @param maxDelayMs 99th percentile of the delay over the last heartbeat interval. Default: no limit.
+   * @param maxDelayMs limit of the 99th percentile in the last heartbeat interval. Default: no
+   * limit.
    */
   check<const Key extends string = 'eventLoop'>(
     key = 'eventLoop' as Key,

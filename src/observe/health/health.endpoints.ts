@@ -25,14 +25,14 @@ import { Terminus } from './terminus.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;
 
-/** More of what is wrong than this tells nothing more, and must fit in a message. */
+/** Maximum length of the detail of a verdict, which must fit into a message to the primary. */
 const MAX_DETAIL_LENGTH = 32 * 1024;
 
-/** Serves the health of the cluster in the JSON and with the status codes of terminus. */
+/** Serves the health of the cluster with the JSON format and status codes of terminus. */
 @Injectable()
 export class HealthEndpoints {
   readonly #log = new OnceLog();
-  /** The indicators of this process alone. */
+  /** The indicators that concern only this process. */
   #ofProcess: readonly HealthIndicatorFunction[] = [];
   #health!: HealthCheckService;
 
@@ -47,10 +47,10 @@ export class HealthEndpoints {
   ) {}
 
   /**
-   * Makes ready what {@link verdict} asks.
+   * Loads terminus and prepares the indicators. Call it before {@link verdict} and `mount()`.
    *
-   * @throws ClusterConfigurationError without terminus, and for indicators of the app's own that
-   *   cannot work.
+   * @throws ClusterConfigurationError if terminus is not installed or an indicator of the app
+   * cannot work.
    */
   async prepare(options: Options): Promise<void> {
     this.#health = await this.terminus.load();
@@ -62,14 +62,15 @@ export class HealthEndpoints {
     const cluster = () => this.cluster.check('cluster', { minReady });
     const checks: Readonly<Record<string, readonly HealthIndicatorFunction[]>> = {
       [path]: [cluster, ...this.#ofProcess],
-      // That it answers is all there is to say.
+      // The answer itself shows that the process is alive.
       [`${path}/live`]: [],
       [`${path}/ready`]: [cluster],
     };
     for (const [endpoint, indicators] of Object.entries(checks)) {
       const check = shareInFlight(
         () => this.#check(indicators, details),
-        // A run that began before a drain would say that all is well.
+        // A run that began before a drain must not be shared, because it would still report that
+        // all is well.
         () => this.link.accepting,
       );
       mountEndpoint(adapter, endpoint, check);
@@ -77,7 +78,7 @@ export class HealthEndpoints {
     return Object.keys(checks);
   }
 
-  /** Whether this process is well: asked before it is relied on. */
+  /** The health of this process, which the primary asks for before it relies on a new worker. */
   async verdict(): Promise<HealthVerdict> {
     const { status, result } = await this.#run(this.#ofProcess);
     if (status < 400) return { healthy: true, detail: null };
@@ -116,7 +117,7 @@ export class HealthEndpoints {
     try {
       return { status: 200, result: await this.#health.check([...indicators]) };
     } catch (error) {
-      // How terminus reports a check that failed.
+      // Terminus throws this exception if a check has failed.
       if (error instanceof HttpException) {
         return { status: error.getStatus(), result: error.getResponse() as HealthCheckResult };
       }
@@ -126,7 +127,7 @@ export class HealthEndpoints {
   }
 }
 
-/** The same shape with nothing in it but up, degraded and down. */
+/** The same result with nothing but the statuses up, degraded and down. */
 function withoutDetails(result: HealthCheckResult): HealthCheckResult {
   const statuses = (group: HealthCheckResult['info'] = {}) =>
     Object.fromEntries(

@@ -1,18 +1,18 @@
 import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { Terminus } from './terminus.js';
 
-/** From this share of its limit on, a measurement is a warning. */
+/** Above this share of its limit, a measurement is degraded. */
 const DEGRADED_RATIO = 0.8;
 
-/** A number of a report, by its name there, and what it should not exceed. */
+/** A number of a report with its name and its limit. */
 export interface Measurement {
   readonly name: string;
   readonly value: number;
-  /** Default: none. */
+  /** Default: no limit. */
   readonly limit: number | undefined;
 }
 
-/** A status, and the reason unless all is well. */
+/** A status, with the reason if the status is not up. */
 interface Judgement {
   readonly status: 'up' | 'degraded' | 'down';
   readonly message?: string | undefined;

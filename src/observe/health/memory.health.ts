@@ -1,7 +1,7 @@
 import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { ProcessStats } from '../../contract/snapshot/index.js';
 
-/** The memory of this process. Not public: terminus has a `MemoryHealthIndicator`. */
+/** Reports the memory of this process. Not public, because terminus has a `MemoryHealthIndicator`. */
 export function memoryHealth({
   residentMemoryBytes,
   heapUsedBytes,

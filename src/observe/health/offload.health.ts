@@ -5,12 +5,12 @@ import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/optio
 import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
-/** A queue that is full for longer is not a burst. */
+/** A queue that is full for longer than this, in ms, is not just a burst of calls. */
 const QUEUE_FULL_MS = 5_000;
 
 /**
- * The threads of this process that run `@CpuBound()` methods, and who waits for them. Down when the
- * queue has been full for longer than 5 s, and when no thread can be started.
+ * Reports the threads of this process that run `@CpuBound()` methods, and the waiting calls. Down
+ * if the queue has been full for longer than 5 s, or if no thread can be started.
  */
 @Injectable()
 export class OffloadHealthIndicator {
@@ -21,9 +21,9 @@ export class OffloadHealthIndicator {
   ) {}
 
   /**
-   * With a limit also down while more calls wait than that, and degraded above 80 % of it.
+   * With a limit, also down while more calls wait, and degraded above 80 % of the limit.
    *
-   * @param maxQueueSize calls that may wait for a thread. Default: no limit.
+   * @param maxQueueSize limit of the number of calls that wait for a thread. Default: no limit.
    */
   check<const Key extends string = 'offload'>(
     key = 'offload' as Key,

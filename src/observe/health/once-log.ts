@@ -2,15 +2,15 @@ import { Logger } from '@nestjs/common';
 import { inspect } from 'node:util';
 import { oneLine } from '../../contract/errors/index.js';
 
-/** The limit of remembered messages: a message with the time of day would be new each time. */
+/** Maximum number of remembered messages, because a message with the time of day is new each time. */
 const MAX_REMEMBERED = 100;
 
-/** Logs what goes wrong again and again, at each probe, once for each message that it has. */
+/** Logs each error message only once, because the same error may recur at each probe. */
 export class OnceLog {
   readonly #logger = new Logger('ClusterModule');
   readonly #said = new Set<string>();
 
-  /** @param error logged whole; it is its message that tells it from another. */
+  /** @param error is logged in full. Errors with the same message count as the same error. */
   error(what: string, error?: unknown): void {
     const key = error === undefined ? what : `${what}: ${show(() => messageOf(error))}`;
     if (this.#said.has(key)) return;
@@ -27,7 +27,7 @@ function messageOf(error: unknown): string {
   return `${name}: ${message} ${code}`;
 }
 
-/** Anything can be thrown, also what has no text. */
+/** Some thrown values cannot be converted to text. */
 function show(text: () => string): string {
   try {
     return text();

@@ -3,15 +3,15 @@ import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import type { HealthCheckService } from '@nestjs/terminus';
 import { loadPeer } from '../../contract/options/module.js';
 
-/** The method by which versions of terminus are told apart. */
+/** The service of terminus whose method shows which version is installed. */
 interface IndicatorService {
   check(key: string): object;
 }
 
-/** The name of terminus's class: looked for where this package has not loaded it. */
+/** The name of that service, to find it in the app if this package has not loaded terminus. */
 const INDICATOR_SERVICE = 'HealthIndicatorService';
 
-/** @nestjs/terminus, loaded only where the health endpoints are on: it need not be installed. */
+/** Loads @nestjs/terminus only if the health endpoints are on, because it may not be installed. */
 @Injectable()
 export class Terminus {
   #indicators: IndicatorService | undefined;
@@ -26,7 +26,7 @@ export class Terminus {
     const terminus = await loadPeer('health', () => import('@nestjs/terminus'));
     const { HealthCheckService, HealthIndicatorService, TerminusModule } = terminus;
     const module = await this.loader.load(
-      // Its logger would write the whole report at each probe for as long as something is down.
+      // The logger of terminus would write the whole report at each probe while something is down.
       () => TerminusModule.forRoot({ logger: false }),
       { logger: false },
     );
@@ -34,13 +34,13 @@ export class Terminus {
     return module.get(HealthCheckService);
   }
 
-  /** Whether it counts `degraded`: one before 12 drops what is reported so. */
+  /** Whether terminus knows the status `degraded`. A version before 12 drops degraded reports. */
   get knowsDegraded(): boolean {
     const indicators = (this.#indicators ??= this.#indicatorsOfApp());
     return indicators !== undefined && 'degraded' in indicators.check('');
   }
 
-  /** In an app with a health controller of its own, and none of ours. */
+  /** The service in an app that uses terminus itself, without the endpoints of this package. */
   #indicatorsOfApp(): IndicatorService | undefined {
     for (const { providers } of this.modules.values()) {
       for (const { name, instance } of providers.values()) {

@@ -2,7 +2,7 @@ import type { Row } from '../exposition/metric-family.js';
 
 /** The counts of one series of a histogram. */
 export class Buckets {
-  /** Observations at or below each bound and above the one before; the last is +Inf's. */
+  /** Counts of observations above the previous bound and up to each bound. The last count is for +Inf. */
   readonly #counts: number[];
   #sum = 0;
 
@@ -10,7 +10,7 @@ export class Buckets {
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  /** On the request path. */
+  /** Runs for every request, so it must be cheap. */
   add(value: number): void {
     const { bounds } = this;
     let bucket = 0;

@@ -3,10 +3,10 @@ import { collectDefaultMetrics, type Registry } from 'prom-client';
 
 /**
  * Makes prom-client measure this process. prom-client never ends its observer of garbage
- * collections and its timer, and does not expose them, so this function records them while
- * prom-client creates them.
+ * collections and its event loop histogram, and does not expose them. So this function records both
+ * while prom-client creates them.
  *
- * @returns a function that ends both.
+ * @returns a function that ends both of them.
  */
 export function measureDefaults(register: Registry, prefix: string): () => void {
   const ends: (() => void)[] = [];

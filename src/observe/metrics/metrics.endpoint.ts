@@ -32,14 +32,14 @@ export class MetricsEndpoint {
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
 
-  /** Before anybody registers a route: on Fastify only those are seen that come after. */
+  /** Must be called before any route is registered, because Fastify reports only later routes. */
   followRoutes(adapter: AbstractHttpAdapter): void {
-    // In a testing module the adapter comes after the modules.
+    // In a testing module the adapter is created after the modules.
     if (this.#routes?.adapter === adapter) return;
     this.#routes = { adapter, read: createRouteTemplateReader(adapter) };
   }
 
-  /** Measures this process. @throws ClusterConfigurationError without prom-client. */
+  /** Measures this process. @throws ClusterConfigurationError if prom-client is not installed. */
   async measure({ prefix, registry, perWorker }: Options): Promise<void> {
     const [{ register }, { ProcessMetrics }] = await loadPeer('metrics', () =>
       Promise.all([import('prom-client'), import('./process-metrics.js')]),
@@ -54,7 +54,7 @@ export class MetricsEndpoint {
     this.link.provideMetrics(this.#metrics);
   }
 
-  /** Measures requests, too. @returns the path, whether it is served or not. */
+  /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */
   mount(adapter: AbstractHttpAdapter, { path, prefix, buckets }: Options, isServed = true): string {
     const metrics = this.#metrics!;
     const { workerLabel } = metrics.options;
@@ -68,12 +68,12 @@ export class MetricsEndpoint {
     return path;
   }
 
-  /** Adds metrics of another part of this package, which are made only if this process is measured. */
+  /** Adds metrics of another part of this package. They are created only if this process is measured. */
   async extend(contribution: MetricsContribution): Promise<void> {
     await this.#metrics?.extend(contribution);
   }
 
-  /** Ends what measures. */
+  /** Ends the measurements. */
   close(): void {
     this.#metrics?.stop();
   }

@@ -14,8 +14,8 @@ import type { HttpMetrics } from './http-metrics.js';
 import { type Reading, readRegistry } from './read-registry.js';
 
 /**
- * Gauges of prom-client's default metrics that say again what the same names
- * without `_total` say by type, under a suffix that belongs to counters.
+ * Default metrics of prom-client that are left out. They are gauges with the suffix of a counter,
+ * and sums of the metrics with the same names without `_total`.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',
@@ -26,26 +26,26 @@ const MISNAMED = [
 /** The names of prom-client's default metrics. */
 const DEFAULT = /^(process|nodejs)_/;
 
-/** The options that decide how this process's metrics are written. */
+/** The options for the metrics of this process. */
 export interface ProcessMetricsOptions {
   readonly prefix: string;
   readonly maxSeries: number;
-  /** The slot that every series is labelled with, where each worker is to have its own. */
+  /** The slot, which becomes a label of every series if workers are shown separately. */
   readonly workerLabel: number | undefined;
 }
 
-/** All that this process measures: the app's metrics, and ours. */
+/** All metrics of this process: the app's metrics and the metrics of this package. */
 export class ProcessMetrics implements MetricsSource {
-  /** The metrics that this package takes with prom-client; the app's own registry is not changed. */
+  /** The registry of this package's metrics. The app's own registry is not changed. */
   readonly #own = new Registry();
   /** The metrics that already have their own label `worker`. */
   readonly #labelled = new Registry();
   readonly limit: SeriesLimit;
   readonly #reading: Reading;
   http: HttpMetrics | undefined;
-  /** Ends what measures; what was measured stays. */
+  /** Ends the measurements. The measured values stay. */
   stop: () => void = () => {};
-  /** Names already told of. */
+  /** Names of metrics about which a warning was logged. */
   readonly #conflicts = new Set<string>();
   readonly #unreadable = new Set<string>();
   #toldOfSize = false;
@@ -97,7 +97,7 @@ export class ProcessMetrics implements MetricsSource {
     return foldBodies(bodies, this.options.prefix, this.limit);
   }
 
-  /** The app's metrics and ours. If both have the same name, the app's metric is used. */
+  /** The metrics of the app and of this package. If both have the same name, the app's metric is used. */
   async #read(): Promise<{ app: readonly MetricFamily[]; own: readonly MetricFamily[] }> {
     const app = await readRegistry(this.app, { ...this.#reading, unordered: true });
     const own = [
@@ -130,8 +130,8 @@ export class ProcessMetrics implements MetricsSource {
   }
 
   /**
-   * This also warns at start, since the first push serialises the metrics. It does not warn of
-   * default metrics: an app that collects them itself shows the same.
+   * Warns once for each name. The first warning comes at start, when the worker first sends its
+   * metrics. Default metrics cause no warning, because the app's default metrics are the same.
    */
   warnOfConflicts(conflicts: readonly string[]): void {
     const news = conflicts.filter((name) => !this.#conflicts.has(name) && !DEFAULT.test(name));

@@ -12,14 +12,14 @@ import {
 import type { SeriesLimit } from '../exposition/series-limit.js';
 import { READ_TIMEOUT_MS } from '../../contract/snapshot/index.js';
 
-/** A sample as prom-client has it. `metricName` is set if it differs from the metric's own name: `…_bucket`, `…_sum`, `…_count`. */
+/** A sample of prom-client. `metricName` is set if it differs from the metric's name: `…_bucket`, `…_sum`, `…_count`. */
 interface Sample {
   readonly labels?: Labels | undefined;
   readonly value: number;
   readonly metricName?: string | undefined;
 }
 
-/** A metric as prom-client has it in memory. */
+/** A metric of prom-client. */
 export interface RegistryMetric {
   readonly name: string;
   readonly help: string;
@@ -31,28 +31,32 @@ export interface RegistryMetric {
 /** How the metrics of a registry are read. */
 export interface Reading {
   readonly limit: SeriesLimit;
-  /** Slot that every series is labelled with, where each worker is to have its own. */
+  /** The slot, which becomes a label of every series if workers are shown separately. */
   readonly workerLabel: number | undefined;
-  /** Each worker may name the labels of a series in another order: what the app measures. */
+  /** Whether workers may name the labels of a series in different orders, as in the app's metrics. */
   readonly unordered: boolean;
-  /** The last known metrics: a counter must not be missing because it was slow once. */
+  /** The last known metrics, so that a counter is not missing because it was slow once. */
   readonly last: WeakMap<object, MetricFamily>;
-  /** Metrics that have not answered since they were asked: they are not waited for again. */
+  /** Metrics whose `collect()` still hangs. They are not read again until it has ended. */
   readonly hung: WeakSet<object>;
-  /** Told of metrics that could not be read, and why. */
+  /** Is called for each metric that could not be read, with the reason. */
   failed(name: string, reason: string): void;
 }
 
-/** The used part of prom-client's registries: a registry of another copy or library also works. */
+/** The part of a registry that is used, so that a registry of another copy or library also works. */
 interface ReadableRegistry {
   getMetricsAsArray(): readonly { readonly name: string; get(): unknown }[];
-  /** Private, and in every version since 11: `getMetricsAsJSON()` adds them, but fails as a whole. */
+  /**
+   * Private, but in every version since 11. `getMetricsAsJSON()` adds these labels, but fails
+   * entirely if one metric fails.
+   */
   readonly _defaultLabels?: Labels | undefined;
 }
 
 /**
- * Every metric of a registry, without exemplars and timestamps. One whose `collect()` throws or
- * hangs takes no other with it: a gauge is left out, and what counts is as it was read last.
+ * Reads every metric of a registry, without exemplars and timestamps. A metric whose `collect()`
+ * throws or hangs does not affect the others: a gauge is left out, and any other metric keeps its
+ * last known values.
  */
 export async function readRegistry(registry: Registry, reading: Reading): Promise<MetricFamily[]> {
   const source = registry as unknown as ReadableRegistry;
@@ -114,10 +118,10 @@ const SUFFIXES: Readonly<Record<MetricType, readonly string[]>> = {
 };
 
 /**
- * A metric of prom-client as a family; `undefined` if Prometheus does not know its type.
+ * Converts a metric of prom-client to a family; `undefined` if Prometheus does not know its type.
  *
- * @param defaults labels of samples that have none of that name.
- * @throws TypeError if it has samples that do not fit its type.
+ * @param defaults labels that are added to samples without a label of that name.
+ * @throws TypeError if a sample does not fit the type of the metric.
  */
 export function toFamily(
   { name, help, type: typeName, aggregator = 'sum', values = [] }: RegistryMetric,
@@ -164,20 +168,21 @@ export function toFamily(
   for (const row of series.values()) {
     for (let i = 0; i < columns.length; i++) row[i] ??= null;
   }
-  // Nothing is left out that has a worker of its own; during a reload the slot has two.
+  // With a label for the worker, `omit` is not applied. During a reload a slot has two workers, so
+  // `max` is used.
   const rule = workerLabel !== undefined && aggregator === 'omit' ? 'max' : aggregator;
-  // Without a sample it still has its HELP and TYPE.
+  // A metric without samples still has its HELP and TYPE lines.
   return { name, help, type, aggregator: rule, columns, series };
 }
 
-/** As prom-client does it: what is empty has the default as well. */
+/** As in prom-client, an empty label also gets the default. */
 function withDefaults(labels: Labels, defaults: Labels): Labels {
   const all: Record<string, string | number> = { ...labels };
   for (const name of Object.keys(defaults)) all[name] = all[name] || defaults[name]!;
   return all;
 }
 
-/** An app's own label with this name is renamed, as Prometheus does with labels of targets. */
+/** An app's own label `worker` is renamed, as Prometheus does with conflicting labels of targets. */
 function withWorkerLabel(labels: Labels, slot: number): Labels {
   const { worker, ...others } = labels;
   if (worker === undefined) return { ...others, worker: slot };

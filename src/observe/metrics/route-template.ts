@@ -1,27 +1,27 @@
 import type { IncomingMessage } from 'node:http';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 
-/**
- * Finds the template (`/cats/:id`) of the route that answered a request. Never
- * throws: it is called by Node, where nothing would catch it.
- */
+/** Finds the template (`/cats/:id`) of the route that answered a request. Never throws: nothing would catch the error. */
 export type RouteTemplateReader = (request: IncomingMessage) => string;
 
-/** Label of requests that no route matched: their paths are the client's, and endless. */
+/** Label of requests that no route matched. Clients choose these paths, so their number has no limit. */
 export const UNMATCHED = 'unmatched';
 
-/** Label of all routes of routers that are mounted under a path: they do not know it. */
+/** Label of all routes in routers that are mounted under a path, because such routes do not know that path. */
 const NESTED = '*';
 
-/** The property of an Express route or a Fastify request that keeps its label: a WeakMap would double the cost for a request. */
+/**
+ * The property of an Express route or a Fastify request that holds its label. A WeakMap would
+ * double the cost of a request.
+ */
 const TEMPLATE = Symbol('nestjs-cluster.route');
 
 /**
- * A reader for the app's adapter. Must be called before the app registers its
- * routes, since Fastify tells the template at registration.
+ * Creates a reader for the app's adapter. Must be called before the app registers its routes,
+ * because Fastify reports a template only at registration.
  *
- * A template is always text of the app's own, never of a client, so that there
- * are no more of them than the app has routes.
+ * A template is always text of the app, never of a client, so there are at most as many templates
+ * as the app has routes.
  */
 export function createRouteTemplateReader(adapter: AbstractHttpAdapter): RouteTemplateReader {
   return adapter.getType() === 'fastify'
@@ -41,18 +41,19 @@ interface ExpressRoute {
 interface Layer {
   readonly route?: unknown;
   readonly handle?: unknown;
-  /** Mounted at `/`. */
+  /** Whether the layer is mounted at `/`. */
   readonly slash?: boolean;
 }
 
 /**
- * Nest's routes are in the app's own router, with every prefix in their path. A route in a router
- * or a sub-app under a path has only a part of the path, so all such routes share one label.
+ * Nest's routes are in the app's own router, and their paths include every prefix. A route in a
+ * router or sub-app that is mounted under a path has only a part of the path, so all such routes
+ * share one label.
  */
 function createExpressReader(adapter: AbstractHttpAdapter): RouteTemplateReader {
   return (request) => {
     const { route } = request as { route?: ExpressRoute | null };
-    // If anything else is there, a client may have made it.
+    // Any other value of `route` may come from a client.
     if (!Array.isArray(route?.stack)) return UNMATCHED;
     return (route[TEMPLATE] ??= templateOf(route, adapter.getInstance<{ router?: object }>()));
   };
@@ -64,7 +65,7 @@ function templateOf(route: ExpressRoute, { router }: { readonly router?: object 
   return route.path === '*path' && route.methods?._all === true ? UNMATCHED : NESTED;
 }
 
-/** Whether a router has the route itself, or in a router without a path of its own. */
+/** Whether a router has the route itself, or in a nested router that is mounted at `/`. */
 function knows(router: unknown, route: ExpressRoute): boolean {
   const { stack } = (router ?? {}) as { readonly stack?: unknown };
   if (!Array.isArray(stack)) return false;
@@ -81,7 +82,7 @@ type OnRequest = (request: FastifyRequest, reply: unknown, done: () => void) => 
 type OnError = (request: FastifyRequest, reply: unknown, error: unknown, done: () => void) => void;
 
 interface FastifyRoute {
-  /** With the prefixes of the plugins around it. */
+  /** The path, with the prefixes of the plugins around the route. */
   readonly url: string;
   onRequest?: OnRequest | OnRequest[];
   onError?: OnError | OnError[];
@@ -91,7 +92,7 @@ interface FastifyInstance {
   addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): void;
 }
 
-/** Fastify tells the template when a route is registered; hooks of the route carry it to its requests. */
+/** Fastify reports a template when a route is registered. Hooks of the route then store it on each request. */
 function createFastifyReader(adapter: AbstractHttpAdapter): RouteTemplateReader {
   adapter.getInstance<FastifyInstance>().addHook('onRoute', (route) => {
     const { url } = route;
@@ -100,7 +101,7 @@ function createFastifyReader(adapter: AbstractHttpAdapter): RouteTemplateReader 
       done();
     };
     route.onRequest = [remember, ...[route.onRequest ?? []].flat()];
-    // Hooks of the app that are not the route's own run before, and may refuse the request.
+    // The app's global hooks run before the hooks of the route, and may refuse the request.
     const rememberRefused: OnError = (request, _reply, _error, done) => {
       request.raw[TEMPLATE] = url;
       done();

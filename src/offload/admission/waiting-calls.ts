@@ -5,8 +5,7 @@ import type { Runner } from '../task/runner.interface.js';
 
 /**
  * How long later calls may overtake a call that was sent ahead, in ms. Then the call is taken back.
- * Its thread must then wait for another call, so taking back pays only if calls take longer than
- * this.
+ * Its thread must then wait for another call, so this pays only if calls take longer.
  */
 const OVERTAKEN_MS = 5;
 

@@ -43,10 +43,7 @@ export interface ThreadPoolEvents {
   unfit(reason: string): void;
 }
 
-/**
- * Starts threads when calls wait, and ends idle threads. A thread that is lost is replaced at once,
- * because it was needed a moment ago.
- */
+/** Starts threads when calls wait, and ends idle threads. A lost thread is replaced at once: it was needed just before. */
 export class ThreadPool implements Runner {
   readonly #threads: PooledThread[] = [];
   /** Number of lost threads that have not ended yet, and still use CPU time. */

@@ -4,8 +4,7 @@ import { types } from 'node:util';
 const { isAnyArrayBuffer, isDate, isRegExp } = types;
 
 /**
- * Describes the part of a value that structured clone refuses; `undefined` if no such part is
- * found.
+ * Describes the part of a value that structured clone refuses; `undefined` if none is found.
  *
  * @param name the name of the value, with which the path begins.
  */

@@ -69,8 +69,8 @@ export interface Runner {
   expect(waiting: number): void;
   run(request: RunRequest): Run;
   /**
-   * Sends a call ahead to the thread that is likely to be free first. The thread begins it as soon
-   * as it is free.
+   * Sends a call ahead to the thread that will probably be free first, which then begins it at
+   * once.
    *
    * @returns `undefined` if no thread takes the call.
    */

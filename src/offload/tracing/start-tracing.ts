@@ -4,10 +4,7 @@ import { hasTracer } from '../../contract/process/telemetry.js';
 
 const API = '@opentelemetry/api';
 
-/**
- * Traces `@CpuBound()` calls that are made or run in this thread, if an OpenTelemetry SDK was
- * started in the thread. Otherwise nothing is loaded.
- */
+/** Traces `@CpuBound()` calls that are made or run in this thread, if an OpenTelemetry SDK was started in it. */
 export async function startTracing(
   warn: (message: string) => void,
   load = () => import('@opentelemetry/api'),

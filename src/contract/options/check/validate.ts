@@ -53,8 +53,7 @@ type OptionGroup<T extends v.ObjectEntries> = { readonly [K in keyof T]: v.Infer
 
 /**
  * An object. Each key of `entries` is checked by its schema, even if the key is missing. Other keys
- * are refused. A missing object counts as empty. The error names all wrong keys. The output is
- * frozen.
+ * are refused. A missing object counts as empty. The error names all wrong keys. Frozen.
  */
 export function optionGroup<const T extends v.ObjectEntries>(
   entries: T,
@@ -103,8 +102,7 @@ function isObject(value: unknown): value is object {
 const SECRET = /token|secret|password/i;
 
 /**
- * Checks `input` against `schema`. One error names every wrong key, the value seen and what is
- * allowed.
+ * Checks `input` against `schema`. One error names every wrong key, its value and what is allowed.
  *
  * @throws ClusterConfigurationError if a key is wrong.
  */

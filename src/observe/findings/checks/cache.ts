@@ -1,7 +1,7 @@
 import { at, classOf } from '../app-view.js';
 import type { Check, Observation } from '../finding.js';
 
-/** The token of @nestjs/cache-manager. */
+/** The injection token of @nestjs/cache-manager. */
 const CACHE_MANAGER = 'CACHE_MANAGER';
 
 /** Classes of stores that live in the process: of JavaScript, cacheable, keyv, lru-cache and quick-lru. */
@@ -30,7 +30,8 @@ export const cache: Check = {
 };
 
 function problemOf(stores: readonly unknown[]): Omit<Observation, 'where'> | undefined {
-  // A second level that all share makes the first one faster; that it may be stale is its choice.
+  // A store in the process is fine in front of a shared store: the app accepts that it may be
+  // stale.
   if (stores.every(livesInProcess)) {
     return {
       problem: 'every worker has a cache of its own, so what one deletes lives on in the others',
@@ -49,7 +50,7 @@ function isKeyv6(store: unknown): boolean {
   return classOf(store) === 'Keyv' && at(store, 'opts') === undefined;
 }
 
-/** A Keyv 5 has its store in its options, Keyv 6 in a property, as a Cacheable its levels. */
+/** Keyv 5 has its store in its options, Keyv 6 in a property. Cacheable has its levels in properties. */
 function livesInProcess(keyv: unknown): boolean {
   if (at(keyv, 'secondary') !== undefined) return false;
   const store =

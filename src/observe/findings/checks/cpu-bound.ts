@@ -5,10 +5,10 @@ import { type Check, listed } from '../finding.js';
 /** The key under which `@CpuBound()` stores the methods of a class: a Map by their names. */
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 
-/** The provider of `ClusterModule` that offloads them. */
+/** The provider of `ClusterModule` that offloads the methods. */
 const OFFLOAD = 'Offload';
 
-/** Holds for any number of workers, also for none. */
+/** Applies to any number of workers, also to 0. */
 export const cpuBoundInline: Check = {
   name: 'cpu-bound-inline',
   remedy: 'import ClusterModule.forRoot() into the app',

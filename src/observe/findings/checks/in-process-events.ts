@@ -10,16 +10,16 @@ import {
 } from '../app-view.js';
 import { type Check, listed, type Observation } from '../finding.js';
 
-/** Set by `@Sse()`, on the method. */
+/** The metadata key that `@Sse()` sets on a method. */
 const SSE = '__sse__';
 
-/** Classes of this package that bring events to all workers. */
+/** Classes of this package that deliver events to all workers. */
 const OURS: ReadonlySet<string> = new Set(['ClusterEvents', 'ClusterPubSub']);
 
 /** The class of graphql-subscriptions. */
 const PUB_SUB: ReadonlySet<string> = new Set(['PubSub']);
 
-/** Classes of Node, eventemitter2 and RxJS. A class that extends them may tell of another process. */
+/** Classes of Node, eventemitter2 and RxJS. Subclasses do not count: they may receive events of other processes. */
 const EMITTERS: ReadonlySet<string> = new Set([
   'EventEmitter',
   'EventEmitter2',
@@ -28,7 +28,7 @@ const EMITTERS: ReadonlySet<string> = new Set([
   'ReplaySubject',
 ]);
 
-/** Classes of Nest. Their subjects concern the process alone. */
+/** Classes of Nest whose subjects concern only their own process. */
 const OF_NEST: ReadonlySet<string> = new Set([
   'ClientProxy',
   'CommandBus',
@@ -60,7 +60,7 @@ function pubSubsOf(app: AppView): Observation[] {
   });
 }
 
-/** Several libraries have a class of this name. */
+/** Checks the methods too, because several libraries have a class of this name. */
 function isPubSub(value: unknown): boolean {
   if (!extendsOneOf(value, PUB_SUB)) return false;
   const pubSub = value as object;
@@ -91,7 +91,7 @@ function hasStream(controller: Member): boolean {
   return methodNamesOf(controller, (method) => metadataOf(SSE, method) === true).length > 0;
 }
 
-/** Adds the place of each such object once, however many hold it. */
+/** Adds the place of each matching object once, even if several fields hold it. */
 function addFields(
   places: Map<unknown, string>,
   members: readonly Member[],

@@ -2,10 +2,10 @@ import { metadataOf } from '../../endpoints/controller-routes.js';
 import { classOf, methodNamesOf } from '../app-view.js';
 import { type Check, listed } from '../finding.js';
 
-/** Set by `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule, on the method. */
+/** The metadata key that `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule set on a method. */
 const JOB = 'SCHEDULER_TYPE';
 
-/** With it they run in one worker. */
+/** The module of this package that runs jobs in one worker. */
 const GATE = 'ClusterScheduleModule';
 
 /** The registry in which @nestjs/schedule keeps running jobs. */

@@ -2,13 +2,13 @@ import { metadataOf } from '../../endpoints/controller-routes.js';
 import { type AppView, at, classOf } from '../app-view.js';
 import { type Check, listed, type Observation } from '../finding.js';
 
-/** Set by `@WebSocketGateway()`. */
+/** The metadata key that `@WebSocketGateway()` sets. */
 const GATEWAY = 'websockets:is_gateway';
 
-/** Adapters of Socket.IO that know the clients of one process. */
+/** Adapters of Socket.IO that know only the clients of one process. */
 const IN_MEMORY: ReadonlySet<string> = new Set(['Adapter', 'SessionAwareAdapter']);
 
-/** Set by our own adapter: a client may reach any worker. */
+/** Set by this package's adapter, with which a client may reach any worker. */
 const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
 const REMEDY = 'app.useWebSocketAdapter(new ClusterIoAdapter(app)) of nestjs-cluster/socket.io';
@@ -50,7 +50,7 @@ function observe(app: AppView, problem: string, isSo: (server: object) => boolea
   return [{ where: listed(gateways), problem }];
 }
 
-/** Nest holds the server, or one of its namespaces. */
+/** Whether this is a Socket.IO server or one of its namespaces. Nest may hold either. */
 function isSocketIo(server: unknown): server is object {
   return typeof at(server, 'of') === 'function' || at(server, 'server', 'of') !== undefined;
 }

@@ -1,7 +1,7 @@
 import { classOf } from '../app-view.js';
 import type { Check } from '../finding.js';
 
-/** The storage of @nestjs/throttler if it is given no other. */
+/** The default storage of @nestjs/throttler. */
 const IN_MEMORY = 'ThrottlerStorageService';
 
 export const throttler: Check = {
