@@ -17,7 +17,7 @@ const MAX_HEADER_BYTES = 8 * 1024;
 const REQUESTS_A_SECOND = 50;
 const REQUESTS_AFTER_A_PAUSE = 100;
 
-/** Maximum of connections without a request. One more, and the oldest of them is closed. */
+/** Maximum of connections without a request. A further one causes the oldest to be closed. */
 const MAX_SILENT = 32;
 
 /** Maximum of requests at once; others are answered 429. A further 32 may be stops. */

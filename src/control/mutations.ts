@@ -5,7 +5,7 @@ export class Mutations {
   #underWay: { readonly what: string; readonly since: number } | undefined;
 
   /**
-   * Runs a change, even if its client leaves.
+   * Runs a change. The change goes on if its client leaves.
    *
    * @param what the change in words, such as "a reload".
    * @throws Refusal while another change is under way.

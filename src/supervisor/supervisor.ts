@@ -103,7 +103,7 @@ export class Supervisor {
     this.#switchboard = new Switchboard(parts);
   }
 
-  /** Forks the workers. Handle signals before: a signal that ends the primary orphans workers. */
+  /** Forks the workers. Install signal handlers first, or a signal could orphan the workers. */
   start(): void {
     const every = (ms: number, run: () => void): void => {
       this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
@@ -121,7 +121,7 @@ export class Supervisor {
     this.#post({ type: 'begin' });
   }
 
-  /** Stops the cluster. Each further signal goes further: drain, destroy connections, kill. */
+  /** Stops the cluster. The first signal drains, the second closes connections, the third kills. */
   stop(reason: string, signal?: NodeJS.Signals): void {
     const sent = signal && { name: signal, number: constants.signals[signal] };
     this.#post({ type: 'stop', reason, signal: sent });
@@ -136,7 +136,7 @@ export class Supervisor {
     return this.#table.snapshot();
   }
 
-  /** Metrics of all workers. For a worker that does not answer in time, they are its last ones. */
+  /** Metrics of all workers. If a worker does not answer in time, its last metrics are used. */
   collectMetrics(): Promise<CollectedMetrics> {
     return this.#relay.collect();
   }

@@ -225,7 +225,7 @@ export class Switchboard {
     if (!isOurs(raw)) return undefined;
     this.to.table.countsOf(worker).droppedMessages += 1;
     const version = foreignVersionOf(raw);
-    // The primary understands no message of this worker, so it would wait until it is killed.
+    // No message of this worker is understood. Without this, it would wait until it is killed.
     if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {
       return { type: 'foreign-version', version };
     }

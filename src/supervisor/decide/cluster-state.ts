@@ -96,7 +96,7 @@ export interface Slot {
   readonly failures: FailureHistory;
   readonly restarts: Readonly<Partial<Record<FailureCause, number>>>;
   readonly lastExit: WorkerExit | null;
-  /** The number of requests that were aborted because a drain took too long. */
+  /** The number of requests that were aborted by drains that were cut short. */
   readonly abortedRequests: number;
   /** Until this time no upkeep replaces the worker: the last try failed or would not help. */
   readonly noReplacementBefore: number;
@@ -119,7 +119,7 @@ export type Replacement = Candidacy | HandingOver;
 export interface Candidacy extends ReplacementRequest {
   /**
    * The steps of the new worker: it boots, lives for a while without failing, verifies that its
-   * threads can load their code, and has its app check its health.
+   * threads can load their code, and passes the health check of its app.
    */
   readonly phase: 'booting' | 'canary' | 'proving' | 'checking';
   readonly candidate: WorkerId;

@@ -11,7 +11,7 @@ export type Effect =
       readonly worker: WorkerId;
       readonly slot: number;
       readonly release: Release;
-      /** Wait for a missing directory of the release, because it may come back. */
+      /** Whether to keep a working directory that is missing, because it may come back. */
       readonly patient: boolean;
       /** The number of workers that the cluster should have. */
       readonly workers: number;

@@ -6,12 +6,12 @@ import type { Step } from './step.js';
  * The leader is the worker that has been ready longest and does not drain. It runs the jobs that
  * only one worker may run, and only under a lease:
  *
- * 1. A lease ends at a time of the machine's monotonic clock, which both sides read. It counts from
- *    the moment of sending, so reading the message late cannot prolong it.
+ * 1. A lease ends at a time of the machine's monotonic clock, which primary and workers read. It
+ *    counts from the moment of sending, so reading the message late cannot prolong it.
  * 2. The worker reads that clock right before it runs a job. Even if it was blocked or stopped, it
  *    starts nothing after the lease has ended.
  * 3. The primary renews a lease only after the last one was answered. It appoints another leader
- *    when the worker has resigned or exited, or some time after the lease has ended. That margin is
+ *    when the worker has resigned or exited, or a margin after the lease has ended. The margin is
  *    for a worker that is delayed between reading the clock and running the job.
  *
  * So two workers never run jobs at the same time. A primary that is stopped renews no lease, and

@@ -42,7 +42,7 @@ export function transition(
   return { state: step.state, effects: step.effects };
 }
 
-/** A cluster that has not begun. */
+/** The state of a cluster that has not started yet. */
 export function newCluster(
   workers: number,
   release: Release,

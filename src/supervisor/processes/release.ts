@@ -46,7 +46,7 @@ export class Program {
   ) {
     this.#cwd = pwd !== undefined && isAbsolute(pwd) && realpath(pwd) === cwd ? pwd : cwd;
     this.#named = this.#cwd !== cwd;
-    // Node made a relative script absolute with the kernel's path. This replaces it by the shell's.
+    // Node made a relative script absolute with the kernel's path. This uses the shell's instead.
     this.#script = isInside(cwd, script) ? join(this.#cwd, relative(cwd, script)) : script;
     // systemd sets no PWD and uses the real path. The script's path may still have a symlink.
     this.#cwdByScript = this.#named ? undefined : behindSymlink(script, cwd);
@@ -145,7 +145,7 @@ export class Program {
   }
 }
 
-/** `cwd` by a symlink in the path of `script` to it or to a parent; `undefined` without one. */
+/** `cwd` through a symlink in the path of `script`; `undefined` if no symlink there leads to it. */
 function behindSymlink(script: string, cwd: string): string | undefined {
   for (let directory = dirname(script); dirname(directory) !== directory;) {
     const real = realpath(directory);

@@ -56,7 +56,7 @@ export function workerArguments(workers: number, script: string): WorkerArgument
       ? ownFileFor(script, 'worker/boot/early-boot.cjs')
       : undefined;
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
-  // This package's options come first: a runner in execArgv (ts-node) takes those after it.
+  // This package's options come first: a runner in execArgv (ts-node) takes all that follow.
   return { execArgv: [...own, ...process.execArgv], own: own.length };
 }
 

@@ -32,7 +32,7 @@ interface AwaitedStack {
   settle(answer: Answer | undefined): void;
 }
 
-/** Inspects workers by their watchdogs, which answer even while the event loop is blocked. */
+/** Inspects workers through their watchdogs, which answer even if the event loop is blocked. */
 export class Inspections {
   readonly #stacks = new Map<WorkerId, AwaitedStack>();
   /** Workers with a recording or a heap snapshot under way. */

@@ -14,8 +14,8 @@ const MAX_RETIRED_BODIES = 2;
 const MAX_UNFOLDED_BODIES = 8;
 
 /**
- * Maximum of the characters of all bodies together. They are sent in one message, which is one JSON
- * string: even with six characters for each, it is shorter than V8's longest string (512 Mi).
+ * Maximum of characters in all bodies together; metrics beyond it are dropped. One JSON string
+ * holds all bodies: even with six characters for each, it is shorter than V8's maximum (512 Mi).
  */
 export const MAX_HELD_LENGTH = 5 * MAX_METRICS_BODY_LENGTH;
 

@@ -115,7 +115,7 @@ export function requestLived(state: QuarantineState, lived: Fingerprint): Quaran
   return put(state, { ...suspect, urls, deaths: suspect.deaths - own.deaths, lives: true });
 }
 
-/** The ids of the entries that may be tried now, and the state with their next trials. */
+/** The ids of the entries that may be tried now, and the state with their next trial times. */
 export function trialsDue(
   state: QuarantineState,
   now: number,

@@ -65,9 +65,9 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
 }
 
 /**
- * The load of each worker: the event-loop time for its requests. If event loops are full, that time
- * does not show how many requests wait. The load is then the time to serve each connection once,
- * because clients wait that long. `undefined` if it is not known.
+ * The load of each worker: the event-loop time for its requests. If event loops are fully used,
+ * that time does not show how many requests wait. The load is then the time to serve each
+ * connection once, because clients wait that long. `undefined` if it is not known.
  */
 function loadsOf(reports: readonly LoadReport[], requests: number): (number | undefined)[] {
   const cost = sum(reports.map(({ utilization }) => utilization)) / requests;

@@ -45,7 +45,7 @@ export function programFound(step: Step, program: ProgramPaths | Error): void {
   step.set({ reload: { ...underWay, release, before: releaseBefore(step.state, release) } });
 }
 
-/** Called after each event: replaces the next slot if no other is in turn, or ends the reload. */
+/** Called after each event: replaces the slots one by one, and then ends the reload. */
 export function settleReload(step: Step): void {
   const { reload: underWay } = step.state;
   if (underWay?.release === undefined) return;

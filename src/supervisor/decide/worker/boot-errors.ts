@@ -47,7 +47,7 @@ export function forgetBootErrors(step: Step): void {
   step.set({ bootErrors: { ...NO_BOOT_ERRORS, generation } });
 }
 
-/** Notes why a worker never was ready. @returns its error, without the stack if it is repeated. */
+/** Notes and returns the error of a worker that never was ready. A repeated one has no stack. */
 export function noteBootError(
   step: Step,
   { slot, error, printsBootError }: Worker,

@@ -42,7 +42,7 @@ export function retire(
   step.emit('worker-draining', { worker: worker.id, cause });
 }
 
-/** Reduces the time for a heap snapshot to that for a drain, because the cluster stops. */
+/** Gives a heap snapshot only as much time as a drain has, because the cluster stops. */
 export function hurrySnapshot(step: Step, worker: DrainingWorker): void {
   if (worker.retirement?.snapshotTo === undefined) return;
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
@@ -136,7 +136,7 @@ function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<Shut
 }
 
 function problemOf(worker: DrainingWorker, exit: ProcessExit): string | null {
-  if (worker.readyAt === undefined) return null; // it never served, so it has no problem
+  if (worker.readyAt === undefined) return null; // a worker that never served cannot end badly
   if (worker.overdue) return 'it did not end in time and was killed';
   if (worker.condemned) return worker.condemned.detail;
   return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));

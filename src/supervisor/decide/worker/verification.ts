@@ -15,7 +15,7 @@ import { condemn } from './workers.js';
  */
 export function verify(step: Step, worker: ReadyWorker): void {
   const { proven, asked } = step.state.verification;
-  // Not asked: the app offloads no methods, or its version checks them before it is ready.
+  // Not asked: the app offloads nothing, or its version checks threads before it is ready.
   if (!worker.verifiable || proven.includes(worker.generation)) return prove(step, worker);
   step.change(worker, { unproven: true });
   if (asked !== undefined && step.worker(asked)?.state === 'ready') return;
