@@ -101,7 +101,7 @@ export function workerEnded(
     .reduce((before, { key, entries }) => convict(before, key, entries, now), accused);
 }
 
-/** Removes a request from the suspects that was answered and did not end its worker. */
+/** Removes a suspect whose request was answered and did not end its worker. */
 export function requestLived(state: QuarantineState, lived: Fingerprint): QuarantineState {
   const key = keyOf(lived);
   const suspect = state.suspects.find((each) => each.key === key);

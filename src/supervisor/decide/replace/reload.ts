@@ -133,7 +133,7 @@ function adopt(step: Step, release: Release): void {
   step.arm({ type: 'observation-over' }, observeMs);
 }
 
-/** The new release has failed: goes back to the release before, if its files still exist. */
+/** Goes back from a failed release to the release before, if the files of that one still exist. */
 function goBack(step: Step, failed: ReloadUnderWay): void {
   const { before, release, reason } = failed;
   const outcome = failed.outcome === 'completed' ? 'aborted' : failed.outcome;

@@ -9,7 +9,7 @@ import { condemn } from '../worker/workers.js';
 
 type UpkeepCause = Exclude<ReplaceCause, 'reload' | 'restart'>;
 
-/** Has workers replaced that have grown too large or served long enough. */
+/** Replaces workers that have grown too large or have served long enough. */
 export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): void {
   if (step.state.shutdown !== undefined) return;
   for (const found of step.state.workers.values()) {

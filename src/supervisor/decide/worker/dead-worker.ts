@@ -136,7 +136,7 @@ function hasStarted({ exit: { code, signal } }: WorkerEventOf<'exited'>): boolea
 }
 
 /**
- * Emits how a worker ended that had not been asked to leave.
+ * Emits the event for the end of a worker that had not been asked to leave.
  *
  * @param failure its `error` is the report of the worker's last error.
  */
@@ -157,7 +157,7 @@ function tellFailure(
   });
 }
 
-/** Describes how a worker ended that had not been asked to leave. */
+/** Describes the end of a worker that had not been asked to leave. */
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
     ? 'it did not end in time after an error that nobody caught and was killed'

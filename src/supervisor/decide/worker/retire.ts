@@ -83,7 +83,7 @@ export function killOverdue(step: Step, worker: DrainingWorker): void {
 }
 
 /**
- * Emits how a worker left that had been asked to leave.
+ * Emits the event for the end of a worker that had been asked to leave.
  *
  * @returns whether it ended without a problem.
  */
