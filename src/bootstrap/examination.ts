@@ -33,7 +33,7 @@ export async function examination(
     void link.snapshot(); // any message shows the `doctor` command that the program runs this package
     return afterwards(link, async (app) => {
       try {
-        await link.threads?.verify(); // because there is not a primary that asks for it
+        await link.threads?.verify(); // in a cluster the primary requests this
       } catch (error) {
         return link.reportBootFailure(error);
       }

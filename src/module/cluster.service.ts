@@ -11,7 +11,7 @@ import {
   type WorkerIdentity,
 } from '../contract/snapshot/index.js';
 
-/** Shows the app's cluster, and controls it. */
+/** Informs the app about its cluster, and controls the cluster. */
 @Injectable()
 export class ClusterService {
   constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterPort & SharedStatePort) {}

@@ -1,4 +1,4 @@
-/** The maximum number of starts of a job that no consumer can run, about an hour. It then fails. */
+/** A job that no consumer can run fails after this many starts, which take about an hour. */
 export const MAX_STARTS = 138;
 const FIRST_DELAY_MS = 200;
 /** The growth of the delays. Small, as early in a rollout few consumers have a new method. */

@@ -26,13 +26,15 @@ export interface ClusterQueueOptions {
    * separated by commas) overrides this. Default `true`.
    */
   readonly consume?: boolean | readonly string[] | undefined;
-  /** Maximum number of jobs of each queue that run here at once. Default: the number of threads. */
+  /** Maximum number of jobs of each queue that run in this process. Default: its thread count. */
   readonly concurrency?: number | undefined;
   /** The prefix of all keys in Redis. Default `'bull'`, as in BullMQ. */
   readonly prefix?: string | undefined;
   /** How long a call waits for its result, in ms, before it fails with 504. Default 30 000. */
   readonly callTimeoutMs?: number | undefined;
-  /** While Redis is away, calls fail with 503, or run in this process. Default `'reject'`. */
+  /**
+   * With Redis away, calls fail by 503 (`'reject'`) or run here (`'local'`). Default `'reject'`.
+   */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
   /** Maximum size of the arguments, or of the result, in bytes of JSON. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;

@@ -121,7 +121,7 @@ export class LeaderJobs {
     };
   }
 
-  /** Runs a job's method. Reports the run before, because the method may block this process. */
+  /** Runs a job's method. Reports the run first, because the method may block this process. */
   async track<R>(name: string, run: () => R): Promise<Awaited<R>> {
     const before = this.#running.get(name) ?? 0;
     this.#running.set(name, before + 1);
@@ -180,7 +180,7 @@ function handle(job: KnownJob, due: number): void {
   job.clock = clockMs();
 }
 
-/** If the clock was set back, the same times become due again, so earlier ones do not count. */
+/** The last handled time. If the clock was set back since then, the same times are due again. */
 function handledBy({ handled, clock }: KnownJob): number {
   return wasClockSet(clock) ? -Infinity : handled;
 }

@@ -19,7 +19,7 @@ export class BootWatch {
   #tail = '';
   readonly #write = Reflect.get(process.stderr, 'write');
   #ended = false;
-  /** Nest has begun to log the error. It ends the process right after that. */
+  /** Set when Nest has begun to log the error. Nest ends the process right after that. */
   #logged = false;
   /** The text of the error, if Nest logged it as JSON. */
   #logText: string | undefined;
@@ -36,7 +36,7 @@ export class BootWatch {
   readonly #onExit = (): void => this.failed(this.#lastWords());
   readonly #onUncaught = (error: unknown): void => {
     this.failed(reportError(error));
-    // If the app has a handler, the handler decides. If the error is to be printed, Node does it.
+    // Does nothing if a handler of the app decides, or if Node is to print the error.
     if (process.listenerCount('uncaughtException') > 0 || this.prints) return;
     process.once('uncaughtException', () => {
       this.end();
@@ -67,7 +67,7 @@ export class BootWatch {
 
   /** Stops watching. Called when the app has started, or when its error is known. */
   end(): void {
-    // If the app has wrapped our `write`, ours cannot be removed. It then only forwards.
+    // If the app has wrapped our `write`, ours stays installed and only forwards.
     if (process.stderr.write === this.#copying) process.stderr.write = this.#write;
     this.#ended = true;
     process.off('exit', this.#onExit);

@@ -3,9 +3,9 @@ import type { WorkerApp } from '../life/worker-app.interface.js';
 type Closable = Pick<WorkerApp, 'close'>;
 
 /**
- * Makes a call of `app.close()` by the app drain the process first, for example in the app's own
- * listener for SIGTERM. If the app closed at once, requests in flight would lose the database, and
- * the app's hooks would run again after the drain.
+ * When the app calls `app.close()` itself, for example in its own listener for SIGTERM, drains the
+ * process first. If the app closed at once, requests in flight would lose the database, and the
+ * app's hooks would run again after the drain.
  *
  * @param leave drains the process and closes the app.
  * @returns the original `app.close()`.

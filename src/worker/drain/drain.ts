@@ -30,8 +30,9 @@ export interface DrainedParts {
 const SWEEP_MS = 50;
 
 /**
- * Drains a process: ends its traffic, and then closes the app. Readiness must be off before. Nest's
- * shutdown hooks run last, because they may close resources that requests in flight need.
+ * Drains a process: ends its traffic, and then closes the app. The caller must turn readiness off
+ * before. Nest's shutdown hooks run last, because they may close resources that requests in flight
+ * need.
  */
 export async function drain(
   parts: DrainedParts,

@@ -6,7 +6,7 @@ import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept
 const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
- * Closes the listening socket alone. `http.Server.close()` would also destroy idle connections at
+ * Closes only the listening socket. `http.Server.close()` would also destroy idle connections at
  * once and stop the checks for slow senders (https://github.com/nodejs/node/issues/60617).
  */
 export function stopAccepting(server: net.Server): void {

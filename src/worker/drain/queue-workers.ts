@@ -6,7 +6,7 @@ interface QueueWorker {
   pause(): Promise<unknown>;
 }
 
-/** Together, only a `Worker` has these methods. A `Queue` must not match: its pause() is global. */
+/** Only a `Worker` has all of these methods. A `Queue` must not match: its pause() is global. */
 const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as const;
 
 /**

@@ -40,7 +40,7 @@ export function openFilesLimit(
   }
 }
 
-/** Node's types lack these. Node compares `_connections` with `maxConnections`. */
+/** Node's types lack these properties. Node compares `_connections` with `maxConnections`. */
 type ListeningServer = Server & {
   dropMaxConnection?: boolean;
   readonly _connections?: number;
@@ -64,8 +64,8 @@ interface Limited {
 
 /**
  * Refuses connections before the process runs out of file descriptors. Sets Node's `maxConnections`
- * so that it counts the connections of all sockets that the process listens on together. If the app
- * sets `maxConnections` on a server, the app's value holds for that server.
+ * so that the limit counts the connections of all sockets that the process listens on together. If
+ * the app sets `maxConnections` on a server, the app's value holds for that server.
  */
 export class ConnectionLimit implements RelayLimit {
   readonly #max: number;
@@ -165,7 +165,7 @@ export class ConnectionLimit implements RelayLimit {
     );
   }
 
-  /** Closes the connections that have not sent a byte so far and send none in the grace time. */
+  /** Closes connections that have sent nothing, if they send nothing in the grace time either. */
   #makeRoom(): void {
     if (this.#sweep !== undefined) return;
     const silent = [...this.tracker.connections].filter(({ socket }) => socket.bytesRead === 0);

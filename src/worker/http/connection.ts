@@ -23,7 +23,7 @@ export const CONNECTION = Symbol('nestjs-cluster.connection');
 
 export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 
-/** An HTTP/2 session with its connection. Looking it up by `session.socket`, a proxy, is slow. */
+/** An HTTP/2 session that holds its connection, because `session.socket` is a slow proxy. */
 export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
 
 /** `_parent` is the socket below TLS. Node 20 to 26 set it and do not document it. */
@@ -31,7 +31,7 @@ export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
 /** The state of an open connection. Kept on its socket, so that requests need no lookup. */
 export class Connection {
-  /** HTTP/1.1 requests without a complete response. Above 1 only if the client pipelines. */
+  /** The number of open HTTP/1.1 requests. More than 1 only if the client pipelines. */
   inFlight = 0;
   /**
    * When the oldest request in flight began, in monotonic ms. If none is in flight, when the last
@@ -51,7 +51,7 @@ export class Connection {
   answered = 0;
   /** The number of requests answered in the last interval, see {@link countRecent}. */
   recentRequests = 0;
-  /** The client pipelines, but the responses are too fast for {@link pipelined} to be used. */
+  /** Set if the client pipelines, even if {@link pipelined} is empty because responses are fast. */
   pipelines = false;
   /** Called if the client disconnects, to stop the work that is done for the client. */
   watchers: Set<() => void> | undefined;
@@ -110,7 +110,7 @@ export class Connection {
     return !this.webSocket && !pipelines && this.closeNotice === undefined;
   }
 
-  /** Has the client asked to connect again, which most likely reaches another worker. */
+  /** Makes the connection ask its client to connect again, most likely to another worker. */
   leave(): void {
     this.closeNotice = this.session === undefined ? new CloseNotice() : TO_SEND;
   }

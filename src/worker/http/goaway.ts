@@ -6,7 +6,7 @@ const NO_ERROR = 0x0;
 /** The highest number that a stream can have. */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
-/** How long a session stays open after its GOAWAY before it is closed. */
+/** A session is closed this long after its GOAWAY. */
 const GRACE_MS = 250;
 
 /**

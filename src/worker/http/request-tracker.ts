@@ -21,9 +21,9 @@ import { followUpgrades } from './web-socket.js';
 const IDLE_GRACE_MS = 250;
 
 /**
- * An idle connection may get a request for this time after it was opened or its last request began.
- * If it closed while a request is on its way, the request would be lost. If it stays open, the
- * response tells the client that the connection ends. On a busy machine the request may be late.
+ * The drain keeps an idle connection open for this time after the connection was opened or its last
+ * request began. The client may have sent another request, which a close would lose and which may
+ * be late on a busy machine. The response to that request announces the close.
  */
 const RECENT_MS = 1_000;
 
@@ -109,7 +109,7 @@ export class RequestTracker {
     }
   }
 
-  /** Restarts the wait before idle connections are closed, as connections were still accepted. */
+  /** Restarts the wait for idle connections, because new connections were accepted until now. */
   postponeIdle(): void {
     this.#closingSince = performance.now();
   }
@@ -196,7 +196,7 @@ export class RequestTracker {
     connection.begin(response, this.reports.begun(request), this.scopes.begin(request, response));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
-      // Only the last response may carry `Connection: close`: later pipelined requests are lost.
+      // Only the last response may carry `Connection: close`, or later pipelined requests are lost.
       if (before !== undefined) takeBack(before);
       askToClose(response);
     } else if (connection.closeNotice?.onRequest(connection, request, response) === false) {

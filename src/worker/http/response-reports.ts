@@ -16,9 +16,9 @@ export class ResponseReports {
   readonly #clock = new CoarseClock();
 
   /**
-   * Runs for every request.
+   * A request has begun. Runs for every request.
    *
-   * @returns its start in monotonic ms, exact only if there is an observer.
+   * @returns the request's start in monotonic ms, exact only if there is an observer.
    */
   begun(request: IncomingMessage): number {
     const now = this.observer === undefined ? this.#clock.now() : performance.now();

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Events of a server. If one has a listener, the app's handler does not get its requests. */
+/** Events of a server. If an event has a listener, its requests do not reach the app's handler. */
 type TakingEvent = 'upgrade' | 'connect';
 type TakingListener = (request: IncomingMessage, socket: Duplex) => void;
 
@@ -19,7 +19,7 @@ export class UpgradeListeners {
   readonly #ours = new Set<unknown>();
   #listening = false;
 
-  /** Returns the one instance for this event of the server. Two would keep each other listening. */
+  /** Returns the instance for this event of the server. A second one would keep it listening. */
   static of(server: Server, event: TakingEvent): UpgradeListeners {
     const all = ((server as ServerWithListeners)[KEY] ??= {});
     return (all[event] ??= new UpgradeListeners(server, event));

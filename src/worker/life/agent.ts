@@ -23,7 +23,7 @@ import { WorkerLink } from '../link/worker-link.js';
 import { WorkerReports } from '../link/worker-reports.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
-/** How long a thrown error has to end the process. A handler of the app may keep it running. */
+/** How long to wait for a thrown error to end the process. The app's handler may prevent that. */
 const UNCAUGHT_MS = 100;
 
 /** An app that has closed itself has this time to end the process with its own exit code. */
@@ -72,7 +72,7 @@ export class WorkerAgent {
       (signal) => void this.#askToLeave(signal),
       () => link.warn(HOOKS_TAKEN_OVER),
     );
-    // After a reload, the options may want a watchdog for which the primary opened no pipe.
+    // After a reload the options may turn the watchdog on, but the primary has no pipe for it.
     if (!options.watchdog || reportTo === undefined) return;
     startWatchdog({
       hangTimeoutMs: options.heartbeat.timeoutMs,
@@ -164,7 +164,7 @@ export class WorkerAgent {
   async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
     this.#served.signal ??= signal;
     if (!this.#served.isUp) this.#boot.end(); // so that the exit is not reported as a failed start
-    if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // a signal comes first
+    if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // once for a signal and a close
     this.#asked = true;
     if (!this.#served.isUp) this.#end(0);
   }

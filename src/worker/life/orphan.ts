@@ -7,7 +7,7 @@ const PRIMARY_GONE_MS = 20;
 /** The shutdown times of a worker whose primary is gone. */
 export const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
 
-/** Keeps node:cluster from ending the process when its channel closes, amid open responses. */
+/** Prevents that node:cluster ends the process at once when its channel closes. */
 export function outliveChannel(): void {
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 }

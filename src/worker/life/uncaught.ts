@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 /**
  * Handles uncaught errors, for which Node would end the process at once, with all its requests. If
  * the app has its own handler, that one decides, as without this package. Our handler is therefore
- * added only when an error occurs and the app has none. Node calls the monitor first.
+ * added only when an error occurs and the app has none. Node emits the monitor's event first.
  */
 export function catchUncaught(caught: (error: unknown) => void): void {
   process.on('uncaughtExceptionMonitor', () => {
@@ -28,7 +28,7 @@ export function catchAbort(told: (error: Error) => void): void {
 export function throwUncaught(error: unknown, prints: () => boolean): void {
   if (process.listenerCount('uncaughtException') === 0) {
     const print = prints();
-    // Prints the error ourselves, because Node would print the line of the `throw` below first.
+    // Prints the error here, because Node would print the line of the `throw` below first.
     if (!print || !isWithoutPlace(error)) {
       process.once('uncaughtException', () => {
         if (print) process.stderr.write(`${inspect(error)}\n`);

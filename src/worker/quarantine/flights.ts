@@ -9,7 +9,7 @@ const ABANDONED_MS = 5_000;
 /** At most this many requests of one URL are reported. After that the URL is not a suspect. */
 const TOLD_EACH = 20;
 
-/** The maximum number of URLs whose requests are counted. Requests of further URLs are reported. */
+/** Maximum number of URLs whose requests are counted. Others are always reported. */
 const MAX_COUNTED = 1_000;
 
 /** How often requests are checked for having become event streams. */

@@ -90,8 +90,8 @@ export class RequestGuard {
     setImmediate(() =>
       setImmediate(() => {
         this.#held.delete(request);
-        // Not writable means that the client has ended the connection and Node has followed. With
-        // `httpAllowHalfOpen` Node does not follow.
+        // If the client has ended the connection, Node has ended it too, so the socket is not
+        // writable. Node does not do that if the server has `httpAllowHalfOpen`.
         if (!request.socket.writable) return void request.socket.destroy();
         this.give();
         handOver();

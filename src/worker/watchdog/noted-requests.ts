@@ -19,7 +19,7 @@ export interface NotedRequestsMemory {
   readonly lengths: Int32Array;
   /** When the request of each place began, in ms since 1970. */
   readonly startedAt: Float64Array;
-  /** Method, space and URL in latin1, {@link LINE_BYTES} for each place. Has the query, is cut. */
+  /** Method, space and URL in latin1, {@link LINE_BYTES} each. URLs have a query, and are cut. */
   readonly text: Uint8Array;
 }
 

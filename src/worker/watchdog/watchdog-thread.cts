@@ -30,7 +30,7 @@ const beats = new Int32Array(beat);
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
-/** A worker without a primary ends itself within 2 s. If it is blocked, it is killed after this. */
+/** A worker without a primary ends itself within 2 s. A blocked one is killed after this time. */
 const ORPHAN_MS = 2_300;
 
 /** Maximum wait for the main thread's answer. While it runs native code, it cannot answer. */

@@ -86,7 +86,7 @@ export function startWatchdog(options: WatchdogOptions): void {
   }
 }
 
-/** The thread reads the pipe at its tick without waiting. A stream in it would cost more. */
+/** The thread reads the pipe at its tick, without blocking. A stream would cost the thread more. */
 function makeNonBlocking(descriptor: number): void {
   new Socket({ fd: descriptor, readable: false, writable: false }).unref();
 }

@@ -2,7 +2,7 @@ import { inspect, types } from 'node:util';
 import { ClusterUncloneableError } from '../../../contract/errors/index.js';
 import { describeError, restoreError, type TaskError } from '../../../offload/index.js';
 
-/** The maximum depth of a value. Only a circular value is so deep. It is refused. */
+/** The maximum depth of a value. Deeper values are refused, as only circular ones are so deep. */
 const MAX_DEPTH = 200;
 
 /** The maximum length of a big integer. Longer ones are refused, as `BigInt()` is slow for them. */
