@@ -36,7 +36,7 @@ import { WaitingClient } from './admission/waiting-client.js';
 /** Injection token of the path of the file with `offload.module`, which threads import. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
-/** Above this number a warning is logged: more threads only take memory and slow the start of other threads. */
+/** More threads cause a warning, because they only take memory and slow the start of other threads. */
 const MAX_THREADS_PER_CORE = 4;
 
 /** Offloads the `@CpuBound()` methods of an app while the app runs. */
@@ -65,7 +65,7 @@ export class Offload {
    * thread nothing is offloaded: methods run directly.
    *
    * @returns true at the first call, if there are methods to offload.
-   * @throws ClusterConfigurationError with all methods that cannot be offloaded.
+   * @throws ClusterConfigurationError that names all methods that cannot be offloaded.
    */
   async start(): Promise<boolean> {
     if (!isMainThread || this.#started) return false;

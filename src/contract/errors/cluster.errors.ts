@@ -17,8 +17,8 @@ export abstract class ClusterError extends Error {
 }
 
 /**
- * An option or an environment variable cannot be used as it is. Thrown before
- * any process is forked; the process exits with 78 (`EX_CONFIG`).
+ * An option or an environment variable has a wrong value. Thrown before any process is forked; the
+ * process exits with 78 (`EX_CONFIG`).
  */
 export class ClusterConfigurationError extends ClusterError {
   /** Identifies the error after it has crossed a process boundary, where its class is lost. */

@@ -28,7 +28,7 @@ export interface ClusterEventMap {
   };
   /** Each slot has had a ready worker or is in a crash loop. */
   started: ClusterEventMap['listening'] & {
-    /** Slots that have had a ready worker. */
+    /** Number of slots that have had a ready worker. */
     ready: number;
     durationMs: number;
     fastestMs: number;
@@ -48,7 +48,7 @@ export interface ClusterEventMap {
   /** The worker has an uncaught error. It finishes its requests and ends, and a new worker takes its place. */
   'worker-failing': { worker: WorkerIdentity; error: ErrorReport | null };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
-  /** The worker still serves while a new one starts to take its place. */
+  /** The worker still serves while a new worker starts to take its place. */
   'worker-replacing': {
     worker: WorkerIdentity;
     cause: Exclude<ReplaceCause, 'reload'>;
@@ -68,7 +68,7 @@ export interface ClusterEventMap {
     /** A problem while the worker ended, in words; `null` if there was none. */
     problem: string | null;
   };
-  /** A worker has ended for any reason. This follows `worker-died` or `worker-stopped`. */
+  /** A worker has ended for any reason. This event follows `worker-died` or `worker-stopped`. */
   'worker-exit': {
     worker: WorkerIdentity;
     cause: FailureCause | RetireCause;

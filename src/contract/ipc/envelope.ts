@@ -17,7 +17,7 @@ import type { ExaminationMessage, WorkerMessage } from './worker-message.js';
  */
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 
-/** The type for code that runs before any module is loaded and therefore repeats the value. */
+/** The type for code that repeats the value, because that code runs before any module is loaded. */
 export type Envelope = typeof ENVELOPE;
 
 /** The maximum numbers of entries in a {@link BlockReport}. A message with more is refused. */
@@ -67,7 +67,7 @@ const STATS = {
   logLinesDroppedTotal: amount,
   droppedConnectionsTotal: amount,
 } satisfies Record<keyof WorkerStats, typeof amount>;
-/** Each number is checked separately. If one is missing or wrong, its last known value stays. */
+/** Each number is checked separately. If it is missing or wrong, its last known value stays. */
 const stats = v.pipe(
   v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
   v.transform((given): Partial<WorkerStats> => {
@@ -234,7 +234,7 @@ export function parseWorkerMessage(message: unknown): WorkerMessage | undefined 
   return result.success ? result.output : undefined;
 }
 
-/** The message of a worker under examination by a doctor; `undefined` for other messages. */
+/** The message of a worker that `nestjs-cluster doctor` examines; `undefined` for any other. */
 export function parseExamination(message: unknown): ExaminationMessage | undefined {
   const result = v.safeParse(examinationSchema, message);
   return v.is(envelopeSchema, message) && result.success ? result.output : undefined;

@@ -9,7 +9,7 @@ export interface Fingerprint {
   readonly path: string;
 }
 
-/** Requests that are answered 503 before the app sees them. */
+/** An entry of the quarantine: requests that are answered 503 before the app sees them. */
 export interface QuarantineEntry {
   readonly id: number;
   readonly method: string;

@@ -40,7 +40,7 @@ export type PrimaryMessage =
   | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)
   /** Report your load since your last report. */
   | { readonly type: 'report-load' }
-  /** Ask clients with this share of the load (0..1) to connect again. */
+  /** Ask clients that cause this share of the load (0..1) to connect again. */
   | { readonly type: 'give-away'; readonly ratio: number }
   | {
       readonly type: 'drain';
@@ -80,7 +80,7 @@ export type PrimaryMessage =
   | ({ readonly type: 'hub'; readonly id: number } & HubAddress)
   | { readonly type: 'hub-refused'; readonly id: number; readonly reason: string }
   | { readonly type: 'collect' }
-  /** Fold the metrics of workers that are gone into one body. */
+  /** Merge the metrics of ended workers into one body. */
   | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
   /** An event to which the worker has subscribed. */
   | {

@@ -29,7 +29,7 @@ export interface LoadReport {
   readonly utilization: number;
 }
 
-/** The step of its start in which a worker failed. */
+/** The step in which the start of a worker failed. */
 export type BootPhase = 'create' | 'init' | 'listen';
 
 /**
@@ -137,7 +137,7 @@ export type WorkerMessage =
       readonly ageMs: number;
       readonly body: string;
     }
-  /** Metrics of this worker. `asked`: whether this answers `collect`; otherwise the worker sends them unasked. */
+  /** Metrics of this worker. `asked` = they answer `collect`; otherwise the worker sends them regularly. */
   | {
       readonly type: 'metrics';
       readonly asked: boolean;

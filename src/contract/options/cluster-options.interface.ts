@@ -31,8 +31,8 @@ export interface RestartOptions {
    */
   maxBackoffMs?: number | undefined;
   /**
-   * A worker that fails after it has lived this long is restarted at once. In ms. Default 30 000. A
-   * crash loop is over when a worker has lived twice as long.
+   * A worker that has lived at least this long, in ms, is restarted at once when it fails. Default
+   * 30 000. A crash loop is over when a worker has lived twice as long.
    */
   stableAfterMs?: number | undefined;
   /**
@@ -105,7 +105,7 @@ export interface ShutdownOptions {
 
 /** The primary's own listener: `/health`, `/health/live`, `/health/ready` and `/metrics` answer even if no worker does. */
 export interface AdminOptions {
-  /** TCP port, 0..65535, also as text; 0 lets the system choose one. */
+  /** TCP port, 0..65535, also as text; with 0 the system chooses a port. */
   port: number | string;
   /**
    * Address to listen on. Default `127.0.0.1`, which only this machine reaches. An address that
@@ -199,7 +199,10 @@ export interface ClusterOptions {
   name?: string | undefined;
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
-  /** See {@link DoctorOptions}; `false` writes no warning when the cluster starts. The command `nestjs-cluster doctor` still shows them. */
+  /**
+   * See {@link DoctorOptions}; `false` writes no warning when the cluster starts. The command
+   * `nestjs-cluster doctor` still shows its findings.
+   */
   doctor?: DoctorOptions | false | undefined;
 }
 

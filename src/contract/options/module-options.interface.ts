@@ -24,7 +24,7 @@ export type HealthIndicatorEntry =
 export interface HealthOptions {
   /** Path of the full report, and prefix of the paths of `/live` and `/ready`. Default `/health`. */
   path?: string | undefined;
-  /** Whether reports have details. With `false` they say only up or down. Default true. */
+  /** Whether reports have details. With `false` they have only statuses. Default true. */
   details?: boolean | undefined;
   /** Workers that must be ready for the cluster to be up. Default 1. */
   minReady?: MinReady | undefined;
@@ -44,7 +44,7 @@ export interface MetricsOptions {
   prefix?: string | undefined;
   /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: prom-client's bounds. */
   buckets?: readonly number[] | undefined;
-  /** The app's own registry. Default: prom-client's global one. */
+  /** The app's own registry. Default: prom-client's global registry. */
   registry?: Registry | undefined;
   /**
    * Whether the app's metrics and the default metrics get the label `worker` (the slot). Otherwise
@@ -60,8 +60,8 @@ export type Class = new (...dependencies: never[]) => unknown;
 export interface OffloadOptions {
   /**
    * Maximum number of threads of this process, 1..256. Threads start when calls wait, and end after
-   * a minute without a call. Default `'auto'`: the cores divided by the workers, at least 1, so
-   * that all workers together have a thread for each core. Environment: `CLUSTER_THREADS`.
+   * a minute without a call. Default `'auto'`: the number of cores divided by the number of
+   * workers, at least 1. Environment: `CLUSTER_THREADS`.
    */
   threads?: number | 'auto' | undefined;
   /** Number of threads that start once the process serves, and never end, 0..256; at most `threads` start. Default 0. */

@@ -82,7 +82,7 @@ export class AcceptQueue {
   }
 }
 
-/** Calls `close` to close a listening socket. @returns the number of connections that this reset. */
+/** Calls `close` to close a listening socket. @returns the number of connections that the kernel reset. */
 export function closeCounting(fd: number | undefined, close: () => void): number {
   const inode = inodeOf(fd);
   const waiting = lengthOf(inode) ?? 0;

@@ -76,11 +76,11 @@ export interface ProcessStats {
 export interface WorkerStats extends ProcessStats {
   readonly openConnections: number;
   readonly requestsInFlight: number;
-  /** Responses finished. */
+  /** Number of finished responses. */
   readonly requestsTotal: number;
   /** Connections closed to balance the load: their clients were asked to connect again. */
   readonly rebalancedConnectionsTotal: number;
-  /** Lines that it could not write to standard output or standard error. */
+  /** Lines that the worker could not write to standard output or standard error. */
   readonly logLinesDroppedTotal: number;
   /** Connections refused because the limit of open files was reached. */
   readonly droppedConnectionsTotal: number;
@@ -90,7 +90,7 @@ export interface WorkerStats extends ProcessStats {
 export interface PrimaryStats extends ProcessStats {
   readonly pid: number;
   readonly uptimeSeconds: number;
-  /** Lines that it could not write to standard output or standard error. */
+  /** Lines that the primary could not write to standard output or standard error. */
   readonly logLinesDroppedTotal: number;
 }
 
@@ -123,7 +123,7 @@ export type WorkerSnapshot = SlotCounts & {
   readonly generation: number;
   readonly state: WorkerState;
   readonly uptimeSeconds: number;
-  /** Workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
+  /** Number of workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
   readonly restarts: number;
   readonly lastExit: WorkerExit | null;
   /** Whether the slot is in a crash loop: its workers fail again and again. */
@@ -141,13 +141,13 @@ export interface ClusterSnapshot {
   readonly ports: readonly number[];
   /** The desired number of workers. */
   readonly desired: number;
-  /** Workers that are ready. */
+  /** Number of workers that are ready. */
   readonly ready: number;
   /** Workers that must be ready for the cluster to be up: a count, a share below 1 of the desired workers, or `'all'`. */
   readonly minReady: number | 'all';
   /** Number of the last rolling reload that was completed. */
   readonly generation: number;
-  /** Slots in a crash loop. */
+  /** Number of slots in a crash loop. */
   readonly degraded: number;
   /** Number of quarantined requests. Missing if the primary is of a version without this field. */
   readonly quarantined?: number;

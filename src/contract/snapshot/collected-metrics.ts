@@ -3,7 +3,7 @@ import type { ClusterSnapshot } from './cluster-snapshot.js';
 /** Maximum length of one process's serialised metrics. The primary does not keep longer metrics. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
 
-/** Maximum length of several bodies merged into one. Most of their series are the same. */
+/** Maximum length of several merged bodies. They share most series, so four times one body is enough. */
 export const MAX_FOLDED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
 
 /** Metrics of one worker as the worker itself serialised them. */

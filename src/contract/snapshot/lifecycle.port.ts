@@ -53,6 +53,6 @@ export interface LifecyclePort {
   provideThreads(threads: ThreadsOfProcess): boolean;
   /** Asks the primary to replace this process, because something in it cannot be stopped or repaired. */
   requestReplacement(reason: string): void;
-  /** Reports that the app cannot start, because Nest would end the process before the error is reported. */
+  /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
   reportBootFailure(error: unknown): void | Promise<void>;
 }

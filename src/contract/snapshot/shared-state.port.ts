@@ -76,7 +76,7 @@ export interface Passage {
   /** From now on this process gets the connections that are passed to `name`. Resolves once the primary knows. */
   open(name: string, take: TakeConnection): Promise<void>;
   /**
-   * Passes a connection on. If no worker has the name `to` any more, it returns to `from`.
+   * Passes a connection on, which returns to `from` if no worker has the name `to` any more.
    *
    * @param from a name of this process.
    * @param head the bytes that were read from the connection.

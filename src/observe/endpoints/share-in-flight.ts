@@ -1,5 +1,5 @@
 /**
- * Shares one run among all calls that are made during the run, so that many calls cost as one.
+ * Calls `run` once for all calls that are made during that run.
  *
  * @param situation a call in a situation other than the current run's situation starts a new run.
  */

@@ -71,7 +71,7 @@ export class AppView {
     return [...hosts].map(({ server }) => server);
   }
 
-  /** A module with the modules that import it, to show where to look. Nest has every module import a global one. */
+  /** Names a module and the modules that import it. A global module is named alone, because all import it. */
   describeModule(name: string): string {
     if (this.#modules.some((module) => nameOf(module) === name && module.isGlobal)) return name;
     const importers = this.#modules

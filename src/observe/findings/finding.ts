@@ -32,7 +32,7 @@ export interface Situation {
 export type Observation = Pick<Finding, 'where' | 'problem'> &
   Partial<Pick<Finding, 'remedy' | 'docs'>>;
 
-/** Looks for one thing in an app. */
+/** Looks for one kind of finding in an app. */
 export interface Check extends Pick<Finding, 'name' | 'docs' | 'remedy'> {
   /** Default: `problem`. */
   readonly level?: Finding['level'];

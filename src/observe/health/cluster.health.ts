@@ -17,7 +17,7 @@ export class ClusterHealthIndicator {
 
   /**
    * Up while this process accepts requests and enough slots have a ready worker that answers its
-   * heartbeats. Degraded if so, but a slot is in a crash loop or a worker does not answer.
+   * heartbeats. Degraded instead of up if a slot is in a crash loop or a worker does not answer.
    *
    * @param minReady a count, a share of the desired workers, or `'all'`. Default 1.
    */

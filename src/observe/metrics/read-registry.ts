@@ -168,8 +168,8 @@ export function toFamily(
   for (const row of series.values()) {
     for (let i = 0; i < columns.length; i++) row[i] ??= null;
   }
-  // With a label for the worker, `omit` is not applied. During a reload a slot has two workers, so
-  // `max` is used.
+  // With a label for the worker, nothing is omitted. `max` is for a reload, in which a slot has two
+  // workers.
   const rule = workerLabel !== undefined && aggregator === 'omit' ? 'max' : aggregator;
   // A metric without samples still has its HELP and TYPE lines.
   return { name, help, type, aggregator: rule, columns, series };

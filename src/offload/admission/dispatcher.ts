@@ -101,7 +101,7 @@ export class Dispatcher {
   }
 
   #admit(task: Task, request: RunRequest, waiter: Waiter): void {
-    // A waiting call that should have begun already begins now at the latest.
+    // If a waiting call can begin already, it begins before this call.
     if (this.#waiting.size > 0) this.pump();
     let call: Call;
     try {
@@ -171,7 +171,7 @@ export class Dispatcher {
   }
 
   #onResult(call: Call, result: RunResult): void {
-    if (call.state === 'over') return this.pump(); // an aborted call has ended in its thread
+    if (call.state === 'over') return this.pump(); // a call that was given up has ended
     call.trace?.ran(result.ran);
     if (result.ok) return this.#complete(call, result);
     this.#fail(

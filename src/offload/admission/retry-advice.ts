@@ -1,4 +1,4 @@
-/** Maximum of the advice. A longer estimate would only be a guess. */
+/** Maximum advice, in seconds. A longer estimate would only be a guess. */
 const MAX_SECONDS = 60;
 
 /** Weight of the latest run in the mean run time: about the last ten runs count. */

@@ -7,7 +7,10 @@ import type { RetryAdvice } from './retry-advice.js';
 /** How long an abandoned call may still run, in ms: a task that is nearly done costs less than a new thread. */
 const GRACE_MS = 50;
 
-/** Starts of a thread between two ended calls, so that disconnects take at most a fifth of thread time. */
+/**
+ * After an abandoned call is ended, the next must wait for this many times the start time of a
+ * thread. Disconnects thus cost at most a fifth of the threads' time.
+ */
 const STARTS_BETWEEN = 5;
 
 /** The running calls. Each call may run for a limited time. */

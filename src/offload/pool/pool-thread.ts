@@ -15,7 +15,7 @@ export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-ent
 /** Maximum time for `offload.module` to close, in ms. */
 const CLOSE_MS = 1_000;
 
-/** A running call, a call sent ahead, a call taken back, and the message to close. */
+/** Maximum number of messages: a running call, a call sent ahead, a call taken back, and `close`. */
 const MAX_MESSAGES = 4;
 
 /** On Linux each thread has a nice value. On other systems a thread would change the nice value of its process. */
@@ -126,10 +126,10 @@ export class PoolThread {
   }
 
   /**
-   * Each thread has its own piscina. A piscina with all threads could not send a call ahead to a
-   * chosen thread. It would end an idle thread without closing its module, and a running thread
-   * only by an AbortSignal. Its throughput was 0.87 of this one's for calls of 50 µs, and equal for
-   * calls of 6 ms (docs/cpu-bound-methods.md#threads).
+   * Each thread has its own piscina. A common piscina cannot send a call ahead to a chosen thread.
+   * It ends an idle thread without closing its module, and a running thread only by an AbortSignal.
+   * Its throughput was 0.87 times as high for calls of 50 µs, and equal for calls of 6 ms
+   * (docs/cpu-bound-methods.md#threads).
    */
   async #open(plan: ThreadPlan, { niceIncrement }: ThreadOptions): Promise<Piscina> {
     // Loaded with the first thread, because it takes about 8 MB.

@@ -14,11 +14,11 @@ import { endedWhileLoading, warnWhileSlow } from './thread-warnings.js';
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
-/** A thread ends after this time without a call, and idle threads are checked this often, in ms. */
+/** Time without a call after which a thread ends, and time between two checks for it, in ms. */
 const IDLE_MS = 60_000;
 const IDLE_CHECK_MS = 5_000;
 
-/** Maximum time for a lost thread to end, in ms. A thread in native code ends only when that code returns. */
+/** If a lost thread is still held by native code after this time, in ms, this process should be replaced. */
 const END_MS = 5_000;
 
 /** Maximum time for all threads to end at close, in ms. */

@@ -16,14 +16,17 @@ const CARRIED = Symbol.for('nestjs-cluster.carried-contexts');
 const holder = globalThis as { [CARRIED]?: Map<string, ContextStorage<unknown>> };
 
 /**
- * Copies a small context, such as a request id, to the thread of each `@CpuBound()` call. Call this function in the file that declares the storage. The class must import that file, so that threads have the storage too:
+ * Copies a small context, such as a request id, to the thread of each `@CpuBound()` call. Call this
+ * function in the file that declares the storage. The class must import that file, so that threads
+ * have the storage too:
  *
  * ```ts
  * export const requestContext = new AsyncLocalStorage<{ requestId: string }>();
  * carryContext('request', requestContext);
  * ```
  *
- * The body gets a copy of the store, made by structured clone. Its changes to the copy are not copied back. Coalesced calls run in the context of the first call.
+ * The body gets a copy of the store, made by structured clone. Its changes to the copy are not
+ * copied back. Coalesced calls run in the context of the first call.
  */
 export function carryContext<T>(name: string, storage: ContextStorage<T>): void {
   (holder[CARRIED] ??= new Map()).set(name, storage as ContextStorage<unknown>);

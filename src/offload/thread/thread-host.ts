@@ -41,7 +41,7 @@ const TELEMETRY_MS = 500;
 
 type Constructor = new () => object;
 
-/** Nest's default. */
+/** Nest's default log levels. */
 const LOG_LEVELS = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as const;
 
 /** A loaded task, or the problem that kept it from loading. */

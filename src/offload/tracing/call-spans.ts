@@ -9,7 +9,7 @@ const AHEAD_MS = monotonicMs() - performance.now();
 /** The constant's value, because the API may not be installed and is not imported here. */
 const ERROR: SpanStatusCode.ERROR = 2;
 
-/** The spans of one call, made when it is over: of the wait, and of the run unless the thread has made that span. */
+/** Makes the spans of a call when it is over: a span of its wait, and one of its run if the thread made none. */
 export class CallSpans implements CallTrace {
   // The SDK of this process also uses Date.now(), so the spans fit together. performance.timeOrigin
   // would be wrong if the clock was set since the start.

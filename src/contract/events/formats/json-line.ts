@@ -2,7 +2,7 @@ import type { WorkerIdentity } from '../../snapshot/index.js';
 import { cleanJson } from './clean-json.js';
 import type { LineFormat } from './line-format.interface.js';
 
-/** One object a line, with every field of the event. */
+/** One JSON object for each line, with every field of the event. */
 export const JSON_FORMAT: LineFormat = {
   streams: { info: 'out', warn: 'err', error: 'err' },
   line({ name, event, level, text }) {

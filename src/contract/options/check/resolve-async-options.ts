@@ -25,7 +25,8 @@ const asyncOptionsSchema = optionGroup({
  * Checks the argument of `forRootAsync()`.
  *
  * @returns `offload.module`, which is needed before the other options are known.
- * @throws ClusterConfigurationError if a key is wrong, or if not exactly one source is given.
+ * @throws ClusterConfigurationError if a key is wrong, or if not exactly one of {@link SOURCES} is
+ * given.
  */
 export function resolveAsyncOptions(input: unknown): Class | undefined {
   const given = validate(asyncOptionsSchema, input, 'options of forRootAsync()');
