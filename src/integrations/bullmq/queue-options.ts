@@ -32,9 +32,7 @@ export interface ClusterQueueOptions {
   readonly prefix?: string | undefined;
   /** How long a call waits for its result, in ms, before it fails with 504. Default 30 000. */
   readonly callTimeoutMs?: number | undefined;
-  /**
-   * With Redis away, calls fail by 503 (`'reject'`) or run here (`'local'`). Default `'reject'`.
-   */
+  /** While Redis is away, calls either fail with 503 or run in this process. Default `'reject'`. */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
   /** Maximum size of the arguments, or of the result, in bytes of JSON. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;

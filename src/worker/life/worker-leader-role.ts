@@ -2,7 +2,7 @@ import { machineNow } from '../../contract/ipc/machine-clock.js';
 import type { PrimaryMessage, WorkerMessage } from '../../contract/ipc/index.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 
-/** Margin for reading two clocks one after the other. A run within it is lost, never run twice. */
+/** Margin, as two clocks are read one after the other. A run within it is lost, never run twice. */
 const ROUNDING_MS = 10;
 
 /**
@@ -74,7 +74,7 @@ export class WorkerLeaderRole implements LeaderRole {
     if (now < this.#until) this.send({ type: 'resigned', at: now + this.#resignedAt - wall });
   }
 
-  /** Runs due after this time belong to this worker. In the current time of `Date.now()`. */
+  /** Runs due after this time belong to this worker. A time of the current `Date.now()`. */
   get #ownsSince(): number | undefined {
     return this.#since === undefined
       ? undefined

@@ -96,7 +96,7 @@ export abstract class LocalLink {
     };
   }
 
-  /** This process as a cluster of one. */
+  /** The snapshot of this process as a cluster with one worker. */
   ownSnapshot(): ClusterSnapshot {
     const { identity, state, balancing, minReady } = this;
     return snapshotOfOne(identity, state, this.stats(), { balancing, minReady });
@@ -140,7 +140,7 @@ export abstract class LocalLink {
 
   /** Whether the drain has to wait for earlier work other than requests. */
   hasTasksFrom(before: number): boolean {
-    // Calls every function and stops at none, because the call tells it that the process drains.
+    // Calls all functions, even after one has returned true: the call also announces the drain.
     return this.#tasks.filter((has) => has(before)).length > 0;
   }
 

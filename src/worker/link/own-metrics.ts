@@ -26,7 +26,7 @@ export class OwnMetrics {
   /** Serializes the metrics. If that fails or the text is too large, returns the last metrics. */
   async serialize(): Promise<{ readonly body: string; readonly ageMs: number }> {
     if (this.#source === undefined) return { body: '', ageMs: 0 };
-    // An error may be ignored: the source has logged it.
+    // Ignores errors, because the source has logged them.
     const body = this.#sealed ? undefined : await this.#source.serialize().catch(() => undefined);
     if (body !== undefined && body.length <= MAX_METRICS_BODY_LENGTH) {
       this.#lastBody = body;

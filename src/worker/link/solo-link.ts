@@ -66,7 +66,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
   }
 
   reportBootFailure(): void {
-    // Nest has logged the error, and no primary needs it.
+    // Nest has logged the error. This process has no primary to report it to.
   }
 
   attach(server: unknown): void {

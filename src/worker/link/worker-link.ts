@@ -103,7 +103,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     void this.channel.send({ type: 'warning', message });
   }
 
-  /** Reports to the `doctor` command how the app's start went. */
+  /** Reports the findings about the app to the `doctor` command. */
   reportExamination(report: Omit<ExaminationMessage, 'type'>): void {
     void this.channel.send({ type: 'examined', ...report });
   }

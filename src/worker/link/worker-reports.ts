@@ -31,7 +31,7 @@ export class WorkerReports {
     const stats = link.measure();
     const due = performance.now() - link.metrics.serializedAt >= PUSH_METRICS_MS;
     if (due && this.channel.drained) void this.metrics(false);
-    // Refreshes the last snapshot, which is used if the primary fails: it should not show a start.
+    // Replaces a last snapshot of a starting cluster: it would be used if the primary failed.
     if (link.knowsLittle) void link.snapshot();
     void this.channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
