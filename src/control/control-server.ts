@@ -162,7 +162,7 @@ function urlOf({ url = '' }: IncomingMessage): URL {
   if (url.startsWith('/') && URL.canParse(url, 'http://localhost')) {
     return new URL(url, 'http://localhost');
   }
-  throw new Refusal(400, 'BAD_REQUEST', 'the target is no path');
+  throw new Refusal(400, 'BAD_REQUEST', 'the target is not a path');
 }
 
 /** The answer to a connection that has sent no request, as text. */

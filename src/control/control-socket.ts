@@ -102,7 +102,7 @@ async function listen(server: Server, path: string): Promise<void> {
 async function staleAt(path: string): Promise<Stats | undefined> {
   const stats = statsOf(path);
   if (stats === undefined) return undefined;
-  if (!stats.isSocket()) throw new Error(`${path} is there already and is no socket; remove it`);
+  if (!stats.isSocket()) throw new Error(`${path} exists already and is not a socket; remove it`);
   if (stats.uid !== ownUid()) {
     throw new Error(`${path} is a socket of another user (uid ${stats.uid}); remove it`);
   }

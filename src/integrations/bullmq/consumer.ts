@@ -109,7 +109,7 @@ export class Consumer extends Worker {
     metrics?.wait.observe({ queue }, Math.max(0, begunAt - madeAt(job)) / 1_000);
     const payload = readPayload(job.data);
     if (payload === undefined) {
-      throw new UnrecoverableError(`this is no job of nestjs-cluster (version ${VERSION})`);
+      throw new UnrecoverableError(`this is not a job of nestjs-cluster (version ${VERSION})`);
     }
     if (payload === 'newer') return giveBack(job, 'it is of a newer version of nestjs-cluster');
     const { call } = payload;

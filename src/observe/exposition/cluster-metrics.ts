@@ -76,7 +76,7 @@ const SLOT_COUNTERS: Metrics<SlotCounts> = [
   [
     'worker_refused_metrics_total',
     'refusedMetricsTotal',
-    'Times that the metrics of the worker were too large for the primary to hold beside those of the others',
+    'Times that the metrics of the worker were too large for the primary to hold with those of the other workers',
   ],
   [
     'ipc_messages_dropped_total',

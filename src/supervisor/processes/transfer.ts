@@ -68,7 +68,7 @@ export class Transfer {
     this.#socket = socket;
     await this.#closeServer();
     socket.setTimeout(silenceMs, () => {
-      const why = `nothing came of the worker for ${Math.round(silenceMs / 1_000)} s, or nobody read it: its main thread may be in native code`;
+      const why = `the worker sent nothing for ${Math.round(silenceMs / 1_000)} s, or nobody read it: its main thread may be in native code`;
       socket.destroy(new InspectionError('silent', why));
     });
     try {

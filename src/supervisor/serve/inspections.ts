@@ -22,7 +22,7 @@ const SNAPSHOT_SILENCE_MS = 120_000;
 
 const STOPPED =
   'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
-const ENDED = 'it has ended meanwhile';
+const ENDED = 'the worker has ended by now';
 const NATIVE = 'its main thread did not answer: it is in native code';
 
 type Answer = WorkerMessage & { readonly type: 'stack' };

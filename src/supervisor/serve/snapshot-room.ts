@@ -41,7 +41,7 @@ export function roomForSnapshot(
   if (residentBytes + graphBytes > hardLimitBytes) {
     refuse(
       slot,
-      `${inMegabytes(graphBytes)} beside the ${inMegabytes(residentBytes)} that it holds, above memory.hardLimitBytes (${inMegabytes(hardLimitBytes)}), at which it is killed`,
+      `${inMegabytes(graphBytes)} more than the ${inMegabytes(residentBytes)} that it holds, above memory.hardLimitBytes (${inMegabytes(hardLimitBytes)}), at which it is killed`,
     );
   }
 }

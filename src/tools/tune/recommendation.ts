@@ -80,7 +80,7 @@ function reasonFor(chosen: Measurement, measured: readonly Measurement[]): strin
   }
   if (hasRoom(chosen)) {
     parts.push(
-      `, with event loops busy for no more than ${percent(chosen.eventLoopUtilization!)} of the time: the route waits for something else than a worker`,
+      `, with event loops busy for no more than ${percent(chosen.eventLoopUtilization!)} of the time: the route waits for something that is not a worker`,
     );
   }
   if (more.length === 0) {

@@ -91,7 +91,7 @@ describe('the control socket', () => {
     writeFileSync(join(directory, 'file'), 'precious');
     symlinkSync(path, join(directory, 'link'));
     for (const name of ['file', 'link']) {
-      await expect(open(join(directory, name))).rejects.toThrow('is no socket; remove it');
+      await expect(open(join(directory, name))).rejects.toThrow('is not a socket; remove it');
     }
     expect(readdirSync(directory).toSorted()).toEqual(['a.sock', 'file', 'link']);
     first.remove();
@@ -174,8 +174,8 @@ describe('the directory of control sockets', () => {
     writeFileSync(file!, '');
     mkdirSync(wide!);
     chmodSync(wide!, 0o750);
-    expect(() => claimDirectory(link!)).toThrow('is no directory (a link or a file)');
-    expect(() => claimDirectory(file!)).toThrow('is no directory (a link or a file)');
+    expect(() => claimDirectory(link!)).toThrow('is not a directory (a link or a file)');
+    expect(() => claimDirectory(file!)).toThrow('is not a directory (a link or a file)');
     expect(() => claimDirectory(wide!)).toThrow('is open to other users; chmod 700 it');
     const stats = lstatSync(own!);
     expect(problemOfDirectory(stats, stats.uid + 1)).toBe(

@@ -65,7 +65,7 @@ describe('the stack of a worker', () => {
     const stack = inspections.stack(0);
     handle.look = () => undefined;
     await vi.advanceTimersByTimeAsync(999);
-    expect(await stack).toMatchObject({ problem: 'it has ended meanwhile' });
+    expect(await stack).toMatchObject({ problem: 'the worker has ended by now' });
   });
 
   it('is none in native code, and says so', async () => {
