@@ -12,20 +12,30 @@ import type { RelayLimit } from '../../contract/snapshot/index.js';
 export interface OwnSessions {
   request(request: IncomingMessage, response: ServerResponse): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Answers a waiting request of a session, without loss, because the worker that relays it leaves. */
+  /**
+   * Answers a waiting request of a session. Called when the worker that relays the request is about
+   * to exit, so that the client loses nothing.
+   */
   release(request: IncomingMessage): void;
 }
 
-/** A header that asks the owner to release a waiting request. Relays remove it from requests of clients. */
+/**
+ * The header that asks the owner of a session to release a waiting request. It is never relayed if
+ * a client sends it.
+ */
 export const RELEASE = 'x-nestjs-cluster-release';
 
-/** Larger than in other servers: the relaying worker has already checked the headers. */
+/**
+ * The maximum size of a request's headers. It is larger than Node's default of 16 KiB, because the
+ * worker that relays a request has already checked its headers.
+ */
 const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
- * Listens for requests that other workers relay. The HTTP server itself does not listen, so the drain
- * neither closes nor counts it: its sessions end earlier. Above the limit it still releases waiting
- * requests, since that frees connections.
+ * Listens for requests that other workers relay. The HTTP server itself never listens: a net server
+ * hands it the connections. So the worker's drain neither closes nor counts the HTTP server. Its
+ * sessions have ended by then. While `limit` admits no connection, new requests get 503. Waiting
+ * requests are still released, because that frees connections.
  */
 export async function listenForRelays(
   path: string,
@@ -51,7 +61,8 @@ export async function listenForRelays(
     server.once('error', reject);
     server.listen(path, resolve);
   });
-  server.on('error', () => {}); // without free descriptors it accepts later
+  // without a free file descriptor, it accepts later
+  server.on('error', () => {});
   chmodSync(path, 0o600);
   return server.unref();
 }

@@ -12,19 +12,25 @@ import type { RelayLimit } from '../../contract/snapshot/index.js';
 import { RELEASE } from './relay-server.js';
 import { hasBody, headOf, relayedHeaders, requestHeaders } from './request-head.js';
 
-/** Idle connections to an owner. Each takes a descriptor here and one in the owner. */
+/**
+ * Keep-alive connections to one owner. At most 8 stay open while they are idle, for 5 s, because
+ * each takes a file descriptor in both workers.
+ */
 const IDLE: AgentOptions = { keepAlive: true, maxFreeSockets: 8, timeout: 5_000 };
 
 /** Relays requests to the workers that own their sessions. */
 export class Relay {
   readonly #kept: Agent;
   readonly #single: Agent;
-  /** A drain releases all requests at once, for which one connection to each owner is enough. */
+  /** Sends the releases of a drain. One connection to each owner is enough for all of them. */
   readonly #releases: Agent;
-  /** A function for each open request, which ends it without loss. */
+  /** A function for each open request. It ends the request without loss. */
   readonly #open = new Set<() => void>();
 
-  /** @param limit counts the connections to owners; above it requests are refused. */
+  /**
+   * @param limit counts the connections to owners. While it admits no connection, requests are
+   * refused.
+   */
   constructor(private readonly limit?: RelayLimit) {
     this.#kept = this.#agentWith(IDLE);
     this.#single = this.#agentWith({ keepAlive: false });
@@ -36,10 +42,12 @@ export class Relay {
   }
 
   /**
-   * Only a POST may have a body. Node would send the body of a GET without its length, and the owner
-   * would read it as the request of another client. A connection that had a body is not used again.
+   * Relays a request to the worker that owns its session. Only a POST may have a body, and other
+   * requests with a body are refused. Node would send the body of a GET without its length, and the
+   * owner would read the body as a request of another client. The connection of a POST is not used
+   * again.
    *
-   * @param gone called if the owner is gone before it has answered anything.
+   * @param gone called if the owner's connection fails before the client was sent anything.
    */
   request(
     path: string,
@@ -56,7 +64,7 @@ export class Relay {
     try {
       relayed = httpRequest({ ...options, method, headers: requestHeaders(request.headers) });
     } catch {
-      return refuse(response); // Node parses some paths and headers that it refuses to send
+      return refuse(response); // Node accepts some paths and headers that it refuses to send
     }
     const release = (): void => {
       httpRequest({ ...options, agent: this.#releases, headers: { [RELEASE]: '1' } })
@@ -66,7 +74,8 @@ export class Relay {
     };
     if (method === 'GET') this.#open.add(release);
     relayed.on('response', (answer) => {
-      // The owner is at its limit. The client's connection ends, so this process does not reach its own.
+      // The owner has reached its limit of connections. Ends the client's connection too, so that
+      // this process does not reach its own limit.
       if (answer.statusCode === 503) response.setHeader('Connection', 'close');
       response.writeHead(answer.statusCode!, relayedHeaders(answer.headers));
       pipeline(answer, response, () => {});
@@ -83,7 +92,7 @@ export class Relay {
     else relayed.end();
   }
 
-  /** Relays an upgraded connection as long as it lasts. */
+  /** Relays an upgraded connection until it closes. */
   upgrade(
     path: string,
     request: IncomingMessage,
@@ -107,7 +116,7 @@ export class Relay {
         this.#open.delete(leave);
         owner.destroy();
       });
-      // Unless the client's data is read, its end is not noticed.
+      // Node notices that the client has ended the connection only while the client's data is read.
       owner.on('close', () => client.end().resume());
       client.pipe(owner);
       owner.pipe(client);
@@ -126,7 +135,7 @@ export class Relay {
   }
 }
 
-/** Answers like Engine.IO. The rest of the request is not read. */
+/** Answers with an error in the form of Engine.IO's errors. The rest of the request is not read. */
 function refuse(response: ServerResponse, status = 400, message = 'Bad request'): void {
   const headers = { 'Content-Type': 'application/json', Connection: 'close' };
   response.writeHead(status, headers).end(JSON.stringify({ code: 3, message }));

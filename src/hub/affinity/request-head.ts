@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { RELEASE } from './relay-server.js';
 
-/** Headers of one connection: the relayed connection has its own. */
+/** Headers that are not relayed, because they describe one connection only. */
 const OF_CONNECTION =
   /^(connection|expect|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
 
-/** The relayed headers of an answer. */
+/** The headers of an answer that are relayed. */
 export function relayedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const kept = Object.entries(headers).filter(
     ([name]) => !OF_CONNECTION.test(name) && name !== RELEASE,
@@ -13,7 +13,7 @@ export function relayedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeader
   return Object.fromEntries(kept);
 }
 
-/** The relayed headers of a request. Node sets the length of its body again. */
+/** The headers of a request that are relayed. Node sets the length of the request's body again. */
 export function requestHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { 'content-length': _, ...others } = relayedHeaders(headers);
   return others;
@@ -25,7 +25,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return encoding !== undefined || length !== '0';
 }
 
-/** The head of a request. Node has parsed it, so no value contains the end of a line. */
+/** The head of a request as bytes. Node has parsed the head, so no value contains a line break. */
 export function headOf({ method, url, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/1.1`];
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -12,7 +12,10 @@ import { listenForRelays, type OwnSessions } from './relay-server.js';
 import { headOf } from './request-head.js';
 import { newOwner, newSessionId, ownerOf } from './session-id.js';
 
-/** Node compares the two when it accepts a connection. This package sets `maxConnections`, too. */
+/**
+ * When Node accepts a connection, it compares `_connections` with `maxConnections`. The connection
+ * limit of this package sets `maxConnections`, too.
+ */
 type LimitedServer = EventEmitter & {
   readonly _connections?: number;
   readonly maxConnections?: number;
@@ -20,25 +23,29 @@ type LimitedServer = EventEmitter & {
 
 const RETRY_MS = 1_000;
 
-/** The system cleans directories, and removes the directory of a user who logs out. */
+/**
+ * How often a missing socket file is looked for. The operating system may clean the directory, and
+ * removes the directory of a user who logs out.
+ */
 const CHECK_MS = 1_000;
 
 /**
- * Sessions that live in the memory of one worker, while their clients reach any worker. The id of a
- * session names its owner. Other workers relay requests to the owner, and pass upgraded connections to
- * it. With TLS they relay these, too, because the keys of the connection are in one process.
+ * Sessions that live in the memory of one worker, although their clients may reach any worker. The
+ * id of a session names the worker that owns it. Other workers relay requests to the owner, and
+ * pass upgraded connections to it. They relay upgraded connections with TLS, because the keys of
+ * such a connection are in one process.
  */
 export class SessionAffinity {
   readonly #owner: string;
   readonly #relay: Relay;
-  /** Connections that other workers have passed: they are served here. */
+  /** Connections that other workers have passed to this one. They are not passed on again. */
   readonly #taken = new WeakSet<Duplex>();
   #address: HubAddress | undefined;
   #warned: string | undefined;
 
   /**
-   * @param find finds the hub: the sockets for relays are in its directory.
-   * @param server serves the sessions, and the connections that other workers pass.
+   * @param find finds the hub. The sockets for relays are in the hub's directory.
+   * @param server the HTTP server for the connections that other workers pass.
    */
   constructor(
     private readonly link: Pick<ClusterLink, 'identity' | 'passage' | 'warn'>,
@@ -50,12 +57,15 @@ export class SessionAffinity {
     this.#relay = new Relay(link.passage?.limit);
   }
 
-  /** A function for each relayed request, which ends it without loss. */
+  /** A function for each relayed request. It ends the request without loss. */
   get relayed(): Iterable<() => void> {
     return this.#relay.open;
   }
 
-  /** Resolves once other workers can reach the sessions of this one. Until then it tries again. */
+  /**
+   * Resolves when other workers can reach the sessions of this worker. After a failure it tries
+   * again each second.
+   */
   async open(): Promise<void> {
     try {
       const address = await this.find();
@@ -110,7 +120,7 @@ export class SessionAffinity {
     return this.#address === undefined || owner === this.#owner ? undefined : owner;
   }
 
-  /** @returns whether another worker has the connection now. */
+  /** @returns whether the connection was passed to another worker. */
   #pass(to: string, request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const handle = handleOf(socket);
     if (handle === undefined) return false;
@@ -119,19 +129,22 @@ export class SessionAffinity {
     if (passed === undefined) return false;
     handle.readStop();
     socket.on('error', () => {});
-    // The other process has its own descriptor, so this closes only the one of this process.
+    // The other process has its own file descriptor, so this closes only the one of this process.
     void passed.then(() => socket.destroy());
     return true;
   }
 
-  /** The server parses the head again, so the connection looks like any other of this worker. */
+  /**
+   * Serves a connection that another worker has passed. The server parses the request's head again,
+   * so the connection looks like any other connection of this worker.
+   */
   #take(handle: PassedHandle, head: Buffer): void {
     const { maxConnections, _connections: open = 0 } = this.server as LimitedServer;
     if (typeof maxConnections === 'number' && open >= maxConnections) {
       handle.close();
       return void this.server.emit('drop');
     }
-    // Node's types leave out that option.
+    // Node's types do not contain the option `handle`.
     const options: object = { handle, readable: true, writable: true, allowHalfOpen: true };
     const socket = new Socket(options).setNoDelay();
     this.#taken.add(socket);
@@ -140,7 +153,10 @@ export class SessionAffinity {
   }
 }
 
-/** @returns `undefined` if the connection cannot be passed: it uses TLS, or is not a socket. */
+/**
+ * @returns `undefined` if the connection cannot be passed: it uses TLS, is not a socket, or has
+ * data in its buffers.
+ */
 function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undefined {
   if (!(socket instanceof Socket) || socket instanceof TLSSocket) return undefined;
   if (socket.readableLength > 0 || socket.writableLength > 0) return undefined;
@@ -148,7 +164,10 @@ function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undef
   return typeof handle?.readStop === 'function' ? (handle as never) : undefined;
 }
 
-/** In the hub's directory, which no other user can enter. The owner has the checked form of a session id. */
+/**
+ * A path in the hub's directory, which no other user can enter. The form of `owner` was checked, so
+ * the path cannot leave that directory.
+ */
 function pathOf({ path }: HubAddress, owner: string): string {
   return `${path.replace(/\.hub$/, '')}.${owner}.hub`;
 }

@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto';
 
-/** The part of a session id that names its worker: the slot, and a random part unique in all generations. */
+/**
+ * The form of a session id. Captures the owner: the slot of the worker, and random digits that no
+ * other worker has, not even an earlier or later worker of the slot.
+ */
 const OWNER = /^(\d{1,4}-[\da-f]{8})\.[\w-]{20}$/;
 
 export function newOwner(slot: number): string {
   return `${slot}-${randomBytes(4).toString('hex')}`;
 }
 
-/** The random part is as long as in ids of Engine.IO: it alone authenticates the client. */
+/** The random part is as long as in Engine.IO's ids, because it alone authenticates the client. */
 export function newSessionId(owner: string): string {
   return `${owner}.${randomBytes(15).toString('base64url')}`;
 }
 
-/** @returns `undefined` if the text of a client is not a session id of this package. */
+/** @returns `undefined` if the client's text is not a session id of this package. */
 export function ownerOf(sid: unknown): string | undefined {
   return typeof sid === 'string' ? OWNER.exec(sid)?.[1] : undefined;
 }

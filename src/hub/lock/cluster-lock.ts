@@ -21,21 +21,24 @@ import {
 
 /** Options of `runExclusive()`. */
 export interface RunExclusiveOptions {
-  /** How long to wait for the lock, 0..2^31-1 ms; 0 takes it only if it is free. Default: 10,000. */
+  /**
+   * How long to wait for the lock, 0..2^31-1 ms. With 0, the call succeeds only if the lock is
+   * free. Default: 10,000.
+   */
   readonly waitMs?: number | undefined;
 }
 
-/** The lock under which `fn` runs. */
+/** The lock that is held while `fn` runs. */
 export interface AcquiredLock {
   /**
-   * Aborted if the lock is lost while `fn` runs: at most 1.8 s after the connection to the hub was
-   * lost, unless the next hub gives the lock back.
+   * Aborted if the lock is lost while `fn` runs. If the connection to the hub is lost, it is
+   * aborted at most 1.8 s later, unless the next hub gives the lock back.
    */
   readonly signal: AbortSignal;
   /**
-   * A fencing token. It grows with each lock that the cluster gives, as long as the primary lives.
-   * Send it along with what `fn` writes, and have the resource refuse a token below one that it has
-   * seen. So a holder that has lost its lock, and does not know it yet, writes nothing.
+   * A fencing token. It grows with each lock that the cluster grants, as long as the primary runs.
+   * Send it along with each write of `fn`, and let the resource refuse a token that is lower than
+   * one it has seen. So a holder that has lost its lock without knowing it writes nothing.
    */
   readonly token: number;
 }
@@ -43,18 +46,20 @@ export interface AcquiredLock {
 const optionsSchema = optionGroup({ waitMs: option(durationMs(), 10_000) });
 const MAX_NAME_LENGTH = 1_024;
 
-/** The locks of the running code, from the innermost on. */
+/** A lock that the running code holds, and the lock held around it. */
 interface Held {
   readonly lock: HeldLock;
   readonly outer: Held | undefined;
 }
 
-/** One for all instances: several modules may each provide their own. */
+/**
+ * All instances of {@link ClusterLock} share this storage, because several modules may provide one.
+ */
 const RUNNING = new AsyncLocalStorage<Held>();
 
 /**
- * Locks that one worker of the cluster holds at a time. Provide it in each module that injects it.
- * Without a primary it locks within the process.
+ * Locks that only one worker of the cluster holds at a time. Provide this class in each module that
+ * injects it. Without a primary, a lock holds within the process.
  */
 @Injectable()
 export class ClusterLock {
@@ -65,13 +70,15 @@ export class ClusterLock {
   }
 
   /**
-   * Runs `fn` while nobody else in the cluster runs one under this name. Callers wait in the order in
-   * which they came. The lock is free again when `fn` or its process has ended.
+   * Runs `fn` under a lock: no other call in the cluster runs under the same name at that time.
+   * Callers get the lock in the order of their calls. The lock is free again when `fn` ends, or
+   * when its process ends.
    *
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
-   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError inside
-   * itself, ClusterConfigurationError for wrong options and in a thread such as the one of a
-   * `@CpuBound()` method, and every error of `fn`.
+   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError if it
+   * is called inside itself for the same name, ClusterLockRefusedError if the hub refuses the
+   * request or cannot be started, ClusterConfigurationError for wrong options and in a thread such
+   * as the one of a `@CpuBound()` method, and every error of `fn`.
    */
   async runExclusive<T>(
     name: string,
@@ -110,7 +117,7 @@ export class ClusterLock {
     throw new ClusterLockTimeoutError(name, waitMs);
   }
 
-  /** Not before the first use: the class may be created where no app runs. */
+  /** Connects at the first use, because an instance may be created where no app runs. */
   #open(): { readonly hub: HubClient; readonly held: HeldLocks } {
     if (this.#locks === undefined) {
       const hub = hubOf(currentLink());
@@ -120,7 +127,7 @@ export class ClusterLock {
   }
 }
 
-/** Only the main thread has the connection of its process. */
+/** Only the main thread has the connection of its process to the hub. */
 function inThread(name: string): ClusterConfigurationError {
   return new ClusterConfigurationError(
     `runExclusive(${JSON.stringify(name)}) was called in a thread, where a lock would hold in that thread alone; take the lock where the thread is called, around the call of the @CpuBound() method`,

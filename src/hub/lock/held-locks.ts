@@ -1,36 +1,39 @@
 import type { HubClient } from '../client/hub-client.js';
 
 /**
- * The next hub keeps locks for a little longer, for the workers that hold them. It may have started at
- * the moment when the connection was lost.
+ * How long a lock counts as held after the connection is lost. A new hub may have started at that
+ * moment. It reserves locks for a little longer, for the workers that held them.
  */
 const KEPT_MS = 1_800;
 
-/** The longest wait for the answer of the next hub. */
+/** The longest wait for the next hub's answer. */
 const RECLAIM_MS = 900;
 
 /** A lock that this process holds. */
 export class HeldLock {
   readonly #lost = new AbortController();
-  /** It grows with each grant, also from one hub to the next. */
+  /** The fencing token: the number of the first grant. Any later grant has a higher number. */
   readonly token: number;
   #deadline: NodeJS.Timeout | undefined;
   held = true;
 
   constructor(
     readonly name: string,
-    /** The hub's number for it. Another hub gives it another one. */
+    /** The hub's number for this lock. It changes if the next hub gives the lock back. */
     public grant: number,
   ) {
     this.token = grant;
   }
 
-  /** Aborted once somebody else may hold the lock. */
+  /** Aborted as soon as another process may hold the lock. */
   get signal(): AbortSignal {
     return this.#lost.signal;
   }
 
-  /** The connection is lost: another hub may give the lock to others. */
+  /**
+   * Called when the connection is lost. The lock is lost too, unless it is reclaimed in time: the
+   * next hub may grant it to others.
+   */
   doubt(): void {
     this.#deadline ??= setTimeout(() => this.lose(), KEPT_MS).unref();
   }
@@ -56,7 +59,10 @@ export class HeldLock {
   }
 }
 
-/** The locks that this process holds. It reclaims them from the next hub before others can get them. */
+/**
+ * The locks that this process holds. After a restart of the hub, they are reclaimed before others
+ * can get them.
+ */
 export class HeldLocks {
   readonly #held = new Set<HeldLock>();
 
@@ -65,7 +71,7 @@ export class HeldLocks {
       opened: (anew) => {
         for (const lock of this.#held) {
           if (anew) void this.#reclaim(lock);
-          else lock.lose(); // the hub gave it to others when the connection was lost
+          else lock.lose(); // the same hub gave it to others when the connection was lost
         }
       },
       closed: () => this.#held.forEach((lock) => lock.doubt()),
@@ -93,7 +99,7 @@ export class HeldLocks {
       if (lock.held) lock.keep(header.grant);
       else this.hub.tell({ op: 'unlock', grant: header.grant });
     } catch {
-      lock.lose(); // lost again: whether the next hub gives it back is unknown
+      lock.lose(); // without an answer, the lock may belong to others
     }
   }
 }

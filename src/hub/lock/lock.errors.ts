@@ -1,6 +1,6 @@
 import { ClusterError } from '../../contract/errors/cluster.errors.js';
 
-/** The lock was not free in time. `fn` was not called. */
+/** The lock was not free in time, so `fn` was not called. */
 export class ClusterLockTimeoutError extends ClusterError {
   readonly code = 'CLUSTER_LOCK_TIMEOUT';
   readonly exitCode = 1;
@@ -12,7 +12,7 @@ export class ClusterLockTimeoutError extends ClusterError {
   }
 }
 
-/** `runExclusive()` was called inside itself, for the same name: it would wait for itself. */
+/** `runExclusive()` was called inside itself for the same name, so it would wait for itself. */
 export class ClusterLockReentryError extends ClusterError {
   readonly code = 'CLUSTER_LOCK_REENTRY';
   readonly exitCode = 1;
@@ -24,7 +24,7 @@ export class ClusterLockReentryError extends ClusterError {
   }
 }
 
-/** The hub cannot take the request for a lock. */
+/** The lock cannot be requested, because the hub refuses the request or cannot be started. */
 export class ClusterLockRefusedError extends ClusterError {
   readonly code = 'CLUSTER_LOCK_REFUSED';
   readonly exitCode = 1;

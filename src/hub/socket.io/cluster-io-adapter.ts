@@ -14,13 +14,15 @@ import { SessionStore, tagsOf } from './session-store.js';
 /** Options of {@link ClusterIoAdapter}. */
 export interface ClusterIoAdapterOptions {
   /**
-   * With `connectionStateRecovery`: the limit for kept packets that clients may have missed, and the
-   * same limit for sessions, each for the whole cluster. Default: 16 MiB.
+   * The maximum size of the packets that are kept for disconnected clients, with
+   * `connectionStateRecovery`. The same maximum holds for the stored sessions. Both hold for the
+   * whole cluster. Beyond the maximum the oldest are dropped, and their clients start a new
+   * session. Default: 16 MiB.
    */
   readonly maxRecoveryBytes?: number | undefined;
 }
 
-/** Types of the Socket.IO that Nest's adapter uses. */
+/** The types of the Socket.IO version that Nest's adapter uses. */
 type ServerOptions = NonNullable<Parameters<IoAdapter['createIOServer']>[1]>;
 type IoServer = ReturnType<IoAdapter['createIOServer']>;
 
@@ -29,8 +31,8 @@ const optionsSchema = optionGroup({
 });
 
 /**
- * Socket.IO for an app with several workers: rooms, broadcasts and `fetchSockets()` reach the clients of
- * all workers, and each request of a client may reach any worker.
+ * Socket.IO for an app with several workers. Rooms, broadcasts and `fetchSockets()` reach the
+ * clients of all workers, and each request of a client may reach any worker. Use it with
  * `app.useWebSocketAdapter(new ClusterIoAdapter(app))`.
  */
 export class ClusterIoAdapter extends IoAdapter {
@@ -51,9 +53,9 @@ export class ClusterIoAdapter extends IoAdapter {
     const channels = (this.#channels ??= new HubChannels(hub, warn));
     const ids = new PrivateIds(link?.findHub());
     const sessions = new SessionStore(hub, channels, ids, this.#maxBytes, warn);
-    // Socket.IO calls it with `new`.
+    // Not an arrow function, because Socket.IO calls it with `new`.
     function adapter(nsp: Namespace): HubAdapter {
-      const [name] = tagsOf([nsp.name]); // a client may have chosen it
+      const [name] = tagsOf([nsp.name]); // short, even if a client has chosen the name
       const channel = `socket.io ${JSON.stringify([port, path, name])}`;
       return new HubAdapter(nsp, channels, sessions, channel);
     }

@@ -6,17 +6,19 @@ import type { ClusterLink } from '../../contract/snapshot/index.js';
 import { closedByOwner } from '../../worker/http/web-socket.js';
 import type { Engine, EngineClient, EngineRequest } from './engine.interface.js';
 
-/** The doctor looks for it. */
+/** Marks an engine whose sessions any worker can reach. The doctor looks for this mark. */
 export const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
-/** New sessions wait until other workers can reach them, for this time at most. */
+/** The longest wait of a new session for other workers to be able to reach it. */
 const MAX_WAIT_MS = 3_000;
 
-/** A client that polls asks again at once. After this time without a poll it is gone. */
+/**
+ * How long a client that polls may send no poll before it counts as lost. It usually polls at once.
+ */
 const LOST_MS = 2_000;
 
 /**
- * Lets the requests of a client reach any worker: the id of each session names the worker that owns it.
+ * Lets the requests of a client reach any worker. The id of each session names its owner.
  *
  * @param server the HTTP server of the engine.
  */
@@ -62,7 +64,10 @@ export function shareSessions(
   );
 }
 
-/** Closes a client, which connects again. Engine.IO would wait 30 s or for ever for the next poll of a lost one. */
+/**
+ * Closes a client, so that it connects again. A client that polls and sends no poll within `lostMs`
+ * is dropped. Engine.IO would wait 30 s or for ever for that poll.
+ */
 export function askToReconnect(client: EngineClient, lostMs = LOST_MS): void {
   client.transport.closeTimeout = lostMs;
   const timer = setTimeout(() => {

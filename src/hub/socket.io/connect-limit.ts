@@ -1,13 +1,19 @@
 import type { Engine } from './engine.interface.js';
 
-/** In Socket.IO's protocol, the packet with which a client asks for a namespace. */
+/** In Socket.IO's protocol, the first character of a packet that asks for a namespace. */
 const CONNECT = '0';
 
-/** A client needs one for each of its namespaces. One POST has room for 300,000. */
+/**
+ * How many of these packets a client may send within {@link WITHIN_MS}. A client needs one for each
+ * of its namespaces, but one POST has room for 300,000.
+ */
 const MAX_CONNECTS = 100;
 const WITHIN_MS = 1_000;
 
-/** Disconnects clients that ask for namespaces faster than any app needs: each takes a socket, and perhaps a session. */
+/**
+ * Disconnects clients that ask for namespaces faster than any app needs. Each namespace takes a
+ * socket, and perhaps a session.
+ */
 export function limitConnects(engine: Pick<Engine, 'on'>, warn: (message: string) => void): void {
   let warned = false;
   engine.on('connection', (client) => {

@@ -7,22 +7,22 @@ export type EngineRequest = IncomingMessage & { _query?: Readonly<Record<string,
 export interface EngineClient {
   readonly transport: {
     readonly name: string;
-    /** For a client that polls: whether a poll waits for its answer. */
+    /** For a client that polls: whether a poll is waiting for an answer. */
     readonly writable: boolean;
-    /** For a client that polls: how long `close()` waits for its next poll, in ms. */
+    /** For a client that polls: how long `close()` waits for the client's next poll, in ms. */
     closeTimeout?: number;
     send(packets: readonly { readonly type: string }[]): void;
   };
-  /** @param discard drops packets that were not sent yet. */
+  /** @param discard drops the packets that were not sent yet. */
   close(discard?: boolean): void;
-  /** If the client is closed, packets after this one are not read. */
+  /** If the listener closes the client, Engine.IO does not read the packets after this one. */
   on(
     event: 'packet',
     listener: (packet: { readonly type: string; readonly data?: unknown }) => void,
   ): void;
 }
 
-/** The used part of Engine.IO's server. */
+/** The part of Engine.IO's server that this package uses. */
 export interface Engine {
   readonly clients: Readonly<Record<string, EngineClient>>;
   prepare(request: EngineRequest): void;

@@ -23,7 +23,7 @@ interface ServerSocket {
   packet(packet: { readonly type: number; readonly data: unknown[] }): void;
 }
 
-/** The used part of a namespace of Socket.IO. */
+/** The part of Socket.IO's namespaces that this package uses. */
 export interface Namespace {
   readonly name: string;
   readonly sockets: ReadonlyMap<string, ServerSocket>;
@@ -35,24 +35,31 @@ export interface Namespace {
   on(event: string, listener: (about: string, done: () => void) => unknown): void;
 }
 
-/** In Socket.IO's protocol, the type of a packet with an event. */
+/** In Socket.IO's protocol, the type of a packet that carries an event. */
 const EVENT = 2;
 
-/** Asks other workers to close a client that they still take for connected. */
+/**
+ * The event that asks other workers to close a client. The client has come back to this worker, and
+ * another worker may still consider it connected.
+ */
 const SURRENDER = 'nestjs-cluster surrender';
 
-/** Tells the worker of a socket that the room with its id has a member in another worker. */
+/**
+ * The event that names a socket whose own room has got a member in another worker. A socket's own
+ * room has the socket's id as its name.
+ */
 const JOINED = 'nestjs-cluster joined';
 
-/** The form of a socket's id, which is also the name of a room. */
+/** The form of a socket's id. A room with such a name is the own room of a socket. */
 const SOCKET_ID = /^[\w-]{20}$/;
 
-/** The client does not wait longer for a busy worker. */
+/** How long a returning client waits, at most, for other workers to close its former connection. */
 const SURRENDER_MS = 1_000;
 
 /**
- * The adapter of one namespace. Its own messages take effect at the place of their echo, so all workers
- * see one order. That is why one offset tells which messages a client has.
+ * The adapter of one namespace. The hub gives all messages one order. A worker handles its own
+ * message when the hub echoes it, so all workers handle the messages in that order. That is why one
+ * offset tells which messages a client has received.
  */
 export class HubAdapter extends ClusterAdapterWithHeartbeat {
   declare readonly nsp: Namespace;
@@ -73,8 +80,9 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
     nsp.on(JOINED, (room) => nsp.sockets.has(room) && this.#shared.add(room));
     channels.join(channel, this.uid, {
-      // One microtask later, like the continuation of `doPublish()`, to keep the order. Then an error of
-      // a listener of `serverSideEmit()` does not reach the connection to the hub either.
+      // Runs one microtask later, as the continuation of `doPublish()` does, so the order is kept.
+      // If a listener of `serverSideEmit()` throws, the error does not reach the connection to the
+      // hub.
       said: (body, _from, offset) =>
         queueMicrotask(() => {
           const message = decodeJson(body) as ClusterMessage;
@@ -87,7 +95,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
   }
 
-  /** It announces itself in `joined()`, once it gets the messages of the others. */
+  /** Does nothing: `joined()` calls the base class once this adapter gets the others' messages. */
   override init(): void {}
 
   override close(): void {
@@ -95,20 +103,23 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.part(this.uid);
   }
 
-  /** Resolves with the echo, so the base class sends to its own clients at the message's place in the order. */
+  /**
+   * Resolves when the hub echoes the message. Then the base class sends the message to its own
+   * clients, at the message's place in the common order.
+   */
   protected override doPublish(message: ClusterMessage): Promise<string> {
     const broadcast =
       message.type === MessageType.BROADCAST && message.data.requestId === undefined
         ? (message.data as Broadcast)
         : undefined;
     const keep = broadcast && this.#keeping(broadcast);
-    // Other workers do not need events for one socket of this worker, but the hub keeps them.
+    // An event for one socket of this worker is not sent to other workers. The hub still keeps it.
     const [room, ...rooms] = broadcast?.opts.rooms ?? [];
     const isOwn = rooms.length === 0 && this.nsp.sockets.has(room!) && !this.#shared.has(room!);
     return new Promise((resolve, reject) => {
       const echo = (offset: string | undefined): void => {
         if (offset !== undefined) this.#recovering.note(offset, broadcast!);
-        // After an error the base class sends to its own clients without an offset.
+        // If this promise rejects, the base class sends to its own clients without an offset.
         else if (keep !== undefined) return reject(new Error('the hub has not kept it'));
         resolve(offset ?? '');
       };
@@ -121,7 +132,10 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.say(this.uid, this.#encodeResponse(response), { to });
   }
 
-  /** `fetchSockets()` of other workers waits for this answer, so data that is not JSON is left out. */
+  /**
+   * Encodes a response. In a response to `fetchSockets()`, `socket.data` that is not JSON is left
+   * out, because another worker waits for the response.
+   */
   #encodeResponse(response: ClusterResponse): Buffer {
     if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
     try {
@@ -139,7 +153,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.sessions.keep(this.channel, { sid, pid, rooms, data }, maxDisconnectionDuration);
   }
 
-  /** @param pid text from the client, like the offset. */
+  /** @param pid unchecked text from the client, as is `offset`. */
   override async restoreSession(pid: string, offset: string): Promise<Session> {
     const client = this.#recovering.begin();
     const session = await this.sessions
@@ -147,7 +161,8 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       .catch(() => undefined);
     client.session = session;
     if (session === undefined) this.#recovering.end(client);
-    return (session && { ...session, missedPackets: [] }) as Session; // `undefined` starts a new session
+    // If the result is `undefined`, Socket.IO starts a new session.
+    return (session && { ...session, missedPackets: [] }) as Session;
   }
 
   override addAll(id: string, rooms: Set<Room>): void {
@@ -157,15 +172,15 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       if (isOther) void this.serverSideEmit([JOINED, room]);
     }
     const socket = this.nsp.sockets.get(id);
-    // The client gets the id after this call.
+    // Socket.IO sends the id to the client after this call, so the client gets the signed id.
     if (rooms.has(id) && socket?.pid !== undefined) {
       socket.pid = this.sessions.ids.sign(this.channel, socket.pid);
     }
     const client = socket && this.#recovering.take(id);
     if (client === undefined) return;
-    this.#shared.add(id); // members that joined its room told its former worker, not this one
-    // After its CONNECT: Socket.IO's client buffers packets before it, and would get them twice if it
-    // lost the connection in between.
+    this.#shared.add(id); // its former worker knew of other members, this worker does not
+    // Sends the missed packets after the CONNECT packet. Socket.IO's client buffers packets that
+    // come before CONNECT. It would get them twice if the connection was lost before CONNECT.
     queueMicrotask(() => {
       const packets = client.packetsFor(this.sids.get(id) ?? new Set());
       for (const data of packets) socket!.packet({ type: EVENT, data });
@@ -176,7 +191,8 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     super.delAll(id);
     this.#shared.delete(id);
     const client = this.#recovering.take(id);
-    // Its client was gone, or refused, before it was connected. It may come back.
+    // The client was gone, or was refused, before its socket was connected. The client may come
+    // back, so its session is stored again.
     if (client !== undefined) this.persistSession(client.session!);
   }
 
@@ -184,7 +200,10 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     return this.nsp.server._opts.connectionStateRecovery;
   }
 
-  /** Like Socket.IO's own adapters, it does not keep packets with an acknowledgement. */
+  /**
+   * How the hub is to keep a packet for clients that are away; `undefined` if it is not kept. Like
+   * Socket.IO's own adapters, this one keeps no packet that asks for an acknowledgement.
+   */
   #keeping({ packet, opts }: Broadcast): SayOptions['keep'] {
     const isPlain =
       packet.type === EVENT && packet.id === undefined && opts.flags?.volatile === undefined;
@@ -194,7 +213,10 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     return { forMs, maxBytes, tags: tagsOf(opts.rooms), except: tagsOf(opts.except) };
   }
 
-  /** Resolves once no worker takes that client for connected. */
+  /**
+   * Closes the client in all workers. Resolves when no worker considers it connected any more, or
+   * after {@link SURRENDER_MS}.
+   */
   async #surrendered(pid: string): Promise<void> {
     this.#surrender(pid);
     await Promise.race([

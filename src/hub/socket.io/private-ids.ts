@@ -1,33 +1,40 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { HubAddress } from '../../contract/snapshot/index.js';
 
-/** An id of Socket.IO with its signature. */
+/** The form of a signed id: an id of Socket.IO, a dot, and the signature. */
 const SIGNED = /^([\w-]{20})\.([\w-]{22})$/;
 
 const SIGNATURE_BYTES = 16;
 
 /**
- * Signs the ids with which clients ask for their sessions, for one namespace each. So a worker can tell
- * that an id was not made in this cluster, and asks no other worker for its session.
+ * Signs the private ids with which clients ask for their sessions. A signature holds for one
+ * namespace. If an id was not signed in this cluster, a worker can reject it without asking other
+ * workers for its session.
  */
 export class PrivateIds {
   #secret: string | undefined;
   #asking = false;
 
-  /** @param find finds the hub, whose token all workers know. Without it the secret is this process's own. */
+  /**
+   * @param find finds the hub. The hub's token is the secret, because all workers know the token.
+   * Without `find`, the secret is random and known to this process alone.
+   */
   constructor(private readonly find: (() => Promise<HubAddress>) | undefined) {
     if (find === undefined) this.#secret = randomBytes(32).toString('hex');
     else this.#ask(find);
   }
 
-  /** @returns the same id if it is signed, or if the hub was not found: then its client starts a new session. */
+  /**
+   * @returns the signed id. Without a secret, the id is returned without a signature, and its
+   * client starts a new session when it comes back.
+   */
   sign(channel: string, id: string): string {
     if (SIGNED.test(id)) return id;
     const signature = this.#signatureOf(channel, id);
     return signature === undefined ? id : `${id}.${signature.toString('base64url')}`;
   }
 
-  /** @param id text from the client. */
+  /** @param id unchecked text from the client. */
   isOwn(channel: string, id: string): boolean {
     const [, own, signature] = SIGNED.exec(id) ?? [];
     if (own === undefined) return false;
@@ -38,18 +45,18 @@ export class PrivateIds {
 
   #signatureOf(channel: string, id: string): Buffer | undefined {
     if (this.#secret === undefined) return this.#ask(this.find!);
-    // The id has no space, so this text is not ambiguous.
+    // The id contains no space, so each text belongs to one id and one channel.
     const hmac = createHmac('sha256', this.#secret).update(`socket.io ${id} ${channel}`);
     return hmac.digest().subarray(0, SIGNATURE_BYTES);
   }
 
-  /** Each later use tries again, until the hub was found. */
+  /** Asks for the secret. If the hub is not found, the next use of an id asks again. */
   #ask(find: () => Promise<HubAddress>): undefined {
     if (this.#asking) return;
     this.#asking = true;
     find()
       .then(({ token }) => void (this.#secret = token))
-      .catch(() => {}) // the hub's own client says why there is none
+      .catch(() => {}) // the hub's client reports the cause
       .finally(() => (this.#asking = false));
   }
 }

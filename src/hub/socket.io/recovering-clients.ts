@@ -1,14 +1,14 @@
 import type { Session } from 'socket.io-adapter';
 import type { Broadcast } from './session-store.js';
 
-/** With a slower middleware the client misses packets. */
+/** How long broadcasts are collected for a client. Beyond that, the client misses packets. */
 const MAX_MS = 30_000;
 
-/** A client that comes back, and is not connected yet. */
+/** A client that comes back and is not connected yet. */
 export class RecoveringClient {
-  /** Broadcasts since the hub was asked what the client missed. */
+  /** Broadcasts that came after the hub was asked which packets the client has missed. */
   readonly packets: { readonly offset: string; readonly broadcast: Broadcast }[] = [];
-  /** `upTo` is the offset of the last packet in the hub's answer. */
+  /** The recovered session. `upTo` is the offset of the last packet in the hub's answer. */
   session: (Session & { readonly upTo: string }) | undefined;
 
   /** The packets that a socket in these rooms has missed up to now. */
@@ -25,8 +25,9 @@ export class RecoveringClient {
 }
 
 /**
- * Collects broadcasts for clients between the hub's answer and the moment at which their socket counts
- * as connected: until then, which middlewares may delay, Socket.IO sends them nothing.
+ * Collects broadcasts for clients that come back. Socket.IO sends nothing to a client until its
+ * socket is connected, and middlewares may delay that. So broadcasts are collected from the
+ * question to the hub until then.
  */
 export class RecoveringClients {
   readonly #all = new Set<RecoveringClient>();
@@ -46,7 +47,7 @@ export class RecoveringClients {
     this.#all.delete(client);
   }
 
-  /** @returns the client with this socket, which counts as connected from now on. */
+  /** @returns the client with this socket, for which nothing more is collected. */
   take(sid: string): RecoveringClient | undefined {
     for (const client of this.#all) {
       if (client.session?.sid !== sid) continue;

@@ -22,19 +22,28 @@ export interface Broadcast {
 const CACHE = 'socket.io sessions';
 const KEEP_MS = 1_000;
 
-/** A returning client waits this long for the hub. A hub that is started anew has nothing for it. */
+/**
+ * How long a returning client waits for the hub. A longer wait is useless, because a restarted hub
+ * has lost all sessions.
+ */
 const TAKE_MS = 5_000;
 
-/** The hub's offsets are shorter. */
+/** The maximum length of a client's offset. The hub's offsets are shorter. */
 const MAX_OFFSET = 64;
 
-/** Longer names of rooms are hashed. */
+/** The maximum length of a room's name in a tag. Longer names are hashed. */
 const MAX_ROOM = 64;
 
-/** Sessions taken at the same time. Each asks the hub, and perhaps all workers. */
+/**
+ * How many sessions may be taken at the same time. Each asks the hub, and perhaps all workers.
+ * Beyond the maximum, clients start a new session.
+ */
 const MAX_TAKING = 1_000;
 
-/** The tags of rooms in the hub. Clients may choose rooms, so no two rooms have the same tag. */
+/**
+ * The tags that stand for rooms in the hub. Clients may choose the names of rooms, so different
+ * rooms must never have the same tag.
+ */
 export function tagsOf(rooms: Iterable<unknown>): string[] {
   return Array.from(rooms, (room) =>
     typeof room === 'string' && room.length <= MAX_ROOM
@@ -45,7 +54,10 @@ export function tagsOf(rooms: Iterable<unknown>): string[] {
   );
 }
 
-/** Sessions of clients that may come back to any worker. The hub keeps them, and the packets that they miss. */
+/**
+ * Sessions of clients that may come back to any worker. The hub keeps the sessions, and the packets
+ * that the clients miss.
+ */
 export class SessionStore {
   readonly #taking = new Set<string>();
   #warned = false;
@@ -58,12 +70,18 @@ export class SessionStore {
     private readonly warn: (message: string) => void,
   ) {}
 
-  /** Without a hub, or with data that is not JSON, the client starts a new session. */
+  /**
+   * Stores a session in the hub. Without a hub, or if the data is not JSON, nothing is stored. Then
+   * the client starts a new session.
+   */
   keep(channel: string, session: SessionToPersist, ttlMs: number): void {
     this.#keep(channel, session, ttlMs).catch(() => {});
   }
 
-  /** Async, because Socket.IO calls `keep()` while it closes a connection: an error there ends the process. */
+  /**
+   * Async, so that it never throws. Socket.IO calls `keep()` while it closes a connection, and an
+   * error thrown there would end the process.
+   */
   async #keep(channel: string, session: SessionToPersist, ttlMs: number): Promise<void> {
     const body = this.encodeData(session);
     if (body === undefined) return;
@@ -72,7 +90,7 @@ export class SessionStore {
     await this.hub.ask(question, KEEP_MS, body);
   }
 
-  /** @returns `undefined` if the data is not JSON, which is logged once. */
+  /** @returns `undefined` if the data is not JSON. The first such case is logged. */
   encodeData(session: { readonly data: unknown }): Buffer | undefined {
     try {
       return encodeJson(session);
@@ -88,11 +106,13 @@ export class SessionStore {
   }
 
   /**
-   * Takes a session, with the packets that its client has missed. If several workers try, one gets it.
+   * Takes a session out of the hub, with the packets that its client has missed. If several workers
+   * try this at once, only one gets the session.
    *
-   * @param uid a member of the channel.
-   * @param pid text from the client, like the offset.
-   * @param releaseOld makes the old worker store the session, if it still takes the client for connected.
+   * @param uid the name of this worker's member in the channel.
+   * @param pid unchecked text from the client, as is `offset`.
+   * @param releaseOld makes the former worker store the session, if that worker still considers the
+   * client connected.
    * @returns `undefined` if the client has to start a new session.
    */
   async take(
@@ -126,7 +146,8 @@ export class SessionStore {
     const missed = await this.channels.missed(uid, offset, tagsOf(session.rooms));
     if (missed === undefined) return undefined;
     const { header } = await this.hub.ask({ op: 'delete', ...at }, KEEP_MS);
-    if (header.t !== 'done' || header.changed === 0) return undefined; // another worker has it
+    // If nothing was deleted, another worker has taken the session.
+    if (header.t !== 'done' || header.changed === 0) return undefined;
     const missedPackets = missed.map((each) => {
       const { packet } = (decodeJson(each.body) as { data: Broadcast }).data;
       return [...packet.data, each.offset];
@@ -135,7 +156,7 @@ export class SessionStore {
   }
 }
 
-/** A signed id has no space, so the key is not ambiguous. */
+/** A signed id contains no space, so each key belongs to one id and one channel. */
 function placeOf(channel: string, pid: string): { cache: string; key: string } {
   return { cache: CACHE, key: `${pid} ${channel}` };
 }

@@ -24,7 +24,7 @@ import { Counters, type Hit } from '../thread/services/counters.js';
 import { machineMs } from '../wire/machine-clock.js';
 import type { HitRecord } from '../wire/protocol.js';
 
-/** Decisions about a request that the hub has not counted in time. */
+/** The possible decisions about a request that the hub has not counted in time. */
 const DECISIONS = ['local', 'refuse', 'allow'] as const;
 type Decision = (typeof DECISIONS)[number];
 
@@ -33,14 +33,14 @@ export interface ClusterThrottlerOptions {
   /** How long a request waits for the hub, 1..2^31-1 ms. Default: 1,000. */
   readonly deadlineMs?: number | undefined;
   /**
-   * The decision about a request if the hub does not answer in time. `local`: this worker counts it by
-   * itself, so a client may send up to the limit to each worker. `refuse`: it gets 503. `allow`: it
-   * passes. Default: `local`.
+   * The decision about a request if the hub does not answer in time. `local`: this worker counts
+   * the request by itself, so a client may send up to the limit to each worker. `refuse`: the
+   * request is answered with 503. `allow`: the request passes without a limit. Default: `local`.
    */
   readonly onHubSilent?: Decision | undefined;
 }
 
-/** Nobody provides it: Nest creates the class with its defaults. */
+/** No module provides this token, so Nest creates the class with the default options. */
 const OPTIONS = Symbol('nestjs-cluster.throttler-options');
 
 const optionsSchema = optionGroup({
@@ -48,7 +48,10 @@ const optionsSchema = optionGroup({
   onHubSilent: option(oneOf(DECISIONS), 'local'),
 });
 
-/** The first worker starts the hub's thread, which is to count its first requests already. */
+/**
+ * How long the app's start waits for the hub. The first worker starts the hub's thread, which is to
+ * count from the first request on.
+ */
 const START_MS = 3_000;
 
 const SWEEP_MS = 60_000;
@@ -60,8 +63,9 @@ const CONSEQUENCES: Record<Decision, string> = {
 };
 
 /**
- * Counts the requests of all workers together. `ThrottlerModule` takes it as its `storage`. It counts
- * like the storage in memory that it replaces. Without a primary it counts in this process.
+ * Counts the requests of all workers together. Pass an instance to `ThrottlerModule` as its
+ * `storage`. It counts exactly as the default storage in memory does. Without a primary, it counts
+ * the requests of its process.
  *
  * If the hub does not answer in time, `onHubSilent` decides. The log says so once a minute, and
  * `nestjs_cluster_throttler_unanswered_total` counts such requests.
@@ -70,7 +74,7 @@ const CONSEQUENCES: Record<Decision, string> = {
 export class ClusterThrottlerStorage
   implements ThrottlerStorage, OnModuleInit, OnApplicationShutdown
 {
-  /** Counts of this worker alone. */
+  /** Counts of this worker alone, used without an answer of the hub. */
   readonly #local = new Counters();
   readonly #logger = new Logger('ClusterThrottlerStorage');
   readonly #warnings = new OnceAMinute((line) => this.#logger.warn(line));
@@ -93,10 +97,11 @@ export class ClusterThrottlerStorage
   }
 
   /**
-   * Called by the guard of @nestjs/throttler.
+   * Called by the guard of @nestjs/throttler for each request.
    *
-   * @param ttl and `blockDuration` in ms.
-   * @throws ServiceUnavailableException if the hub is silent and `onHubSilent` is `refuse`.
+   * @param ttl in ms, as is `blockDuration`.
+   * @throws ServiceUnavailableException if the hub does not answer in time and `onHubSilent` is
+   * `refuse`.
    */
   async increment(
     key: string,
@@ -134,8 +139,8 @@ export class ClusterThrottlerStorage
   }
 
   /**
-   * Without a primary there is none: the next app of a test must not find the counts of the one before
-   * in a hub of the process.
+   * The client of the hub; `undefined` without a primary. A hub in the process would keep its
+   * counts from one app of a test to the next.
    */
   #open(): HubClient | undefined {
     if (this.#hub === undefined) {

@@ -1,47 +1,51 @@
 import type { Socket } from 'node:net';
 import { encodeFrame, type Frame, FrameReader, release } from './codec.js';
 
-/** A receiver with more unread bytes does not keep up. */
+/** A receiver with more unread bytes than this counts as congested. */
 export const CONGESTED_BYTES = 1024 * 1024;
 
-/** More is not kept for a receiver. A worker stops asking at half of it, and one frame may follow. */
+/**
+ * The maximum of bytes that are kept for a receiver. Beyond it, {@link FrameSocket.send} fails. A
+ * worker sends no more requests above half of it, and the last request may add one frame.
+ */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
-/** A turn of the event loop reads frames for this long: a handler of each may take its time. */
+/** How long one turn of the event loop reads frames. Other work runs before the next turn. */
 const TURN_MS = 10;
 
-/** Frames that are sent together go in writes of about this size. */
+/** Small frames are joined into writes of up to about this size. */
 const JOINED_BYTES = 64 * 1024;
 
 export interface FrameSocketEvents {
-  /** An error that it throws ends the connection. */
+  /** If it throws, the connection is closed. */
   frame(frame: Frame): void;
   /** Called once. */
   closed(): void;
-  /** The other end has read some bytes. */
+  /** Called when the other end has read some bytes. */
   drained?(): void;
 }
 
-/** Sends and receives frames over a socket. The bytes that the other end has not read are bounded. */
+/** Sends and receives frames over a socket, and limits the bytes that wait for the other end. */
 export class FrameSocket {
   readonly #reader: FrameReader;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** The next turn, if there may be unread frames. */
+  /** The next turn, if frames may be left to read. */
   #nextTurn: NodeJS.Immediate | undefined;
-  /** This end has ended the connection. */
+  /** Whether this end has closed the connection. */
   #ended = false;
 
   /**
-   * @param ofWorker whether this end is the worker's. It also reads while it is congested: if both ends
-   * waited for the other to read first, both would stand still for ever.
+   * @param ofWorker whether this is the worker's end. A worker reads even while the hub does not
+   * read from it. If both ends waited for the other to read first, both would wait for ever.
    */
   constructor(
     private readonly socket: Socket,
     private readonly events: FrameSocketEvents,
     private readonly ofWorker = false,
   ) {
-    this.#reader = new FrameReader(ofWorker); // the hub needs no frame any more when it reads the next one
+    // the hub handles a frame before it reads the next one, so frames need not stay valid
+    this.#reader = new FrameReader(ofWorker);
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => {
       this.#read(Infinity);
@@ -54,19 +58,20 @@ export class FrameSocket {
     socket.on('drain', () => this.#read());
   }
 
-  /** The other end does not keep up. */
+  /** Whether the other end reads too slowly. */
   get congested(): boolean {
     return this.unsentBytes > CONGESTED_BYTES;
   }
 
-  /** Bytes that the other end has not read. */
+  /** The number of bytes that the other end has not read. */
   get unsentBytes(): number {
     return this.socket.writableLength + this.#waitingBytes;
   }
 
   /**
-   * @returns whether there was room for it. If even a small frame finds none, the connection ends.
-   * @throws Error with the limit, if the frame is too large.
+   * @returns whether the frame was sent. If even a small frame exceeds the maximum of unread bytes,
+   * the connection is closed.
+   * @throws Error that names the maximum, if the frame is larger.
    */
   send(header: object, body?: Buffer): boolean {
     if (this.socket.destroyed) return false;
@@ -86,7 +91,9 @@ export class FrameSocket {
     this.socket.destroy();
   }
 
-  /** The hub stops reading from a worker that does not read itself. */
+  /**
+   * Reads frames for `forMs`. The hub reads nothing from a worker that does not read its answers.
+   */
   #read(forMs = TURN_MS): void {
     clearImmediate(this.#nextTurn);
     const until = performance.now() + forMs;
@@ -104,11 +111,14 @@ export class FrameSocket {
       }
       this.socket.pause();
     } catch {
-      this.destroy(); // it sent something else than frames
+      this.destroy(); // the other end sent something that is not a frame
     }
   }
 
-  /** The requests of one turn of a worker's event loop go as one write, which wakes the hub once. */
+  /**
+   * A worker sends the requests of one turn of its event loop in one write, which wakes the hub
+   * once.
+   */
   #flushSoon(): void {
     if (this.ofWorker) setImmediate(() => this.#flush());
     else process.nextTick(() => this.#flush());

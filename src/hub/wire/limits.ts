@@ -1,13 +1,19 @@
-/** Both ends are of one package, but a rolling release may bring two versions together. */
+/**
+ * The version of the protocol. Usually both ends run the same version of the package, but during a
+ * rolling release two versions may meet.
+ */
 export const HUB_VERSION = 1;
 
-/** The limit for header and body of one frame. A larger frame is skipped, and its sender is told. */
+/**
+ * The maximum size of header and body of a frame. A larger frame is skipped, and its sender gets an
+ * error.
+ */
 export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
 
-/** The limit for a value of the cache, or the payload of an event. */
+/** The maximum size of a cached value or an event's payload. A larger one is refused. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** The limit for a name or a key, in characters. */
+/** The maximum length of a name or a key, in characters. A longer one is refused. */
 export const MAX_TEXT_LENGTH = 16 * 1024;
 
 export const NO_BODY = Buffer.alloc(0);

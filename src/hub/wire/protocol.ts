@@ -8,17 +8,17 @@ const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
 const cacheKey = { cache: text, key: text };
 const cached = {
   ...cacheKey,
-  /** How the client reads the body again. */
+  /** How the client decodes the body. */
   form: text,
-  /** `null`: it lives until others need its room. */
+  /** The lifetime of the value. `null`: the value stays until it is evicted. */
   ttlMs: v.nullable(amount),
-  /** The bound of the whole cache. The bound of the last caller counts. */
+  /** The maximum size of the whole cache. If callers differ, the last caller's value holds. */
   maxBytes: count,
 };
 
 /**
- * The messages of a worker. Each message with an `id` is answered. A body follows `set`, `fill`,
- * `publish`, `reply` and `say`.
+ * The messages from a worker. The hub answers each message that has an `id`. A body follows `set`,
+ * `fill`, `publish`, `reply` and `say`.
  */
 const toHubSchema = v.variant('op', [
   v.object({ op: v.literal('hello'), id: count, v: count, token: text, slot: count }),
@@ -27,11 +27,11 @@ const toHubSchema = v.variant('op', [
     id: count,
     name: text,
     waitMs: amount,
-    /** The worker held the lock when the hub before this one ended. */
+    /** Whether the worker held the lock when the previous hub ended. */
     reclaim: v.optional(v.boolean()),
   }),
   v.object({ op: v.literal('unlock'), grant: count }),
-  /** Nobody waits for the answer to `id` any more. */
+  /** The worker no longer waits for the answer to `id`. */
   v.object({ op: v.literal('cancel'), id: count }),
   v.object({
     op: v.literal('count'),
@@ -41,7 +41,10 @@ const toHubSchema = v.variant('op', [
     limit: v.number(),
     block: v.number(),
     throttler: text,
-    /** The time of the request, by the clock of the machine. A hub that stood still counts it as of then. */
+    /**
+     * When the worker sent the request, by the clock of the machine. A hub that was blocked counts
+     * the request at that time.
+     */
     at: v.optional(amount),
   }),
   v.object({ op: v.literal('get'), id: count, ...cacheKey }),
@@ -51,24 +54,27 @@ const toHubSchema = v.variant('op', [
     op: v.literal('clear'),
     id: count,
     cache: text,
-    /** Only keys that begin with it. An older hub clears the whole cache. */
+    /** Deletes only keys with this prefix. A hub of an older version clears the whole cache. */
     prefix: v.optional(text),
   }),
-  /** Asks for keys, a part of the cache at a time. */
+  /** Asks for the keys in one part of the cache. */
   v.object({
     op: v.literal('keys'),
     id: count,
     cache: text,
     prefix: text,
-    /** The begin of the part: 0, then the `next` of the answer before. */
+    /** The start of the part: 0, then the `next` of the previous answer. */
     from: count,
   }),
-  /** Asks for the value or, if there is none, for the lease to compute it. One worker has it at a time. */
+  /**
+   * Asks for a value. If there is none, asks for the lease to compute it. Only one worker holds the
+   * lease at a time.
+   */
   v.object({ op: v.literal('lease'), id: count, ...cacheKey, waitMs: amount }),
-  /** Sets the value and gives the lease back. A void lease does neither. */
+  /** Sets the value and returns the lease. If the lease is void, nothing is set. */
   v.object({ op: v.literal('fill'), id: count, grant: count, ...cached }),
   v.object({ op: v.literal('stats'), id: count }),
-  /** Asks for events. With `leaving`, other workers are preferred from now on. */
+  /** Subscribes the worker to events. With `leaving`, the hub prefers other workers from now on. */
   v.object({ op: v.literal('subscribe'), id: count, leaving: v.optional(v.boolean()) }),
   v.object({ op: v.literal('unsubscribe'), id: count }),
   v.object({
@@ -77,29 +83,29 @@ const toHubSchema = v.variant('op', [
     name: text,
     form: text,
     to: v.union([v.picklist(['all', 'others', 'one']), count]),
-    /** The answer is the `reply` of the receiver. */
+    /** Whether the answer is the `reply` of the receiver. */
     request: v.optional(v.boolean()),
   }),
   v.object({
     op: v.literal('reply'),
     to: count,
-    /** The `id` of the request there. */
+    /** The `id` that the sender gave its request. */
     request: count,
     form: text,
     failed: v.boolean(),
   }),
-  /** A member in this worker gets the messages of a channel from now on. */
+  /** Makes a member in this worker get the messages of a channel. */
   v.object({ op: v.literal('join'), id: count, channel: text, name: text }),
   v.object({ op: v.literal('part'), channel: text, name: text }),
   v.object({
     op: v.literal('say'),
     channel: text,
     name: text,
-    /** The name of one member. Default: all members but the sender. */
+    /** The name of the member that gets the message. Default: all members except the sender. */
     to: v.optional(text),
-    /** Asks for an `echo` with this number, at the place of the message in the common order. */
+    /** Asks for an `echo` with this number, at the message's place in the common order. */
     echo: v.optional(count),
-    /** Keeps the message for clients that are away: see `missed`. */
+    /** Keeps the message for clients that are away. `missed` asks for such messages. */
     keep: v.optional(
       v.object({ forMs: amount, maxBytes: count, tags: v.array(text), except: v.array(text) }),
     ),
@@ -118,12 +124,15 @@ export type ToHub = v.InferOutput<typeof toHubSchema>;
 
 export type RequestOf<Op extends ToHub['op']> = Extract<ToHub, { op: Op }>;
 
-/** By `op`: `v.variant` tries one schema after the other, which takes three to eight times as long. */
+/**
+ * The schemas by `op`. `v.variant` tries one schema after another, which takes three to eight times
+ * as long as this map.
+ */
 const schemas = new Map<unknown, (typeof toHubSchema.options)[number]>(
   toHubSchema.options.map((schema) => [schema.entries.op.literal, schema]),
 );
 
-/** @returns `undefined` if it is not a message of a worker. */
+/** @returns `undefined` if `header` is not a message of a worker. */
 export function readToHub(header: unknown): ToHub | undefined {
   const schema = schemas.get((header as { op?: unknown } | null)?.op);
   if (schema === undefined) return undefined;
@@ -131,10 +140,10 @@ export function readToHub(header: unknown): ToHub | undefined {
   return success ? output : undefined;
 }
 
-/** A message that is answered. */
+/** A message that the hub answers. */
 export type HubRequest = Exclude<ToHub, { op: 'unlock' | 'cancel' | 'reply' | 'part' | 'say' }>;
 
-/** The count of a client of the throttler, as in `ThrottlerStorageRecord`. */
+/** The throttler's count of one client, as in `ThrottlerStorageRecord`. */
 export interface HitRecord {
   readonly totalHits: number;
   /** Seconds. */
@@ -150,11 +159,14 @@ export interface CacheStats {
   readonly entries: number;
 }
 
-/** The messages of the hub. A body follows `hit`, `event`, `reply`, `said` and `kept`. */
+/** The messages from the hub. A body follows `hit`, `event`, `reply`, `said` and `kept`. */
 export type FromHub =
-  /** A hub with another `instance` has forgotten everything. */
+  /**
+   * The answer to `hello`. If `instance` has changed, this is another hub, which knows nothing of
+   * the time before.
+   */
   | { readonly t: 'welcome'; readonly id: number; readonly instance: string }
-  /** The request cannot be served; `why` is for the log. */
+  /** The hub does not serve the request. `why` is for the log. */
   | { readonly t: 'refused'; readonly id: number; readonly why: string }
   | { readonly t: 'granted'; readonly id: number; readonly grant: number }
   /** The lock was not free within `waitMs`. */
@@ -162,13 +174,14 @@ export type FromHub =
   | ({ readonly t: 'counted'; readonly id: number } & HitRecord)
   | { readonly t: 'hit'; readonly id: number; readonly form: string }
   | { readonly t: 'miss'; readonly id: number }
-  /** After the last part `next` is 0. */
+  /** Keys of one part of the cache. `next` is the start of the next part, 0 after the last part. */
   | { readonly t: 'keys'; readonly id: number; readonly keys: string[]; readonly next: number }
-  /** The lease was over: its key was set, deleted or cleared since, or its time was up. */
+  /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
   /**
-   * For values: how many were set or deleted, and how many were removed to have room. For an event: how
-   * many workers it was sent to, and how many missed it.
+   * After a change of values, `changed` is how many were set or deleted, and `evicted` how many
+   * were removed to make room. After an event, `changed` is how many workers it was sent to, and
+   * `evicted` how many missed it.
    */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly evicted: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
@@ -177,7 +190,7 @@ export type FromHub =
       readonly name: string;
       readonly form: string;
       readonly from: number;
-      /** The sender waits for the `reply` to this number. */
+      /** Present if the sender waits for a `reply`, which names this number. */
       readonly request?: number | undefined;
     }
   | { readonly t: 'reply'; readonly id: number; readonly form: string; readonly failed: boolean }
@@ -189,14 +202,17 @@ export type FromHub =
       readonly offset?: string | undefined;
     }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
-  /** The message with this number has its place here in the common order. */
+  /**
+   * This is the place of the message with this number in the common order. `missed` is how many
+   * members missed it.
+   */
   | {
       readonly t: 'echo';
       readonly echo: number;
       readonly offset?: string | undefined;
       readonly missed: number;
     }
-  /** The body has the bodies of all messages, one after the other. */
+  /** Kept messages. The body contains the bodies of all of them, one after another. */
   | {
       readonly t: 'kept';
       readonly id: number;
