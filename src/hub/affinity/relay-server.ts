@@ -12,29 +12,19 @@ import type { RelayLimit } from '../../contract/snapshot/index.js';
 export interface OwnSessions {
   request(request: IncomingMessage, response: ServerResponse): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /**
-   * Answers a waiting request of a session. Called when the worker that relays the request is about
-   * to exit, so that the client loses nothing.
-   */
+  /** Answers a waiting request without loss, because the worker that relays it is about to exit. */
   release(request: IncomingMessage): void;
 }
 
-/**
- * The header that asks the owner of a session to release a waiting request. It is never relayed if
- * a client sends it.
- */
+/** The header that asks an owner to release a request. It is never relayed if a client sends it. */
 export const RELEASE = 'x-nestjs-cluster-release';
 
-/**
- * The maximum size of a request's headers. It is larger than Node's default of 16 KiB, because the
- * worker that relays a request has already checked its headers.
- */
+/** Above Node's default of 16 KiB, because the relaying worker has already checked the headers. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
- * Listens for requests that other workers relay. The HTTP server itself never listens: a net server
- * hands it the connections. So the worker's drain neither closes nor counts the HTTP server. Its
- * sessions have ended by then. While `limit` admits no connection, new requests get 503. Waiting
+ * Listens for requests that other workers relay. The HTTP server does not listen itself, so the
+ * drain neither closes nor counts it. Above the limit of connections, new requests get 503. Waiting
  * requests are still released, because that frees connections.
  */
 export async function listenForRelays(
@@ -61,8 +51,7 @@ export async function listenForRelays(
     server.once('error', reject);
     server.listen(path, resolve);
   });
-  // without a free file descriptor, it accepts later
-  server.on('error', () => {});
+  server.on('error', () => {}); // without free descriptors, the server accepts connections later
   chmodSync(path, 0o600);
   return server.unref();
 }

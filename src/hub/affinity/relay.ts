@@ -12,25 +12,19 @@ import type { RelayLimit } from '../../contract/snapshot/index.js';
 import { RELEASE } from './relay-server.js';
 import { hasBody, headOf, relayedHeaders, requestHeaders } from './request-head.js';
 
-/**
- * Keep-alive connections to one owner. At most 8 stay open while they are idle, for 5 s, because
- * each takes a file descriptor in both workers.
- */
+/** Options for idle connections to an owner. Each takes a file descriptor in both workers. */
 const IDLE: AgentOptions = { keepAlive: true, maxFreeSockets: 8, timeout: 5_000 };
 
 /** Relays requests to the workers that own their sessions. */
 export class Relay {
   readonly #kept: Agent;
   readonly #single: Agent;
-  /** Sends the releases of a drain. One connection to each owner is enough for all of them. */
+  /** For the releases of a drain. One connection to each owner is enough for all of them. */
   readonly #releases: Agent;
   /** A function for each open request. It ends the request without loss. */
   readonly #open = new Set<() => void>();
 
-  /**
-   * @param limit counts the connections to owners. While it admits no connection, requests are
-   * refused.
-   */
+  /** @param limit counts the connections to owners. Above it, requests are refused. */
   constructor(private readonly limit?: RelayLimit) {
     this.#kept = this.#agentWith(IDLE);
     this.#single = this.#agentWith({ keepAlive: false });
@@ -42,12 +36,10 @@ export class Relay {
   }
 
   /**
-   * Relays a request to the worker that owns its session. Only a POST may have a body, and other
-   * requests with a body are refused. Node would send the body of a GET without its length, and the
-   * owner would read the body as a request of another client. The connection of a POST is not used
-   * again.
+   * Only a POST may have a body. Node would send the body of a GET without its length, and the
+   * owner would read it as a request of another client. The connection of a POST is not reused.
    *
-   * @param gone called if the owner's connection fails before the client was sent anything.
+   * @param gone called if the owner is gone before the client got an answer.
    */
   request(
     path: string,
@@ -64,7 +56,7 @@ export class Relay {
     try {
       relayed = httpRequest({ ...options, method, headers: requestHeaders(request.headers) });
     } catch {
-      return refuse(response); // Node accepts some paths and headers that it refuses to send
+      return refuse(response); // Node receives some paths that it refuses to send
     }
     const release = (): void => {
       httpRequest({ ...options, agent: this.#releases, headers: { [RELEASE]: '1' } })
@@ -74,7 +66,7 @@ export class Relay {
     };
     if (method === 'GET') this.#open.add(release);
     relayed.on('response', (answer) => {
-      // The owner has reached its limit of connections. Ends the client's connection too, so that
+      // The owner is at its limit of connections. The client's connection is closed too, so that
       // this process does not reach its own limit.
       if (answer.statusCode === 503) response.setHeader('Connection', 'close');
       response.writeHead(answer.statusCode!, relayedHeaders(answer.headers));

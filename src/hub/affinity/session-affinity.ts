@@ -12,10 +12,7 @@ import { listenForRelays, type OwnSessions } from './relay-server.js';
 import { headOf } from './request-head.js';
 import { newOwner, newSessionId, ownerOf } from './session-id.js';
 
-/**
- * When Node accepts a connection, it compares `_connections` with `maxConnections`. The connection
- * limit of this package sets `maxConnections`, too.
- */
+/** Node compares both numbers when it accepts a connection. This package sets the maximum, too. */
 type LimitedServer = EventEmitter & {
   readonly _connections?: number;
   readonly maxConnections?: number;
@@ -23,29 +20,25 @@ type LimitedServer = EventEmitter & {
 
 const RETRY_MS = 1_000;
 
-/**
- * How often a missing socket file is looked for. The operating system may clean the directory, and
- * removes the directory of a user who logs out.
- */
+/** Directories may be cleaned while the app runs, so the socket's file is looked for this often. */
 const CHECK_MS = 1_000;
 
 /**
- * Sessions that live in the memory of one worker, although their clients may reach any worker. The
- * id of a session names the worker that owns it. Other workers relay requests to the owner, and
- * pass upgraded connections to it. They relay upgraded connections with TLS, because the keys of
- * such a connection are in one process.
+ * Sessions in the memory of one worker, although their clients reach any worker. The id of a
+ * session names its owner. Other workers relay requests to the owner, and pass upgraded connections
+ * to it. With TLS they relay those too, because the connection's keys are in one process.
  */
 export class SessionAffinity {
   readonly #owner: string;
   readonly #relay: Relay;
-  /** Connections that other workers have passed to this one. They are not passed on again. */
+  /** Connections that other workers have passed to this one. They are not passed on. */
   readonly #taken = new WeakSet<Duplex>();
   #address: HubAddress | undefined;
   #warned: string | undefined;
 
   /**
    * @param find finds the hub. The sockets for relays are in the hub's directory.
-   * @param server the HTTP server for the connections that other workers pass.
+   * @param server gets the connections that other workers pass.
    */
   constructor(
     private readonly link: Pick<ClusterLink, 'identity' | 'passage' | 'warn'>,
@@ -62,10 +55,7 @@ export class SessionAffinity {
     return this.#relay.open;
   }
 
-  /**
-   * Resolves when other workers can reach the sessions of this worker. After a failure it tries
-   * again each second.
-   */
+  /** Resolves when other workers can reach the sessions of this worker. It retries until then. */
   async open(): Promise<void> {
     try {
       const address = await this.find();
@@ -129,15 +119,12 @@ export class SessionAffinity {
     if (passed === undefined) return false;
     handle.readStop();
     socket.on('error', () => {});
-    // The other process has its own file descriptor, so this closes only the one of this process.
+    // The other process has its own descriptor, so this closes only the descriptor of this process.
     void passed.then(() => socket.destroy());
     return true;
   }
 
-  /**
-   * Serves a connection that another worker has passed. The server parses the request's head again,
-   * so the connection looks like any other connection of this worker.
-   */
+  /** The server parses the head again, as for any other connection of this worker. */
   #take(handle: PassedHandle, head: Buffer): void {
     const { maxConnections, _connections: open = 0 } = this.server as LimitedServer;
     if (typeof maxConnections === 'number' && open >= maxConnections) {
@@ -153,10 +140,7 @@ export class SessionAffinity {
   }
 }
 
-/**
- * @returns `undefined` if the connection cannot be passed: it uses TLS, is not a socket, or has
- * data in its buffers.
- */
+/** @returns `undefined` if the connection cannot be passed: with TLS, or with buffered data. */
 function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undefined {
   if (!(socket instanceof Socket) || socket instanceof TLSSocket) return undefined;
   if (socket.readableLength > 0 || socket.writableLength > 0) return undefined;
@@ -164,10 +148,7 @@ function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undef
   return typeof handle?.readStop === 'function' ? (handle as never) : undefined;
 }
 
-/**
- * A path in the hub's directory, which no other user can enter. The form of `owner` was checked, so
- * the path cannot leave that directory.
- */
+/** A path in the hub's directory, which only this user can enter. `owner` has a checked form. */
 function pathOf({ path }: HubAddress, owner: string): string {
   return `${path.replace(/\.hub$/, '')}.${owner}.hub`;
 }

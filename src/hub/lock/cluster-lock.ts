@@ -21,10 +21,7 @@ import {
 
 /** Options of `runExclusive()`. */
 export interface RunExclusiveOptions {
-  /**
-   * How long to wait for the lock, 0..2^31-1 ms. With 0, the call succeeds only if the lock is
-   * free. Default: 10,000.
-   */
+  /** How long to wait for the lock, 0..2^31-1 ms. 0 means not to wait. Default: 10,000. */
   readonly waitMs?: number | undefined;
 }
 
@@ -52,9 +49,7 @@ interface Held {
   readonly outer: Held | undefined;
 }
 
-/**
- * All instances of {@link ClusterLock} share this storage, because several modules may provide one.
- */
+/** Shared by all instances of the class, because several modules may each provide one. */
 const RUNNING = new AsyncLocalStorage<Held>();
 
 /**
@@ -70,15 +65,13 @@ export class ClusterLock {
   }
 
   /**
-   * Runs `fn` under a lock: no other call in the cluster runs under the same name at that time.
-   * Callers get the lock in the order of their calls. The lock is free again when `fn` ends, or
-   * when its process ends.
+   * Runs `fn` while no other call in the cluster runs under this name. Calls get the lock in their
+   * order. The lock is free again when `fn` or its process has ended.
    *
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
-   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError if it
-   * is called inside itself for the same name, ClusterLockRefusedError if the hub refuses the
-   * request or cannot be started, ClusterConfigurationError for wrong options and in a thread such
-   * as the one of a `@CpuBound()` method, and every error of `fn`.
+   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError inside
+   * itself, ClusterLockRefusedError if the hub refuses, ClusterConfigurationError for wrong options
+   * and in a thread such as the one of a `@CpuBound()` method, and every error of `fn`.
    */
   async runExclusive<T>(
     name: string,

@@ -12,7 +12,7 @@ const RECLAIM_MS = 900;
 /** A lock that this process holds. */
 export class HeldLock {
   readonly #lost = new AbortController();
-  /** The fencing token: the number of the first grant. Any later grant has a higher number. */
+  /** The number of the first grant. Every later grant has a higher number. */
   readonly token: number;
   #deadline: NodeJS.Timeout | undefined;
   held = true;
@@ -30,10 +30,7 @@ export class HeldLock {
     return this.#lost.signal;
   }
 
-  /**
-   * Called when the connection is lost. The lock is lost too, unless it is reclaimed in time: the
-   * next hub may grant it to others.
-   */
+  /** Called when the connection is lost, because the next hub may give the lock to others. */
   doubt(): void {
     this.#deadline ??= setTimeout(() => this.lose(), KEPT_MS).unref();
   }
@@ -59,10 +56,7 @@ export class HeldLock {
   }
 }
 
-/**
- * The locks that this process holds. After a restart of the hub, they are reclaimed before others
- * can get them.
- */
+/** The locks that this process holds. They are reclaimed after a restart of the hub. */
 export class HeldLocks {
   readonly #held = new Set<HeldLock>();
 

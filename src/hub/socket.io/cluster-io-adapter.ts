@@ -14,10 +14,8 @@ import { SessionStore, tagsOf } from './session-store.js';
 /** Options of {@link ClusterIoAdapter}. */
 export interface ClusterIoAdapterOptions {
   /**
-   * The maximum size of the packets that are kept for disconnected clients, with
-   * `connectionStateRecovery`. The same maximum holds for the stored sessions. Both hold for the
-   * whole cluster. Beyond the maximum the oldest are dropped, and their clients start a new
-   * session. Default: 16 MiB.
+   * With `connectionStateRecovery`, the maximum size of kept packets in the whole cluster. The
+   * stored sessions have the same maximum. Beyond it, the oldest are dropped. Default: 16 MiB.
    */
   readonly maxRecoveryBytes?: number | undefined;
 }
@@ -32,7 +30,7 @@ const optionsSchema = optionGroup({
 
 /**
  * Socket.IO for an app with several workers. Rooms, broadcasts and `fetchSockets()` reach the
- * clients of all workers, and each request of a client may reach any worker. Use it with
+ * clients of all workers, and each request of a client may reach any worker.
  * `app.useWebSocketAdapter(new ClusterIoAdapter(app))`.
  */
 export class ClusterIoAdapter extends IoAdapter {

@@ -9,16 +9,14 @@ import type { Engine, EngineClient, EngineRequest } from './engine.interface.js'
 /** Marks an engine whose sessions any worker can reach. The doctor looks for this mark. */
 export const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
-/** The longest wait of a new session for other workers to be able to reach it. */
+/** The longest wait of a new session until other workers can reach it. */
 const MAX_WAIT_MS = 3_000;
 
-/**
- * How long a client that polls may send no poll before it counts as lost. It usually polls at once.
- */
+/** A client that polls is lost after this long without a poll. Usually it polls again at once. */
 const LOST_MS = 2_000;
 
 /**
- * Lets the requests of a client reach any worker. The id of each session names its owner.
+ * Lets each request of a client reach any worker: the id of a session names its owner.
  *
  * @param server the HTTP server of the engine.
  */
@@ -65,8 +63,7 @@ export function shareSessions(
 }
 
 /**
- * Closes a client, so that it connects again. A client that polls and sends no poll within `lostMs`
- * is dropped. Engine.IO would wait 30 s or for ever for that poll.
+ * Closes a client so that it reconnects. Engine.IO may wait for ever for a poll of a lost client.
  */
 export function askToReconnect(client: EngineClient, lostMs = LOST_MS): void {
   client.transport.closeTimeout = lostMs;

@@ -3,17 +3,11 @@ import type { Engine } from './engine.interface.js';
 /** In Socket.IO's protocol, the first character of a packet that asks for a namespace. */
 const CONNECT = '0';
 
-/**
- * How many of these packets a client may send within {@link WITHIN_MS}. A client needs one for each
- * of its namespaces, but one POST has room for 300,000.
- */
+/** A client needs one packet for each namespace. Beyond this maximum it is disconnected. */
 const MAX_CONNECTS = 100;
 const WITHIN_MS = 1_000;
 
-/**
- * Disconnects clients that ask for namespaces faster than any app needs. Each namespace takes a
- * socket, and perhaps a session.
- */
+/** Disconnects clients that ask for too many namespaces, because each takes a socket in memory. */
 export function limitConnects(engine: Pick<Engine, 'on'>, warn: (message: string) => void): void {
   let warned = false;
   engine.on('connection', (client) => {

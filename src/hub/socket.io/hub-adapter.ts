@@ -38,28 +38,21 @@ export interface Namespace {
 /** In Socket.IO's protocol, the type of a packet that carries an event. */
 const EVENT = 2;
 
-/**
- * The event that asks other workers to close a client. The client has come back to this worker, and
- * another worker may still consider it connected.
- */
+/** Asks other workers to close a client that has come back here, but is still connected there. */
 const SURRENDER = 'nestjs-cluster surrender';
 
-/**
- * The event that names a socket whose own room has got a member in another worker. A socket's own
- * room has the socket's id as its name.
- */
+/** Tells the worker of a socket that the room with its id has a member in another worker. */
 const JOINED = 'nestjs-cluster joined';
 
-/** The form of a socket's id. A room with such a name is the own room of a socket. */
+/** The form of a socket's id. Each socket is in a room with its id as the name. */
 const SOCKET_ID = /^[\w-]{20}$/;
 
-/** How long a returning client waits, at most, for other workers to close its former connection. */
+/** The longest wait for other workers to close the former connection of a client. */
 const SURRENDER_MS = 1_000;
 
 /**
- * The adapter of one namespace. The hub gives all messages one order. A worker handles its own
- * message when the hub echoes it, so all workers handle the messages in that order. That is why one
- * offset tells which messages a client has received.
+ * The adapter of one namespace. A worker handles its own message when the hub echoes it, so all
+ * workers handle messages in one order. That is why one offset tells which messages a client has.
  */
 export class HubAdapter extends ClusterAdapterWithHeartbeat {
   declare readonly nsp: Namespace;
@@ -80,9 +73,8 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
     nsp.on(JOINED, (room) => nsp.sockets.has(room) && this.#shared.add(room));
     channels.join(channel, this.uid, {
-      // Runs one microtask later, as the continuation of `doPublish()` does, so the order is kept.
-      // If a listener of `serverSideEmit()` throws, the error does not reach the connection to the
-      // hub.
+      // One microtask later, as the continuation of `doPublish()`, to keep the order. So errors of
+      // listeners of `serverSideEmit()` do not reach the connection to the hub either.
       said: (body, _from, offset) =>
         queueMicrotask(() => {
           const message = decodeJson(body) as ClusterMessage;
@@ -95,7 +87,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
   }
 
-  /** Does nothing: `joined()` calls the base class once this adapter gets the others' messages. */
+  /** Does nothing: `joined()` calls the base class when this adapter gets the others' messages. */
   override init(): void {}
 
   override close(): void {
@@ -103,17 +95,14 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.part(this.uid);
   }
 
-  /**
-   * Resolves when the hub echoes the message. Then the base class sends the message to its own
-   * clients, at the message's place in the common order.
-   */
+  /** Resolves with the echo, so the base class sends to its own clients in the common order. */
   protected override doPublish(message: ClusterMessage): Promise<string> {
     const broadcast =
       message.type === MessageType.BROADCAST && message.data.requestId === undefined
         ? (message.data as Broadcast)
         : undefined;
     const keep = broadcast && this.#keeping(broadcast);
-    // An event for one socket of this worker is not sent to other workers. The hub still keeps it.
+    // An event for one socket of this worker goes to no other worker, but the hub keeps it.
     const [room, ...rooms] = broadcast?.opts.rooms ?? [];
     const isOwn = rooms.length === 0 && this.nsp.sockets.has(room!) && !this.#shared.has(room!);
     return new Promise((resolve, reject) => {
@@ -132,10 +121,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.say(this.uid, this.#encodeResponse(response), { to });
   }
 
-  /**
-   * Encodes a response. In a response to `fetchSockets()`, `socket.data` that is not JSON is left
-   * out, because another worker waits for the response.
-   */
+  /** Leaves out data that is not JSON, because `fetchSockets()` of other workers waits for this. */
   #encodeResponse(response: ClusterResponse): Buffer {
     if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
     try {
@@ -172,15 +158,15 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       if (isOther) void this.serverSideEmit([JOINED, room]);
     }
     const socket = this.nsp.sockets.get(id);
-    // Socket.IO sends the id to the client after this call, so the client gets the signed id.
+    // Socket.IO sends the id to the client after this call.
     if (rooms.has(id) && socket?.pid !== undefined) {
       socket.pid = this.sessions.ids.sign(this.channel, socket.pid);
     }
     const client = socket && this.#recovering.take(id);
     if (client === undefined) return;
-    this.#shared.add(id); // its former worker knew of other members, this worker does not
-    // Sends the missed packets after the CONNECT packet. Socket.IO's client buffers packets that
-    // come before CONNECT. It would get them twice if the connection was lost before CONNECT.
+    this.#shared.add(id); // its room may have members in other workers, which told its old worker
+    // Sends missed packets after CONNECT. Socket.IO's client buffers packets that come before
+    // CONNECT, and would get them twice if it lost the connection in between.
     queueMicrotask(() => {
       const packets = client.packetsFor(this.sids.get(id) ?? new Set());
       for (const data of packets) socket!.packet({ type: EVENT, data });
@@ -191,8 +177,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     super.delAll(id);
     this.#shared.delete(id);
     const client = this.#recovering.take(id);
-    // The client was gone, or was refused, before its socket was connected. The client may come
-    // back, so its session is stored again.
+    // The client was gone, or refused, before it was connected. It may come back.
     if (client !== undefined) this.persistSession(client.session!);
   }
 
@@ -200,10 +185,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     return this.nsp.server._opts.connectionStateRecovery;
   }
 
-  /**
-   * How the hub is to keep a packet for clients that are away; `undefined` if it is not kept. Like
-   * Socket.IO's own adapters, this one keeps no packet that asks for an acknowledgement.
-   */
+  /** Like Socket.IO's own adapters, this one keeps no packet that asks for an acknowledgement. */
   #keeping({ packet, opts }: Broadcast): SayOptions['keep'] {
     const isPlain =
       packet.type === EVENT && packet.id === undefined && opts.flags?.volatile === undefined;
@@ -213,10 +195,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     return { forMs, maxBytes, tags: tagsOf(opts.rooms), except: tagsOf(opts.except) };
   }
 
-  /**
-   * Closes the client in all workers. Resolves when no worker considers it connected any more, or
-   * after {@link SURRENDER_MS}.
-   */
+  /** Resolves when no worker considers the client connected, or after {@link SURRENDER_MS}. */
   async #surrendered(pid: string): Promise<void> {
     this.#surrender(pid);
     await Promise.race([

@@ -7,27 +7,20 @@ const SIGNED = /^([\w-]{20})\.([\w-]{22})$/;
 const SIGNATURE_BYTES = 16;
 
 /**
- * Signs the private ids with which clients ask for their sessions. A signature holds for one
- * namespace. If an id was not signed in this cluster, a worker can reject it without asking other
- * workers for its session.
+ * Signs the ids with which clients ask for their sessions. A signature holds for one namespace. So
+ * a worker rejects an id of another cluster without asking other workers.
  */
 export class PrivateIds {
   #secret: string | undefined;
   #asking = false;
 
-  /**
-   * @param find finds the hub. The hub's token is the secret, because all workers know the token.
-   * Without `find`, the secret is random and known to this process alone.
-   */
+  /** @param find finds the hub, whose token is the secret. Without `find`, the secret is random. */
   constructor(private readonly find: (() => Promise<HubAddress>) | undefined) {
     if (find === undefined) this.#secret = randomBytes(32).toString('hex');
     else this.#ask(find);
   }
 
-  /**
-   * @returns the signed id. Without a secret, the id is returned without a signature, and its
-   * client starts a new session when it comes back.
-   */
+  /** @returns the signed id. Without a secret it is not signed, so it cannot restore a session. */
   sign(channel: string, id: string): string {
     if (SIGNED.test(id)) return id;
     const signature = this.#signatureOf(channel, id);
@@ -45,7 +38,7 @@ export class PrivateIds {
 
   #signatureOf(channel: string, id: string): Buffer | undefined {
     if (this.#secret === undefined) return this.#ask(this.find!);
-    // The id contains no space, so each text belongs to one id and one channel.
+    // The id contains no space, so each text belongs to one id and channel.
     const hmac = createHmac('sha256', this.#secret).update(`socket.io ${id} ${channel}`);
     return hmac.digest().subarray(0, SIGNATURE_BYTES);
   }

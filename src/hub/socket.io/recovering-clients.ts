@@ -1,7 +1,7 @@
 import type { Session } from 'socket.io-adapter';
 import type { Broadcast } from './session-store.js';
 
-/** How long broadcasts are collected for a client. Beyond that, the client misses packets. */
+/** If middlewares take longer to connect a client, the client misses packets. */
 const MAX_MS = 30_000;
 
 /** A client that comes back and is not connected yet. */
@@ -25,9 +25,8 @@ export class RecoveringClient {
 }
 
 /**
- * Collects broadcasts for clients that come back. Socket.IO sends nothing to a client until its
- * socket is connected, and middlewares may delay that. So broadcasts are collected from the
- * question to the hub until then.
+ * Collects broadcasts for clients that come back. Until their sockets are connected, Socket.IO
+ * sends nothing to these clients, and middlewares may delay that moment.
  */
 export class RecoveringClients {
   readonly #all = new Set<RecoveringClient>();
@@ -47,7 +46,7 @@ export class RecoveringClients {
     this.#all.delete(client);
   }
 
-  /** @returns the client with this socket, for which nothing more is collected. */
+  /** @returns the client with this socket. Its broadcasts are no longer collected. */
   take(sid: string): RecoveringClient | undefined {
     for (const client of this.#all) {
       if (client.session?.sid !== sid) continue;

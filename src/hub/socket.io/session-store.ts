@@ -22,10 +22,7 @@ export interface Broadcast {
 const CACHE = 'socket.io sessions';
 const KEEP_MS = 1_000;
 
-/**
- * How long a returning client waits for the hub. A longer wait is useless, because a restarted hub
- * has lost all sessions.
- */
+/** The longest wait for the hub's answer. A longer wait is useless: a new hub has no sessions. */
 const TAKE_MS = 5_000;
 
 /** The maximum length of a client's offset. The hub's offsets are shorter. */
@@ -34,16 +31,10 @@ const MAX_OFFSET = 64;
 /** The maximum length of a room's name in a tag. Longer names are hashed. */
 const MAX_ROOM = 64;
 
-/**
- * How many sessions may be taken at the same time. Each asks the hub, and perhaps all workers.
- * Beyond the maximum, clients start a new session.
- */
+/** How many sessions may be taken at a time. Above the maximum, clients start new sessions. */
 const MAX_TAKING = 1_000;
 
-/**
- * The tags that stand for rooms in the hub. Clients may choose the names of rooms, so different
- * rooms must never have the same tag.
- */
+/** The tags of rooms in the hub. Clients may choose rooms, so each room has a tag of its own. */
 export function tagsOf(rooms: Iterable<unknown>): string[] {
   return Array.from(rooms, (room) =>
     typeof room === 'string' && room.length <= MAX_ROOM
@@ -55,8 +46,7 @@ export function tagsOf(rooms: Iterable<unknown>): string[] {
 }
 
 /**
- * Sessions of clients that may come back to any worker. The hub keeps the sessions, and the packets
- * that the clients miss.
+ * Sessions of clients that may come back to any worker, and the packets that these clients miss.
  */
 export class SessionStore {
   readonly #taking = new Set<string>();
@@ -70,18 +60,12 @@ export class SessionStore {
     private readonly warn: (message: string) => void,
   ) {}
 
-  /**
-   * Stores a session in the hub. Without a hub, or if the data is not JSON, nothing is stored. Then
-   * the client starts a new session.
-   */
+  /** Without a hub, or if the data is not JSON, the client starts a new session later. */
   keep(channel: string, session: SessionToPersist, ttlMs: number): void {
     this.#keep(channel, session, ttlMs).catch(() => {});
   }
 
-  /**
-   * Async, so that it never throws. Socket.IO calls `keep()` while it closes a connection, and an
-   * error thrown there would end the process.
-   */
+  /** Async, because an error thrown while Socket.IO closes a connection would end the process. */
   async #keep(channel: string, session: SessionToPersist, ttlMs: number): Promise<void> {
     const body = this.encodeData(session);
     if (body === undefined) return;
@@ -106,13 +90,11 @@ export class SessionStore {
   }
 
   /**
-   * Takes a session out of the hub, with the packets that its client has missed. If several workers
-   * try this at once, only one gets the session.
+   * Takes a session and the packets that its client missed. If several workers try, one gets them.
    *
-   * @param uid the name of this worker's member in the channel.
+   * @param uid the name of a member of the channel.
    * @param pid unchecked text from the client, as is `offset`.
-   * @param releaseOld makes the former worker store the session, if that worker still considers the
-   * client connected.
+   * @param releaseOld makes the old worker store the session, if the client is connected there.
    * @returns `undefined` if the client has to start a new session.
    */
   async take(
@@ -146,8 +128,7 @@ export class SessionStore {
     const missed = await this.channels.missed(uid, offset, tagsOf(session.rooms));
     if (missed === undefined) return undefined;
     const { header } = await this.hub.ask({ op: 'delete', ...at }, KEEP_MS);
-    // If nothing was deleted, another worker has taken the session.
-    if (header.t !== 'done' || header.changed === 0) return undefined;
+    if (header.t !== 'done' || header.changed === 0) return undefined; // another worker has it
     const missedPackets = missed.map((each) => {
       const { packet } = (decodeJson(each.body) as { data: Broadcast }).data;
       return [...packet.data, each.offset];

@@ -48,10 +48,7 @@ const optionsSchema = optionGroup({
   onHubSilent: option(oneOf(DECISIONS), 'local'),
 });
 
-/**
- * How long the app's start waits for the hub. The first worker starts the hub's thread, which is to
- * count from the first request on.
- */
+/** The wait for the hub at the start, so that the first requests are counted together already. */
 const START_MS = 3_000;
 
 const SWEEP_MS = 60_000;
@@ -63,9 +60,8 @@ const CONSEQUENCES: Record<Decision, string> = {
 };
 
 /**
- * Counts the requests of all workers together. Pass an instance to `ThrottlerModule` as its
- * `storage`. It counts exactly as the default storage in memory does. Without a primary, it counts
- * the requests of its process.
+ * Counts the requests of all workers together. Use it as the `storage` of `ThrottlerModule`. It
+ * counts like the storage in memory that it replaces. Without a primary it counts in this process.
  *
  * If the hub does not answer in time, `onHubSilent` decides. The log says so once a minute, and
  * `nestjs_cluster_throttler_unanswered_total` counts such requests.
@@ -97,11 +93,10 @@ export class ClusterThrottlerStorage
   }
 
   /**
-   * Called by the guard of @nestjs/throttler for each request.
+   * Called by the guard of @nestjs/throttler.
    *
    * @param ttl in ms, as is `blockDuration`.
-   * @throws ServiceUnavailableException if the hub does not answer in time and `onHubSilent` is
-   * `refuse`.
+   * @throws ServiceUnavailableException if the hub is silent and `onHubSilent` is `refuse`.
    */
   async increment(
     key: string,

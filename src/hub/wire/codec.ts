@@ -1,16 +1,10 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { MAX_FRAME_BYTES, NO_BODY, tooLarge } from './limits.js';
 
-/**
- * A frame begins with two little-endian 32-bit numbers: the length of the rest of the frame, and
- * the length of the header in it.
- */
+/** Two little-endian numbers: the length of the rest, and the length of the header in it. */
 const PREFIX_BYTES = 8;
 
-/**
- * The maximum size of a header that is read although its frame is skipped. The reader needs the
- * header to answer the sender.
- */
+/** A header up to this size is read even if the frame is skipped: the sender gets an answer. */
 const MAX_SKIPPED_HEADER_BYTES = 256 * 1024;
 
 /**
@@ -20,10 +14,7 @@ const MAX_SKIPPED_HEADER_BYTES = 256 * 1024;
 export interface Frame {
   readonly header: unknown;
   readonly body: Buffer;
-  /**
-   * The size of a frame above the maximum, in bytes. Its body was skipped, and a very long header
-   * as well.
-   */
+  /** The size in bytes of a frame above the maximum. Its body is skipped. */
   readonly skippedBytes?: number;
 }
 
@@ -73,10 +64,7 @@ interface Chunk {
   rest: Buffer;
 }
 
-/**
- * Cuts the received chunks into frames. It returns one frame at a time, so the caller may read the
- * next one later.
- */
+/** Cuts chunks into frames. It returns one frame at a time, so the caller may pause. */
 export class FrameReader {
   readonly #chunks: Chunk[] = [];
   #bytes = 0;
@@ -85,10 +73,7 @@ export class FrameReader {
   /** The memory of the frame that was returned last. */
   #read: Buffer[] = [];
 
-  /**
-   * @param kept whether frames stay valid. If false, the next call of {@link next} frees the memory
-   * of the last frame.
-   */
+  /** @param kept if false, the memory of a frame is freed by the next call of {@link next}. */
   constructor(private readonly kept = true) {}
 
   push(chunk: Buffer): void {

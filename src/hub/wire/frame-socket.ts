@@ -4,10 +4,7 @@ import { encodeFrame, type Frame, FrameReader, release } from './codec.js';
 /** A receiver with more unread bytes than this counts as congested. */
 export const CONGESTED_BYTES = 1024 * 1024;
 
-/**
- * The maximum of bytes that are kept for a receiver. Beyond it, {@link FrameSocket.send} fails. A
- * worker sends no more requests above half of it, and the last request may add one frame.
- */
+/** The most bytes kept for a receiver. A worker stops sending requests at half of it. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
 /** How long one turn of the event loop reads frames. Other work runs before the next turn. */
@@ -44,8 +41,7 @@ export class FrameSocket {
     private readonly events: FrameSocketEvents,
     private readonly ofWorker = false,
   ) {
-    // the hub handles a frame before it reads the next one, so frames need not stay valid
-    this.#reader = new FrameReader(ofWorker);
+    this.#reader = new FrameReader(ofWorker); // the hub is done with a frame before the next one
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => {
       this.#read(Infinity);
@@ -69,8 +65,7 @@ export class FrameSocket {
   }
 
   /**
-   * @returns whether the frame was sent. If even a small frame exceeds the maximum of unread bytes,
-   * the connection is closed.
+   * @returns whether the frame was sent. If even a small frame does not fit, the connection closes.
    * @throws Error that names the maximum, if the frame is larger.
    */
   send(header: object, body?: Buffer): boolean {
@@ -91,9 +86,7 @@ export class FrameSocket {
     this.socket.destroy();
   }
 
-  /**
-   * Reads frames for `forMs`. The hub reads nothing from a worker that does not read its answers.
-   */
+  /** The hub reads nothing from a worker that does not read the hub's answers. */
   #read(forMs = TURN_MS): void {
     clearImmediate(this.#nextTurn);
     const until = performance.now() + forMs;
@@ -115,10 +108,7 @@ export class FrameSocket {
     }
   }
 
-  /**
-   * A worker sends the requests of one turn of its event loop in one write, which wakes the hub
-   * once.
-   */
+  /** A worker sends the requests of one turn in one write, so the hub wakes up once. */
   #flushSoon(): void {
     if (this.ofWorker) setImmediate(() => this.#flush());
     else process.nextTick(() => this.#flush());

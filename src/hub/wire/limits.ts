@@ -1,13 +1,7 @@
-/**
- * The version of the protocol. Usually both ends run the same version of the package, but during a
- * rolling release two versions may meet.
- */
+/** The version of the protocol. During a rolling release two versions may meet. */
 export const HUB_VERSION = 1;
 
-/**
- * The maximum size of header and body of a frame. A larger frame is skipped, and its sender gets an
- * error.
- */
+/** The maximum size of a frame. A larger frame is skipped, and its sender gets an error. */
 export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
 
 /** The maximum size of a cached value or an event's payload. A larger one is refused. */

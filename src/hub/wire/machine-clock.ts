@@ -1,8 +1,4 @@
-/**
- * Turns `performance.now()` into the time of the machine's monotonic clock. Both
- * `performance.now()` and `hrtime` read this clock, but the former starts at 0 in each thread and
- * process.
- */
+/** `performance.now()` starts at 0 in each thread and process, but reads the clock of `hrtime`. */
 const OFFSET_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
 /** Monotonic time in ms. It is the same in all processes of this machine. */

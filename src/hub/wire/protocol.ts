@@ -42,8 +42,7 @@ const toHubSchema = v.variant('op', [
     block: v.number(),
     throttler: text,
     /**
-     * When the worker sent the request, by the clock of the machine. A hub that was blocked counts
-     * the request at that time.
+     * When the worker sent the request, by the clock of the machine. The hub counts it as of then.
      */
     at: v.optional(amount),
   }),
@@ -66,10 +65,7 @@ const toHubSchema = v.variant('op', [
     /** The start of the part: 0, then the `next` of the previous answer. */
     from: count,
   }),
-  /**
-   * Asks for a value. If there is none, asks for the lease to compute it. Only one worker holds the
-   * lease at a time.
-   */
+  /** Asks for a value, or for the lease to compute it. Only one worker holds the lease. */
   v.object({ op: v.literal('lease'), id: count, ...cacheKey, waitMs: amount }),
   /** Sets the value and returns the lease. If the lease is void, nothing is set. */
   v.object({ op: v.literal('fill'), id: count, grant: count, ...cached }),
@@ -124,10 +120,7 @@ export type ToHub = v.InferOutput<typeof toHubSchema>;
 
 export type RequestOf<Op extends ToHub['op']> = Extract<ToHub, { op: Op }>;
 
-/**
- * The schemas by `op`. `v.variant` tries one schema after another, which takes three to eight times
- * as long as this map.
- */
+/** A map, because `v.variant` tries one schema after another and takes 3 to 8 times as long. */
 const schemas = new Map<unknown, (typeof toHubSchema.options)[number]>(
   toHubSchema.options.map((schema) => [schema.entries.op.literal, schema]),
 );
@@ -161,10 +154,7 @@ export interface CacheStats {
 
 /** The messages from the hub. A body follows `hit`, `event`, `reply`, `said` and `kept`. */
 export type FromHub =
-  /**
-   * The answer to `hello`. If `instance` has changed, this is another hub, which knows nothing of
-   * the time before.
-   */
+  /** The answer to `hello`. Another `instance` means another hub, without the former's state. */
   | { readonly t: 'welcome'; readonly id: number; readonly instance: string }
   /** The hub does not serve the request. `why` is for the log. */
   | { readonly t: 'refused'; readonly id: number; readonly why: string }
@@ -179,9 +169,8 @@ export type FromHub =
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
   /**
-   * After a change of values, `changed` is how many were set or deleted, and `evicted` how many
-   * were removed to make room. After an event, `changed` is how many workers it was sent to, and
-   * `evicted` how many missed it.
+   * For values, how many were set or deleted, and how many were removed to make room. For an event,
+   * how many workers it was sent to, and how many missed it.
    */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly evicted: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
@@ -202,10 +191,7 @@ export type FromHub =
       readonly offset?: string | undefined;
     }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
-  /**
-   * This is the place of the message with this number in the common order. `missed` is how many
-   * members missed it.
-   */
+  /** Marks the place of the message with this number in the common order. */
   | {
       readonly t: 'echo';
       readonly echo: number;
