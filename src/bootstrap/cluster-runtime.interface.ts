@@ -69,7 +69,7 @@ export interface PrimaryRuntime {
    * Replaces the worker of one slot by a new one of the same release, without a gap: the old worker
    * drains only after the new one is ready. Resolves when the old worker has ended. If the new one
    * fails, the old one stays, and the result says why. During a restart of the slot, a second call
-   * returns its result. During a reload, the restart waits until the reload has ended.
+   * returns its result. Slots are replaced one at a time, so a restart may have to wait.
    *
    * @param slot 0..255.
    * @throws ClusterConfigurationError for another number.
