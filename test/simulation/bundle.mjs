@@ -6,10 +6,10 @@ import { rolldown } from 'rolldown';
 const ROOT = join(import.meta.dirname, '../..');
 
 /**
- * Gives `use` the simulation with the core as one module: a Node that knows no
- * types runs it, and faster than vitest does. It is gone afterwards.
+ * Bundles the simulation and the core into one JavaScript module and passes its path to `use`.
+ * Every Node runs this module, and faster than vitest would. It is removed afterwards.
  *
- * @param change of a file of the core, which itself is left as it is.
+ * @param change the text to replace in a file of the core. Only the bundle is changed.
  */
 export async function withSimulation(use, change) {
   const code = await bundle(change);
@@ -49,7 +49,7 @@ async function bundle(change) {
   }
 }
 
-/** @throws Error where `find` is not there, or more than once. */
+/** @throws Error unless the code contains `find` exactly once. */
 export function replaceOnce(code, { file, find, replace }) {
   const places = code.split(find).length - 1;
   if (places === 1) return code.replace(find, () => replace);

@@ -1,13 +1,13 @@
-/** Whose time it is: it decides what becomes of it while the primary stands still. */
+/** The owner of an event. It decides what happens to the event while the primary is suspended. */
 type Kind =
-  /** A deadline of a worker: it counts the time in which the primary was awake. */
+  /** A deadline of a worker. It counts only the time in which the primary was awake. */
   | 'deadline'
-  /** Of the primary: it comes late. */
+  /** A timer of the primary. It fires as soon as the primary resumes. */
   | 'timer'
-  /** Of everybody else. */
+  /** Everything else. The primary reads it after it resumes. */
   | 'world';
 
-/** Something that comes about at a time. */
+/** An event that is scheduled for a time, in ms. */
 export interface Due {
   at: number;
   readonly order: number;
@@ -16,10 +16,10 @@ export interface Due {
   cancelled: boolean;
 }
 
-/** A deadline is cut into slices this long: after a pause at least one more has to pass. */
+/** The length of a slice of a deadline. After a pause at least one more slice has to pass. */
 const SLICE_MS = 250;
 
-/** The time of the simulated world, and what is to come about in it. */
+/** The time of the simulated world, and its scheduled events. */
 export class Clock {
   now = 0;
   suspendedMs = 0;
@@ -29,7 +29,7 @@ export class Clock {
   #heap: Due[] = [];
   #order = 0;
 
-  /** Time in which the primary was awake. */
+  /** How many ms the primary has been awake. */
   get awake(): number {
     return this.now - this.suspendedMs;
   }
@@ -45,7 +45,7 @@ export class Clock {
     return due;
   }
 
-  /** Does what is due, until that time. @param goesOn is asked before each. */
+  /** Runs the events until that time. @param goesOn stops the run if it returns `false`. */
   run(untilMs: number, goesOn: () => boolean): void {
     while (goesOn()) {
       const first = this.#heap[0];
@@ -60,7 +60,10 @@ export class Clock {
     }
   }
 
-  /** The primary stands still. Its timers are the first to run afterwards: what came meanwhile lies unread. */
+  /**
+   * Suspends the primary, and with `everybody` all workers too. Afterwards the primary's timers run
+   * first, because it has not read yet what came during the pause.
+   */
   suspend(ms: number, everybody: boolean): void {
     const until = this.now + ms;
     for (const due of this.#heap) {

@@ -12,7 +12,7 @@ import type { Due } from './clock.js';
 import type { Primary } from './primary.js';
 import { RELEASE, type SIGINT, type World } from './world.js';
 
-/** The core alone: its effects come about in the world without a fault of the primary's. */
+/** A primary that consists only of the core. Every effect is carried out without a fault. */
 export class CorePrimary implements Primary {
   readonly earlyMs = 0;
   state: ClusterState;
@@ -51,7 +51,7 @@ export class CorePrimary implements Primary {
     this.#post({ type: 'worker', worker, event });
   }
 
-  settle(): void {} // each step is checked at once
+  settle(): void {} // every step was checked at once
 
   #post(event: ClusterEvent): void {
     this.#posted.push(event);
@@ -102,7 +102,7 @@ export class CorePrimary implements Primary {
       case 'gone':
       case 'serving':
       case 'close-sockets':
-        return; // the world notes them, or has nothing to answer
+        return; // `world.check()` records them, or the simulated processes do not need them
     }
   }
 

@@ -4,7 +4,7 @@ import type { ClusterEvent } from '../../src/supervisor/decide/cluster-event.js'
 import { isRoutine } from './life.js';
 import type { Observation } from './world.js';
 
-/** One line for each event, with the simulated time; routine that changes nothing is left out. */
+/** A line for each event, with the simulated time. Routine events without effects are left out. */
 export class Diary {
   readonly lines: string[] = [];
 
@@ -45,7 +45,7 @@ function describeEvent(event: ClusterEvent, { before }: Observation): string {
   }
 }
 
-/** Pings, leases, and timers that are armed and disarmed, are too many to be told. */
+/** Whether the diary shows the effect. Pings, leases and timers are left out: they are too many. */
 function isTold(effect: Effect): boolean {
   if (effect.type === 'arm' || effect.type === 'disarm' || effect.type === 'gone') return false;
   return effect.type !== 'send' || !['ping', 'lead'].includes(effect.message.type);

@@ -7,40 +7,42 @@ import { ShellPrimary } from './shell-primary.js';
 import { type Observation, World } from './world.js';
 import { inWorldTime } from './world-time.js';
 
-/** How long things happen, and how long the cluster has to get over them. */
+/** How long faults happen. */
 const FAULTS_MS = 45_000;
+
+/** How long the cluster may take to recover from the faults. */
 const RECOVERS_WITHIN_MS = 60_000;
 
-/** Longer than any shutdown takes. */
+/** How long a shutdown may take. It is longer than the longest one. */
 const ENDS_WITHIN_MS = 40_000;
 
-/** How often it is looked whether the cluster has got over it. */
+/** How often to check whether the cluster has recovered. */
 const LOOK_EVERY_MS = 500;
 
-/** Time for what comes too late to come all the same. */
+/** How long the cluster runs at rest, so that late messages and timers come too. */
 const REST_MS = 2_000;
 
-/** A life has some hundred events. With more it goes in circles. */
+/** A life has some hundred events. If it has more than this, the core is in an endless loop. */
 const MAX_EVENTS = 30_000;
 
 /** How a life is played. */
 export interface Manner {
   readonly watch?: ((step: Observation) => void) | undefined;
-  /** With the real supervisor around the core. */
+  /** Whether the real supervisor runs around the core. Default: only the core runs. */
   readonly shell?: boolean | undefined;
 }
 
-/** How many events a life had. */
+/** The numbers of events in a life. */
 export interface Life {
   readonly events: number;
-  /** Those that are no routine: neither heartbeats nor their answers, nor a look at what workers need. */
+  /** The events that are not routine, see `isRoutine`. */
   readonly eventful: number;
 }
 
 /**
- * Plays one life of a cluster and checks after each step that everything holds.
+ * Plays one life of a cluster and checks all invariants after each step.
  *
- * @throws Broken, or whatever the core throws.
+ * @throws Broken, or any error of the core.
  */
 export function live(scenario: Scenario, { watch, shell = false }: Manner = {}): Life {
   const all = invariants();
@@ -56,7 +58,7 @@ export function live(scenario: Scenario, { watch, shell = false }: Manner = {}):
   const clock = new Clock();
   const events = shell
     ? inWorldTime(clock, scenario.seed, () => {
-        // It knows by Node's arguments whether it may be debugged.
+        // The supervisor reads Node's arguments to know whether it may be debugged.
         const undebugged = { ...scenario, inspected: false };
         return play(new World(undebugged, observe, (world) => new ShellPrimary(world), clock), all);
       })
@@ -88,7 +90,7 @@ function play(world: World, all: readonly Invariant[]): number {
 }
 
 function recover(world: World): void {
-  // What was forked before may hang in its drain: then one leaves after the other.
+  // Workers that were forked before may hang in their drain. They may leave one after the other.
   const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = world.settings.options.shutdown;
   const leavesMs = lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_TIMEOUT_MS;
   const withinMs = RECOVERS_WITHIN_MS + world.state.workers.size * leavesMs;
@@ -102,7 +104,9 @@ function recover(world: World): void {
   );
 }
 
-/** A round of heartbeats or of a lease, an answer to it, or a look at memory: there are as many as the clock makes. */
+/**
+ * Whether an event is a heartbeat, the renewal of a lease, an answer to either or a memory check.
+ */
 export function isRoutine({ event }: Pick<Observation, 'event'>): boolean {
   if (event.type === 'worker') return ['pong', 'leads'].includes(event.event.type);
   if (event.type === 'due') return event.timer.type === 'lease-due';

@@ -10,20 +10,20 @@ import type { SIGINT, World } from './world.js';
 /** The primary of a simulated machine. */
 export interface Primary {
   readonly state: ClusterState;
-  /** By how much a deadline of a worker may come early for each suspension. */
+  /** How many ms a deadline of a worker may come early, for each suspension of the primary. */
   readonly earlyMs: number;
   begin(): void;
   stop(signal: typeof SIGINT | undefined): void;
   reload(requester: Requester): void;
   scale(workers: number, requester: Requester): void;
   restart(slot: number, requester: Requester): void;
-  /** Reads what a worker has said, or the end of its process. */
+  /** Takes an event of a worker: a message, or the exit of its process. */
   hear(worker: WorkerId, event: WorkerEvent): void;
-  /** Checks what it has not checked yet. @throws Broken */
+  /** Checks the last step, if it has not been checked yet. @throws Broken */
   settle(): void;
 }
 
-/** What a transition came from and led to, for whoever checks or tells it. */
+/** A transition with its event and the state before it, for the invariants and the diary. */
 export interface Observation extends Transition {
   readonly before: ClusterState;
   readonly event: ClusterEvent;

@@ -5,59 +5,61 @@ import type { Settings } from '../../src/supervisor/decide/step.js';
 import type { Clock } from './clock.js';
 import type { Behaviour, Death } from './scenario.js';
 
-/** What a process has of the world around it. */
+/** The part of the world that a process uses. */
 export interface Surface {
   readonly clock: Clock;
-  /** No fault happens any more. */
+  /** Whether all faults have ended. */
   readonly healed: boolean;
   readonly settings: Pick<Settings, 'options'>;
-  /** Workers want to lead. */
+  /** `hasJobs`: the workers ask to lead. */
   readonly scenario: { readonly hasJobs: boolean };
-  /** What the primary reads. */
+  /** Passes an event of the worker to the primary. */
   tell(worker: WorkerId, event: WorkerEvent): void;
   askForReload(worker: WorkerId): void;
   askToScale(worker: WorkerId): void;
-  /** For its own restart. */
+  /** The worker requests its own restart. */
   askToRestart(worker: WorkerId): void;
-  /** A process has not ended by SIGKILL. */
+  /** Called when a process survives SIGKILL. */
   froze(): void;
-  /** Nothing of it is left. */
+  /** Called when the process of the worker has exited. */
   buried(worker: WorkerId): void;
 }
 
-/** What a signal, an exit or a word of the watchdog takes. */
+/** How long a signal, an exit or a message of the watchdog takes to arrive. */
 const TRAVEL_MS = 1;
 
 const USUAL_BYTES = 100e6;
-/** Above the soft limit, and above the hard one. */
+/** Above the soft memory limit of `settingsOf()`. */
 const LARGE_BYTES = 600e6;
+/** Above the hard memory limit. */
 const HUGE_BYTES = 1e9;
 
-/** More than any jitter makes of `maxRequests`. */
+/** More than `maxRequests`, even with the largest jitter. */
 const MANY_REQUESTS = 5_000;
 
-/** A process of the simulated machine: it does what its behaviour says. */
+/** A process of the simulated machine. It follows its behaviour. */
 export class SimulatedProcess {
   state: 'booting' | 'ready' | 'draining' | 'exited' = 'booting';
   residentBytes: number;
   requests = 0;
-  /** SIGKILL did not end it. */
+  /** Whether the process has survived SIGKILL. */
   isFrozen = false;
-  /** Since when it answers no pings. */
+  /** Since when the process answers no pings, in ms. */
   silentSince: number | undefined;
-  /** Reads no message and runs no handler. */
+  /** Whether the event loop is blocked, so that no message is read and no handler runs. */
   #hung = false;
-  /** What it has been sent while it was hung. */
+  /** The messages that arrived while the event loop was blocked. */
   #unread: (() => void)[] = [];
-  /** It was asked whether its threads are fit, and has not answered. */
+  /** Whether the primary has asked for a check of the threads and has no answer. */
   #owesVerdict = false;
   #told = false;
   #lastPong: number | undefined;
-  /** Its lease, by the clock of the machine. */
+  /** The end of the lease, in ms of the machine's clock. */
   #leadsUntil = -Infinity;
   #resigned = false;
-  /** A channel keeps the order in which it was written to. */
+  /** When the last message to the primary arrives, in ms. A later message may not overtake it. */
   #lastWordAt = 0;
+  /** When the last message from the primary arrives, in ms. A later message may not overtake it. */
   #lastHeardAt = 0;
 
   constructor(
@@ -91,17 +93,21 @@ export class SimulatedProcess {
     }
   }
 
-  /** Whether it would run what is due now, blocked or not. */
+  /** Whether the worker would run a job that is due now. A blocked worker counts too. */
   get leads(): boolean {
     return !this.#resigned && this.around.clock.now < this.#leadsUntil;
   }
 
-  /** The app ends by something that is no fault of this worker. */
+  /** Ends a ready worker by something outside of it, e.g. a lost database. */
   crash(): void {
     if (this.state === 'ready') this.#die('exit-1');
   }
 
-  /** The primary has sent it something. @param read is called once it reads that. */
+  /**
+   * Delivers a message of the primary.
+   *
+   * @param read is called once the process reads the message.
+   */
   receive(message: PrimaryMessage, read?: () => void): void {
     const { clock } = this.around;
     this.#lastHeardAt = Math.max(clock.now + this.behaviour.lagMs, this.#lastHeardAt);
@@ -119,12 +125,16 @@ export class SimulatedProcess {
     this.#in(TRAVEL_MS, () => {
       if (signal === 'SIGKILL' && this.behaviour.unkillable) return this.#freeze();
       if (signal === 'SIGKILL') return this.#exit(null, signal);
-      // Its handler would run once its event loop is free: then it serves already.
+      // Only a booting worker ends by another signal. If it is deaf, it handles the signal when its
+      // event loop is free, and then it already serves.
       if (this.state === 'booting' && !this.behaviour.deaf) this.#exit(null, signal);
     });
   }
 
-  /** Where time means nothing whoever debugs it ends it, and what its threads owe comes about. */
+  /**
+   * Ends what could last for ever: a debugged worker, which has no time limits, is ended as by its
+   * developer, and the outstanding answer about its threads comes.
+   */
   heal(inspected: boolean): void {
     if (inspected && this.state === 'booting') return this.#die('exit-1');
     if ((inspected || this.behaviour.debugged) && this.#hung) return this.#die('exit-1');
@@ -145,7 +155,7 @@ export class SimulatedProcess {
     if (fate.kind !== 'lives') this.#in(fate.afterMs, () => this.#meetFate());
   }
 
-  /** It may drain by then. */
+  /** The worker may already be draining when its fate comes. */
   #meetFate(): void {
     const { around } = this;
     if (around.healed) return;
@@ -195,7 +205,7 @@ export class SimulatedProcess {
     }
   }
 
-  /** Nothing that it had begun comes about. */
+  /** The process survives SIGKILL, but does nothing from now on. */
   #freeze(): void {
     this.#hang();
     this.isFrozen = true;
@@ -207,11 +217,11 @@ export class SimulatedProcess {
     this.silentSince ??= this.around.clock.now;
   }
 
-  /** It is blocked, which its watchdog tells, and goes on after a time. */
+  /** Blocks the event loop. The watchdog reports the block, which ends `afterToldMs` later. */
   #block(afterToldMs: number): void {
     this.#hang();
     const since = this.around.clock.now;
-    // A watchdog speaks when a block is half as long as it may be.
+    // The watchdog reports a block that lasts for half of the heartbeat timeout.
     this.#in(this.around.settings.options.heartbeat.timeoutMs / 2, () => {
       this.#watchdog({
         type: 'blocked',
@@ -309,7 +319,7 @@ export class SimulatedProcess {
     this.state = 'exited';
     this.silentSince = undefined;
     const { clock } = this.around;
-    // What it has said is read before.
+    // The primary reads everything that the process has sent before it learns of the exit.
     clock.at(Math.max(clock.now + TRAVEL_MS, this.#lastWordAt), () => {
       this.around.buried(this.id);
       this.around.tell(this.id, { type: 'exited', exit: { code, signal }, oomKill: false, at: '' });
@@ -328,7 +338,7 @@ export class SimulatedProcess {
     clock.at(this.#lastWordAt, run);
   }
 
-  /** By a pipe of its own, and only while the process is there. */
+  /** Sends by the watchdog's own pipe, unless the process has exited before the message arrives. */
   #watchdog(event: WorkerEvent): void {
     this.#in(TRAVEL_MS, () => this.around.tell(this.id, event));
   }
@@ -337,7 +347,7 @@ export class SimulatedProcess {
     this.#at(this.around.clock.now + ms, run);
   }
 
-  /** As long as the process is there. */
+  /** Runs something at that time, unless the process has exited by then. */
   #at(at: number, run: () => void): void {
     this.around.clock.at(at, () => {
       if (this.state !== 'exited') run();

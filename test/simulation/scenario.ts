@@ -8,22 +8,22 @@ export interface Behaviour {
     | { readonly kind: 'reports'; readonly ms: number; readonly code: string | undefined }
     | { readonly kind: 'foreign'; readonly ms: number }
     | { readonly kind: 'stuck' }
-    /** For want of descriptors or memory there is no process. */
+    /** The process cannot be started, because descriptors or memory are missing. */
     | { readonly kind: 'none' };
-  /** While it boots its event loop is blocked: it runs no handler of a signal. */
+  /** Whether the event loop is blocked during the boot, so that no signal handler runs. */
   readonly deaf: boolean;
-  /** What becomes of it, after it has been ready for a time. */
+  /** What happens to the worker, and how many ms after it was ready. */
   readonly fate: { readonly kind: Fate; readonly afterMs: number };
   readonly pong: 'prompt' | 'late' | 'twice' | 'never';
   readonly threads: 'none' | 'fit' | 'unfit' | 'silent';
   readonly check: 'healthy' | 'ill' | 'silent' | 'twice';
   readonly drain: { readonly kind: 'ends' | 'fails' | 'hangs'; readonly ms: number };
   readonly debugged: boolean;
-  /** It does not end by SIGKILL: it has been in a system call since. */
+  /** Whether SIGKILL does not end the process, because it is in an uninterruptible system call. */
   readonly unkillable: boolean;
-  /** It holds too much from the start. */
+  /** Whether the process is above the soft memory limit from its start. */
   readonly large: boolean;
-  /** What a message to it or from it takes. */
+  /** How many ms a message to or from the worker takes. */
   readonly lagMs: number;
 }
 
@@ -51,31 +51,33 @@ const FATES = [
 
 export type Fate = 'lives' | (typeof FATES)[number];
 
-/** What a reload finds. */
+/** The release that a reload finds on disk. */
 export interface Deployment {
-  /** The script is not there. */
+  /** Whether the script is missing. */
   readonly broken: boolean;
-  /** Workers of the release end so long after they were ready; 0 = they do as their behaviours say. */
+  /** How many ms after they were ready its workers end. 0: they end as their behaviours say. */
   readonly diesMs: number;
-  /** Beside the release before, over it, or alone since all the others were cleaned away. */
+  /**
+   * The place of its files: next to the previous release, over it, or alone (others are deleted).
+   */
   readonly files: 'beside' | 'over' | 'alone';
 }
 
 /** A release without faults. */
 export const WELL_DEPLOYED: Deployment = { broken: false, diesMs: 0, files: 'beside' };
 
-/** What an operator, or the machine, does. */
+/** An action of the operator, or an incident of the machine. */
 export type Deed =
   | ({ readonly kind: 'reload' } & Deployment)
   | { readonly kind: 'scale'; readonly workers: number; readonly refused: boolean }
-  /** The slot may not be there. */
+  /** The slot may not exist. */
   | { readonly kind: 'restart'; readonly slot: number }
-  /** What all workers need goes away: whoever serves ends by that. */
+  /** Something that all workers need fails, so that every ready worker ends. */
   | { readonly kind: 'outage' }
-  /** The primary stands still, with or without its workers. */
+  /** The primary is suspended for a time, with or without its workers. */
   | { readonly kind: 'suspend'; readonly ms: number; readonly workersToo: boolean };
 
-/** Options of the cluster; the others are what they are by default. */
+/** Options of the cluster. All other options have their defaults. */
 export interface Options {
   readonly readyTimeoutMs: number;
   readonly heartbeatMs: number;
@@ -93,22 +95,22 @@ export interface Options {
   readonly recycle: boolean;
 }
 
-/** A life of a cluster, as far as it is decided before it begins. */
+/** Everything about a life of a cluster that is decided before the life begins. */
 export interface Scenario {
   readonly workers: number;
-  /** Of the core's own random numbers. */
+  /** The seed of the core's own random numbers. */
   readonly seed: number;
-  /** Of the first workers, in the order of their forks; later ones live well. */
+  /** The behaviours of the first workers, in order of their forks. Later workers have no faults. */
   readonly behaviours: readonly Behaviour[];
   readonly deeds: readonly { readonly afterMs: number; readonly deed: Deed }[];
-  /** Each asks for the end, the first after a time from the beginning, any other after the one before. */
+  /** The requests to stop. `afterMs` counts from the previous one, or from the beginning. */
   readonly stops: readonly { readonly afterMs: number; readonly bySignal: boolean }[];
   readonly options: Options;
-  /** The machine may be debugged: no worker has a time to come up in. */
+  /** Whether the machine may be debugged. If so, the boot of a worker has no time limit. */
   readonly inspected: boolean;
-  /** Its workers have something that one alone is to run. */
+  /** Whether the workers have jobs that only one of them may run. */
   readonly hasJobs: boolean;
-  /** Some messages cannot be sent, and the primary's own acceptors end late. */
+  /** Whether some messages cannot be sent and the primary's own acceptors close late. */
   readonly sendFails: boolean;
 }
 
@@ -127,7 +129,7 @@ export const WELL: Behaviour = {
   lagMs: 1,
 };
 
-/** The first is what a failure is shrunk to. */
+/** Mostly draws the usual value. It is the first one, because fast-check shrinks to the first. */
 function often<T>(weight: number, usual: T, ...others: readonly fc.Arbitrary<T>[]) {
   return fc.oneof(
     { weight, arbitrary: fc.constant(usual) },
@@ -243,7 +245,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
 
 const options: fc.Arbitrary<Options> = fc.record({
   readyTimeoutMs: fc.constantFrom(30_000, 1_500),
-  // Most events would be heartbeats else.
+  // With a shorter interval most events would be heartbeats.
   heartbeatMs: often(6, 4_000, fc.constantFrom(1_000, 6_000)),
   hungAfterMs: often(3, 10_000, fc.constantFrom(7_000, 30_000)),
   stableAfterMs: fc.constantFrom(30_000, 4_000),
@@ -283,7 +285,8 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   ),
   options,
   inspected: often(20, false, fc.constant(true)),
-  // Last: what is drawn before stays what it was. A leader has many leases.
+  // New fields come last, so that a seed still draws the same values for the other fields.
+  // `hasJobs` is rarely true, because the leases of a leader are many events.
   hasJobs: often(15, false, fc.constant(true)),
   sendFails: often(3, false, fc.constant(true)),
 });

@@ -4,7 +4,7 @@ import type { Scenario } from './scenario.js';
 
 const DEFAULTS = resolveOptions({}, {});
 
-/** With the options' defaults where a scenario says nothing. */
+/** The settings of a scenario. Options that the scenario does not have get their defaults. */
 export function settingsOf({ options, inspected }: Scenario): Settings {
   const { readyTimeoutMs, heartbeatMs, hungAfterMs, canaryMs, observeMs } = options;
   const { stableAfterMs, backoffMs, maxBackoffMs, maxFailures } = options;

@@ -16,25 +16,29 @@ import type { Observation, Primary } from './primary.js';
 import type { SimulatedProcess } from './process.js';
 import { RELEASE, type SIGINT, type World } from './world.js';
 
-/** Above what Linux gives: /proc knows none of them. */
+/** Above the highest pid on Linux, so that /proc has no process with it. */
 const FIRST_PID = 2 ** 22;
 
-/** One message of so many cannot be sent, and one end of the acceptors comes so late. */
+/** Every 7th message cannot be sent, and the snapshot is compared after every 7th event. */
 const EVERY = 7;
+
+/** How late the acceptors close if `sendFails`. */
 const LATE_MS = 4_000;
 
-/** The real supervisor, with its table, timers, switchboard and channels. Its processes are the world's. */
+/**
+ * The real supervisor with its table, timers, switchboard and channels, but simulated processes.
+ */
 export class ShellPrimary implements Primary {
-  /** A slice that ends late may have been awake for none of its time, and be late by one unseen. */
+  /** A suspended slice counts as awake time, and a pause shorter than a slice is not detected. */
   readonly earlyMs = 2 * SLICE_MS;
   readonly #supervisor: Supervisor;
   readonly #ears = new Map<WorkerId, (told: ProcessEvent) => void>();
-  /** Checked once its effects have come about. */
+  /** The last step. It is checked after its effects have been carried out. */
   #unchecked: Observation | undefined;
-  /** The supervisor goes on after an error: the life ends by it here. */
+  /** The first error. The supervisor goes on after an error, but here the life ends by it. */
   #broken: unknown;
   #sent = 0;
-  /** Requests that each slot had counted when the snapshot was last taken. */
+  /** By slot, the requests that it had counted in the previous snapshot. */
   readonly #counted = new Map<number, number>();
   state!: ClusterState;
 
@@ -167,7 +171,7 @@ export class ShellPrimary implements Primary {
     }
   }
 
-  /** The snapshot is what /health, metrics and commands see. */
+  /** Compares the core's state with the snapshot, which /health, metrics and commands show. */
   #compare(): void {
     const { workers, dismissed } = this.#supervisor.snapshot();
     for (const { slot, requestsTotal } of [...workers, ...dismissed]) {
@@ -185,7 +189,7 @@ export class ShellPrimary implements Primary {
     }));
   }
 
-  /** Something is to be said to a worker. */
+  /** Called before a message is sent to a worker, which the core has to know. */
   #mind(worker: WorkerId): void {
     const isKnown = [this.state, this.#unchecked?.before].some((each) => each?.workers.has(worker));
     if (!isKnown) this.#broken ??= new Broken('nobody speaks to a process that is gone', worker);
@@ -207,7 +211,7 @@ export class ShellPrimary implements Primary {
     process.receive(message as never, sent);
   };
 
-  /** A signal that may not be sent does nothing: the process goes on. */
+  /** Sends a signal. If the process is unkillable, also reports that the signal was refused. */
   #kill(process: SimulatedProcess, signal: NodeJS.Signals): void {
     process.signal(signal);
     if (!process.behaviour.unkillable) return;
@@ -218,11 +222,11 @@ export class ShellPrimary implements Primary {
     return this.world.scenario.sendFails && !this.world.healed;
   }
 
-  /** As a promise that knows the time of the world. */
+  /** Returns a thenable that resolves in simulated time. */
   #closed(): Promise<void> {
     const then = (closed: () => void) =>
       void this.world.clock.in(this.#fails ? LATE_MS : 0, closed);
-    // oxlint-disable-next-line unicorn/no-thenable -- a promise would be kept outside of the world's time
+    // oxlint-disable-next-line unicorn/no-thenable -- a promise would not resolve in simulated time
     return { then } as unknown as Promise<void>;
   }
 }

@@ -1,4 +1,4 @@
-// Lives of a cluster in a simulated world: npm run simulate -- --help
+// Plays lives of a cluster in a simulated world: npm run simulate -- --help
 import { parseArgs } from 'node:util';
 import { withSimulation } from './bundle.mjs';
 
@@ -36,7 +36,7 @@ async function main(settings) {
   return failure === undefined ? 0 : 1;
 }
 
-/** @returns `undefined` where help is asked for. @throws UsageError */
+/** @returns `undefined` if help is requested. @throws UsageError */
 function readSettings(args) {
   const { help, seed, runs, path, shell = false } = parsed(args);
   if (help) return undefined;

@@ -2,11 +2,11 @@ import { constants, setPriority } from 'node:os';
 import { expect, it } from 'vitest';
 import { describeFailure, simulate } from './simulation.js';
 
-/** A commit has fewer than CI: most faults are found in the first hundred. */
+/** A local run plays fewer lives than CI, because most faults are found in the first hundred. */
 const LIVES = process.env['CI'] ? 10_000 : 3_000;
 const SHELL_LIVES = LIVES / 5;
 
-/** What happens in a life, on the average, besides heartbeats. */
+/** The least number of events in a life, on average and without heartbeats. */
 const EVENTFUL = 100;
 
 it.each([
@@ -16,7 +16,7 @@ it.each([
   'holds what it promises, in $lives lives of a cluster with $primary',
   { timeout: 600_000 },
   ({ lives, shell }) => {
-    // Tests that run beside it have deadlines.
+    // Other tests that run at the same time have deadlines.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const { events, eventful, failure } = simulate({ seed: 1, runs: lives, shell });
     if (failure !== undefined) expect.fail(describeFailure(failure));

@@ -4,27 +4,27 @@ import { Broken } from './invariants/index.js';
 import { live } from './life.js';
 import { type Scenario, scenario } from './scenario.js';
 
-/** Which lives are played: one for each seed, from the first on. */
+/** The lives to play: one for each of `runs` seeds, beginning with `seed`. */
 export interface Lives {
   readonly seed: number;
   readonly runs: number;
-  /** Of the failure that was found with that seed: its shortest form. */
+  /** The fast-check path of a failure that was found with that seed, in its shortest form. */
   readonly path?: string | undefined;
-  /** Whether a failure is made as short as can be; default true. */
+  /** Whether a failure is shrunk to its shortest form. Default: true. */
   readonly shrinks?: boolean;
-  /** With the real supervisor around the core; default false. */
+  /** Whether the real supervisor runs around the core. Default: false. */
   readonly shell?: boolean | undefined;
 }
 
 export interface Outcome {
   readonly lives: number;
   readonly events: number;
-  /** Without heartbeats, their answers, and looks at what workers need. */
+  /** The number of events that are not routine, see `isRoutine`. */
   readonly eventful: number;
   readonly failure: Failure | undefined;
 }
 
-/** A life in which something did not hold, as short as could be made of it. */
+/** A life in which an invariant does not hold, shrunk as far as possible. */
 export interface Failure {
   readonly seed: number;
   readonly path: string;
@@ -32,7 +32,7 @@ export interface Failure {
   readonly message: string;
   readonly scenario: Scenario;
   readonly shell: boolean;
-  /** One line an event. */
+  /** A line for each event. */
   readonly diary: readonly string[];
 }
 
@@ -49,7 +49,7 @@ export function simulate({ seed, runs, path, shrinks = true, shell = false }: Li
     const result = fc.check(property, {
       seed: spread(seed + played),
       numRuns: 1,
-      // Of what is drawn only once, nothing is to be smaller than it would be.
+      // By default the first run of a check draws smaller values. Here each check has only one run.
       unbiased: true,
       ...(path !== undefined && { path }),
       endOnFailure: path !== undefined || !shrinks,
@@ -64,7 +64,7 @@ export function simulate({ seed, runs, path, shrinks = true, shell = false }: Li
   return { lives: runs, events, eventful, failure: undefined };
 }
 
-/** What is to be printed of a failure. */
+/** The text to print for a failure. */
 export function describeFailure({
   seed,
   path,
@@ -106,7 +106,7 @@ function tell(seed: number, path: string, shortest: Scenario, shell: boolean): F
   throw new Error(`seed ${seed}: a life that failed does not fail again`);
 }
 
-/** Neighbouring seeds are to be nothing alike. */
+/** Mixes the bits of a seed, so that neighbouring seeds draw unrelated lives. */
 function spread(seed: number): number {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

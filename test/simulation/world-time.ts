@@ -1,6 +1,6 @@
 import type { Clock, Due } from './clock.js';
 
-/** Runs `life` with the timers, the clocks and the dice of the process in the hand of the world. */
+/** Runs `life` with simulated timers, clocks and random numbers in place of Node's own. */
 export function inWorldTime<T>(clock: Clock, seed: number, life: () => T): T {
   const own = { setTimeout, clearTimeout, setInterval, clearInterval };
   const { hrtime } = process;
@@ -20,13 +20,13 @@ export function inWorldTime<T>(clock: Clock, seed: number, life: () => T): T {
     return life();
   } finally {
     Object.assign(globalThis, own);
-    Reflect.deleteProperty(performance, 'now'); // its prototype has Node's own
+    Reflect.deleteProperty(performance, 'now'); // Node's own `now` is on the prototype
     process.hrtime = hrtime;
     Math.random = random;
   }
 }
 
-/** As Node's: whole milliseconds, one at least. */
+/** A timer in simulated time. As in Node, its delay is in whole milliseconds and at least 1. */
 class WorldTimer {
   #due: Due;
 

@@ -21,25 +21,25 @@ import { settingsOf } from './settings.js';
 
 export type { Observation } from './primary.js';
 
-/** A machine with its own clock, whose processes do what a scenario says, and a primary. */
+/** A simulated machine with its own clock, a primary, and processes that follow a scenario. */
 export class World implements Surface {
   readonly primary: Primary;
   readonly settings: Settings;
   events = 0;
   readonly processes = new Map<WorkerId, SimulatedProcess>();
-  /** Timers as the effects have left them. */
+  /** The timers that the effects so far have armed. */
   readonly armed = new Set<string>();
   readonly asked = new Set<string>();
   readonly answered = new Map<string, number>();
   ended: number | undefined;
   healed = false;
-  /** There was a process that SIGKILL did not end. */
+  /** Whether a process has survived SIGKILL. */
   hasFrozen = false;
-  /** There is nothing to listen on for another slot. */
+  /** Whether the address for another slot is missing, so that scaling up is refused. */
   refuses = false;
-  /** What a reload finds. */
+  /** The program that a reload finds, or the error. */
   #program: ProgramPaths | Error = RELEASE;
-  /** Where each program is that was deployed, the newest last, and when its workers end. */
+  /** The deployed programs by script, the newest last. `isThere`: whether the files exist. */
   readonly #deployed = new Map<string, { diesMs: number; isThere: boolean }>([
     [RELEASE.script, { diesMs: 0, isThere: true }],
   ]);
@@ -59,7 +59,7 @@ export class World implements Surface {
     return this.primary.state;
   }
 
-  /** By how much a deadline of a worker may have come early. */
+  /** How many ms a deadline of a worker may have come early, after all suspensions so far. */
   get earlyMs(): number {
     return this.primary.earlyMs * this.clock.suspensions;
   }
@@ -80,7 +80,7 @@ export class World implements Surface {
     }
   }
 
-  /** Lets time pass. */
+  /** Lets this much simulated time pass. */
   run(forMs: number): void {
     this.clock.run(this.clock.now + forMs, () => {
       this.primary.settle();
@@ -89,13 +89,13 @@ export class World implements Surface {
     this.primary.settle();
   }
 
-  /** No fault happens any more: what has begun goes its way, what is forked from now on is well. */
+  /** Ends all faults. Drains that hang go on, but workers forked from now on have no faults. */
   heal(): void {
     this.healed = true;
     for (const process of this.processes.values()) process.heal(this.scenario.inspected);
   }
 
-  /** Nothing is under way, and every worker serves that should. */
+  /** Whether nothing is under way and every wanted slot has a ready worker. */
   get atRest(): boolean {
     const { slots, desired, workers, reload, replacement, shutdown } = this.state;
     const { replacementsWaiting, pendingRequests, everReady } = this.state;
@@ -139,14 +139,14 @@ export class World implements Surface {
     this.primary.scale(workers, this.#requester(by));
   }
 
-  /** A worker asks for its own. */
+  /** A worker always requests the restart of its own slot. */
   askToRestart(by: WorkerId | undefined, slot = 0): void {
     const requester = this.#requester(by);
     const which = requester.by === 'worker' ? requester.slot : slot;
     this.primary.restart(which, requester);
   }
 
-  /** Notes what a step has brought about, and has it checked. */
+  /** Records the effects of a step and has the invariants checked. */
   check(step: Observation): void {
     this.events += 1;
     if (step.event.type === 'due') this.armed.delete(keyOf(step.event.timer));
@@ -162,7 +162,7 @@ export class World implements Surface {
     this.observe(step);
   }
 
-  /** What a reload is to run, or whether the files of an earlier release are there. */
+  /** Finds the program for a reload, or an earlier release if its files still exist. */
   find(earlier?: ProgramPaths): ProgramPaths | Error {
     if (earlier === undefined) return this.#program;
     return this.#deployed.get(earlier.script)?.isThere ? earlier : new Error('cleaned away');

@@ -3,8 +3,8 @@ const POLICIES = 'src/supervisor/decide/policies/';
 const SHELL = 'src/supervisor/';
 
 /**
- * A small fault: `find` is there once in its file, and the simulation finds what `replace` makes of it.
- * A `seed` says where the tests begin to look for a fault that shows in rare lives alone.
+ * Small faults that the simulation has to find. Each replaces the text `find`, which occurs once in
+ * its file. If only rare lives show a fault, it has a `seed`, at which the tests begin.
  */
 export const FAULTS = [
   ...inFile(`${CORE}shutdown.ts`, [
@@ -375,7 +375,7 @@ export const FAULTS = [
       what: 'a cluster gives up while a slot has its first worker still',
       find: 'totalOf(restarts) === 0 ||',
       replace: 'totalOf(restarts) < 0 ||',
-      // No other slot may ever have come up: one life in some 4,000.
+      // Shows only if no other slot ever had a ready worker: in about one life in 4,000.
       seed: 4_200,
     },
     {
@@ -785,7 +785,7 @@ function inFile(file, faults) {
   return faults.map((fault) => ({ file, seed: 1, ...fault }));
 }
 
-/** They need the real supervisor around the core. */
+/** Faults outside the core, which only show with the real supervisor around it. */
 function inShell(file, faults) {
   return inFile(`${SHELL}${file}`, faults).map((fault) => ({ ...fault, shell: true }));
 }

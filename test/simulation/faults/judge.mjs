@@ -1,14 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import { withSimulation } from '../bundle.mjs';
 
-/** A fault may have the core go in circles, in which no event ends; a busy machine may be slow. */
+/** The longest time for a fault. With some faults an event never ends; a busy machine is slow. */
 export const ENDS_WITHIN_MS = 120_000;
 
 /**
  * Plays lives with a fault in the core until one fails.
  *
- * @returns the seed, how many lives it took and the invariant; or the `problem`: no life failed, or
- * the time was over, which says nothing of the invariants.
+ * @returns the seed, the number of lives and the broken invariant. If no life failed in time, the
+ *   `problem`. A timeout does not count as found.
  */
 export function judge(fault, { seed, runs, endsWithinMs = ENDS_WITHIN_MS }) {
   return withSimulation(

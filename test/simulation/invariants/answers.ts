@@ -9,11 +9,11 @@ import { nameOf, type Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';
 
-/** Who asks is answered once, and by then it is true. */
+/** Each request is answered once, and the answer is true at that time. */
 export class Answers implements Invariant {
   #reloadsBegun = 0;
   #reloadsEnded = 0;
-  /** The worker of the slot when its restart was asked for, by requester. */
+  /** By requester, the worker that was in the slot when its restart was requested. */
   readonly #toRestart = new Map<string, WorkerId | undefined>();
 
   after(step: Observation): void {
@@ -21,7 +21,7 @@ export class Answers implements Invariant {
     if (event.type === 'restart') {
       const isOwn = event.requester.by === 'caller' || event.requester.slot === event.slot;
       hold('a worker that asks for its restart is restarted itself', isOwn, () => event);
-      // One that is under way is everybody's.
+      // If the slot is already being restarted, this request joins that restart.
       const first = before.pendingRequests.find(({ slot }) => slot === event.slot);
       const { replacement } = before;
       const leaves =
@@ -91,7 +91,9 @@ export class Answers implements Invariant {
     );
   }
 
-  /** It is told at the end; the worker that it is about, before it drains. */
+  /**
+   * A restart is answered at its end. A worker that restarts itself is answered before it drains.
+   */
   #restarted(
     { state, before, event }: Observation,
     requester: Requester,
@@ -113,14 +115,14 @@ export class Answers implements Invariant {
     if (event.type === 'restart' || event.type === 'reload') requesters.push(event.requester);
     const early = requesters.some((each) => each.by === 'worker' && each.slot === slot);
     const worker = old === undefined ? undefined : state.workers.get(old);
-    // It may have been scaled away, and the slot be back.
+    // The old worker may drain for another cause, if its slot was scaled away and came back.
     const left = worker?.state !== 'draining' || worker.retirement?.cause !== 'restart';
     hold('a restart is over when a caller is told', left || early, seen);
   }
 
   #reloads({ effects, before, state }: Observation): void {
     this.#reloadsBegun += emitted(effects, 'reload-started').length;
-    // A release that fails while it is observed is taken back without anybody's asking.
+    // The core reverts a release that fails while it is observed, without a request.
     if (before.reload === undefined && state.reload?.outcome === 'reverted')
       this.#reloadsBegun += 1;
     for (const effect of effects) {
@@ -139,7 +141,7 @@ export class Answers implements Invariant {
   }
 }
 
-/** Who waits is told at the step in which it comes about, and not at some later one. */
+/** Checks that nothing is pending that should have been answered in this step. */
 function waitForSomething(state: ClusterState): void {
   const { pendingRequests, replacement, replacementsWaiting } = state;
   const scaleRequests = pendingRequests.filter((each) => each.for === 'scale');
@@ -161,7 +163,7 @@ function waitForSomething(state: ClusterState): void {
   }
 }
 
-/** Wanted slots that are not served, and have a worker that may be ready soon. */
+/** The wanted slots that have a starting worker and not a ready one. */
 function slotsComingUp({ workers, slots, desired, replacement }: ClusterState): readonly number[] {
   const comesUp = ({ index, worker: own }: Slot): boolean => {
     const candidate =

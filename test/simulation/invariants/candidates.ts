@@ -3,19 +3,22 @@ import { EXIT_TIMEOUT_MS } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** What a candidate has to show before it takes over. */
+/** What is known about a candidate. It may take over only if all of this is good. */
 interface Proof {
   readyAt?: number;
   verifiable?: boolean;
   healthy?: boolean;
 }
 
-/** A worker of a new release takes over once it has lived, its threads have been proven, and its app is well. */
+/**
+ * A worker of a new release takes over only after it has been ready for `canaryMs`, with proven
+ * threads and a healthy app.
+ */
 export class Candidates implements Invariant {
   readonly #proofs = new Map<WorkerId, Proof>();
-  /** Generations of which a worker has shown that its threads are fit, or that it has none. */
+  /** The generations whose threads are known to be fit, or that have no threads. */
   readonly #proven = new Set<number>();
-  /** When the replacement has come into its phase, in the primary's time awake. */
+  /** Since when the replacement has been in its phase, in ms of the primary's awake time. */
   #phase: { readonly key: string; readonly since: number } | undefined;
 
   after(step: Observation): void {
@@ -86,7 +89,7 @@ export class Candidates implements Invariant {
   }
 }
 
-/** How long a phase may last, with all that may come on top. */
+/** The longest time that a phase may last, in ms, with all delays that may be added. */
 function boundOf(phase: string, { state, world }: Observation): number {
   const { readyTimeoutMs, shutdown, reload } = world.settings.options;
   const timeless = [...state.workers.values()].some(({ debugged }) => debugged);
@@ -99,7 +102,7 @@ function boundOf(phase: string, { state, world }: Observation): number {
       return readyTimeoutMs + slackMs;
     case 'canary':
       return reload.canaryMs + slackMs;
-    // Another worker may be asked before it, and leave meanwhile.
+    // Another worker may be asked first, and leave without an answer.
     case 'proving':
       return 2 * readyTimeoutMs + leavesMs + slackMs;
     case 'checking':

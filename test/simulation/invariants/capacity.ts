@@ -4,7 +4,7 @@ import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';
 
-/** What serves goes on serving, whatever is replaced, reloaded or recycled. */
+/** A slot that serves goes on serving while workers are replaced, reloaded or recycled. */
 export class Capacity implements Invariant {
   after({ before, state, event, effects }: Observation): void {
     if (state.shutdown !== undefined) return;
@@ -15,7 +15,7 @@ export class Capacity implements Invariant {
       (each) =>
         each.type === 'emit' && each.name === 'reload-ended' && each.event.outcome === 'aborted',
     );
-    // On the way back the last slot may be taken over as it ends.
+    // A reload that reverts may take over its last slot in the step in which it ends.
     const wasRollingOut = before.reload?.outcome === 'completed';
     if (aborted && wasRollingOut)
       for (const slot of before.slots) this.#stays(before, state, slot, event);
@@ -30,7 +30,7 @@ export class Capacity implements Invariant {
     hold('capacity does not fall for a replacement', false, () => ({ slot, event }));
   }
 
-  /** Until a reload is aborted, its candidate has taken no place. */
+  /** In the step that aborts a reload, every ready worker stays in its slot. */
   #stays(before: ClusterState, state: ClusterState, slot: Slot, event: ClusterEvent): void {
     const { index, worker: id } = slot;
     if (id === undefined || index >= state.desired || isOwnEnd(event, id)) return;
@@ -40,7 +40,7 @@ export class Capacity implements Invariant {
   }
 }
 
-/** By its own doing, and not by what is decided of it. */
+/** Whether the event ends the worker by itself, and not by a decision of the core. */
 function isOwnEnd(event: ClusterEvent, id: number): boolean {
   if (event.type === 'due') return event.timer.type === 'leave-due' && event.timer.worker === id;
   if (event.type !== 'worker' || event.worker !== id) return false;

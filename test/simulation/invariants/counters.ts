@@ -2,11 +2,11 @@ import type { WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** Counters only rise, and those of a slot are sums over its workers. */
+/** Counters only rise, and the counters of a slot are sums over its workers. */
 export class Counters implements Invariant {
-  /** What each slot should have counted. */
+  /** By slot, the aborted requests that it should have counted. */
   readonly #aborted = new Map<number, number>();
-  /** As workers said that drain. */
+  /** The aborted requests that draining workers have reported. */
   readonly #reported = new Map<WorkerId, number>();
 
   after(step: Observation): void {

@@ -17,7 +17,7 @@ import { Upkeep } from './upkeep.js';
 
 export { Broken, hold, type Invariant } from './invariant.js';
 
-/** All that holds of one life of a cluster. */
+/** New instances of all invariants, for one life of a cluster. */
 export function invariants(): readonly Invariant[] {
   return [
     new Places(),

@@ -1,10 +1,10 @@
 import type { Observation } from '../world.js';
 
-/** Something that holds of a cluster, whatever happens in it. */
+/** A property of a cluster that holds whatever happens in the cluster. */
 export interface Invariant {
   /** Checks one step. @throws Broken */
   after(step: Observation): void;
-  /** Checks what must have come about once nothing is left to do. @throws Broken */
+  /** Checks a cluster in which nothing is left to do. @throws Broken */
   atRest?(step: Pick<Observation, 'state' | 'world'>): void;
 }
 
@@ -18,7 +18,7 @@ export class Broken extends Error {
   }
 }
 
-/** @param seen is asked for only where it does not hold. @throws Broken */
+/** @param seen is called only if the invariant does not hold. @throws Broken */
 export function hold(invariant: string, holds: boolean, seen?: () => unknown): void {
   if (!holds) throw new Broken(invariant, seen?.());
 }

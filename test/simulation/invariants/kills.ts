@@ -3,12 +3,14 @@ import { keyOf } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** Nobody is killed for nothing, and before its time is up; and who hangs is killed in time. */
+/**
+ * A worker is killed only for a reason and once its time is up. If it hangs, it is killed in time.
+ */
 export class Kills implements Invariant {
-  /** When workers were asked for something that they have a time for; in the primary's time awake. */
+  /** When each worker was given a task with a time limit, in ms of the primary's awake time. */
   readonly #asked = new Map<string, number>();
   readonly #killed = new Set<WorkerId>();
-  /** Since when workers are blocked, as their watchdogs have told; ms of the clock. */
+  /** Since when workers are blocked, as their watchdogs have reported, in ms of the clock. */
   readonly #blocked = new Map<WorkerId, number>();
 
   after(step: Observation): void {
@@ -72,7 +74,10 @@ export class Kills implements Invariant {
     else if (said.type === 'resumed' || said.type === 'exited') this.#blocked.delete(worker);
   }
 
-  /** It owes an answer, and its watchdog has told when its block began: that is all it takes. After a pause of the primary all have a fresh window. */
+  /**
+   * Whether a worker has not answered its ping for `timeoutMs` since its block began, as reported
+   * by its watchdog. A pause of the primary gives all workers a fresh window.
+   */
   #isOverdue(id: WorkerId, since: number, { state, world }: Observation): boolean {
     const worker = state.workers.get(id);
     if (worker?.state !== 'ready' || worker.debugged || this.#killed.has(id)) return false;
@@ -121,18 +126,18 @@ export class Kills implements Invariant {
   }
 }
 
-/** It has answered nothing for as long as a worker is given. */
+/** Whether a worker has not answered for the heartbeat timeout. */
 function isSilent(
   worker: Worker | undefined,
   { processes, settings, clock }: Observation['world'],
 ) {
   if (worker === undefined || worker.state !== 'ready' || worker.debugged) return false;
   const process = processes.get(worker.id);
-  // Its exit is on its way here.
+  // The process has exited, but the primary has not read that yet.
   if (process === undefined || process.state === 'exited') return true;
   const { silentSince, behaviour } = process;
   if (silentSince === undefined) return false;
-  // What was on its way to it while the primary stood still for a moment arrived later.
+  // Messages that were on their way when the primary was suspended may have arrived later.
   const slackMs = 2 * behaviour.lagMs + 2 + 300 * clock.suspensions;
   return clock.now - silentSince >= settings.options.heartbeat.timeoutMs - slackMs;
 }

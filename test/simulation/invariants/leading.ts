@@ -6,15 +6,17 @@ import type {
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** How long a lease lasts at most, and how long a worker may be held up between its look at it and the run. */
+/** The longest time that a lease may last. */
 const LEASE_MS = 900;
+
+/** How long a worker may be blocked between the check of its lease and the run of a job. */
 const MARGIN_MS = 100;
 
-/** One worker at most may run what one alone is to run; and where one can, one does. */
+/** At most one worker leads at any time. If a worker can lead, one does. */
 export class Leading implements Invariant {
-  /** Leases that were not answered. */
+  /** The number of the last lease, if it was not answered. */
   #unanswered: number | undefined;
-  /** Who may have run something last, and until when. */
+  /** The worker that led last, and the last time at which it may have run a job. */
   #last: { readonly worker: WorkerId; at: number } | undefined;
   /** The last lease of a worker that has neither resigned nor exited. */
   #granted: { readonly worker: WorkerId; readonly until: number } | undefined;
@@ -71,7 +73,7 @@ export class Leading implements Invariant {
 
   atRest({ state, world }: Pick<Observation, 'state' | 'world'>): void {
     if (state.shutdown !== undefined) return;
-    // Whoever answers late or never has the role in turns.
+    // If workers answer late or never, the role changes from one to the next again and again.
     const prompt = [...world.processes.values()].every(
       ({ behaviour, silentSince }) =>
         !['late', 'never'].includes(behaviour.pong) && silentSince === undefined,
@@ -79,7 +81,7 @@ export class Leading implements Invariant {
     if (!prompt || !world.scenario.hasJobs) return;
     const { leader, lease } = state.leadership;
     hold('a cluster at rest has a leader', leader !== undefined);
-    // It may have become ready at the very end, and have yet to ask.
+    // The leader may just have become ready, so that it has not asked for a lease yet.
     const asked = state.workers.get(leader!)?.follows;
     hold('the leader of a cluster at rest has a lease', !asked || lease?.worker === leader);
   }
@@ -99,7 +101,7 @@ function isReady({ workers }: ClusterState, id: WorkerId): boolean {
   return workers.get(id)?.state === 'ready';
 }
 
-/** A primary that stands still sees later that a lease is over. */
+/** How late the primary may notice that a lease is over, because it was suspended. */
 const LATE_MS = 20_000;
 
 function candidates({ workers }: ClusterState) {

@@ -5,23 +5,24 @@ import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted, workerOf } from './telling.js';
 
-/** As long as the primary waits for connections that it has accepted. */
+/** How long the primary waits for connections that its own acceptors have accepted. */
 const ACCEPTORS_CLOSE_WITHIN_MS = 5_000;
 
-/** Who is to leave has left in time, and so has the whole cluster. */
+/** A worker that is asked to leave leaves in time, and a shutdown ends in time. */
 export class Leaving implements Invariant {
-  /** In the primary's time awake. */
+  /** Since when each worker drains, in ms of the primary's awake time. */
   readonly #since = new Map<WorkerId, number>();
   #begunAt: number | undefined;
-  /** Somebody left as it should not have, since the shutdown began. */
+  /** Whether a worker has stopped with a problem since the shutdown began. */
   #wentWrong = false;
   #failed: number | undefined;
-  /** Workers that were lost, and how many were started for each slot. */
+  /** The workers that ended without being asked to. */
   readonly #lost = new Set<WorkerId>();
+  /** By slot, how many workers were forked for it. */
   readonly #forks = new Map<number, number>();
   #signals = 0;
   #closed = false;
-  /** When the primary began to close its own acceptors, until it has; in its time awake. */
+  /** Since when the primary closes its own acceptors, in ms of its awake time. */
   #closesSince: number | undefined;
 
   after(step: Observation): void {
@@ -100,7 +101,10 @@ export class Leaving implements Invariant {
     }
   }
 
-  /** What no restart can help ends a cluster at once; else each slot has its tries, and whoever boots may still serve. */
+  /**
+   * A cluster gives up at once if a restart cannot help. Otherwise it first tries two workers for
+   * each slot, and waits for the workers that are still booting.
+   */
   #judgeEnd({ event, before, world }: Observation): void {
     if (event.type === 'worker' && ['boot-failed', 'verified'].includes(event.event.type)) return;
     const { replacement, workers, desired } = before;
@@ -109,7 +113,7 @@ export class Leaving implements Invariant {
     const gone = workerOf(event);
     for (const { id, slot, state } of workers.values()) {
       if (state !== 'starting' || id === gone || slot >= desired) continue;
-      // Its exit is on its way here.
+      // The process has exited, but the primary has not read that yet.
       if (world.processes.get(id)?.state === 'exited') continue;
       hold(
         'a cluster does not give up while a first worker boots',
@@ -121,7 +125,7 @@ export class Leaving implements Invariant {
     }
   }
 
-  /** Each further signal is answered more harshly. */
+  /** The second signal forces all workers to end, and each further one kills them. */
   #impatience({ before, event, effects, state }: Observation): void {
     if (before.shutdown === undefined || event.type !== 'stop') return;
     const told = emitted(effects, 'stopping').length;
@@ -152,7 +156,7 @@ export class Leaving implements Invariant {
   }
 }
 
-/** Nobody had asked it to go; an app may close itself. */
+/** The worker that ended without being asked to, e.g. because its app closed itself. */
 function lossOf(effect: Effect): WorkerId | undefined {
   if (effect.type !== 'emit') return undefined;
   const { name, event } = effect;
@@ -166,7 +170,7 @@ function candidateOf(replacement: Replacement): WorkerId | undefined {
 
 function boundMs({ settings, clock, hasFrozen }: Observation['world']): number {
   const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = settings.options.shutdown;
-  // A second for a boot that is ended, and what an exit may take on top of what was promised.
+  // 1,700 ms: a second for a worker that is ended during its boot, and a margin for the exit.
   const givenUpMs = hasFrozen ? EXIT_TIMEOUT_MS : 0;
   return lameDuckMs + drainTimeoutMs + killTimeoutMs + 1_700 + 300 * clock.suspensions + givenUpMs;
 }

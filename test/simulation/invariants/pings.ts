@@ -1,7 +1,7 @@
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** Everybody who can answer is pinged, once at a time; only the answer to that ping counts. */
+/** Each worker that can answer has one unanswered ping at a time, and only its answer counts. */
 export class Pings implements Invariant {
   readonly #outstanding = new Map<number, number>();
 

@@ -2,7 +2,7 @@ import type { ClusterState, Slot } from '../../../src/supervisor/decide/cluster-
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** Who holds which place: slots, their workers, the replacement, and what waits for either. */
+/** The slots, their workers, the replacement and all that is waiting fit together. */
 export class Places implements Invariant {
   after({ before, state, world }: Observation): void {
     const { slots, workers, replacement, desired, shutdown, timers } = state;
@@ -34,7 +34,7 @@ export class Places implements Invariant {
     }
     for (const slot of slots) this.#slot(state, slot);
     this.#replacement(state);
-    // Its program is found by the next event.
+    // A reload without a release has only begun: the next event brings its program.
     if (state.reload?.release !== undefined) {
       const goesOn =
         replacement?.cause === 'reload' ||
@@ -73,7 +73,7 @@ export class Places implements Invariant {
     }
   }
 
-  /** A reload that is over leaves no candidate, and one that goes back none of the release that failed. */
+  /** A reload that is over leaves no candidate, and one that reverts none of the failed release. */
   #ofReload({ reload, replacement, replacementsWaiting }: ClusterState): void {
     const candidacies = [
       ...replacementsWaiting,

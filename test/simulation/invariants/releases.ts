@@ -3,19 +3,19 @@ import type { Release } from '../../../src/supervisor/processes/release.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** A release that is rolled out, or was a short time ago. */
+/** A release that is being rolled out, or is observed after that. */
 interface Watched {
   readonly generation: number;
-  /** What it is to go back to, if that stayed up. */
+  /** The release to revert to. `undefined` if that one did not run well. */
   readonly before: Release | undefined;
-  /** When every worker ran it, ms. */
+  /** When every worker ran the release, in ms. */
   readonly completedAt?: number;
 }
 
-/** A release that fails is not left standing where the one before is there, and nothing oscillates. */
+/** A release that fails is reverted, once, if the previous release is there. */
 export class Releases implements Invariant {
   #watched: Watched | undefined;
-  /** The last that was completed and not taken back. */
+  /** The last release that was completed and not reverted. */
   #current: Release | undefined;
   readonly #takenBack = new Set<number>();
 
@@ -54,7 +54,7 @@ export class Releases implements Invariant {
     this.#watched = { generation, before: earlier };
   }
 
-  /** A worker was lost by a fault of its own. */
+  /** The loss of a worker by its own fault has to revert a watched release or end its reload. */
   #judge({ effects, before, state, world }: Observation): void {
     for (const effect of effects) {
       if (effect.type !== 'emit') continue;
@@ -78,7 +78,7 @@ export class Releases implements Invariant {
     if (watched?.before === undefined || generation !== watched.generation) return false;
     if (slot >= state.desired || state.slots[slot]!.worker !== id) return false;
     if (watched.completedAt === undefined) return state.reload?.outcome === 'completed';
-    // Another reload supersedes it while it is under way.
+    // A release is not observed while another reload is under way.
     if (state.reload !== undefined || isSame(watched.before, this.#current!)) return false;
     return clock.now - watched.completedAt < settings.options.reload.observeMs - 1;
   }

@@ -7,16 +7,16 @@ import { workerOf } from './telling.js';
 
 /** Restarts never exceed the rate of the policy. */
 export class Restarts implements Invariant {
-  /** When each slot may have its next worker, as it was told. */
+  /** By slot, the earliest time of its next worker, as `worker-restarting` has reported it. */
   readonly #notBefore = new Map<number, number>();
-  /** Failures of each slot by its workers' own fault since it last began anew. */
+  /** By slot, the failures by its workers' own fault since the count was last reset. */
   readonly #failures = new Map<number, number>();
-  /** Slots whose worker had been ready when it failed last. */
+  /** The slots whose last failed worker had been ready. */
   readonly #cameUp = new Set<number>();
   readonly #readyAt = new Map<WorkerId, number>();
-  /** Failures of each slot since its last worker that lived well. */
+  /** By slot, the failures in a row since its last stable worker. */
   readonly #rows = new Map<number, number>();
-  /** What was told within the last moment. */
+  /** The restarts that were reported within the last `TOGETHER_MS`. */
   #together: { readonly at: number; readonly startAt: number; readonly failures: number }[] = [];
 
   after(step: Observation): void {
@@ -39,14 +39,14 @@ export class Restarts implements Invariant {
         due,
       }));
     }
-    // However it came about: the slot has another.
+    // A slot that gets a worker in any way no longer waits.
     for (const effect of effects) if (effect.type === 'fork') this.#notBefore.delete(effect.slot);
   }
 
   #forget({ before, state }: Observation): void {
     for (const { index, failures, release } of before.slots) {
       const after = state.slots[index]!;
-      // What another release did says nothing of this one.
+      // The failures of another release do not count for this one.
       const { replacement } = before;
       const tookOver =
         replacement?.cause === 'reload' &&
@@ -77,7 +77,7 @@ export class Restarts implements Invariant {
     this.#apart(told, longest, step.world);
   }
 
-  /** What a shared cause has ended does not come back in one moment. */
+  /** Workers that ended at the same time by a shared cause do not restart at the same time. */
   #apart(told: Told, longest: number, { clock: { now }, settings }: Observation['world']): void {
     const { failures, delayMs } = told;
     const { backoffMs, maxBackoffMs } = settings.options.restart;
@@ -92,8 +92,8 @@ export class Restarts implements Invariant {
     const isSame = this.#together.some(({ startAt }) => startAt === now + delayMs);
     hold('restarts do not come in one moment', !isSame || delayMs >= longest, seen);
     this.#together.push({ at: now, startAt: now + delayMs, failures });
-    // One after the other they fill a time that grows with their number: that this many come within a
-    // hundredth of it is no chance.
+    // Their delays are random in a range that grows with their number. It cannot be chance if 6 or
+    // more of them start within `backoffMs / 100`.
     const well = this.#together.filter((each) => each.failures === 0 && each.at === now);
     if (well.length < 6) return;
     const starts = well.map(({ startAt }) => startAt);
@@ -101,7 +101,7 @@ export class Restarts implements Invariant {
     hold('restarts that come together are spread', spread >= backoffMs / 100, seen);
   }
 
-  /** A failure is counted once, and its restart by its cause. */
+  /** Checks that a step counts only one failure, and updates this class's own counts. */
   #counted({ before, effects, event, world }: Observation, failures: number): void {
     hold('failures are counted one by one', failures === 1, () => ({ event, failures }));
     const failed = effects.find(isFailure);
@@ -120,10 +120,10 @@ export class Restarts implements Invariant {
   }
 }
 
-/** A slot whose worker came up waits no longer than this, whatever its failures are. */
+/** The longest wait of a slot whose last worker had been ready, even after many failures. */
 const QUICK_START_MS = 1_000;
 
-/** Restarts within this time come together. */
+/** Restarts within this time count as simultaneous. */
 const TOGETHER_MS = 1_000;
 
 type Told = Extract<Effect, { type: 'emit'; name: 'worker-restarting' }>['event'];
@@ -149,7 +149,7 @@ function failureOf(
   return { slot, startedByProcess, cause };
 }
 
-/** Restarts that were counted in a step, but for a worker that was replaced because it was too large. */
+/** The restarts that a step has counted, except for the replacement of a worker for its memory. */
 function newFailures({ before, state }: Observation): number {
   if (before.slots === state.slots) return 0;
   const { replacement } = before;

@@ -7,7 +7,7 @@ import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** Each change of a worker's state is told to whom it concerns, once; nobody is told of what is no more. */
+/** A change of a worker's state is reported once. Nothing is sent to a worker that has exited. */
 export class Telling implements Invariant {
   readonly #ended = new Set<WorkerId>();
   #served = 0;
@@ -93,7 +93,7 @@ export class Telling implements Invariant {
   }
 }
 
-/** Events of that name, of one worker or of all. */
+/** The emitted events with that name, of one worker or of all. */
 export function emitted(effects: readonly Effect[], name: string, worker?: WorkerId): Effect[] {
   return effects.filter(
     (each) =>
@@ -103,7 +103,7 @@ export function emitted(effects: readonly Effect[], name: string, worker?: Worke
   );
 }
 
-/** Whose event it is, or whose time is up. */
+/** The worker that the event or its timer belongs to. */
 export function workerOf(event: Observation['event']): WorkerId | undefined {
   if (event.type === 'worker') return event.worker;
   return event.type === 'due' && 'worker' in event.timer ? event.timer.worker : undefined;

@@ -4,11 +4,11 @@ import { keyOf } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** No timer outlives its purpose, and what has to end in time has one. */
+/** No timer outlives its purpose, and everything with a time limit has a timer. */
 export class Timers implements Invariant {
-  /** Workers that have been sent a SIGKILL: their exit is all that is waited for. */
+  /** The workers that were sent SIGKILL. The core waits only for their exit. */
   readonly #killed = new Set<number>();
-  /** Timers that have run out, of workers. */
+  /** The timers of workers that have come due, by type and worker. */
   readonly #over = new Set<string>();
 
   after({ before, state, event, effects, world }: Observation): void {
@@ -34,7 +34,7 @@ export class Timers implements Invariant {
       before.timers === state.timers &&
       before.replacement === state.replacement &&
       before.slots === state.slots;
-    // Of its worker it changes the ping alone.
+    // A pong changes only the ping of its worker.
     if (isSame && event.type === 'worker' && event.event.type === 'pong') return;
     for (const timer of state.timers.values()) {
       hold('no timer outlives its purpose', isNeeded(timer, state), () => timer);

@@ -9,14 +9,14 @@ import { hold, type Invariant } from './invariant.js';
 
 type Request = Pick<ReplacementRequest, 'slot' | 'cause' | 'detail'>;
 
-/** Who has grown too large or served long enough is replaced or killed, and nobody else. */
+/** A worker is replaced or killed if it is too large or has served long enough, and only then. */
 export class Upkeep implements Invariant {
-  /** When a replacement of a slot last failed that was not a reload's. */
+  /** By slot, when a replacement for memory or recycling last failed. */
   readonly #failedAt = new Map<number, number>();
   readonly #condemned = new Set<WorkerId>();
-  /** When workers became ready that were above the soft limit then. */
+  /** When each worker became ready that was already above the soft limit. */
   readonly #bornTooLarge = new Map<WorkerId, number>();
-  /** Until when the worker of a slot may stay, because another would be no better. */
+  /** By slot, until when its worker may stay, because a new worker failed or would be as large. */
   readonly #mayStay = new Map<number, number>();
 
   after(step: Observation): void {
@@ -93,7 +93,7 @@ export class Upkeep implements Invariant {
     for (const worker of before.workers.values()) {
       const mayWait = world.clock.now < (this.#mayStay.get(worker.slot) ?? 0);
       const reading = event.readings.get(worker.id);
-      // Its exit is on its way here.
+      // The process has exited, but the primary has not read that yet.
       if (reading === undefined) continue;
       const { residentBytes, requests } = reading;
       if (residentBytes > memory.hardLimitBytes) {
@@ -147,7 +147,7 @@ function requestsOf({ replacement, replacementsWaiting }: ClusterState) {
   return replacement === undefined ? replacementsWaiting : [replacement, ...replacementsWaiting];
 }
 
-/** The worker did not ask for it, and neither did an operator. */
+/** Whether the core replaces the worker without a request of the worker or an operator. */
 function isUpkeep({ cause }: Pick<ReplacementRequest, 'cause'>): boolean {
   return cause === 'memory' || cause === 'recycle';
 }
