@@ -2,9 +2,9 @@
 type Kind =
   /** A deadline of a worker. It counts only the time in which the primary was awake. */
   | 'deadline'
-  /** A timer of the primary. It fires as soon as the primary resumes. */
+  /** A timer of the primary. If it comes due during a pause, it fires when the primary resumes. */
   | 'timer'
-  /** Everything else. The primary reads it after it resumes. */
+  /** Everything else. If it comes during a pause, it is handled after the primary's timers. */
   | 'world';
 
 /** An event that is scheduled for a time, in ms. */
@@ -62,7 +62,7 @@ export class Clock {
 
   /**
    * Suspends the primary, and with `everybody` all workers too. Afterwards the primary's timers run
-   * first, because it has not read yet what came during the pause.
+   * before it reads the messages that came during the pause.
    */
   suspend(ms: number, everybody: boolean): void {
     const until = this.now + ms;

@@ -13,7 +13,7 @@ const FAULTS_MS = 45_000;
 /** How long the cluster may take to recover from the faults. */
 const RECOVERS_WITHIN_MS = 60_000;
 
-/** How long a shutdown may take. It is longer than the longest one. */
+/** How long to wait for the end of a shutdown. Every shutdown is shorter. */
 const ENDS_WITHIN_MS = 40_000;
 
 /** How often to check whether the cluster has recovered. */

@@ -132,8 +132,8 @@ export class SimulatedProcess {
   }
 
   /**
-   * Ends what could last for ever: a debugged worker, which has no time limits, is ended as by its
-   * developer, and the outstanding answer about its threads comes.
+   * Ends waits that could last for ever. A blocked worker that is debugged has no time limits, so
+   * it exits, as if its developer had ended it. A missing answer about its threads is sent.
    */
   heal(inspected: boolean): void {
     if (inspected && this.state === 'booting') return this.#die('exit-1');

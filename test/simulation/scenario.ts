@@ -55,7 +55,7 @@ export type Fate = 'lives' | (typeof FATES)[number];
 export interface Deployment {
   /** Whether the script is missing. */
   readonly broken: boolean;
-  /** How many ms after they were ready its workers end. 0: they end as their behaviours say. */
+  /** The workers of the release end this many ms after they were ready. 0: they need not end. */
   readonly diesMs: number;
   /**
    * The place of its files: next to the previous release, over it, or alone (others are deleted).
@@ -72,7 +72,7 @@ export type Deed =
   | { readonly kind: 'scale'; readonly workers: number; readonly refused: boolean }
   /** The slot may not exist. */
   | { readonly kind: 'restart'; readonly slot: number }
-  /** Something that all workers need fails, so that every ready worker ends. */
+  /** A service that all workers need fails, so that every ready worker ends. */
   | { readonly kind: 'outage' }
   /** The primary is suspended for a time, with or without its workers. */
   | { readonly kind: 'suspend'; readonly ms: number; readonly workersToo: boolean };

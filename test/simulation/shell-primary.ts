@@ -22,14 +22,14 @@ const FIRST_PID = 2 ** 22;
 /** Every 7th message cannot be sent, and the snapshot is compared after every 7th event. */
 const EVERY = 7;
 
-/** How late the acceptors close if `sendFails`. */
+/** How many ms late the acceptors close if `sendFails`. */
 const LATE_MS = 4_000;
 
 /**
  * The real supervisor with its table, timers, switchboard and channels, but simulated processes.
  */
 export class ShellPrimary implements Primary {
-  /** A suspended slice counts as awake time, and a pause shorter than a slice is not detected. */
+  /** Two slices: a suspended slice counts as awake, and a pause of up to a slice is not noticed. */
   readonly earlyMs = 2 * SLICE_MS;
   readonly #supervisor: Supervisor;
   readonly #ears = new Map<WorkerId, (told: ProcessEvent) => void>();

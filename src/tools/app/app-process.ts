@@ -28,7 +28,7 @@ export class AppProcess {
   constructor(
     readonly command: readonly string[],
     environment: Readonly<Record<string, string>>,
-    /** Gets the messages of the command, which has to be Node: it gets an IPC channel. */
+    /** Is called for each IPC message of the command, which then has to be a Node process. */
     onMessage?: (message: unknown) => void,
   ) {
     const [program, ...args] = command;
@@ -57,7 +57,7 @@ export class AppProcess {
     this.#child.once('exit', () => setTimeout(() => this.#end(undefined), LAST_WORDS_MS));
   }
 
-  /** Aborts when the app has ended. */
+  /** A signal that aborts when the app has ended. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
@@ -104,7 +104,7 @@ export class AppProcess {
     const deadline = performance.now() + ms;
     let asked = this.ended.aborted;
     while (this.#signalGroup(0)) {
-      // The command, e.g. a shell, has ended before the processes that it started: end these too.
+      // The command has ended before the processes that it started, as a shell may: end these too.
       if (this.ended.aborted && !asked) {
         asked = true;
         this.#signalGroup('SIGTERM');

@@ -5,7 +5,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The processes that a command has started, and the signal that tells the command to end them. */
 export interface Interruption {
-  /** Whatever is in here is killed when this process exits, even after an error. */
+  /** The running processes. They are killed when this process exits, even after an error. */
   readonly started: Set<{ kill(): void }>;
   readonly signal: AbortSignal;
 }
@@ -21,7 +21,7 @@ export async function interruptible(
   const started: Interruption['started'] = new Set();
   let exitCode = 0;
   const receive = (signal: NodeJS.Signals): void => {
-    exitCode = 128 + constants.signals[signal]; // as a shell expects
+    exitCode = 128 + constants.signals[signal]; // a shell's exit code for a signal
     if (controller.signal.aborted) process.exit(exitCode);
     process.stderr.write(`${signal}: ending the app\n`);
     controller.abort();

@@ -66,7 +66,7 @@ export function listenAddress(text: string): string {
   return text;
 }
 
-/** Parses one `--trusted-proxy` and adds it to those given before. */
+/** Parses one `--trusted-proxy` and adds it to the proxies that were given before. */
 export function proxyAddress(text: string, others: readonly string[] = []): readonly string[] {
   const [, address = '', bits] = /^([\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)]!;
@@ -106,7 +106,7 @@ export function endpointPath(text: string): string {
   throw new InvalidArgumentError('expected a path such as /health.');
 }
 
-/** Parses one `Name: value` and adds it to the headers given before. */
+/** Parses one header `Name: value` and adds it to the headers that were given before. */
 export function addHeader(
   text: string,
   headers: Readonly<Record<string, string>> = {},

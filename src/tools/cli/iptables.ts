@@ -53,7 +53,7 @@ fi
 `;
 }
 
-/** A rule that sends every `left`-th connection to the port. The last rule takes every one. */
+/** A rule that sends every `left`-th connection to the port. The last rule sends every one. */
 function redirect(chain: string, port: number, left: number): string {
   const share = left > 1 ? ` -m statistic --mode nth --every ${left} --packet 0` : '';
   return `-A ${chain} -p tcp${share} -j REDIRECT --to-ports ${port}`;
@@ -64,7 +64,7 @@ function words({ ipv6, name }: IptablesOptions) {
   return {
     iptables: ipv6 ? 'ip6tables' : 'iptables',
     chain,
-    // The jump does not name the public port, so that a run for another port finds and keeps it.
+    // The jump does not contain the public port, so that a later run with another port finds it.
     jump: `-p tcp -m addrtype --dst-type LOCAL -j ${chain}`,
   };
 }

@@ -85,7 +85,7 @@ async function change(
   }
 }
 
-/** The same line, with the number of slots that the reload has replaced so far. */
+/** Makes the line for each event, with the number of slots that a reload has replaced so far. */
 function countingSlots({ desired }: ClusterStatus['cluster']): Progress {
   let done = 0;
   return (told) => {

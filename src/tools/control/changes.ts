@@ -11,7 +11,7 @@ export interface Changed {
   /** The answer of the control socket. */
   readonly answer: object;
   readonly done: boolean;
-  /** One line for people. */
+  /** The outcome in one line of text. */
   readonly text: string;
 }
 

@@ -90,7 +90,7 @@ export class History {
     return entry;
   }
 
-  /** Called when another primary is followed. Forgets the last totals, as its totals begin at 0. */
+  /** Forgets the last totals. Called for a new primary, because its totals begin at 0. */
   restart(): void {
     this.#rate.reset();
   }

@@ -2,7 +2,7 @@ import type { Sample } from '../../control/event-stream.js';
 
 type Workers = Sample['cluster']['workers'];
 
-/** Longer than a sample, since workers report their counts at other times: with heartbeats. */
+/** Several samples long, because workers report counts with heartbeats, not for each sample. */
 const WINDOW_SECONDS = 3;
 
 /** Computes the requests per second over the last few seconds. */
@@ -30,7 +30,7 @@ export class RequestRate {
       : (this.#total - before.total) / (at - before.at);
   }
 
-  /** Called when another primary is followed. Forgets the last totals, as its totals begin at 0. */
+  /** Forgets the last totals. Called for a new primary, because its totals begin at 0. */
   reset(): void {
     this.#window = [];
     this.#bySlot = new Map();

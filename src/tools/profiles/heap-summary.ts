@@ -81,7 +81,7 @@ export function summarizeHeap({ head, samples }: HeapProfile): HeapSummary {
   };
 }
 
-/** Functions of Node do not count: they also hold objects of the current requests. */
+/** Whether a function of the app holds old objects. Node also holds objects of current requests. */
 function holdsOld({ isOfApp, olderBytes }: Allocator): boolean {
   return isOfApp && olderBytes > 0;
 }

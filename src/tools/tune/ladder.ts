@@ -16,7 +16,7 @@ const P99_MARGIN_RATIO = 0.2;
 /** Stops after this many settings in a row that do not help. A single one may be chance. */
 const STOP_AFTER = 2;
 
-/** Up to this number, each step adds 1. After it, each step adds a half. */
+/** Up to this number of workers or threads each step adds 1, and after that a half. */
 const ONE_BY_ONE = 8;
 
 /**

@@ -16,7 +16,7 @@ const BYTES_PER_MB = 1e6;
 
 export interface Recommendation {
   readonly setting: Setting;
-  /** One sentence. */
+  /** The reason for the setting, in one sentence. */
   readonly reason: string;
   /** Reasons to doubt the measurements. */
   readonly caveats: readonly string[];
@@ -65,7 +65,7 @@ function gain(from: Measurement, to: Measurement): number {
   return to.requestsPerSecond / from.requestsPerSecond - 1;
 }
 
-/** The gain that counts: at least as much as the rounds of either setting differ. */
+/** The least gain that counts. It is not below the spread of either setting's rounds. */
 function margin(a: Measurement, b: Measurement): number {
   return Math.max(MARGIN_RATIO, a.spreadRatio, b.spreadRatio);
 }

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { withSimulation } from '../bundle.mjs';
 
-/** The longest time for a fault. With some faults an event never ends; a busy machine is slow. */
+/** How long to play lives with one fault. With some faults the core handles an event for ever. */
 export const ENDS_WITHIN_MS = 120_000;
 
 /**

@@ -101,7 +101,7 @@ function isReady({ workers }: ClusterState, id: WorkerId): boolean {
   return workers.get(id)?.state === 'ready';
 }
 
-/** How late the primary may notice that a lease is over, because it was suspended. */
+/** A suspended primary may notice the end of a lease this late. */
 const LATE_MS = 20_000;
 
 function candidates({ workers }: ClusterState) {

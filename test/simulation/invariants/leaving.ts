@@ -125,7 +125,7 @@ export class Leaving implements Invariant {
     }
   }
 
-  /** The second signal forces all workers to end, and each further one kills them. */
+  /** During a shutdown, the first signal forces the workers to end. Each further one kills them. */
   #impatience({ before, event, effects, state }: Observation): void {
     if (before.shutdown === undefined || event.type !== 'stop') return;
     const told = emitted(effects, 'stopping').length;

@@ -34,7 +34,7 @@ export class Timers implements Invariant {
       before.timers === state.timers &&
       before.replacement === state.replacement &&
       before.slots === state.slots;
-    // A pong changes only the ping of its worker.
+    // A pong changes only the ping of its worker, on which no other timer depends.
     if (isSame && event.type === 'worker' && event.event.type === 'pong') return;
     for (const timer of state.timers.values()) {
       hold('no timer outlives its purpose', isNeeded(timer, state), () => timer);

@@ -9,7 +9,7 @@ export function warnOfSilence(): void {
   process.stderr.write(`${SILENCE}\n`);
 }
 
-/** Passes the messages on. Calls `silent` once for each time in which the primary sends nothing. */
+/** Passes the messages on. Calls `silent` whenever none has come for `SILENT_MS`. */
 export async function* noticingSilence(
   source: AsyncIterable<Told>,
   silent: () => void,

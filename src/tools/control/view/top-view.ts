@@ -4,7 +4,7 @@ import { summarize, TOP_COLUMNS, withRates, type WorkerRow } from './workers-tab
 
 type SortKey = (row: WorkerRow) => number;
 
-/** The sort orders by their keys. The largest value comes first, but the lowest slot. */
+/** The sort orders by their keys. The largest value comes first. Slots begin with the lowest. */
 const SORTS: Readonly<Record<string, { readonly title: string; readonly key: SortKey }>> = {
   s: { title: 'slot', key: ({ slot }) => -slot },
   r: { title: 'requests', key: ({ requestsPerSecond }) => requestsPerSecond ?? -1 },

@@ -38,7 +38,7 @@ export async function watched<T>(
   }
 }
 
-/** If the primary refuses the event stream, e.g. one too many, the request is made without it. */
+/** If the primary refuses another event stream, the request is made without events. */
 function unlessRefused(error: unknown): undefined {
   if (!(error instanceof ClusterRefusedError)) throw error;
 }
@@ -53,6 +53,6 @@ async function follow(events: AsyncIterable<Told>, progress: Progress | undefine
       if (line !== undefined) printLine(line);
     }
   } catch {
-    // Either `watched` closed the stream, or the cluster has ended: then the request fails too.
+    // `watched` has closed the stream, or the cluster has ended. The request reports the outcome.
   }
 }

@@ -11,7 +11,7 @@ interface Autocannon {
     readonly url: string;
     readonly headers: Readonly<Record<string, string>>;
     readonly connections: number;
-    /** Seconds. */
+    /** The duration of the load, in seconds. */
     readonly duration: number;
     readonly setupClient: (client: EventEmitter) => void;
   }): EventEmitter & { stop(): void };

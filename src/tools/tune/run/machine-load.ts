@@ -1,8 +1,8 @@
 import { cpus } from 'node:os';
 
-/** If fewer cores were idle, the app could not have used more. */
+/** If fewer cores than this were idle, the app could not have used more. */
 const ENOUGH_IDLE_CORES = 0.25;
-/** If other programs kept more cores busy, it is reported. */
+/** If other programs kept more cores than this busy, their load is reported. */
 const MANY_CORES = 0.25;
 
 /** How many cores of this machine were busy with any process, and how many were idle. */
