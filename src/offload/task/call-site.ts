@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { callSites } from '../../contract/errors/call-sites.js';
 
 /** Maximum number of frames that are searched. A decorator is called a few frames below its class. */
 const MAX_FRAMES = 30;
@@ -25,7 +26,7 @@ const OWN_DIRECTORY = HERE && fileURLToPath(new URL('../..', HERE));
 export function callerFile(): string | undefined {
   // this package is bundled into one file with everything else
   if (OWN_DIRECTORY === undefined) return undefined;
-  const frames = stack().map((site) => ({
+  const frames = callSites(MAX_FRAMES, callerFile).map((site) => ({
     file: pathOf(site.getFileName()),
     decorates: DECORATE.test(site.getFunctionName() ?? ''),
   }));
@@ -43,23 +44,6 @@ export function callerFile(): string | undefined {
 
 function isTheirs(file: string | undefined): boolean {
   return file === undefined || !(LIBRARIES.test(file) || file.startsWith(OWN_DIRECTORY!));
-}
-
-/** Raw frames, because source maps change the text of `stack`. */
-function stack(): NodeJS.CallSite[] {
-  const descriptor = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
-  const { stackTraceLimit } = Error;
-  try {
-    Error.stackTraceLimit = MAX_FRAMES;
-    Error.prepareStackTrace = (_error, sites) => sites;
-    const trace: { stack?: NodeJS.CallSite[] } = {};
-    Error.captureStackTrace(trace, stack);
-    return trace.stack ?? [];
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-    if (descriptor === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace');
-    else Object.defineProperty(Error, 'prepareStackTrace', descriptor);
-  }
 }
 
 function pathOf(fileName: string | null | undefined): string | undefined {
