@@ -7,10 +7,10 @@ import { EventRouter } from './services/event-router.js';
 import { Locks } from './services/locks.js';
 import { type Peer, refuse } from './services/peer.js';
 
-/** Everything that a worker sends after its `hello`. */
+/** Any message that a worker sends after its `hello`. */
 export type WorkerMessage = Exclude<ToHub, { op: 'hello' }>;
 
-/** The state that workers share. It knows neither sockets nor threads: a process without a primary runs it, too. */
+/** The state that workers share. Needs no thread, so a process without a primary can use it too. */
 export class HubCore {
   readonly #locks: Locks<Peer>;
   readonly #caches: CacheService;
@@ -19,23 +19,23 @@ export class HubCore {
   readonly #channels = new Channels();
 
   /**
-   * @param closedUntil until then locks go only to workers that held them before.
+   * @param closedUntil until this time, locks are granted only to workers that held them before.
    * @param clock the clock of the machine, which workers read as well.
-   * @param maxCacheBytes the limit for all caches together.
+   * @param maxCacheBytes the maximum size of all caches together.
    */
   constructor(
     closedUntil?: number,
     private readonly clock: () => number = machineMs,
     maxCacheBytes?: number,
   ) {
-    // The hub before this one gave less than one grant a microsecond: its numbers are lower.
+    // The previous hub granted less than one lock a microsecond, so its numbers are lower.
     const lastGrant = Math.floor(this.clock() * 1_000);
     this.#locks = new Locks(closedUntil, undefined, lastGrant);
-    // A lease never has the number of a lock, so `unlock` can name either.
+    // Leases and locks have different numbers, so `unlock` can name either.
     this.#caches = new CacheService(2 ** 52 + lastGrant, maxCacheBytes);
   }
 
-  /** @param body a view: it is copied if it is kept. */
+  /** @param body a view of memory that is reused. A service copies a body that it keeps. */
   receive(from: Peer, message: WorkerMessage, body: Buffer): void {
     const now = this.clock();
     switch (message.op) {
@@ -91,12 +91,12 @@ export class HubCore {
     }
   }
 
-  /** The worker has read some of what it was sent. */
+  /** Called when the worker has read some of its messages. */
   drained(peer: Peer): void {
     this.#events.drained(peer, this.clock());
   }
 
-  /** The worker is gone: its locks go to others. */
+  /** Called when the worker is gone. Its locks are granted to others. */
   leave(peer: Peer): void {
     const now = this.clock();
     for (const { by, id } of this.#events.leave(peer)) refuse(by, { id }, 'its worker is gone');
@@ -105,12 +105,12 @@ export class HubCore {
     this.#caches.leave(peer, now);
   }
 
-  /** The time in which workers could reclaim their locks is over. */
+  /** Ends the time in which workers can reclaim their locks. */
   open(): void {
     this.#locks.open(this.clock()).forEach(answerLock);
   }
 
-  /** To be called each second. Removes what has expired. */
+  /** Removes all expired state. To be called each second. */
   sweep(): void {
     const now = this.clock();
     this.#counters.sweep(Math.floor(now));

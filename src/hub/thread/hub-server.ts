@@ -11,15 +11,15 @@ import type { Frame } from '../wire/codec.js';
 import { HubCore } from './hub-core.js';
 import type { Peer } from './services/peer.js';
 
-/** Each worker needs one, and two during a reload. */
+/** The most connections. A worker needs one, so a slot needs two during a reload. */
 const MAX_CONNECTIONS = 1_024;
 
-/** A connection that has not said `hello` by then is closed. */
+/** A connection without a `hello` within this time is closed. */
 const HELLO_MS = 5_000;
 
 const SWEEP_MS = 1_000;
 
-/** After a hub that ended, the time for workers to connect again and say which locks they hold. */
+/** How long workers can reclaim their locks after the previous hub has ended. */
 export const RECLAIM_MS = 2_000;
 
 const UNKNOWN =
@@ -29,17 +29,17 @@ export interface HubServerOptions {
   readonly path: string;
   readonly token: string;
   readonly instance: string;
-  /** There was a hub before, which has ended. */
+  /** Whether a previous hub has ended. */
   readonly restarted: boolean;
 }
 
 export interface HubListening {
   readonly server: Server;
-  /** Listens at another path, after the first socket was removed. Open connections stay. */
+  /** Listens at another path after the socket's file was removed. Open connections stay open. */
   readonly move: (path: string) => Promise<Server>;
 }
 
-/** Listens for workers, in a directory that nobody but this user can enter. */
+/** Listens for workers, in a directory that only this user can enter. */
 export async function listenForWorkers(options: HubServerOptions): Promise<HubListening> {
   const closedUntil = options.restarted ? machineMs() + RECLAIM_MS : undefined;
   const core = new HubCore(closedUntil, undefined, memoryBytes());
@@ -48,7 +48,7 @@ export async function listenForWorkers(options: HubServerOptions): Promise<HubLi
   let server = await listenAt(options.path, (socket) => serve(socket, core, options));
   const move = async (path: string): Promise<Server> => {
     const next = await listenAt(path, (socket) => serve(socket, core, options));
-    server.close(); // its socket file is gone
+    server.close(); // its socket file was removed
     return (server = next);
   };
   return { server, move };
@@ -57,10 +57,10 @@ export async function listenForWorkers(options: HubServerOptions): Promise<HubLi
 async function listenAt(path: string, onConnection: (socket: Socket) => void): Promise<Server> {
   const server = createServer(onConnection);
   server.maxConnections = MAX_CONNECTIONS;
-  // Renamed once it answers: nobody finds it before, and it replaces the socket of the hub before.
+  // Renames the socket once it listens, so it replaces the previous hub's socket when it is ready.
   const hidden = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
   await new Promise<void>((resolve, reject) => {
-    // Without the hidden path, which differs each time: workers warn of each reason once.
+    // The message leaves out the hidden path, which is random: workers log each message once.
     server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
       reject(new Error(`no socket can be made in ${dirname(path)}: ${code ?? message}`)),
     );
@@ -96,13 +96,13 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     peer.slot = message.slot;
     frames.send({ t: 'welcome', id: message.id, instance });
   };
-  /** One malformed request must not cost the others their connection. @throws Error before `hello`. */
+  /** Refuses a request. The connection stays open for others. @throws Error before `hello`. */
   const refuseUnread = (header: unknown, why: string): void => {
     if (!welcome) throw new Error('not a request');
     const { id } = (header ?? {}) as { id?: unknown };
     if (typeof id === 'number') frames.send({ t: 'refused', id, why });
   };
-  /** A worker that does not read is told that its answer did not fit any more. */
+  /** If an answer does not fit because the worker does not read, refuses the request instead. */
   const send = (frame: FromHub, payload?: Buffer): void => {
     if (frames.send(frame, payload) || !('id' in frame)) return;
     frames.send({ t: 'refused', id: frame.id, why: 'the worker does not read its answers' });

@@ -3,7 +3,7 @@ import { type HubServerOptions, listenForWorkers } from './hub-server.js';
 
 /** The data with which the primary starts the thread. */
 export interface HubThreadData extends HubServerOptions {
-  /** The thread counts here. If the count stands still, the thread hangs. */
+  /** A counter that the thread increments. If it stops, the primary knows that the thread hangs. */
   readonly pulse: Int32Array;
 }
 
@@ -14,7 +14,7 @@ export type HubThreadMessage =
   /** The answer to a {@link HubMove}. */
   | { readonly type: 'moved'; readonly problem?: string | undefined };
 
-/** The message of the primary that the socket was removed. */
+/** The primary's message that the socket's file was removed, with the path for a new one. */
 export interface HubMove {
   readonly path: string;
 }

@@ -1,9 +1,9 @@
 import { release } from '../../wire/codec.js';
 
-/** A small value wastes little of a block, and a large value needs few of them. */
+/** With this size, small values waste little memory and large values need few blocks. */
 const BLOCK_BYTES = 256;
 
-/** The size of a block and of the number of the block after it. */
+/** The memory of a block: its bytes, and the number of the next block. */
 export const BLOCK_COST_BYTES = BLOCK_BYTES + 4;
 
 const BLOCK_WORDS = BLOCK_BYTES / 4;
@@ -17,36 +17,36 @@ interface Page {
   readonly bytes: Buffer;
   readonly words: Int32Array;
   readonly doubles: Float64Array;
-  /** The block after each block, in a chain or in the list of free blocks. */
+  /** For each block, the next block in its chain or in the list of free blocks. */
   readonly next: Int32Array;
   firstFree: number;
-  /** The blocks from here on were never used: the system has not given memory for them yet. */
+  /** The first block that was never used. The OS has given no memory for it or later blocks. */
   firstFresh: number;
   room: number;
   /** The number of checks in a row that found the page empty. */
   emptyChecks: number;
 }
 
-/** A page that was just emptied is likely to be used again soon, so it is kept for this many checks. */
+/** An empty page is kept for this many checks, because it is likely to be used again soon. */
 const KEPT_CHECKS = 5;
 
-/** Pages that one check gives back at most. Each takes 0.1 ms. */
+/** The most pages that one check releases. Each takes 0.1 ms. */
 const MAX_GIVEN_BACK = 32;
 
 /**
- * Memory in blocks that are used again and again. A larger value takes a chain of them. V8 has nothing
- * to collect here; with one `Buffer` a value it would let the process grow to several times the size of
- * the values, and stop the thread to collect. Pages with low numbers are filled first, so that others
- * become empty when less is kept, and are given back. The number 0 means no block.
+ * Memory in blocks that are reused. A value takes a chain of blocks, so V8 has nothing to collect.
+ * With one `Buffer` per value, the process would grow to several times the size of the values, and
+ * collections would stop the thread. Pages with low numbers are filled first. When less is kept,
+ * the other pages become empty and are released. The number 0 means no block.
  */
 export class Blocks {
-  /** `undefined` if the page was given back. */
+  /** The pages by number; `undefined` for a page that was released. */
   readonly #pages: (Page | undefined)[] = [];
-  /** All pages before it are full. */
+  /** The lowest number of a page that may have room. */
   #lowest = 0;
   #used = 0;
 
-  /** Blocks in use. */
+  /** The number of blocks in use. */
   get used(): number {
     return this.#used;
   }
@@ -70,7 +70,7 @@ export class Blocks {
     return first;
   }
 
-  /** Frees a chain. Its blocks keep their order, so a value of the same size lies in as few pieces. */
+  /** Frees a chain. Its blocks stay in order, so the next value in them is read in few pieces. */
   free(first: number): void {
     for (let begin = first; begin !== 0;) {
       const at = begin >> PAGE_BITS;
@@ -100,7 +100,7 @@ export class Blocks {
     this.#used = 0;
   }
 
-  /** To be called each second. Gives back the memory of pages that have been empty for a while. */
+  /** Releases pages that have been empty for a while. To be called each second. */
   trim(): void {
     let left = MAX_GIVEN_BACK;
     for (const [at, page] of this.#pages.entries()) {
@@ -122,7 +122,7 @@ export class Blocks {
     this.#pageOf(block).words[(block % PAGE_BLOCKS) * BLOCK_WORDS + at] = value;
   }
 
-  /** @param at an even number: a double takes the room of two words. */
+  /** @param at the index of a word, an even number, because a double takes two words. */
   double(block: number, at: number): number {
     return this.#pageOf(block).doubles[((block % PAGE_BLOCKS) * BLOCK_WORDS + at) / 2]!;
   }
@@ -136,13 +136,13 @@ export class Blocks {
     for (const piece of this.#pieces(first, offset, from.length)) done += from.copy(piece, 0, done);
   }
 
-  /** @returns a view if the bytes lie in one piece. It is valid until the next write or free. */
+  /** @returns a view if the bytes are contiguous; it is valid until the next write or free. */
   read(first: number, offset: number, length: number): Buffer {
     const pieces = this.#pieces(first, offset, length);
     return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
   }
 
-  /** Views of the bytes of a chain. Neighbouring blocks are one piece. */
+  /** Views of the bytes of a chain. Adjacent blocks are in one view. */
   #pieces(first: number, offset: number, length: number): Buffer[] {
     const pieces: Buffer[] = [];
     let block = first;
@@ -152,7 +152,7 @@ export class Blocks {
       const { bytes } = this.#pageOf(block);
       const at = (block % PAGE_BLOCKS) * BLOCK_BYTES + skipped;
       let size = BLOCK_BYTES - skipped;
-      // The next page begins with an unused block, so neighbours are always of one page.
+      // The first block of each page is unused, so adjacent blocks are always in one page.
       for (; size < left && this.#next(block) === block + 1; size += BLOCK_BYTES) block += 1;
       size = Math.min(size, left);
       pieces.push(bytes.subarray(at, at + size));
@@ -176,7 +176,7 @@ export class Blocks {
     return block;
   }
 
-  /** @returns the lowest page that has room. */
+  /** @returns the number of the lowest page that has room. */
   #pageWithRoom(): number {
     for (; this.#lowest < this.#pages.length; this.#lowest += 1) {
       if ((this.#pages[this.#lowest]?.room ?? 0) > 0) return this.#lowest;
@@ -203,8 +203,8 @@ export class Blocks {
 const EMPTY = { firstFree: 0, firstFresh: FIRST, room: PAGE_BLOCKS - FIRST, emptyChecks: 0 };
 
 function newPage(): Page {
-  // All in one piece: a small allocation next to it would survive it, and keep the system from
-  // taking back the memory around it.
+  // One allocation for the whole page. A small separate allocation would outlive the page, and keep
+  // the OS from taking back the memory around it.
   const memory = new ArrayBuffer(PAGE_BLOCKS * BLOCK_COST_BYTES);
   return {
     bytes: Buffer.from(memory),

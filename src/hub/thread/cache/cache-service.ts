@@ -16,14 +16,14 @@ type CacheRequest = RequestOf<
 
 const MAX_CACHES = 64;
 
-/** Caches by name, and leases: the peer with the lease of a key computes its value while others wait for it. */
+/** Caches by name, and leases. The peer with a key's lease computes the value; others wait. */
 export class CacheService {
   readonly #caches = new Map<string, { maxBytes: number; readonly entries: LruCache }>();
   readonly #leases: Locks<Peer, LeaseRequest>;
 
   /**
    * @param lastGrant see {@link Locks}.
-   * @param maxBytes the limit for all caches together.
+   * @param maxBytes the maximum size of all caches together.
    */
   constructor(
     lastGrant: number,
@@ -32,7 +32,7 @@ export class CacheService {
     this.#leases = new Locks(undefined, undefined, lastGrant);
   }
 
-  /** @param body a view: it is copied if it is kept. */
+  /** @param body a view of memory that is reused. The cache copies it. */
   receive(from: Peer, request: CacheRequest, body: Buffer, now: number): void {
     switch (request.op) {
       case 'get':
@@ -41,7 +41,7 @@ export class CacheService {
         if (!this.#keep(from, request, body, now)) return;
         return this.#answer(this.#leases.revokeOne(leaseOf(request), now), now);
       case 'fill':
-        // The key was set or deleted since the lease was granted, so the computed value is old.
+        // If the lease is gone, the key has changed since, so the computed value is old.
         if (!this.#leases.holds(leaseOf(request), request.grant, from)) {
           return from.send({ t: 'void', id: request.id });
         }
@@ -76,7 +76,7 @@ export class CacheService {
     }
   }
 
-  /** Gives a lease back. */
+  /** Ends the lease of a peer. */
   release(grant: number, from: Peer, now: number): void {
     this.#answer(this.#leases.release(grant, from, now), now);
   }
@@ -103,14 +103,14 @@ export class CacheService {
     this.#answer(next, now);
   }
 
-  /** Other requests are answered between its parts: a large cache takes a quarter of a second. */
+  /** Clears part by part, so other requests are answered in between: a large cache takes 250 ms. */
   #clearPrefix(to: Peer, at: { id: number; cache: string; prefix: string }, part = 0): void {
     const next = this.#entriesOf(at)?.clearPrefix(at.prefix, part) ?? 0;
     if (next !== 0) setImmediate(() => this.#clearPrefix(to, at, next));
     else to.send({ t: 'done', id: at.id, changed: 0, evicted: 0 });
   }
 
-  /** @returns whether the cache exists. If not, the request was refused. */
+  /** @returns `false` if the request was refused. */
   #keep(from: Peer, request: RequestOf<'set' | 'fill'>, body: Buffer, now: number): boolean {
     const { id, key, form, ttlMs, maxBytes } = request;
     let cache = this.#caches.get(request.cache);
@@ -125,7 +125,7 @@ export class CacheService {
     }
     let evicted = 0;
     if (cache.maxBytes !== maxBytes) {
-      cache.maxBytes = maxBytes; // a reload has brought another bound
+      cache.maxBytes = maxBytes; // after a reload, the maximum may differ
       evicted = cache.entries.resize(maxBytes);
     }
     evicted += cache.entries.set(key, { form, value: body }, ttlMs, now);
@@ -133,7 +133,7 @@ export class CacheService {
     return true;
   }
 
-  /** @returns why a cache cannot have this bound. */
+  /** @returns why a cache cannot have this maximum; `undefined` if it can. */
   #problemOf({ cache, maxBytes }: { readonly cache: string; readonly maxBytes: number }) {
     const others = [...this.#caches].filter(([name]) => name !== cache);
     if (others.length >= MAX_CACHES) return 'there are too many caches; give several the same name';
@@ -142,7 +142,7 @@ export class CacheService {
     return `its maxBytes is ${maxBytes}, and of the memory of ${this.maxBytes} bytes the other caches leave ${Math.max(0, left)}; give all caches together less`;
   }
 
-  /** A value that is too large to be kept still goes to everyone who waits for it. */
+  /** Ends a lease. Waiting peers get the value even if it is too large to be kept. */
   #endLease(
     from: Peer,
     { form, grant, ...at }: RequestOf<'fill'>,
@@ -169,7 +169,7 @@ export class CacheService {
     return this.#caches.get(cache)?.entries;
   }
 
-  /** If the value is there by now, its lease goes on to the next peer, which gets the value, too. */
+  /** If a value exists by now, the peer gets it, and its lease goes to the next waiting peer. */
   #answer(answers: LockAnswer<Peer, LeaseRequest>[], now: number): void {
     for (let next = answers.shift(); next !== undefined; next = answers.shift()) {
       const { request } = next;
@@ -181,7 +181,7 @@ export class CacheService {
   }
 }
 
-/** Tells a peer what became of its request for a lock or a lease. */
+/** Sends a peer the answer to its request for a lock or a lease. */
 export function answerLock(answer: LockAnswer<Peer, LockRequest<Peer>>): void {
   const { peer, id } = answer.request;
   if (answer.type === 'full') refuse(peer, { id }, 'too many wait for locks');
@@ -189,7 +189,7 @@ export function answerLock(answer: LockAnswer<Peer, LockRequest<Peer>>): void {
   else peer.send({ t: 'granted', id, grant: answer.grant });
 }
 
-/** Both names may hold any character, so the length says where the name of the cache ends. */
+/** The length marks the end of the cache's name, because both names may hold any character. */
 function leaseOf({ cache, key }: CacheKey): string {
   return `${cache.length} ${cache}${key}`;
 }

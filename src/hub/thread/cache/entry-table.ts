@@ -1,6 +1,6 @@
 import type { Blocks } from './blocks.js';
 
-/** Words at the start of an entry. Its key, its form and its value follow. */
+/** Indexes of 32-bit words at the start of an entry. Its key, its form and its value follow. */
 export const OLDER = 0;
 export const NEWER = 1;
 const NEXT_IN_BUCKET = 2;
@@ -14,17 +14,17 @@ export const HEAD_BYTES = 40;
 /** Finds the entries of a cache by their keys. An entry is the number of its first block. */
 export class EntryTable {
   #buckets = new Int32Array(1);
-  /** Keys are hashed with random numbers, so nobody can choose many keys of one hash. */
+  /** Random numbers for the hash, so that nobody can choose many keys with the same hash. */
   readonly #ofByte = globalThis.crypto.getRandomValues(new Int32Array(256));
 
   constructor(private readonly blocks: Blocks) {}
 
-  /** Buckets. */
+  /** The number of buckets. */
   get length(): number {
     return this.#buckets.length;
   }
 
-  /** @returns 0 if it is not there. */
+  /** @returns the entry with this key; 0 if there is none. */
   find(key: Buffer): number {
     const hash = this.#hash(key);
     let entry = this.#buckets[this.#bucketOf(hash)]!;
@@ -34,7 +34,7 @@ export class EntryTable {
     return entry;
   }
 
-  /** Writes the key into the entry. */
+  /** Writes the key into the entry, and adds the entry to its bucket. */
   add(entry: number, key: Buffer): void {
     this.blocks.setWord(entry, HASH, this.#hash(key));
     this.blocks.setWord(entry, KEY_BYTES, key.length);
@@ -56,7 +56,7 @@ export class EntryTable {
     this.blocks.setWord(before, NEXT_IN_BUCKET, next);
   }
 
-  /** The entries of a bucket whose keys begin with these bytes. */
+  /** The entries in a bucket, only those with keys that begin with these bytes. */
   entriesIn(bucket: number, begin: Buffer): number[] {
     const entries: number[] = [];
     for (let entry = this.#buckets[bucket]!; entry !== 0;) {
@@ -74,7 +74,7 @@ export class EntryTable {
     this.#buckets.fill(0);
   }
 
-  /** @param length a power of two. */
+  /** @param length the number of buckets, a power of two. */
   grow(length: number, entries: Iterable<number>): void {
     this.#buckets = new Int32Array(length);
     for (const entry of entries) this.#addToBucket(entry);

@@ -10,7 +10,7 @@ import {
   VALUE_BYTES,
 } from './entry-table.js';
 
-/** A value, and the form in which the client reads it. */
+/** A value, and the form from which the client decodes it. */
 export interface Entry {
   readonly form: string;
   readonly value: Buffer;
@@ -18,30 +18,31 @@ export interface Entry {
 
 export interface KeysPart {
   readonly keys: string[];
-  /** The begin of the next part; 0 after the last part. */
+  /** The start of the next part; 0 after the last part. */
   readonly next: number;
 }
 
-/** A block, and at most two buckets for each block. */
+/** The memory counted for a block: the block, and at most two buckets. */
 const COST_BYTES = BLOCK_COST_BYTES + 8;
 
-/** A cache with a bound above the machine's memory would take too much for its buckets. */
+/** The most buckets. A cache with a huge maximum would otherwise waste memory on buckets. */
 const MAX_BUCKETS = 2 ** 22;
 
-/** Entries that one sweep looks at. */
+/** How many entries one sweep checks. */
 const SWEPT = 1_000;
 
-/** The hub needs about 2 ms for one part of a cache. */
+/** The maximum size of one part of a cache. The hub handles such a part in about 2 ms. */
 const PART_BUCKETS = 4_096;
 const PART_BYTES = 1024 * 1024;
 
 /**
- * Values by key, bounded in bytes. The value that nobody has read or set for the longest time makes
- * room for others. Without a clock: each call says what time it is.
+ * Values by key, up to a maximum in bytes. Beyond it, the value that was unused for the longest
+ * time is evicted. Callers pass the current time.
  *
- * The package lru-cache 11 with a `Buffer` a value took 2.2 to 3.9 times its bound of 128 MiB at 100 B
- * and at 1 KB, and 1.1 to 1.3 at 64 KB, though each buffer was freed at its eviction and 400 B were
- * counted for each entry (Node 20 and 24, values replaced for 60 s). These blocks take 0.9 to 1.2 of it.
+ * With a maximum of 128 MiB, these blocks take 0.9 to 1.2 times the maximum. The package lru-cache
+ * 11, with a `Buffer` per value, took 2.2 to 3.9 times for values of 100 B and 1 KB, and 1.1 to 1.3
+ * times for 64 KB (Node 20 and 24, values replaced for 60 s). In that test, evicted buffers were
+ * freed and 400 B were counted per entry.
  */
 export class LruCache {
   readonly #blocks = new Blocks();
@@ -65,13 +66,13 @@ export class LruCache {
     return this.#size;
   }
 
-  /** It does not count as a use of the value. */
+  /** Does not count as a use of the value. */
   has(key: string, now: number): boolean {
     const entry = this.#table.find(bytesOf(key));
     return entry !== 0 && this.#isAlive(entry, now);
   }
 
-  /** The value may be a view: it is valid until something is set or removed. */
+  /** @returns an entry whose value may be a view. The view is valid until the cache changes. */
   get(key: string, now: number): Entry | undefined {
     const entry = this.#table.find(bytesOf(key));
     if (entry === 0) return undefined;
@@ -90,7 +91,7 @@ export class LruCache {
     };
   }
 
-  /** @returns the number of values removed for it. A value larger than the cache is not kept. */
+  /** @returns the number of evicted values. A value larger than the cache is not kept. */
   set(key: string, { form, value }: Entry, ttlMs: number | null, now: number): number {
     const keyBytes = bytesOf(key);
     const old = this.#table.find(keyBytes);
@@ -113,7 +114,7 @@ export class LruCache {
     return evicted;
   }
 
-  /** @returns whether it was there. */
+  /** @returns whether the cache had the value. */
   delete(key: string, now: number): boolean {
     const entry = this.#table.find(bytesOf(key));
     if (entry === 0) return false;
@@ -129,10 +130,10 @@ export class LruCache {
   }
 
   /**
-   * Removes the values in one part of the cache whose keys begin with `prefix`.
+   * Removes the values with keys that begin with `prefix`, in one part of the cache.
    *
-   * @param from where the part begins: 0, then the result of the call before.
-   * @returns 0 after the last part.
+   * @param from the start of the part: 0, then the result of the previous call.
+   * @returns the start of the next part; 0 after the last part.
    */
   clearPrefix(prefix: string, from: number): number {
     const begin = bytesOf(prefix);
@@ -144,7 +145,7 @@ export class LruCache {
   }
 
   /**
-   * Keys in one part of the cache. If the cache grows between two parts, a key may come twice.
+   * Keys in one part of the cache. If the cache grows between two parts, both may contain a key.
    *
    * @param from as for {@link clearPrefix}.
    */
@@ -164,18 +165,18 @@ export class LruCache {
     return { keys, next: bucket % this.#table.length };
   }
 
-  /** @returns the number of values removed for it. */
+  /** @returns the number of evicted values. */
   resize(maxBytes: number): number {
     this.#maxBlocks = Math.floor(maxBytes / COST_BYTES);
     const buckets = Math.min(2 ** Math.ceil(Math.log2(this.#maxBlocks + 1)), MAX_BUCKETS);
-    // It never shrinks: while two releases have two bounds, every set may resize the cache.
+    // The table never shrinks: during a reload, two releases may set two maximums in turn.
     if (buckets > this.#table.length) this.#table.grow(buckets, this.#entries());
     return this.#makeRoom(0);
   }
 
   /**
-   * To be called each second. Removes expired values, a part of the cache at a time, and gives back
-   * memory that has not been needed for a while.
+   * Removes expired values from a part of the cache, and releases memory that was unused for a
+   * while. To be called each second.
    */
   sweep(now: number): void {
     let left = SWEPT;
@@ -189,7 +190,7 @@ export class LruCache {
     this.#blocks.trim();
   }
 
-  /** From one entry on to the newest. The entry that it gives may be removed. */
+  /** The entries from one to the newest. The caller may remove the entry that was yielded last. */
   *#entries(from = this.#oldest): Generator<number> {
     for (let entry = from; entry !== 0;) {
       const newer = this.#blocks.word(entry, NEWER);
@@ -198,7 +199,7 @@ export class LruCache {
     }
   }
 
-  /** @returns the number of values removed to have `count` blocks. */
+  /** Evicts values until `count` blocks fit. @returns the number of evicted values. */
   #makeRoom(count: number): number {
     let evicted = 0;
     for (; this.#blocks.used + count > this.#maxBlocks; evicted += 1) this.#remove(this.#oldest);
@@ -212,7 +213,7 @@ export class LruCache {
     this.#size -= 1;
   }
 
-  /** Makes it the newest. */
+  /** Makes the entry the newest. */
   #append(entry: number): void {
     this.#blocks.setWord(entry, OLDER, this.#newest);
     this.#blocks.setWord(entry, NEWER, 0);
@@ -236,7 +237,7 @@ export class LruCache {
   }
 }
 
-/** UTF-8 would have the same bytes for all lone surrogates. */
+/** UTF-16, because UTF-8 has the same bytes for all lone surrogates. */
 function bytesOf(key: string): Buffer {
   return Buffer.from(key, 'utf16le');
 }

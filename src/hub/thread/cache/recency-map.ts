@@ -6,8 +6,8 @@ interface Node<V> {
 }
 
 /**
- * A map that knows which of its entries was used longest ago. A `Map` keeps an order, too, but to find
- * its first entry V8 skips all entries that were deleted before it.
+ * A map that knows its least recently used entry. A `Map` has an order, too, but to find its first
+ * entry, V8 skips all entries that were deleted before it.
  */
 export class RecencyMap<V> {
   readonly #nodes = new Map<string, Node<V>>();
@@ -18,7 +18,7 @@ export class RecencyMap<V> {
     return this.#nodes.size;
   }
 
-  /** It becomes the newest. */
+  /** Makes the entry of this key the newest. @returns its value. */
   use(key: string): V | undefined {
     const node = this.#nodes.get(key);
     if (node === undefined) return undefined;
@@ -27,7 +27,7 @@ export class RecencyMap<V> {
     return node.value;
   }
 
-  /** @param key is not in the map. */
+  /** @param key a key that is not in the map. */
   add(key: string, value: V): void {
     const node: Node<V> = { key, value, older: undefined, newer: undefined };
     this.#nodes.set(key, node);
@@ -50,7 +50,7 @@ export class RecencyMap<V> {
     return this.#oldest && [this.#oldest.key, this.#oldest.value];
   }
 
-  /** From the oldest on. */
+  /** All entries, oldest first. */
   *all(): Generator<readonly [string, V]> {
     let node = this.#oldest;
     while (node !== undefined) {

@@ -7,17 +7,17 @@ interface Membership {
   readonly name: string;
 }
 
-/** A worker that has more to read misses messages. */
+/** A worker with more unread bytes than this misses messages. */
 const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
 /**
- * Channels on which members in several workers send messages to each other. All members see them in
- * one order: the sender gets its echo at the place of its message. Members learn who has left.
+ * Channels in which members of several workers exchange messages. All members see one order,
+ * because the sender gets an echo at its message's place. Others are told when a member leaves.
  */
 export class Channels {
   readonly #channels = new Map<string, Map<string, Peer>>();
   readonly #journal = new Journal();
-  /** Part of each offset: the numbers of another hub's journal mean nothing here. */
+  /** Part of each offset. It identifies this hub, because another hub numbers messages anew. */
   readonly #era = globalThis.crypto.randomUUID().slice(0, 8);
 
   join(peer: Peer, { channel, name }: Membership): void {
@@ -34,7 +34,7 @@ export class Channels {
     for (const other of members.values()) other.send({ t: 'left', channel, name });
   }
 
-  /** The worker is gone, and its members with it. */
+  /** Removes the members of a worker that is gone. */
   leave(peer: Peer): void {
     for (const [channel, members] of this.#channels) {
       for (const [name, owner] of members) if (owner === peer) this.part(peer, { channel, name });

@@ -14,22 +14,22 @@ interface Client {
   expiresAt: number;
   blockExpiresAt: number;
   isBlocked: boolean;
-  /** By throttler, when each hit stops to count, soonest first. */
+  /** The times at which hits expire, by throttler, earliest first. */
   readonly hits: Map<string, number[]>;
 }
 
-/** The limit of clients. The client that was silent for the longest time is forgotten first. */
+/** The most clients. Beyond it, the client that was silent for the longest time is forgotten. */
 const MAX_CLIENTS = 200_000;
 
-/** The limit of hits, for all clients together. */
+/** The most hits of all clients together. Beyond it, the longest silent client is forgotten. */
 const MAX_HITS = 4_000_000;
 
-/** Clients that one sweep looks at, from the longest silent one on. */
+/** How many clients one sweep checks, beginning with the longest silent client. */
 const SWEPT = 1_000;
 
 /**
- * Counts exactly as the storage in memory of @nestjs/throttler 6: a sliding log of hits, and a client
- * over its limit is blocked. Without a clock.
+ * Counts exactly as the storage in memory of @nestjs/throttler 6: hits expire one by one, and a
+ * client above its limit is blocked. Callers pass the current time.
  */
 export class Counters {
   readonly #clients = new RecencyMap<Client>();
@@ -57,7 +57,7 @@ export class Counters {
     return record;
   }
 
-  /** Forgets clients of which nothing counts any more. */
+  /** Forgets clients whose hits and blocks have expired. */
   sweep(now: number): void {
     let left = SWEPT;
     for (const [key, client] of this.#clients.all()) {
@@ -100,7 +100,7 @@ export class Counters {
     return hits;
   }
 
-  /** Without blocking: over the limit, the client waits until its oldest hit stops to count. */
+  /** Counts without a block time: above the limit, a client waits for its oldest hit to expire. */
   #slide(
     hits: number[],
     { ttl, limit }: Pick<Hit, 'ttl' | 'limit'>,
@@ -142,7 +142,7 @@ export class Counters {
     return { totalHits: hits.length, timeToExpire, isBlocked, timeToBlockExpire };
   }
 
-  /** If `ttl` varies, a new hit may stop to count before older ones. */
+  /** Keeps hits sorted: if `ttl` varies, a new hit may expire before older hits. */
   #add(hits: number[], until: number): void {
     let at = hits.length;
     while (at > 0 && hits[at - 1]! > until) at -= 1;

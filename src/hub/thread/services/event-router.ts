@@ -9,19 +9,19 @@ interface OpenRequest {
 }
 
 /**
- * Sends events to the workers that have subscribed: at most once, in the order of each sender. The
- * sender gets its answer when the receivers keep up. A receiver that does not read misses events.
+ * Sends events to subscribed workers, at most once and in the order of each sender. A sender gets
+ * its answer when the receivers keep up. A receiver that does not read misses events.
  */
 export class EventRouter {
-  /** In the order of their turns: events to `one` worker go round. */
+  /** The subscribed workers. The first worker is next in turn for an event to `one` worker. */
   readonly #receivers = new Set<Peer>();
-  /** Receivers that are about to end: others are preferred. */
+  /** Workers that are about to exit. Events to `one` worker go to other workers if possible. */
   readonly #leaving = new Set<Peer>();
   readonly #readers = new SlowReaders();
-  /** A number for each peer, by which a reply finds the peer that asked. Newer peers have higher ones. */
+  /** The numbers with which replies name the peer that asked. Newer peers have higher numbers. */
   readonly #numbers = new Map<Peer, number>();
   #lastNumber = 0;
-  /** By receiver, its open requests under {@link keyOf}. */
+  /** The open requests of each receiver, by {@link keyOf}. */
   readonly #requests = new Map<Peer, Map<string, OpenRequest>>();
 
   subscribe(receiver: Peer): void {
@@ -29,18 +29,18 @@ export class EventRouter {
     this.#receivers.add(receiver);
   }
 
-  /** From now on the receiver gets only what no other can take. */
+  /** From now on, the receiver gets an event to `one` worker only if no other can take it. */
   prepareLeave(receiver: Peer): void {
     this.#leaving.add(receiver);
   }
 
-  /** The peer may still send requests, and gets their replies. */
+  /** Ends the peer's subscription. The peer can still send requests, and gets their replies. */
   unsubscribe(receiver: Peer): void {
     this.#receivers.delete(receiver);
     this.#leaving.delete(receiver);
   }
 
-  /** The peer is gone. @returns the requests that it has not answered. */
+  /** Forgets a peer that is gone. @returns the requests that it has not answered. */
   leave(peer: Peer): readonly OpenRequest[] {
     this.unsubscribe(peer);
     this.#readers.release(peer);
@@ -53,13 +53,13 @@ export class EventRouter {
     return unanswered.filter(({ by }) => by !== peer);
   }
 
-  /** Nobody waits for that reply any more. */
+  /** Forgets a request whose sender no longer waits for the reply. */
   cancel(by: Peer, id: number): void {
     const key = keyOf(this.#numbers.get(by), id);
     for (const requests of this.#requests.values()) requests.delete(key);
   }
 
-  /** The answer to a request that was sent is its reply. */
+  /** Sends an event. A request that reached a receiver is answered by the receiver's reply. */
   publish(
     from: Peer,
     { id, name, form, to, request }: RequestOf<'publish'>,
@@ -81,7 +81,7 @@ export class EventRouter {
     this.#readers.answerAfter(sentTo, () => from.send(done), now);
   }
 
-  /** The receiver has read some of its events. */
+  /** Called when the receiver has read some of its events. */
   drained(receiver: Peer, now: number): void {
     this.#readers.drained(receiver, now);
   }
@@ -105,7 +105,7 @@ export class EventRouter {
     if (to === 'all') return all;
     if (to === 'others') return all.filter((each) => each !== from);
     if (typeof to === 'number') {
-      // A slot has two workers while one replaces the other: the newer one gets it.
+      // During a replacement a slot has two workers. The newer worker gets the event.
       const ofSlot = all.filter(({ slot }) => slot === to);
       return ofSlot.sort((a, b) => this.#numberOf(a) - this.#numberOf(b)).slice(-1);
     }
@@ -114,7 +114,7 @@ export class EventRouter {
     const next =
       able.find((each) => stays(each) && !each.congested) ?? able.find(stays) ?? able[0] ?? all[0];
     if (next === undefined) return [];
-    // Its turn comes again after all others.
+    // Moves the receiver to the end of the order.
     this.#receivers.delete(next);
     this.#receivers.add(next);
     return [next];

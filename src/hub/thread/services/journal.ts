@@ -6,7 +6,7 @@ interface Kept {
   readonly body: Buffer;
 }
 
-/** A message is for everybody, or for those with one of its tags; never for those with one of `except`. */
+/** A message is for clients with one of `tags` (all if empty), and not with one of `except`. */
 interface Audience {
   readonly tags: readonly string[];
   readonly except: readonly string[];
@@ -20,34 +20,34 @@ interface Keep extends Audience {
 interface Entry extends Audience {
   readonly channel: string;
   readonly number: number;
-  /** The first of its blocks; 0 if the body is empty. */
+  /** The first block of the body; 0 if the body is empty. */
   readonly firstBlock: number;
   readonly bodyBytes: number;
   readonly bytes: number;
   readonly until: number;
 }
 
-/** The size of an entry without its body and its tags. */
+/** The memory that is counted for an entry, without its body and tags. */
 const ENTRY_BYTES = 256;
 
-/** Channels whose last lost number is remembered. */
+/** The most channels in `#losses`. Beyond it, `#floor` replaces all their numbers. */
 const MAX_LOSSES = 10_000;
 
-/** A client that has missed more starts a new session. */
+/** The most bytes that a client may have missed. Beyond it, the client starts a new session. */
 const MAX_MISSED_BYTES = 8 * 1024 * 1024;
 
-/** The last messages of all channels in their order, bounded in bytes and time. Without a clock. */
+/** The last messages of all channels in order, limited in bytes and age. Callers pass the time. */
 export class Journal {
-  /** Bodies are kept in blocks for the reason given there. */
+  /** The bodies. {@link Blocks} says why they are not kept as buffers. */
   readonly #bodies = new Blocks();
   #entries: Entry[] = [];
-  /** The entries before this index are gone. */
+  /** The index of the first entry that was not dropped. */
   #first = 0;
   #bytes = 0;
   #lastNumber = 0;
-  /** By channel, the number of the last message that was dropped. */
+  /** The number of the last dropped message of each channel. */
   readonly #losses = new Map<string, number>();
-  /** Messages up to this number may be lost in any channel. */
+  /** Messages up to this number may have been dropped in any channel. */
   #floor = 0;
 
   get bytes(): number {
@@ -70,9 +70,9 @@ export class Journal {
   }
 
   /**
-   * The messages after that number for a client with these tags.
+   * The messages after `number` for a client with `tags`.
    *
-   * @returns `undefined` if some of them may be gone, or if they are too many.
+   * @returns `undefined` if some were dropped, or if they exceed {@link MAX_MISSED_BYTES}.
    */
   after(channel: string, number: number, tags: readonly string[]): Kept[] | undefined {
     if (number > this.#lastNumber) return undefined;
@@ -91,7 +91,7 @@ export class Journal {
     return kept;
   }
 
-  /** To be called each second. Drops messages that are too old. */
+  /** Drops messages that are too old. To be called each second. */
   sweep(now: number): void {
     while (this.#first < this.#entries.length && this.#entries[this.#first]!.until <= now) {
       this.#drop();

@@ -19,22 +19,22 @@ interface Lock<P, R> {
   readonly name: string;
   grant: number;
   holder: P | undefined;
-  /** In the order in which they came. */
+  /** The waiting requests, oldest first. */
   readonly queue: Set<Waiting<R>>;
 }
 
-/** The locks that a peer holds, and those it waits for by the numbers of its requests. */
+/** The locks that a peer holds, and its waiting requests by their numbers. */
 interface PeerLocks<P, R> {
   readonly waits: Map<number, Waiting<R>>;
   readonly holds: Set<Lock<P, R>>;
 }
 
-/** The limit of requests that wait, for all locks together. */
+/** The most waiting requests for all locks together. Beyond it, requests are refused. */
 const MAX_WAITING = 100_000;
 
 /**
- * Locks by name, given in the order of the requests. A peer that is gone holds none. Without a clock:
- * each call says what time it is.
+ * Locks by name, granted in the order of the requests. A peer that is gone holds no lock. Callers
+ * pass the current time.
  */
 export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
   readonly #locks = new Map<string, Lock<P, R>>();
@@ -43,8 +43,8 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
   #waiting = 0;
 
   /**
-   * @param closedUntil until then locks go only to peers that held them before.
-   * @param lastGrant the numbers of grants continue from here.
+   * @param closedUntil until this time, locks are granted only to peers that held them before.
+   * @param lastGrant the first grant has the number after this one.
    */
   constructor(
     private closedUntil = -Infinity,
@@ -52,7 +52,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     private lastGrant = 0,
   ) {}
 
-  /** @returns the answer; none while the request waits. */
+  /** @returns the answer, or nothing while the request waits. */
   acquire(name: string, request: R, waitMs: number, now: number): LockAnswer<P, R>[] {
     const lock = this.#lockOf(name);
     if (lock.holder === undefined && lock.queue.size === 0 && now >= this.closedUntil) {
@@ -69,7 +69,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     return [];
   }
 
-  /** Gives a lock back to the peer that held it when the hub before this one ended. */
+  /** Gives a lock back to the peer that held it when the previous hub ended. */
   reclaim(name: string, request: R, now: number): LockAnswer<P, R>[] {
     const lock = this.#lockOf(name);
     if (now < this.closedUntil && lock.holder === undefined) return [this.#grant(lock, request)];
@@ -77,13 +77,13 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     return [{ type: 'expired', request }];
   }
 
-  /** @returns the grant of the next one. */
+  /** @returns the answers to waiting requests. */
   release(grant: number, peer: P, now: number): LockAnswer<P, R>[] {
     const lock = this.#held.get(grant);
     return lock?.holder === peer ? this.#free(lock, now) : [];
   }
 
-  /** Releases a lock that nobody needs any more. @returns the requests that waited for it. */
+  /** Releases a lock and ends all waits for it. @returns the requests that waited. */
   dismiss(grant: number, peer: P, now: number): R[] {
     const lock = this.#held.get(grant);
     if (lock?.holder !== peer) return [];
@@ -98,14 +98,14 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     return lock?.name === name && lock.holder === peer;
   }
 
-  /** Takes locks from their holders. @returns the grants of the next ones. */
+  /** Takes locks from their holders. @returns the answers to waiting requests. */
   revoke(isMeant: (name: string) => boolean, now: number): LockAnswer<P, R>[] {
     return [...this.#held.values()].flatMap((lock) =>
       isMeant(lock.name) ? this.#free(lock, now) : [],
     );
   }
 
-  /** Takes one lock from its holder. @returns the grant of the next one. */
+  /** Takes one lock from its holder. @returns the answers to waiting requests. */
   revokeOne(name: string, now: number): LockAnswer<P, R>[] {
     const lock = this.#locks.get(name);
     return lock?.holder === undefined ? [] : this.#free(lock, now);
@@ -119,7 +119,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     this.#removeUnused(waiting.lock as Lock<P, R>);
   }
 
-  /** The peer is gone. @returns the grants of the next ones. */
+  /** Releases all locks of a peer that is gone. @returns the answers to waiting requests. */
   leave(peer: P, now: number): LockAnswer<P, R>[] {
     const own = this.#peers.get(peer);
     if (own === undefined) return [];
@@ -129,7 +129,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     return answers;
   }
 
-  /** The time in which peers could reclaim locks is over. @returns grants of locks nobody reclaimed. */
+  /** Ends the time in which peers can reclaim locks. @returns the answers to waiting requests. */
   open(now: number): LockAnswer<P, R>[] {
     this.closedUntil = -Infinity;
     return [...this.#locks.values()].flatMap((lock) =>
@@ -137,7 +137,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     );
   }
 
-  /** Locks that somebody holds or waits for. */
+  /** The number of locks that a peer holds or waits for. */
   get size(): number {
     return this.#locks.size;
   }

@@ -3,11 +3,11 @@ import type { FromHub } from '../../wire/protocol.js';
 /** The connection of one worker. */
 export interface Peer {
   slot: number;
-  /** The worker does not read what it is sent. */
+  /** Whether the worker reads too slowly. */
   readonly congested: boolean;
-  /** Bytes that it has not read. */
+  /** The number of bytes that the worker has not read. */
   readonly unsentBytes: number;
-  /** @param body may be a view: a peer that keeps it copies it. */
+  /** @param body may be a view of reused memory, so a peer copies a body that it keeps. */
   send(header: FromHub, body?: Buffer): void;
 }
 

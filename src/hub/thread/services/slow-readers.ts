@@ -7,21 +7,21 @@ interface HeldAnswer {
   readonly answer: () => void;
 }
 
-/** A reader that has more to read is sent nothing. */
+/** A reader with more unread bytes than this is sent nothing. */
 const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
-/** A reader that has read nothing for this long is not waited for until it reads again. */
+/** If a reader reads nothing for this long, senders do not wait for it until it reads again. */
 const PATIENCE_MS = 2_000;
 
 /** The longest wait for a reader that reads slowly. */
 const MAX_WAIT_MS = 20_000;
 
 /**
- * Holds the answer to a sender while a reader is behind. So a sender that awaits its answers sends
- * no faster than the slowest reader reads. A reader that reads nothing is waited for once.
+ * Delays the answer to a sender while a reader is congested. So a sender that awaits its answers
+ * sends only as fast as its slowest reader reads. It waits once for a reader that reads nothing.
  */
 export class SlowReaders {
-  /** By reader, the answers that wait for it, oldest first, and when it last read something. */
+  /** For each reader, the answers that wait for it, oldest first, and the time of its last read. */
   readonly #held = new Map<Peer, { readAt: number; readonly answers: Set<HeldAnswer> }>();
   readonly #givenUp = new Set<Peer>();
 
@@ -31,7 +31,7 @@ export class SlowReaders {
     return !this.#givenUp.has(reader) && reader.unsentBytes <= MAX_BACKLOG_BYTES;
   }
 
-  /** @param answer is called once none of the readers is behind, perhaps at once. */
+  /** @param answer is called when no sender has to wait for these readers, perhaps at once. */
   answerAfter(readers: readonly Peer[], answer: () => void, now: number): void {
     const waitsFor = new Set(readers.filter((each) => each.congested && !this.#givenUp.has(each)));
     if (waitsFor.size === 0) return answer();
@@ -43,7 +43,7 @@ export class SlowReaders {
     }
   }
 
-  /** The reader has read something. */
+  /** Called when the reader has read something. */
   drained(reader: Peer, now: number): void {
     if (!reader.congested) return this.release(reader);
     this.#givenUp.delete(reader);
@@ -51,7 +51,7 @@ export class SlowReaders {
     if (held !== undefined) held.readAt = now;
   }
 
-  /** The reader has caught up, or is gone. */
+  /** Called when the reader has caught up, or is gone. */
   release(reader: Peer): void {
     this.#givenUp.delete(reader);
     this.#answerFor(reader);
