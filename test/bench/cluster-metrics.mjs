@@ -1,4 +1,4 @@
-/** What a cluster counts for each worker, read from its `/metrics`; by slot. */
+/** Reads a cluster's counters from its `/metrics`: of each worker, by slot. */
 export async function readWorkers(base) {
   // A connection of its own: it must not be one of those that are being balanced.
   const response = await fetch(`${base}/metrics`, { headers: { connection: 'close' } });
@@ -15,7 +15,7 @@ export async function readWorkers(base) {
   };
 }
 
-/** What was counted for each worker between two readings. */
+/** The difference of two readings of a counter, for each worker. */
 export function between(before, after) {
   return new Map([...after].map(([slot, value]) => [slot, value - (before.get(slot) ?? 0)]));
 }

@@ -5,12 +5,12 @@ import { readStat } from './process-table.mjs';
 /** Clock ticks in which /proc counts. */
 export const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-/** What rounding alone can make of user and system time between two readings. */
+/** Maximum error by rounding when user and system time of two readings are subtracted. */
 const ROUNDING_SECONDS = 2 / TICKS_PER_SECOND;
 
 /**
- * User and system time of a process so far: of each live thread to the nanosecond, by thread, and
- * of all that it ever had in clock ticks, which are 10 ms. Nothing where it has ended.
+ * User and system time of a process so far: to the nanosecond for each live thread, and in clock
+ * ticks of 10 ms for the process with all threads that it ever had. No threads if it has ended.
  */
 export function readCpuTime(pid) {
   const threads = new Map();
@@ -22,10 +22,10 @@ export function readCpuTime(pid) {
 }
 
 /**
- * Seconds of CPU that a process used between two readings. Threads that ended meanwhile are known
- * by the ticks alone; these count where they say more than rounding explains.
+ * Seconds of CPU that a process used between two readings. Threads that ended between them are only
+ * in the ticks, so the ticks are used if they exceed the sum of the threads by more than rounding.
  *
- * @param before undefined where the process came meanwhile.
+ * @param before undefined if the process was started after that reading.
  */
 export function cpuBetween(before, after) {
   const exact = sum(threadsBetween(before, after));
@@ -58,7 +58,7 @@ function list(folder) {
   try {
     return readdirSync(folder);
   } catch {
-    return []; // ended meanwhile
+    return []; // the process has ended
   }
 }
 

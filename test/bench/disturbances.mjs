@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-/** Of the machine: what others may use during a measurement that counts. Less is what rounding makes. */
+/** Maximum share of the machine that others use in a valid measurement. Less may be rounding. */
 export const MAX_SHARE = 0.03;
-/** Of the machine: what systems that wait may use. Each of them has its timers, ten have some percent. */
+/** Maximum share used by systems that wait for their turn. The timers of ten use some percent. */
 export const MAX_WAITING_SHARE = 0.1;
-/** Of the measurements: with more of them discarded a result is not published. */
+/** Maximum share of measurements that are discarded. Beyond it a result is not published. */
 export const MAX_DISCARDED = 0.25;
 
 const NAMED = 8;
 const NAME_LENGTH = 70;
 
-/** A result that would be of the machine's other users as well. One message, no stack. */
+/** Other users of the machine would distort the result. Printed without a stack. */
 export class BusyMachineError extends Error {}
 
 /** Decides which measurements count, and whether what is left of them can be published. */
@@ -40,9 +40,9 @@ export class Disturbances {
   /**
    * Judges one measurement.
    *
-   * @param others what others used meanwhile, see `othersBetween()`.
-   * @param waiting share of the machine that the systems used which were not measured.
-   * @returns why it was disturbed, in words, undefined where it was not; and whether it `counts`.
+   * @param others usage by other processes during the measurement, from `othersBetween()`.
+   * @param waiting share of the machine that was used by systems that were not measured.
+   * @returns `disturbed`: the reason in words, if any; and whether the measurement `counts`.
    */
   judge({ others, waiting = 0 }) {
     this.#measured += 1;
@@ -79,7 +79,7 @@ function percent(share) {
   return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 
-/** What was started, for somebody who is to end it. */
+/** The command line and pid of a process, so that a user can end it. */
 function commandOf(pid) {
   const read = (file) => readFileSync(`/proc/${pid}/${file}`, 'utf8');
   try {

@@ -1,5 +1,5 @@
-// Installs what the benchmark needs beside the project, where it is missing or not what the lock
-// says. Where there is nothing to do, npm is not run: npm's `prebench` calls this each time.
+// Installs the packages that only the benchmark needs, if they are missing or differ from the lock
+// file. The script `prebench` calls this each time, so npm is not run if all are there.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

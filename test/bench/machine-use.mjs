@@ -7,11 +7,12 @@ import { readStat, withDescendants } from './process-table.mjs';
 const KERNEL_THREAD = 0x00200000;
 
 /**
- * What the machine has done so far.
+ * Reads the CPU time that the machine and each of its processes have used so far.
  *
  * @returns `atMs`; clock ticks of `work` (user and system) and `stolen` (by other virtual
- *   machines); and by pid each process's `parent`, whether it is the `kernel`'s, and the
- *   `ticks` of it and of the children that it has waited for. One that has ended counts as long as nobody has waited for it.
+ *   machines); and by pid each process's `parent`, whether it is a thread of the `kernel`, and the
+ *   `ticks` of the process and of the children that it has waited for. An ended process is included
+ *   until its parent has waited for it.
  */
 export function readMachine() {
   const processes = new Map();
@@ -31,13 +32,14 @@ export function readMachine() {
 }
 
 /**
- * Who used the machine between two readings, beside the benchmark.
+ * How much other processes than the benchmark's used the machine between two readings.
  *
- * Processes that cannot be seen from here, or that nobody waited for, are known by what the kernel
- * counts in all and no process has. Interrupts are nobody's: the load itself causes most of them.
+ * The kernel's total includes processes that cannot be seen from here or that no parent waited for,
+ * so the part of the total that no visible process has is theirs. Interrupts are not counted: the
+ * load itself causes most of them.
  *
- * @param own pids whose descendants are the benchmark's as well as they.
- * @returns `share` of the machine, 0..1, and `top`: pids and shares, the most first.
+ * @param own pids that belong to the benchmark, with all their descendants.
+ * @returns `share` of the machine, 0..1, and `top`: pids and shares, the largest first.
  */
 export function othersBetween(before, after, own, cores = availableParallelism()) {
   const ours = new Set([

@@ -38,13 +38,13 @@ export class Machines {
     return this.#lacks;
   }
 
-  /** Where `to` is for `from`. */
+  /** The address by which `from` reaches `to`. */
   address(from, to) {
     if (this.#lacks !== undefined || from === to) return '127.0.0.1';
     return from === 0 ? `10.77.${to}.2` : `10.77.${from}.1`;
   }
 
-  /** Starts a program on a machine, for as long as that is there. */
+  /** Starts a program on a machine. */
   start(machine, command, args, env = {}) {
     const stdout = process.env.BENCH_LOG ? 'inherit' : 'ignore';
     const child = this.#spawn(machine, command, args, env, stdout);
@@ -52,7 +52,7 @@ export class Machines {
     return child;
   }
 
-  /** What a program prints on a machine. */
+  /** Runs a program on a machine and returns what it prints. */
   async output(machine, command, args) {
     const child = this.#spawn(machine, command, args, {}, 'pipe');
     let text = '';
@@ -62,7 +62,7 @@ export class Machines {
     return text;
   }
 
-  /** User and system time of all that run, in seconds. */
+  /** User and system time of all running processes, in seconds. */
   get cpuSeconds() {
     return [...withDescendants(this.#children.map(({ pid }) => pid))].reduce((sum, pid) => {
       const stat = readStat(pid);

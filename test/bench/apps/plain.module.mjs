@@ -11,7 +11,7 @@ class WhoamiController {
     return { slot: null, pid: process.pid, generation: null };
   }
 }
-// What a compiler makes of decorators.
+// Applies the decorators as TypeScript's compiler does: this file is plain JavaScript.
 const descriptor = Object.getOwnPropertyDescriptor(WhoamiController.prototype, 'whoami');
 Get('whoami')(WhoamiController.prototype, 'whoami', descriptor);
 Controller()(WhoamiController);

@@ -27,7 +27,7 @@ if (runtime.role === 'primary') {
   });
 }
 
-/** What must not grow from reload to reload. */
+/** Counts the resources that must not grow from reload to reload. */
 function held() {
   globalThis.gc();
   return {

@@ -1,11 +1,11 @@
-// What this package adds to each request, without sockets: one process publishes what Node publishes
-// when a request begins and when its response is finished, as often as it is told to, and says in
-// nanoseconds what that took. It knows nothing of who listens: the app is started as any app is, one
-// request is sent to it, and what is published are new objects made after that one's.
+// Measures in nanoseconds what this package adds to each request, without sockets. The process
+// starts an app as usual and sends one request to it. Then it publishes, REQUESTS times, the
+// messages of diagnostics_channel that Node publishes when a request begins and when its response is
+// finished. Each message has new request and response objects, made after those of the first request.
 //
 // ADAPTER           express (default) or fastify
-// TRACKED           0: the app without this package; what is left is the loop
-// REQUESTS          how many are measured
+// TRACKED           0: the app without this package; only the cost of the loop is left
+// REQUESTS          number of requests that are measured
 // MODULE_OPTIONS, CPU_BOUND   see variant.mjs
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -14,9 +14,9 @@ import net from 'node:net';
 
 const START = 'http.server.request.start';
 const FINISH = 'http.server.response.finish';
-/** Made beforehand, so that what is timed is neither making them nor collecting them. */
+/** Messages that are made at once, before the timed loop, so that making them is not timed. */
 const BATCH = 1_000;
-/** Until V8 has compiled everything. */
+/** Batches that are not counted, because V8 has not compiled all of the code yet. */
 const WARM_UP_BATCHES = 100;
 
 const tracked = process.env.TRACKED !== '0';
@@ -50,9 +50,9 @@ function timeBatch() {
   return Number(process.hrtime.bigint() - begun) / BATCH;
 }
 
-/** A message as one that Node has published, with a new request and a new response. */
+/** @returns a function that makes messages like the given one, with a new request and response. */
 function makerOf({ request, response, socket, server }) {
-  // Where Node keeps the two classes of a server; Express's app may have its own there.
+  // Node keeps a server's two classes under symbols; the app of Express may have set its own there.
   const classOf = (name) =>
     server[Object.getOwnPropertySymbols(server).find((key) => key.description === name)] ??
     http[name];
@@ -73,7 +73,7 @@ function makerOf({ request, response, socket, server }) {
   };
 }
 
-/** What an app has added to an object, such as its route. */
+/** The properties that the app has added to a request or response, such as its route. */
 function difference(object, blank) {
   return Reflect.ownKeys(object)
     .filter((key) => !Object.hasOwn(blank, key))

@@ -1,10 +1,10 @@
-// What workers share, by the hub and by Redis, in the same processes: which of both serves is chosen
-// with each request. Worker k listens on PORT + k; the primary answers on PORT + 99 how late its
-// event loop was.
+// Workers that share state through the hub and through Redis, in the same processes: each request
+// names the system that serves it. Worker k listens on PORT + k. The primary reports on PORT + 99
+// how late its event loop was.
 //
 // PORT, WORKERS, ADAPTER (express or fastify), REDIS (port)
-// PARTS     what the app has: throttler, cache, lock, events, socket.io; with commas
-// IMPORTED  1: every entry is imported, and none is used
+// PARTS     parts of the app: throttler, cache, lock, events, socket.io; separated by commas
+// IMPORTED  1: every entry of the package is imported, and none is used
 import 'reflect-metadata';
 import { bootstrap } from 'nestjs-cluster/bootstrap';
 import { serveDelay } from './shared/serve-delay.mjs';

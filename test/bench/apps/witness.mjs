@@ -1,5 +1,5 @@
-// Does nothing, beside processes that do: how late its event loop is, the machine is to blame for.
-// It answers that on PORT.
+// Does nothing while other processes work. If its event loop is late, the machine is the cause.
+// Reports that delay on PORT.
 import { serveDelay } from './shared/serve-delay.mjs';
 
 serveDelay(Number(process.env.PORT));

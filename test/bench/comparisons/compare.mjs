@@ -3,17 +3,17 @@ import { describeMeasurement } from './describe-measurement.mjs';
 import { entriesOf, identityOf, mediansOf } from './rows.mjs';
 import { pidsOf, watchMachine } from './watch-machine.mjs';
 
-/** What everything else is compared with. */
+/** The system that all others are compared with. */
 const DEFAULT_SYSTEM = 'nestjs-cluster';
 
 /**
- * Measures contestants against each other: every round brings each of them up anew, measures it and
- * ends it, one after the other and in turn from the first and from the last on, so that a drift of
- * the machine meets all of them. What a request costs is compared by `compareWindows()`.
+ * Measures contestants against each other. Every round starts, measures and stops each of them, one
+ * after the other. Every second round has the reverse order, so that a drift of the machine affects
+ * all of them. The cost of a request is compared by `compareWindows()` instead.
  *
- * @param contestants what is measured: `system`, and where they differ from those of the run
- *   `label`, `workers`, `env` and whatever `measure` wants to know.
- * @param measure what is measured of a running contestant: metrics by name, `errors` by kind.
+ * @param contestants `system`; optionally `label`, `workers` and `env` if they differ from the run's;
+ *   and anything that `measure` needs.
+ * @param measure measures a running contestant: metrics by name, `errors` by kind.
  * @returns a row for each contestant: medians of the rounds, errors of all of them.
  */
 export async function compare({ contestants, rounds, group, measure, run }) {
@@ -55,7 +55,7 @@ export async function compare({ contestants, rounds, group, measure, run }) {
   return entries.map((entry) => rowOf(group, entry, entries));
 }
 
-/** What was measured, and who else used the machine meanwhile. */
+/** Measures one system from its start to its stop, and how much others used the machine. */
 async function bringUp(system, options, measure) {
   const endWatch = watchMachine();
   const running = await system.start(options);

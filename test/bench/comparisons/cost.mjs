@@ -19,7 +19,7 @@ export const cost = {
   adapters: ['express', 'fastify'],
   baseline: 'plain processes',
   async rows(run) {
-    // Before Node 22.12 there is no reusePort: two processes cannot be compared there, one can.
+    // Before Node 22.12 Node lacks reusePort, so only a single plain process can be compared there.
     const plain = run.workers === 1 ? 'one-process' : 'reuse-port';
     const systems = run.pick([plain, ...CLUSTERS]);
     const rows = [];

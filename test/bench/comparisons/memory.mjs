@@ -6,7 +6,7 @@ import { compare } from './compare.mjs';
 const LOAD_SECONDS = 5;
 const IDLE_MS = 1_000;
 
-/** What of it can be turned off, and what that saves. */
+/** nestjs-cluster with its threads turned off, which shows how much memory that saves. */
 const VARIANTS = [
   { label: 'nestjs-cluster, no thread for @CpuBound', env: { CLUSTER_OFFLOAD: 'inline' } },
   {

@@ -22,12 +22,12 @@ const INCIDENTS = {
     process.kill(running.workerPids()[0], 'SIGKILL');
   },
   'a worker hangs': (running) => {
-    // Whoever takes it, for ever.
+    // The worker that gets this request never answers.
     ask(running.port, '/faults/spin').catch(() => {});
   },
 };
 
-/** What an incident costs who asks, and until when. */
+/** The number of requests that an incident makes fail, and the time until the recovery. */
 export const recovery = {
   name: 'recovery',
   title: 'Recovery after a kill and after a hang',

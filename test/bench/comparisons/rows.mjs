@@ -1,13 +1,13 @@
 import { median } from '../statistics.mjs';
 
-/** Who a row is about, and why it was not run. */
+/** The system that a row is about, and why it was not run. */
 export function identityOf(group, { contestant: { system }, label, notRun }) {
   const ours = system.ours ?? /^nestjs-cluster(?:-|$)/.test(system.name);
   return { group, system: system.name, label, ours, ...(notRun !== undefined && { notRun }) };
 }
 
 /**
- * The medians of what was measured several times, and the errors of all of it.
+ * The medians of the rounds, and the sum of their errors.
  *
  * @param rounds metrics by name, `errors` by kind.
  */

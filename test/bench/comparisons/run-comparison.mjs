@@ -3,7 +3,7 @@ import { Disturbances } from '../disturbances.mjs';
 import { hasProgram } from '../systems/requirements.mjs';
 import { SYSTEMS } from '../systems/index.mjs';
 
-/** Of each system that is started, and far enough for the ports of its workers. */
+/** Each started system gets the next PORTS_EACH ports from here: enough for all of its workers. */
 const FIRST_PORT = 21_500;
 const PORTS_EACH = 20;
 const LAST_PORT = 21_980;
@@ -11,9 +11,9 @@ const LAST_PORT = 21_980;
 const ADAPTER_NAMES = { express: 'Express', fastify: 'Fastify' };
 
 /**
- * Runs one comparison on each of its adapters. Resolves with its rows and how they came about.
+ * Runs one comparison on each of its adapters. Resolves with its rows and how they were measured.
  *
- * @throws BusyMachineError where others use the machine too much.
+ * @throws BusyMachineError if other processes use the machine too much.
  */
 export async function runComparison(comparison, settings) {
   const {
@@ -77,14 +77,14 @@ function lacking({ programs = [] }) {
     : `${missing.join(', ')} is missing: apt-get install ${missing.join(' ')}`;
 }
 
-/** Those that a comparison wants, in the order of the tables; of them those that were asked for. */
+/** The systems of a comparison, in the order of the tables; if `asked` is given, only those. */
 function pick(names, asked) {
   return SYSTEMS.filter(
     ({ name }) => names.includes(name) && (asked === undefined || asked.includes(name)),
   );
 }
 
-/** Each system gets ports of its own, which nobody else uses: the last one's clients may still. */
+/** Each system gets new ports: clients of the system before may still connect to its old ports. */
 function ports() {
   let next = FIRST_PORT;
   return async () => {

@@ -2,7 +2,7 @@ import { compareWindows } from './compare-windows.mjs';
 import { EVERYBODY } from './everybody.mjs';
 import { LOAD, WINDOWED } from './windowed.mjs';
 
-/** What a request costs on a route that does next to nothing, and what gets through. */
+/** The CPU cost of a request on a route that does almost nothing, and the throughput. */
 function throughput({ newConnections, ...description }) {
   return {
     ...WINDOWED,

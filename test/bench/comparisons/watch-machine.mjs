@@ -1,10 +1,10 @@
 import { othersBetween, readMachine, shareBetween } from '../machine-use.mjs';
 
 /**
- * Begins to watch who uses the machine.
+ * Begins to watch which processes use the machine.
  *
- * @returns a function that ends it: given the pids of systems, those that are measured and those
- *   that wait meanwhile, it tells what everybody else used, and what those that waited did.
+ * @returns a function that ends the watch. From the pids of the measured systems and of the waiting
+ *   systems it computes what all other processes used, and what the waiting systems used.
  */
 export function watchMachine() {
   const before = readMachine();

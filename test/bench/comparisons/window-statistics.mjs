@@ -13,8 +13,9 @@ export function summaryOf(values) {
 }
 
 /**
- * Each window over its neighbour of the baseline: the nearest of the same start. Of two that are as
- * near, their mean. A window without one is left out.
+ * The ratio of each window to its neighbour: the nearest window of the baseline in the same start.
+ * If two windows are equally near, their mean is the neighbour. A window without a neighbour is left
+ * out.
  *
  * @param windows of one system: `start`, `place` in the order of that start, `cpuMicros`.
  * @param reach how many places away a neighbour may be.
@@ -33,14 +34,15 @@ export function neighbourRatios(windows, baseline, reach) {
 }
 
 /**
- * By how much a system differs from the baseline. Minimum, lower quartile and median of the two, and
- * the median of the neighbours' ratios, must agree, and each start must point the same way. Of two
- * systems that are the same, in windows that scatter by a quarter, the first rule alone finds one in
- * five different; both find one in ten (18 windows of 3 starts), or one in thirty (30 of 5).
+ * By how much a system differs from the baseline. First, the differences of minimum, lower quartile
+ * and median, and the median of the neighbours' ratios, must agree in direction. Second, each start
+ * must point the same way. If windows scatter by a quarter, the first rule alone reports a
+ * difference between identical systems in one comparison of five. Both rules together do so in one
+ * of ten (18 windows of 3 starts) or one of thirty (30 windows of 5 starts).
  *
- * @param ratios of the neighbours, each with its start.
- * @returns the smallest of these differences, such as 0.08 or -0.04; 0 where they do not agree,
- *   undefined where there are not two starts to compare.
+ * @param ratios result of `neighbourRatios()`.
+ * @returns the smallest of these differences, such as 0.08 or -0.04; 0 if they do not agree,
+ *   undefined if there are fewer than two starts to compare.
  */
 export function differenceOf(own, baseline, ratios) {
   const starts = [...new Set(ratios.map(({ start }) => start))];

@@ -1,7 +1,7 @@
-/** What wrk asks for wherever the cost of a request is compared. */
+/** The load of wrk in every comparison of the cost of a request. */
 export const LOAD = { path: '/hello', connections: 64 };
 
-/** What all comparisons by windows have in common. */
+/** The settings that all comparisons by windows share. */
 export const WINDOWED = {
   seconds: 2,
   starts: 3,

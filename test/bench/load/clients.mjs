@@ -41,7 +41,7 @@ export class Clients {
       if (outcome.error !== undefined) {
         this.lost += 1;
         this.losses[outcome.error] = (this.losses[outcome.error] ?? 0) + 1;
-        // Where nothing listens a refusal comes at once: it shall not be counted a thousand times.
+        // If nothing listens, each attempt is refused at once. The pause keeps the count low.
         if (outcome.error.endsWith('ECONNREFUSED')) await pause(REFUSED_PAUSE_MS);
       } else if (options.path === '/whoami') {
         this.generations.add(JSON.parse(outcome.body).generation);

@@ -10,9 +10,9 @@ const KEYS = 64;
 const SIZES = { '1 KB': 1_024, '64 KB': 64 * 1_024 };
 const COMPUTE_MS = 20;
 const TTL_MS = 60_000;
-/** Of the caches whose memory is measured. */
+/** Maximum size of each cache whose memory is measured. */
 const FILLED_BYTES = 128 * 1_024 * 1_024;
-/** Who asks for a missing value does so when such a time begins, by the clock of the machine: all workers at once. */
+/** All workers request a missing value at the same multiples of this time on the machine's clock. */
 const MISS_EVERY_MS = 50;
 
 /** Both behind cache-manager and Keyv, as an app has them. */

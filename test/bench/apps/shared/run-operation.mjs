@@ -1,12 +1,12 @@
 import { monotonicMs } from './monotonic.mjs';
 
-/** More latencies say nothing more of a window. */
+/** Maximum number of latencies reported for a window. A larger sample would show nothing more. */
 const MAX_LATENCIES = 2_000;
 
 /**
- * Runs an operation for `ms`, `at` of them at once.
+ * Runs an operation again and again for `ms`, `at` calls at a time.
  *
- * @returns how many there were, how many failed, latencies in ms, and what was heard meanwhile.
+ * @returns the number of calls and of failed ones, latencies in ms, and the events heard by then.
  */
 export async function runOperation(operations, { what, ms, at }) {
   const operation = operations.get(what);

@@ -1,10 +1,10 @@
 import http from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** What the histogram counts is the way from one tick of its timer to the next. */
+/** Interval of the histogram's timer. The histogram records the time from one tick to the next. */
 const RESOLUTION_MS = 10;
 
-/** Answers on `port` how late the event loop of this process was since it was asked last. */
+/** Reports on `port` how late the event loop of this process was since the last request. */
 export function serveDelay(port) {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
