@@ -2,11 +2,18 @@ import * as v from 'valibot';
 import { memoryBytes } from '../../contract/options/check/cgroup.js';
 import { integerOf, option, optionGroup, validate } from '../../contract/options/check/validate.js';
 
-/** The bounds and the name of a cache that all workers share. */
+/** The maximum size and the name of a cache that all workers share. */
 export interface ClusterCacheOptions {
-  /** The size of all keys and values; at least 64 KiB, and less than the machine or the container has. Default: 64 MiB. */
+  /**
+   * The maximum size of all keys and values: at least 64 KiB, and less than the memory of the
+   * machine or the container. Beyond it, the least recently used values are removed. Default: 64
+   * MiB.
+   */
   readonly maxBytes?: number | undefined;
-  /** Caches of the same name are one; 1 to 256 characters. Default: `default`; for a `ClusterCache`, `values`. */
+  /**
+   * The cache's name, 1 to 256 characters. Caches with the same name share their values. Default:
+   * `default`; for a `ClusterCache`, `values`.
+   */
   readonly name?: string | undefined;
 }
 
@@ -16,10 +23,7 @@ const MAX_NAME_LENGTH = 256;
 
 const NAME = `a name of 1 to ${MAX_NAME_LENGTH} characters`;
 
-/**
- * @param defaultName for a cache without a name.
- * @throws ClusterConfigurationError
- */
+/** @param defaultName the name if the options contain none. @throws ClusterConfigurationError */
 export function resolveCacheOptions(options: ClusterCacheOptions | undefined, defaultName: string) {
   const available = memoryBytes();
   const size = `a whole number from ${MIN_BYTES} to ${available}, the memory that there is`;

@@ -1,7 +1,7 @@
 import { ClusterError } from '../../contract/errors/cluster.errors.js';
 import { oneLine } from '../../contract/errors/one-line.js';
 
-/** It is unknown whether the hub has done a `set()`, `delete()` or `clear()`. */
+/** The hub has not confirmed a `set()`, `delete()` or `clear()`, so its outcome is unknown. */
 export class ClusterCacheUnconfirmedError extends ClusterError {
   readonly code = 'CLUSTER_CACHE_UNCONFIRMED';
   readonly exitCode = 1;
@@ -15,7 +15,7 @@ export class ClusterCacheUnconfirmedError extends ClusterError {
   }
 }
 
-/** `getOrSet()` was called inside its own computation: it would wait for itself. */
+/** `getOrSet()` was called inside its own computation, so it would wait for itself. */
 export class ClusterCacheReentryError extends ClusterError {
   readonly code = 'CLUSTER_CACHE_REENTRY';
   readonly exitCode = 1;

@@ -4,10 +4,10 @@ import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.
 import { oneLine } from '../../contract/errors/one-line.js';
 import { option, optionGroup } from '../../contract/options/check/validate.js';
 
-/** For the options of one value. */
+/** The schema of the options of one value. */
 export const ttlSchema = optionGroup({ ttlMs: option(v.number('0 or more'), null) });
 
-/** In JSON NaN would become `null`, which means no end. @throws ClusterConfigurationError */
+/** Refuses NaN, which JSON turns into `null`: no time limit. @throws ClusterConfigurationError */
 export function checkTtl(key: string, ttlMs: number | null): void {
   if (ttlMs === null || (typeof ttlMs === 'number' && ttlMs >= 0)) return;
   throw new ClusterConfigurationError(
@@ -15,7 +15,7 @@ export function checkTtl(key: string, ttlMs: number | null): void {
   );
 }
 
-/** Strings and bytes stay as they are. Other values are copied as by `structuredClone()`. */
+/** Strings and bytes are sent unchanged. Other values are copied as by `structuredClone()`. */
 export function encode(value: unknown): { readonly form: string; readonly body: Buffer } {
   if (typeof value === 'string') return { form: 's', body: Buffer.from(value) };
   if (Buffer.isBuffer(value)) return { form: 'b', body: value };

@@ -3,10 +3,10 @@ import { hubOf } from '../client/hub-of-process.js';
 import type { ClusterCacheOptions } from './cache-options.js';
 import { SharedCache } from './shared-cache.js';
 
-/** A store for Keyv 5 and 6. It is not itself a `Keyv`: cache-manager makes one, of its own version. */
+/** A store for Keyv 5 and 6. cache-manager wraps it in a `Keyv` of its own version. */
 export interface ClusterCacheStore {
   readonly opts: Readonly<ClusterCacheOptions>;
-  /** Keyv sets its own namespace here. */
+  /** The namespace of the keys. Keyv sets it. */
   namespace: string | undefined;
   get<Value>(key: string): Promise<Value | undefined>;
   /** @param ttl in ms. */
@@ -15,20 +15,21 @@ export interface ClusterCacheStore {
   has(key: string): Promise<boolean>;
   hasMany(keys: readonly string[]): Promise<boolean[]>;
   delete(key: string): Promise<boolean>;
-  /** @returns whether all were there. Keyv 5 takes one answer for all keys, and Keyv 6 takes it for each. */
+  /** @returns whether all keys existed. Keyv 6 takes the result for each key. */
   deleteMany(keys: readonly string[]): Promise<boolean>;
-  /** Removes the values of its namespace, or all values without one. */
+  /** Removes the values of the namespace. Without a namespace, removes all values. */
   clear(): Promise<void>;
-  /** Keys and values of its namespace, or all without one. In no order, and one may come twice. */
+  /** Keys and values of the namespace, or all of them, unordered. A key may be repeated. */
   iterator(): AsyncGenerator<[key: string, value: unknown]>;
-  /** It emits nothing. */
+  /** Does nothing, because the store emits no events. */
   on(event: string, listener: (...args: unknown[]) => void): this;
 }
 
 /**
- * A store for `CacheModule.register({ stores: [clusterCache({ maxBytes })] })`. All workers have the
- * same values: once `set()`, `delete()` or `clear()` has resolved, no worker reads an older value.
- * They reject if the hub does not confirm it. A `Keyv` hides that error without `throwOnErrors`.
+ * A store for `CacheModule.register({ stores: [clusterCache({ maxBytes })] })`. All workers have
+ * the same values: once `set()`, `delete()` or `clear()` has resolved, no worker reads an older
+ * value. These methods reject if the hub does not confirm the change. A `Keyv` without
+ * `throwOnErrors` hides the error.
  *
  * @throws ClusterConfigurationError
  */
@@ -36,7 +37,7 @@ export function clusterCache(options?: ClusterCacheOptions): ClusterCacheStore {
   return new Store(options);
 }
 
-/** Keyv 6 leaves namespaces to a store with all of these methods. */
+/** Keyv 6 lets a store handle namespaces only if the store has all of these methods. */
 class Store implements ClusterCacheStore {
   namespace: string | undefined = undefined;
   readonly #cache: SharedCache;
@@ -46,7 +47,8 @@ class Store implements ClusterCacheStore {
   constructor(options: ClusterCacheOptions | undefined) {
     const warn = (message: string): void => currentLink()?.warn(message);
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn);
-    // Keyv 5 iterates only over stores of some dialects. Not enumerable: a copy of `opts` stays valid.
+    // Keyv 5 iterates only over some dialects. The property is hidden, so copies of `opts` stay
+    // valid.
     this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
   }
 
@@ -95,7 +97,7 @@ class Store implements ClusterCacheStore {
     return this;
   }
 
-  /** The NUL keeps apart two namespaces of which one begins with the other. */
+  /** The NUL ends the namespace, because one namespace may begin with another. */
   get #prefix(): string {
     return this.namespace ? `${this.namespace}\0` : '';
   }

@@ -13,19 +13,19 @@ export const CLUSTER_CACHE_OPTIONS = Symbol('nestjs-cluster.cache-options');
 
 /** How long a value is kept. */
 export interface CacheTtl {
-  /** The value's time to live, in ms. Default: until others need its room. */
+  /** The value's time to live, in ms. Default: no end, but the value may be evicted. */
   readonly ttlMs?: number | undefined;
 }
 
 /** A computation that several callers of this process wait for. */
 interface Round {
-  /** For the caller that began it. */
+  /** The result for the caller that began the computation. */
   readonly value: Promise<unknown>;
-  /** For the callers that joined it; `undefined` if it takes too long. */
+  /** The result for the callers that joined; `undefined` if the computation takes too long. */
   readonly joined: Promise<{ readonly value: unknown; readonly fresh: boolean } | undefined>;
 }
 
-/** The computations of the running code, from the innermost on. */
+/** A computation that runs the current code, and the computation around it. */
 interface Computing {
   readonly cache: string;
   readonly key: string;
@@ -33,21 +33,21 @@ interface Computing {
   ended: boolean;
 }
 
-/** One for all instances: instances of the same name are one cache. */
+/** Shared by all instances, because instances with the same name are one cache. */
 const COMPUTING = new AsyncLocalStorage<Computing>();
 
-/** Not `default`, the name of the cache of a `CacheModule`. */
+/** The default name. It differs from `default`, the name of the cache of a `CacheModule`. */
 const NAME = 'values';
 
 /**
- * A cache that all workers share, without cache-manager. Values are copied as by `structuredClone()`: a
- * `Date` stays a `Date`, and an instance of a class becomes a plain object. Provide it in each module
- * that injects it.
+ * A cache that all workers share, without cache-manager. Values are copied as by
+ * `structuredClone()`: a `Date` stays a `Date`, and an instance of a class becomes a plain object.
+ * Provide this class in each module that injects it.
  */
 @Injectable()
 export class ClusterCache {
   readonly #cache: SharedCache;
-  /** The open computations of this process, by key. */
+  /** The computations of this process that have not ended, by key. */
   readonly #rounds = new Map<string, Round>();
 
   /** @throws ClusterConfigurationError */
@@ -62,9 +62,9 @@ export class ClusterCache {
   }
 
   /**
-   * Once it has resolved, no worker reads an older value.
+   * Sets a value. When the promise resolves, no worker reads an older value any more.
    *
-   * @throws ClusterCacheUnconfirmedError if the hub does not confirm that within 5 s;
+   * @throws ClusterCacheUnconfirmedError if the hub does not confirm the change within 5 s;
    * ClusterConfigurationError for wrong options.
    */
   async set(key: string, value: unknown, options?: CacheTtl): Promise<void> {
@@ -73,10 +73,10 @@ export class ClusterCache {
   }
 
   /**
-   * Once it has resolved, no worker reads a value that was set before.
+   * Deletes a value. When the promise resolves, no worker reads a value that was set before.
    *
-   * @returns whether it was there.
-   * @throws ClusterCacheUnconfirmedError if the hub does not confirm that within 5 s.
+   * @returns whether there was a value.
+   * @throws ClusterCacheUnconfirmedError if the hub does not confirm the change within 5 s.
    */
   delete(key: string): Promise<boolean> {
     return this.#cache.delete(key);
@@ -88,12 +88,14 @@ export class ClusterCache {
   }
 
   /**
-   * The value or, if there is none, the result of `compute`. One process of the cluster computes it,
-   * and all others wait for it, for at most 30 s: then the next one computes. Nobody waits for a third
-   * one. If `compute` throws, the callers of this process fail as well, and another process computes. The
-   * result is not kept if it took longer than 30 s, or if its key was set or deleted during that time.
+   * The value or, if there is none, the result of `compute`. One process of the cluster computes
+   * it. The others wait for at most 30 s, then the next process computes. A caller waits for two
+   * computations at most. If `compute` throws, the waiting callers of its process fail too, and
+   * another process computes. The result is not kept if it took longer than 30 s, or if its key was
+   * set or deleted in that time.
    *
-   * @throws ClusterCacheReentryError inside the computation of the same key, and every error of `compute`.
+   * @throws ClusterCacheReentryError inside the computation of the key, and every error of
+   * `compute`.
    */
   async getOrSet<T>(key: string, compute: () => Promise<T> | T, options?: CacheTtl): Promise<T> {
     const { ttlMs } = validate(ttlSchema, options, 'options of getOrSet()');
@@ -105,13 +107,13 @@ export class ClusterCache {
     }
     const until = performance.now() + LEASE_MS;
     for (let joins = 0; ; joins += 1) {
-      // Nobody waits for a third computation.
+      // After waiting for two computations, a caller computes itself.
       const round = joins < 2 ? this.#rounds.get(key) : undefined;
       if (round === undefined) {
         return this.#begin(key, compute, ttlMs, until).value as Promise<T>;
       }
       const joined = await round.joined;
-      // A second round began after this call, so its value is new enough in any case.
+      // A second computation began after this call, so its value is new enough in any case.
       if (joined !== undefined && (joined.fresh || joins > 0)) return joined.value as T;
     }
   }
@@ -121,7 +123,7 @@ export class ClusterCache {
       clearTimeout(timer);
       if (this.#rounds.get(key) === round) this.#rounds.delete(key);
     };
-    // After the computation another worker may replace the value, so later callers ask anew.
+    // Later callers ask the hub again, because another worker may replace the value by then.
     const found = this.#cache
       .getOrCompute(key, () => this.#compute(key, compute).finally(leave), ttlMs, until)
       .finally(leave);
@@ -133,7 +135,7 @@ export class ClusterCache {
     }, LEASE_MS).unref();
     const ended = found.then(async ({ value, fresh }) => ({ value, fresh: await fresh }));
     const round = { value: found.then(({ value }) => value), joined: Promise.race([ended, late]) };
-    round.joined.catch(() => {}); // perhaps nobody joins it
+    round.joined.catch(() => {}); // unhandled if no caller joins
     this.#rounds.set(key, round);
     return round;
   }

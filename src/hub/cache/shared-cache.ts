@@ -9,16 +9,16 @@ import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.j
 import { checkTtl, decode, encode } from './cached-value.js';
 import { StaleKeys } from './stale-keys.js';
 
-/** After this time a request goes on without a value. */
+/** How long a read waits for the hub. Then the request goes on without a value. */
 const DEADLINE_MS = 250;
 
-/** A change waits longer: by then a hub that hangs is started anew. */
+/** How long a change waits for the hub: long enough for the restart of a hub that hangs. */
 const CHANGE_MS = 5_000;
 
-/** Nobody waits longer for a computation. */
+/** How long callers wait for a computation, at most. */
 export const LEASE_MS = 30_000;
 
-/** The wait for a computation if the hub was silent just before. */
+/** The wait for a computation if the hub has not answered the read just before. */
 const DOUBTED_LEASE_MS = 1_000;
 
 type CachedValue = { readonly value: unknown } | undefined;
@@ -26,11 +26,11 @@ type CachedValue = { readonly value: unknown } | undefined;
 /** The result of {@link SharedCache.getOrCompute}. */
 export interface Found {
   readonly value: unknown;
-  /** Whether nothing changed the key during the computation. Settles within seconds. */
+  /** Whether the key stayed unchanged during the computation. Settles within seconds. */
   readonly fresh: Promise<boolean>;
 }
 
-/** One of the hub's caches. While the hub does not answer it has no value, and keeps none. */
+/** One of the hub's caches. While the hub does not answer, reads find nothing and writes fail. */
 export class SharedCache {
   readonly #maxBytes: number;
   readonly name: string;
@@ -39,8 +39,8 @@ export class SharedCache {
   #warned: string | undefined;
 
   /**
-   * @param find called at the first use: the module may be loaded where no app runs.
-   * @param warn is told once of each reason for which the hub refuses a request.
+   * @param find called at the first use, because the module may be loaded where no app runs.
+   * @param warn called when the hub refuses a request for a new reason.
    * @throws ClusterConfigurationError
    */
   constructor(
@@ -60,7 +60,7 @@ export class SharedCache {
   }
 
   /**
-   * @returns whether the value is kept. If not, the older value is gone, too.
+   * @returns whether the value is kept. If it is not kept, the older value is deleted.
    * @throws ClusterCacheUnconfirmedError; ClusterConfigurationError for a wrong time to live.
    */
   async set(key: string, value: unknown, ttlMs: number | null): Promise<boolean> {
@@ -68,7 +68,7 @@ export class SharedCache {
     const { form, body } = encode(value);
     const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
     const until = performance.now() + CHANGE_MS;
-    // Only once: another worker may have set it since.
+    // Not asked again, because another worker may have set the key by then.
     const answer = await this.#askFor(
       this.#open().askUntil({ op: 'set', ...at }, CHANGE_MS, { body }),
     );
@@ -76,26 +76,26 @@ export class SharedCache {
       this.#count('evicted', answer.header.evicted);
       return true;
     }
-    // The old value is wrong now.
+    // The hub has not set the value, so the old value must go.
     await this.#change('set()', key, { op: 'delete', cache: this.name, key }, until);
     return false;
   }
 
-  /** @returns whether it was there. @throws ClusterCacheUnconfirmedError */
+  /** @returns whether there was a value. @throws ClusterCacheUnconfirmedError */
   async delete(key: string): Promise<boolean> {
     const answer = await this.#change('delete()', key, { op: 'delete', cache: this.name, key });
     return answer?.header.t === 'done' && answer.header.changed > 0;
   }
 
-  /** @param prefix limits it to keys that begin so. @throws ClusterCacheUnconfirmedError */
+  /** @param prefix only keys with this prefix are deleted. @throws ClusterCacheUnconfirmedError */
   async clear(prefix?: string): Promise<void> {
     await this.#change('clear()', undefined, { op: 'clear', cache: this.name, prefix });
   }
 
   /**
-   * Keys and values in no order. An entry that is there all the time comes at least once.
+   * Keys and values, unordered. An entry that exists all the time is returned at least once.
    *
-   * @throws Error if the hub does not answer: the entries before are not all.
+   * @throws Error if the hub does not answer. Then the entries are not complete.
    */
   async *entries(prefix: string): AsyncGenerator<[key: string, value: unknown]> {
     let from = 0;
@@ -112,10 +112,10 @@ export class SharedCache {
   }
 
   /**
-   * One process of the cluster computes a missing value, and the others wait for it. If the process
-   * fails or ends, the next one computes. A computed value is kept unless its key was changed since.
+   * Gets a value. If there is none, one process of the cluster computes it. If that process fails
+   * or ends, the next one computes. The result is kept unless its key was changed by then.
    *
-   * @param until the end of the wait for another process, by `performance.now()`.
+   * @param until when the wait for another process ends, by `performance.now()`.
    * @throws ClusterConfigurationError, and every error of `compute`.
    */
   async getOrCompute(
@@ -136,7 +136,7 @@ export class SharedCache {
     if (answer?.header.t === 'granted') return this.#compute(key, compute, ttlMs, answer.header);
     const found = this.#valueIn(answer);
     if (found !== undefined) return { value: found.value, fresh: Promise.resolve(false) };
-    // Without a lease nobody knows whether the key changes during the computation.
+    // Without a lease it is unknown whether the key changes during the computation.
     return { value: await compute(), fresh: Promise.resolve(hub.isUnavailable) };
   }
 
@@ -183,10 +183,10 @@ export class SharedCache {
   }
 
   /**
-   * Deletes, and asks again if the connection is lost: to delete once more is always right.
+   * Deletes values, and asks again if the connection is lost, because a delete can be repeated.
    *
-   * @returns `undefined` if the hub refuses it: then it has no such value.
-   * @throws ClusterCacheUnconfirmedError without an answer in time. The hub is told later.
+   * @returns `undefined` if the hub refuses the request. Then it has no such value.
+   * @throws ClusterCacheUnconfirmedError without an answer in time. The change is repeated later.
    */
   async #change(
     what: string,
@@ -218,7 +218,7 @@ export class SharedCache {
     return orNone(asked.catch((error) => this.#noteRefusal(error)));
   }
 
-  /** @throws the error if it is not a refusal. */
+  /** @throws the error, if the hub has not refused the request. */
   #noteRefusal(error: unknown): Answer {
     if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
     const why = error.message;

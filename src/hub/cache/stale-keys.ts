@@ -2,13 +2,13 @@ import type { HubClient } from '../client/hub-client.js';
 import type { Question } from '../client/hub-client.interface.js';
 import { orNone } from '../client/hub-error.js';
 
-/** The longest wait for the hub to confirm. */
+/** The longest wait for the hub to confirm a deletion. */
 const TELL_MS = 5_000;
 
-/** With more keys the whole cache is cleared. */
+/** The most keys that are remembered. Beyond it, the whole cache is cleared. */
 const MAX_KEYS = 10_000;
 
-/** Keys of which the hub may have an old value, because it did not confirm a change. */
+/** Keys with values in the hub that may be old, because the hub did not confirm a change. */
 export class StaleKeys {
   readonly #keys = new Set<string>();
   #all = false;
@@ -28,8 +28,8 @@ export class StaleKeys {
   }
 
   /**
-   * Comes before all other questions. A new hub is told as well: workers that reached it earlier may
-   * have set old values again.
+   * Deletes the keys before any other question is sent. Even a new hub may have old values, set by
+   * workers that connected to it earlier.
    */
   #tell(): void {
     const keys = this.#all ? [undefined] : [...this.#keys];

@@ -1,9 +1,9 @@
 import { HubError } from './hub-error.js';
 
-/** Whether there is a connection to the hub, and whether there can be one. */
+/** Whether the process has a connection to the hub, and whether a connection is possible. */
 export class Availability {
   readonly #waiting = new Set<() => void>();
-  /** Why a hub is impossible now. */
+  /** The reason why a hub is impossible now. */
   #impossible: string | undefined;
   open = false;
 
@@ -11,7 +11,7 @@ export class Availability {
     return this.#impossible !== undefined;
   }
 
-  /** Resolves once there is a connection; with `false` if there is none by then, or there can be none. */
+  /** @returns whether there is a connection. Waits for one until `withinMs`, if possible. */
   ready(withinMs: number): Promise<boolean> {
     if (this.open || this.isImpossible) return Promise.resolve(this.open);
     return new Promise((resolve) => {
@@ -39,7 +39,7 @@ export class Availability {
     for (const settle of this.#waiting) settle();
   }
 
-  /** The error of a question that could not be sent. */
+  /** The error for a question that could not be sent. */
   error(): HubError {
     return this.#impossible === undefined
       ? new HubError('lost', 'there is no connection to the hub')

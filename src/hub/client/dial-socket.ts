@@ -9,21 +9,21 @@ import type { Dial, Line, LineEvents } from './hub-client.interface.js';
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
-/** A hub that does not answer `hello` by then hangs. */
+/** A hub that does not answer `hello` within this time hangs. */
 const HELLO_MS = 2_000;
 
-/** If the hub has more to read, it hangs or is far behind, and is asked nothing more. */
+/** The most unread bytes. Beyond it, the hub hangs or is far behind, and is asked nothing more. */
 const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
 
-/** These small messages are always sent: without them the hub would keep a lock or a wait for ever. */
+/** Always sent, because otherwise the hub would keep a lock or a wait for ever. */
 const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
 
-/** The one connection of a worker to the hub of its primary. */
+/** The only connection of a worker to the hub. */
 class SocketLine implements Line {
   #address: HubAddress | undefined;
   #frames: FrameSocket | undefined;
   #open = false;
-  /** A message could not be sent, because the hub has too much to read. */
+  /** Whether a message could not be sent, because the hub has too many unread bytes. */
   #full = false;
   #retryMs = FIRST_RETRY_MS;
   #warned: string | undefined;
@@ -99,7 +99,7 @@ class SocketLine implements Line {
     this.events.opened(message.instance);
   }
 
-  /** An answer that is too large counts as refused. The connection goes on. */
+  /** Treats an answer that is too large as a refusal. The connection stays open. */
   #skip(header: unknown, bytes: number): void {
     const { id } = (header ?? {}) as { id?: unknown };
     if (typeof id !== 'number') return;
@@ -109,7 +109,7 @@ class SocketLine implements Line {
     );
   }
 
-  /** It tries each second, and warns once of each reason. */
+  /** Retries each second, and warns once about each reason. */
   #cannot(message: string, why: string): void {
     if (message !== this.#warned) this.warn(message);
     this.#warned = message;
@@ -126,8 +126,8 @@ class SocketLine implements Line {
 }
 
 /**
- * @param find asks the primary for the address. The first question starts the hub.
- * @param over after its end a lost connection is not opened again.
+ * @param find asks the primary for the address. The first call makes the primary start the hub.
+ * @param over when aborted, a lost connection is not opened again.
  */
 export function dialSocket(
   find: () => Promise<HubAddress>,

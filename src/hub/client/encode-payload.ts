@@ -4,10 +4,10 @@ import { oneLine } from '../../contract/errors/one-line.js';
 import { MAX_BODY_BYTES } from '../wire/limits.js';
 
 /**
- * A value as it is sent to other workers, copied as by `structuredClone()`.
+ * Encodes a value for other workers, which get a copy as by `structuredClone()`.
  *
- * @param what its name for the error message: `the payload of the event 'paid'`.
- * @throws ClusterUncloneableError if it cannot be copied, or is too large.
+ * @param what the value's name for the error message: `the payload of the event 'paid'`.
+ * @throws ClusterUncloneableError if the value cannot be copied, or is too large.
  */
 export function encodePayload(what: string, value: unknown): Buffer {
   let body: Buffer;

@@ -7,22 +7,22 @@ import type { HubClient } from './hub-client.js';
 /** A member of a channel, in this process. */
 export interface ChannelMember {
   said(body: Buffer, from: string, offset: string | undefined): void;
-  /** Another member is gone. */
+  /** Called when another member is gone. */
   left(name: string): void;
-  /** It has joined, for the first time or again. Messages since the connection was lost are missed. */
+  /** Called each time the member has joined. It misses messages while the connection is lost. */
   joined(): void;
 }
 
 type Say = RequestOf<'say'>;
 
 export interface SayOptions {
-  /** The name of one member. Default: all others. */
+  /** The name of the member that gets the message. Default: all other members. */
   readonly to?: string;
   readonly keep?: Say['keep'];
   /**
-   * Called at the place of the message in the common order, or once it is known that it reaches nobody.
+   * Called at the message's place in the common order, or when it is clear that nobody gets it.
    *
-   * @param offset the offset of a message that the hub keeps.
+   * @param offset the message's offset, if the hub keeps the message.
    */
   readonly echo?: (offset: string | undefined) => void;
 }
@@ -39,17 +39,17 @@ interface Waiting {
   readonly since: number;
 }
 
-/** The limit for messages that wait for a hub that does not read. */
+/** The most bytes of messages that wait for the hub. Beyond it, the oldest are given up. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-/** A hub that is started anew is back before. */
+/** How long a message waits for the hub: long enough for a restart of the hub. */
 const MAX_WAIT_MS = 5_000;
 
 const ANSWER_MS = 1_000;
 const REJOIN_MS = 1_000;
 const MISSED_MS = 5_000;
 
-/** The members of channels in this process. Their messages are sent in order. */
+/** The members of channels in this process. The messages of a member are sent in order. */
 export class HubChannels {
   readonly #members = new Map<
     string,
@@ -58,7 +58,7 @@ export class HubChannels {
   readonly #echoes = new Map<number, (offset: string | undefined) => void>();
   readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
-  /** Gives up the message that has waited for the longest time. */
+  /** The timer that gives up the message that has waited longest. */
   #givingUp: NodeJS.Timeout | undefined;
   readonly #large: OnceAMinute;
 
@@ -105,7 +105,7 @@ export class HubChannels {
     this.#flush();
   }
 
-  /** @returns `undefined` if the hub does not know, or does not answer. */
+  /** @returns `undefined` if the hub does not know all of them, or does not answer. */
   async missed(name: string, after: string, tags: string[]): Promise<Missed[] | undefined> {
     const { channel } = this.#members.get(name)!;
     const answer = await this.hub.askUntil({ op: 'missed', channel, after, tags }, MISSED_MS);
@@ -138,7 +138,7 @@ export class HubChannels {
   #onPush(push: ChannelPush, body: Buffer): void {
     if (push.t === 'echo') {
       const echo = this.#echoes.get(push.echo);
-      if (echo === undefined) return; // it belongs to another HubChannels of this process
+      if (echo === undefined) return; // it is for another HubChannels of this process
       this.#echoes.delete(push.echo);
       if (push.missed > 0) this.hub.noteOutcome('events', 'dropped', push.missed);
       return echo(push.offset);
@@ -151,7 +151,7 @@ export class HubChannels {
     }
   }
 
-  /** Sends what the hub takes. A message that has waited too long reaches this process alone. */
+  /** Sends waiting messages, in order. A message that waits too long reaches this process only. */
   #flush(): void {
     while (this.#waiting.length > 0) {
       const { say, body, echo, since } = this.#waiting[0]!;
@@ -172,7 +172,7 @@ export class HubChannels {
     this.#givingUp = undefined;
   }
 
-  /** @returns `undefined` if it is too large, so that a second try is useless. */
+  /** @returns `undefined` if the message is too large, so that a second try is useless. */
   #send(say: Say, body: Buffer): boolean | undefined {
     try {
       return this.hub.tell(say, body);
@@ -185,7 +185,7 @@ export class HubChannels {
     }
   }
 
-  /** The hub may never read again. */
+  /** Flushes again after `ms`, because the hub may never read again. */
   #giveUpIn(ms: number): void {
     this.#givingUp ??= setTimeout(() => {
       this.#givingUp = undefined;

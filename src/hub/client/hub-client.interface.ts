@@ -1,21 +1,21 @@
 import type { FromHub, HubRequest, ToHub } from '../wire/protocol.js';
 import type { HubError } from './hub-error.js';
 
-/** A connection to the hub, which opens itself again after each loss. */
+/** A connection to the hub. After a loss it opens itself again. */
 export interface Line {
   /**
-   * @returns whether it was sent: not while the line is closed, or the hub is far behind with reading.
-   * @throws Error with the limit, if it is too large.
+   * @returns whether it was sent: not while the line is closed, or the hub reads too slowly.
+   * @throws Error that names the maximum, if the message is larger.
    */
   send(header: ToHub, body?: Buffer): boolean;
 }
 
 export interface LineEvents {
-  /** @param instance a hub that was started anew has another one. */
+  /** @param instance identifies the hub. It changes when the hub is restarted. */
   opened(instance: string): void;
   frame(header: FromHub, body: Buffer): void;
   closed(): void;
-  /** A hub is impossible now. The line tries again; `opened()` says when it succeeds. */
+  /** Called when a hub is impossible. The line retries, and calls `opened()` when it succeeds. */
   unavailable(why: string): void;
   /** The hub reads again, after something could not be sent. */
   drained(): void;
@@ -34,13 +34,13 @@ export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
 /** Options of `askUntil()`. */
 export interface AskOptions {
   readonly body?: Buffer;
-  /** Ends the wait earlier. */
+  /** Ends the wait early. */
   readonly signal?: AbortSignal;
-  /** The wait begins anew with each message: the answer may lie behind many. */
+  /** Each message of the hub restarts the wait, because many may come before the answer. */
   readonly whileHeard?: boolean;
 }
 
-/** What is needed of an `EventEmitter2`. */
+/** The part of `EventEmitter2` that the hub's client needs. */
 export interface Emitter {
   listeners(event: string): readonly unknown[];
 }
@@ -57,7 +57,7 @@ export type ChannelPush = Extract<FromHub, { t: 'said' | 'left' | 'echo' }>;
 
 /** A part of this process that uses the hub. */
 export interface HubListener {
-  /** @param anew whether it is another hub, which has forgotten everything. */
+  /** @param anew whether this is another hub, which has lost all former state. */
   opened?(anew: boolean): void;
   closed?(): void;
   /** The hub reads again, after something could not be sent. */

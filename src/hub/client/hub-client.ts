@@ -14,7 +14,7 @@ import type {
 } from './hub-client.interface.js';
 import { HubError } from './hub-error.js';
 
-/** The first connection waits for the hub's thread to start. */
+/** The wait for the first connection, which includes the start of the hub's thread. */
 const FIRST_MS = 3_000;
 
 const AGAIN_MS = 10;
@@ -22,7 +22,7 @@ const AGAIN_MS = 10;
 /** The longest wait for a question that the hub answers at once. */
 const ANSWER_MS = 1_000;
 
-/** The way of this process to ask the hub. */
+/** Asks the hub questions, for the whole process. */
 export class HubClient implements LineEvents {
   readonly #line: Line;
   readonly #pending = new Map<number, Pending>();
@@ -30,14 +30,14 @@ export class HubClient implements LineEvents {
   readonly #availability = new Availability();
   #instance: string | undefined;
   #lastId = 0;
-  /** The hub let a question wait for too long, and has sent nothing since. */
+  /** Whether the hub has not answered a question in time, and has sent nothing since. */
   #silent = false;
   #heardAt = -Infinity;
   /** The event emitters of the apps of this process. */
   readonly emitters = new Set<Emitter>();
-  /** The number of the last echo asked for: several {@link HubChannels} of a process share the numbers. */
+  /** The number of the last echo that was asked for, in all {@link HubChannels} of the process. */
   lastEcho = 0;
-  /** Counts of questions by request and outcome: `count ok`. */
+  /** Counts of questions, by request and outcome: `count ok`. */
   readonly outcomes = new Map<string, number>();
 
   constructor(dial: Dial) {
@@ -54,31 +54,33 @@ export class HubClient implements LineEvents {
     return this.#availability.open;
   }
 
-  /** A hub is impossible now, so nobody waits for one. The line tries again in the background. */
+  /** Whether a hub is impossible, so callers do not wait. The line retries in the background. */
   get isUnavailable(): boolean {
     return this.#availability.isImpossible;
   }
 
-  /** Resolves once there is a connection; with `false` if there is none by then, or there can be none. */
+  /** @returns whether there is a connection. Waits for one until `withinMs`, if possible. */
   ready(withinMs: number): Promise<boolean> {
     return this.#availability.ready(withinMs);
   }
 
   /**
-   * Asks a question that the hub answers at once. While the hub is silent, the question is sent, and
-   * fails without a wait. @throws HubError
+   * Asks a question that the hub answers at once. If the hub is silent, the question is sent, and
+   * the call fails without a wait.
+   *
+   * @throws HubError
    */
   async ask(question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
     if (this.#isNew) await this.ready(Math.min(deadlineMs, FIRST_MS));
     return this.#send((this.#lastId += 1), question, deadlineMs, body);
   }
 
-  /** It was never connected. Questions wait for the first connection alone. */
+  /** Whether there never was a connection. Only then do questions wait for a connection. */
   get #isNew(): boolean {
     return !this.open && this.#instance === undefined;
   }
 
-  /** @param deadlineMs `Infinity` if the caller has a deadline of its own. */
+  /** @param deadlineMs `Infinity` if the caller ends the wait. */
   #send(id: number, question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const settle = (answer: Answer | HubError): void => {
@@ -119,9 +121,9 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * As {@link askUntil}, but asks again if the connection is lost.
+   * Like {@link askUntil}, but asks again if the connection is lost.
    *
-   * @throws HubError if the hub refuses it, or if a hub is impossible.
+   * @throws HubError if the hub refuses the question, or if a hub is impossible.
    */
   async askPatiently(
     question: (leftMs: number) => Question,
@@ -141,7 +143,7 @@ export class HubClient implements LineEvents {
       } catch (error) {
         if ((error as HubError).failure === 'refused') throw error;
         if (left() === 0) return undefined;
-        // The connection may be open, with a hub that does not read.
+        // The connection may be open while the hub does not read.
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }
@@ -187,10 +189,10 @@ export class HubClient implements LineEvents {
       return;
     }
     const pending = this.#pending.get(header.id);
-    // Such a reply belongs to a request that another worker sent to the hub before.
+    // The reply belongs to a request that another worker sent to the previous hub.
     if (header.t === 'reply' && pending?.op !== 'publish') return;
     if (pending === undefined) {
-      // Nobody waits for the lock any more.
+      // Returns the lock, because nobody waits for it any more.
       if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
       return;
     }
@@ -209,9 +211,9 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Asks a question that the hub may answer late. Both the hub and this end keep the time: the hub may hang.
+   * Asks a question that the hub may answer late. Both the hub and this process keep the time.
    *
-   * @returns `undefined` without an answer by then.
+   * @returns `undefined` without an answer in time.
    * @throws HubError
    */
   async askUntil(
@@ -235,7 +237,7 @@ export class HubClient implements LineEvents {
         this.tell({ op: 'cancel', id });
         resolve(undefined);
       };
-      wait(until - performance.now()); // the connection may have taken all of it
+      wait(until - performance.now()); // opening the connection may have taken all the time
       signal?.addEventListener('abort', giveUp);
       asked.then(resolve, reject).finally(() => {
         clearTimeout(timer);

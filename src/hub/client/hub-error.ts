@@ -1,12 +1,12 @@
-/** Why the hub has not answered. */
+/** The reason why a question has no answer. */
 export type HubFailure =
-  /** Not in time. */
+  /** The hub did not answer in time. */
   | 'timeout'
   /** The connection was lost, or does not exist yet. */
   | 'lost'
-  /** A hub is impossible, so nobody waits for one. */
+  /** A hub is impossible, so callers do not wait for one. */
   | 'unavailable'
-  /** The hub does not take such a request, or it is too large to be sent. */
+  /** The hub refuses the request, or the request is too large to be sent. */
   | 'refused';
 
 export class HubError extends Error {
@@ -18,7 +18,7 @@ export class HubError extends Error {
   }
 }
 
-/** @returns `undefined` in place of a {@link HubError}. */
+/** @returns the answer; `undefined` in place of a {@link HubError}. */
 export async function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;

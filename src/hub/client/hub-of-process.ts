@@ -3,7 +3,7 @@ import type { ClusterPort, SharedStatePort } from '../../contract/snapshot/index
 import { HubClient } from './hub-client.js';
 import type { Dial, Line } from './hub-client.interface.js';
 
-/** On `globalThis`, because two copies of this package are still one process, with one connection. */
+/** The client is on `globalThis`, so two copies of this package share it and its connection. */
 const KEY = Symbol.for('nestjs-cluster.hub');
 
 const holder = globalThis as { [KEY]?: HubClient | undefined };
@@ -14,12 +14,12 @@ const loadSocket = () => import('./dial-socket.js');
 const loadInProcess = () => import('./in-process.js');
 
 /**
- * Loads the code that connects this process to its hub. Providers call it in their constructors: the
- * release may be removed before the first request needs the hub.
+ * Loads the code that connects this process to the hub. Providers call it in their constructors,
+ * because the release's files may be removed before the first request needs the hub.
  */
 export function loadHub(): void {
   const loading: Promise<unknown> = cluster.isWorker ? loadSocket() : loadInProcess();
-  loading.catch(() => {}); // the first use says why
+  loading.catch(() => {}); // the first use reports the error
 }
 
 /** @param link `undefined` if `bootstrap()` was not called. Then the hub is in this process. */
@@ -43,7 +43,7 @@ function connect(link: Link | undefined): HubClient {
   return hub;
 }
 
-/** A line that begins to open once its code is loaded. */
+/** A line that opens when its code is loaded. */
 function dialLate(warn: (message: string) => void, load: () => Promise<Dial>): Dial {
   return (events) => {
     let line: Line | undefined;

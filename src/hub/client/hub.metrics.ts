@@ -2,13 +2,13 @@ import { Counter, Gauge, type Metric } from 'prom-client';
 import type { CacheStats } from '../wire/protocol.js';
 import type { HubClient } from './hub-client.js';
 
-/** A scrape does not wait longer for the hub. */
+/** How long a scrape waits for the hub, at most. */
 const STATS_MS = 200;
 
-/** Outcomes that have counters of their own. */
+/** Requests whose outcomes have counters of their own. */
 const COUNTED_APART: ReadonlySet<string> = new Set(['throttler', 'cache', 'events']);
 
-/** Counters of outcomes without a label: name, help, outcome. */
+/** Counters without a label: name, help, outcome. */
 const PLAIN_COUNTERS = [
   ['cache_hits_total', 'Values that the shared cache had', 'cache hit'],
   ['cache_misses_total', 'Values that it had not', 'cache miss'],
@@ -20,7 +20,7 @@ const PLAIN_COUNTERS = [
   ],
 ] as const;
 
-/** Metrics of the questions of this process, and of the content of the hub. */
+/** Metrics of this process's questions, and of the hub's caches. */
 export function hubMetrics(
   prefix: string,
   slot: number,
@@ -74,7 +74,7 @@ export function hubMetrics(
   };
 }
 
-/** Every worker reports the same caches. */
+/** Every worker reports the same caches, so the aggregator is `max`. */
 function cacheGauges(named: ReturnType<typeof nameWith>, hub: HubClient): readonly Metric[] {
   let asked: Promise<readonly CacheStats[]> | undefined;
   const askCaches = () =>

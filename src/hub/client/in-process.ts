@@ -5,7 +5,7 @@ import type { Dial } from './hub-client.interface.js';
 
 const SWEEP_MS = 1_000;
 
-/** A hub for a process without a primary: the same services, without a thread and a socket. */
+/** A hub for a process without a primary. It has the same services, but no thread and no socket. */
 export const dialInProcess: Dial = (events) => {
   const core = new HubCore();
   const peer: Peer = {
@@ -14,7 +14,7 @@ export const dialInProcess: Dial = (events) => {
     unsentBytes: 0,
     send: (header, body = NO_BODY) => {
       const own = Buffer.from(body); // the memory of a view may change before the frame is read
-      // Not within the caller's own call: it does not wait for the answer yet.
+      // Later, because the caller waits for the answer only after this call.
       queueMicrotask(() => events.frame(header, own));
     },
   };

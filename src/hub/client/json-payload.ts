@@ -1,8 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * Encodes data for clients of other workers: as JSON, like for a client of this worker, with binary
- * data next to it. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
+ * Encodes data for clients of other workers: as JSON, as for a client of this worker, with its
+ * binary data appended. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
  */
 export function encodeJson(value: unknown): Buffer {
   const parts: Buffer[] = [];
@@ -15,7 +15,7 @@ export function decodeJson(bytes: Buffer): unknown {
   return JSON.parse(json, parts.length === 0 ? undefined : putBack(parts));
 }
 
-/** A string that begins with it stands for a binary part, or for a string that itself begins with it. */
+/** Marks a string that stands for a binary part, or a string that begins with this mark itself. */
 const MARK = '\0';
 
 function takeOut(parts: Buffer[]) {
@@ -29,7 +29,7 @@ function takeOut(parts: Buffer[]) {
 function putBack(parts: readonly Buffer[]) {
   return (_key: string, item: unknown): unknown => {
     if (typeof item !== 'string' || !item.startsWith(MARK)) return item;
-    // A view would keep the whole message in memory.
+    // A copy, because a view would keep the whole message in memory.
     return item[1] === MARK ? item.slice(1) : Buffer.from(parts[Number(item.slice(1))]!);
   };
 }

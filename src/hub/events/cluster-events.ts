@@ -24,20 +24,20 @@ import { ClusterRequestError } from './events.errors.js';
 
 /** Options of `request()`. */
 export interface ClusterRequestOptions {
-  /** The worker that answers: any one, or the worker of a slot. Default: `one`. */
+  /** The worker that answers: any one worker, or the worker of a slot. Default: `one`. */
   readonly to?: 'one' | number | undefined;
   /** How long to wait for the answer, 0..2^31-1 ms. Default: 5,000. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** The longest silence of a hub that waits for receivers. A hub that hangs is ended long before. */
+/** The longest silence of the hub while it waits for receivers. A hub that hangs ends earlier. */
 const EMIT_MS = 30_000;
 const START_MS = 3_000;
 
 /**
- * Events of `@nestjs/event-emitter` that reach the `@OnEvent()` methods of other workers, too. Each event
- * reaches a worker at most once, and the events of one sender come in order. Payloads are copied as by
- * `structuredClone()`. Provide it in each module that injects it: all instances of an app act as one.
+ * Events of `@nestjs/event-emitter` that also reach the `@OnEvent()` methods of other workers. Each
+ * event reaches a worker at most once, and the events of one sender arrive in order. Payloads are
+ * copied as by `structuredClone()`. Provide this class in each module that injects it.
  */
 @Injectable()
 export class ClusterEvents
@@ -51,7 +51,7 @@ export class ClusterEvents
   #methods!: EventEmitterReadinessWatcher;
 
   constructor(@Inject(ModuleRef) private readonly modules: ModuleRef) {
-    setMaxListeners(0, this.#closing.signal); // one for each request
+    setMaxListeners(0, this.#closing.signal); // one listener for each request
   }
 
   /** @throws ClusterConfigurationError without `EventEmitterModule`. */
@@ -71,7 +71,7 @@ export class ClusterEvents
     await this.#hub.ready(START_MS);
   }
 
-  /** It does not wait for the `@OnEvent()` methods, which begin to listen in this hook, too, or later. */
+  /** Does not wait for the `@OnEvent()` methods: they begin to listen in this hook or later. */
   onApplicationBootstrap(): void {
     const hub = this.#hub;
     if (hub.emitters.has(this.#emitter)) return;
@@ -84,7 +84,7 @@ export class ClusterEvents
     });
   }
 
-  /** The methods still listen in this hook, so calls that have begun are answered. */
+  /** The `@OnEvent()` methods still listen in this hook, so calls that have begun are answered. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#handlers?.leave();
   }
@@ -94,12 +94,12 @@ export class ClusterEvents
   }
 
   /**
-   * Await it to send no faster than the others read: it resolves once none of them is far behind, or
-   * after some seconds.
+   * Sends an event. Resolves when no receiver is far behind, or after some seconds. So a sender
+   * that awaits it sends no faster than the receivers read.
    *
    * @returns the number of workers that it was sent to; 0 if the hub does not answer.
-   * @throws ClusterUncloneableError for a payload that cannot be sent, ClusterConfigurationError for a
-   * wrong name or wrong receivers.
+   * @throws ClusterUncloneableError for a payload that cannot be sent, ClusterConfigurationError
+   * for a wrong name or wrong receivers.
    */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
     validate(check.receiversSchema, to, 'receivers of emit()');
@@ -107,7 +107,7 @@ export class ClusterEvents
     const question = { op: 'publish', name, form: 'v', to } as const;
     try {
       const answer = await this.#hub.askUntil(question, EMIT_MS, { body, whileHeard: true });
-      // Nobody knows whether it was sent.
+      // Without an answer it is unknown whether the event was sent.
       if (answer === undefined) this.#hub.noteOutcome('publish', 'timeout');
       else return await this.#sentTo(answer, to);
     } catch (error) {
@@ -118,11 +118,11 @@ export class ClusterEvents
   }
 
   /**
-   * Asks one worker. The answer is the result of the first of its `@OnEvent()` methods.
+   * Asks one worker. The answer is the result of the worker's first `@OnEvent()` method.
    *
-   * @throws ClusterRequestError if nobody answers in time, or if the method fails;
-   * ClusterConfigurationError for wrong options or a wrong name; ClusterUncloneableError for a payload
-   * that cannot be sent.
+   * @throws ClusterRequestError without an answer in time, or if the method fails;
+   * ClusterConfigurationError for wrong options or a wrong name; ClusterUncloneableError for a
+   * payload that cannot be sent.
    */
   async request<T>(name: string, payload?: unknown, options?: ClusterRequestOptions): Promise<T> {
     const { to, deadlineMs } = validate(check.requestSchema, options, 'options of request()');
@@ -151,7 +151,7 @@ export class ClusterEvents
     return (this.#found ??= hubOf(currentLink()));
   }
 
-  /** Counts the workers that missed it. @throws ClusterConfigurationError for a slot beyond the last. */
+  /** Counts the workers that missed the event. @throws ClusterConfigurationError */
   async #sentTo({ header }: Answer, to: EventReceivers): Promise<number> {
     const { changed, evicted } = header.t === 'done' ? header : { changed: 0, evicted: 0 };
     if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);

@@ -11,24 +11,24 @@ import { HubChannels } from '../client/hub-channels.js';
 import { hubOf, loadHub } from '../client/hub-of-process.js';
 import { readMessages } from './read-messages.js';
 
-/** One channel for all triggers: an app may have a trigger for each of very many objects. */
+/** One channel for all triggers, because an app may have a trigger for each of many objects. */
 const CHANNEL = 'pub-sub';
 
-/** Without the hub by then, a subscription gets the messages of this process alone. */
+/** The wait for the hub. After it, a subscription gets only the messages of this process. */
 const JOIN_MS = 3_000;
 
 type OnMessage = (payload: never) => unknown;
 
 /**
- * A `PubSub` for GraphQL subscriptions that reaches the subscribers of all workers, with the methods
- * of `PubSubEngine` of graphql-subscriptions. All workers get the messages in one order, each message
- * at most once. Payloads are copied as by `structuredClone()`.
+ * A `PubSub` for GraphQL subscriptions that reaches the subscribers of all workers. It has the
+ * methods of `PubSubEngine` of graphql-subscriptions. All workers get the messages in one order,
+ * and each message at most once. Payloads are copied as by `structuredClone()`.
  */
 @Injectable()
 export class ClusterPubSub implements BeforeApplicationShutdown {
   readonly #logger = new Logger('ClusterPubSub');
   readonly #name = randomUUID();
-  /** By trigger, since a message concerns few of very many; then by the number of the subscription. */
+  /** The subscribers by trigger, then by the number of their subscription. */
   readonly #subscribers = new Map<string, Map<number, OnMessage>>();
   readonly #triggers = new Map<number, string>();
   readonly #closing = new AbortController();
@@ -37,15 +37,11 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   #joined: Promise<unknown> | undefined;
 
   constructor() {
-    setMaxListeners(0, this.#closing.signal); // one for each reader
+    setMaxListeners(0, this.#closing.signal); // one listener for each reader
     loadHub();
   }
 
-  /**
-   * Resolves once the message has its place in the order of all workers.
-   *
-   * @throws ClusterUncloneableError if the payload cannot be sent.
-   */
+  /** Publishes a message. Resolves when the message has its place in the order of all workers. */
   async publish(trigger: string, payload: unknown): Promise<void> {
     const body = encodePayload(`what is published on '${trigger}'`, [trigger, payload]);
     if (this.#closing.signal.aborted) return;
@@ -59,7 +55,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     });
   }
 
-  /** @returns the number for {@link unsubscribe}. By then no later message is missed. */
+  /** @returns the number for {@link unsubscribe}. When it resolves, no later message is missed. */
   async subscribe(
     trigger: string,
     onMessage: (payload: never) => unknown,
@@ -84,7 +80,10 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     if (subscribers.size === 0) this.#subscribers.delete(trigger);
   }
 
-  /** The messages of these triggers, from the first `next()` on. A reader that falls far behind ends with an error. */
+  /**
+   * The messages of these triggers. Subscribes at the first `next()`. Above 10,000 unread messages,
+   * `next()` rejects with an error.
+   */
   asyncIterableIterator<T>(triggers: string | readonly string[]): AsyncIterableIterator<T> {
     const begin = async (onMessage: (payload: T) => void) => {
       const all = [triggers].flat();
@@ -94,7 +93,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     return readMessages(begin, this.#closing.signal);
   }
 
-  /** Readers end in this hook, before the HTTP server waits for them. */
+  /** Ends all readers before the HTTP server waits for them. */
   beforeApplicationShutdown(): void {
     this.#closing.abort();
     this.#subscribers.clear();
@@ -102,7 +101,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     this.#channels?.part(this.#name);
   }
 
-  /** Not before the first use: the class may be created before `bootstrap()` is called. */
+  /** Connects at the first use, because the class may be created before `bootstrap()` is called. */
   #open(): HubChannels {
     if (this.#channels !== undefined) return this.#channels;
     const link = currentLink();
@@ -128,7 +127,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     });
   }
 
-  /** An error must not reach other subscribers, the connection to the hub or the process. */
+  /** Logs an error, which must not reach other subscribers, the hub's connection or the process. */
   async #logging(failure: string, run: () => unknown): Promise<void> {
     try {
       await run();

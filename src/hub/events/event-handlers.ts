@@ -9,16 +9,16 @@ import type { HubClient } from '../client/hub-client.js';
 import type { EventPush } from '../client/hub-client.interface.js';
 import { orNone } from '../client/hub-error.js';
 
-/** The wait for the hub, and for handlers that began during the drain. The drain has waited for older ones. */
+/** The wait for the hub, and for calls that began during the drain. Older calls have ended. */
 const DEADLINE_MS = 1_000;
 
-/** In a shutdown all workers drain, and ask each other until their requests are over. */
+/** How long draining workers still answer: in a shutdown, all workers drain and ask each other. */
 const STILL_ASKED_MS = 5_000;
 
-/** Calls the `@OnEvent()` methods of one app for events of other workers. */
+/** Calls the `@OnEvent()` methods of one app for the events of other workers. */
 export class EventHandlers {
   readonly #logger = new Logger('ClusterEvents');
-  /** Open calls, with the time at which they began. */
+  /** The calls that have not ended, with the times at which they began. */
   readonly #running = new Map<Promise<void>, number>();
   #unlisten: () => void = () => {};
   #leaving = false;
@@ -37,7 +37,7 @@ export class EventHandlers {
     if (hub.open) void this.#tell('subscribe');
   }
 
-  /** Called while the process drains. From now on the hub prefers other workers. */
+  /** Called while the process drains. From the first call on, the hub prefers other workers. */
   hasBegunBefore(before: number): boolean {
     if (!this.#leaving && this.hub.open)
       void orNone(this.hub.ask({ op: 'subscribe', leaving: true }, DEADLINE_MS));
@@ -46,8 +46,8 @@ export class EventHandlers {
   }
 
   /**
-   * The hub's answer to the first `unsubscribe` comes after all events for this worker. Its answer to the
-   * second one shows that it has received all replies.
+   * The hub's answer to the first `unsubscribe` comes after all events for this worker. The answer
+   * to the second `unsubscribe` shows that the hub has received all replies.
    */
   async leave(): Promise<void> {
     const { hub, emitter } = this;
@@ -77,7 +77,7 @@ export class EventHandlers {
     try {
       await this.emitter.emitAsync(event.name, deserialize(body));
     } catch (error) {
-      // It must end neither the process nor the connection, and does not concern the sender.
+      // The error does not concern the sender, and must not end the process or the connection.
       const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
       this.#logger.error(oneLine(what), error instanceof Error ? error.stack : undefined);
     }

@@ -1,6 +1,6 @@
 import { ClusterError } from '../../contract/errors/cluster.errors.js';
 
-/** A request to another worker has no answer. */
+/** A request to another worker has failed, or was not answered in time. */
 export class ClusterRequestError extends ClusterError {
   readonly code = 'CLUSTER_REQUEST';
   readonly exitCode = 1;

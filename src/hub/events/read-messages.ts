@@ -1,10 +1,10 @@
-/** A reader with more unread messages ends with an error. */
+/** The most unread messages. Beyond it, the reader ends with an error. */
 const MAX_WAITING = 10_000;
 
 /**
- * Messages for `for await` and for subscriptions of GraphQL.
+ * Iterates over messages, for `for await` and for subscriptions of GraphQL.
  *
- * @param begin is called at the first `next()`; resolves with a function that ends the subscription.
+ * @param begin called at the first `next()`; resolves with a function that ends the subscription.
  * @param closing ends the iteration.
  */
 export function readMessages<T>(
